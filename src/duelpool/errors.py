@@ -1,0 +1,76 @@
+"""What can go wrong on a user's side: each error says the problem, the place and the remedy.
+
+    DuelpoolError
+    ├── BadFile          a file that can't be read as what it was given as
+    ├── BadRecord        a record whose fields contradict each other
+    ├── BadParameter     a value out of its range
+    ├── UnknownName      no strategy, measure, judge... of that name
+    └── MissingExtra     an optional dependency that isn't installed
+
+The command line turns each of them into exit code 2, the web into a status; nobody else catches them.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Self
+
+
+class DuelpoolError(Exception):
+    """Something the user can mend: what is wrong, where, and what to do about it."""
+
+    def __init__(self, problem: str, *, place: str = "", remedy: str = "") -> None:
+        self.problem = problem
+        self.place = place
+        self.remedy = remedy
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.problem}" if self.place else self.problem
+        return f"{text} {self.remedy}" if self.remedy else text
+
+    def __reduce__(self) -> tuple[object, ...]:  # errors cross process borders with all of their parts
+        return _rebuilt, (type(self), self.problem, self.place, self.remedy)
+
+
+def _rebuilt(kind: type[DuelpoolError], problem: str, place: str, remedy: str) -> DuelpoolError:
+    error = kind.__new__(kind)
+    DuelpoolError.__init__(error, problem, place=place, remedy=remedy)
+    return error
+
+
+class BadFile(DuelpoolError):
+    """A file that can't be read as what it was given as."""
+
+    @classmethod
+    def at(cls, file: str, line: int | None, problem: str, remedy: str = "") -> Self:
+        """Return the error for one line of a file (or for the whole file when `line` is None)."""
+        return cls(problem, place=file if line is None else f"{file}:{line}", remedy=remedy)
+
+
+class BadRecord(DuelpoolError):
+    """A record whose fields contradict each other."""
+
+
+class BadParameter(DuelpoolError):
+    """A value out of its range."""
+
+
+class UnknownName(DuelpoolError):
+    """No strategy, measure, judge, panel or design has this name."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        folded = {known_name.casefold(): known_name for known_name in names}
+        close = get_close_matches(name.casefold(), folded, n=1)
+        guess = f"Did you mean '{folded[close[0]]}'? " if close else ""
+        super().__init__(f"There is no {kind} called '{name}'.", remedy=f"{guess}Known: {', '.join(names)}.")
+
+
+class MissingExtra(DuelpoolError):
+    """An optional dependency that isn't installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"This needs the package '{package}', which isn't installed.",
+            remedy=f"Install it with: pip install 'duelpool[{extra}]'",
+        )

@@ -1,0 +1,316 @@
+"""The words of the house as records: frozen, and validated once, where they are made.
+
+A *question* is one pair (or, in absolute judging, one item) of a topic, leased to one assessor. A *judgment*
+is the answer to a question, one line of the log. An *outcome* is what was answered; `EFFECTS` says, in one
+table for page, files, strategies and statistics, what each outcome means.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeAlias
+
+from duelpool.errors import BadRecord
+
+Pair: TypeAlias = tuple[str, str]
+"""Two different items, the smaller id first: the pair (a, b) is the pair (b, a)."""
+
+
+def pair_of(a: str, b: str) -> Pair:
+    """Return the two items as a pair, whichever was named first."""
+    if a == b:
+        raise BadRecord(f"A pair needs two different items, and both are '{a}'.", remedy="Leave it out.")
+    return (a, b) if a < b else (b, a)
+
+
+class Outcome(StrEnum):
+    """What an assessor answered."""
+
+    LEFT = "left"
+    RIGHT = "right"
+    DEFINITELY_LEFT = "definitely-left"
+    DEFINITELY_RIGHT = "definitely-right"
+    TIE = "tie"
+    LEFT_BAD = "left-bad"
+    RIGHT_BAD = "right-bad"
+    BOTH_BAD = "both-bad"
+    SAME = "same"
+    CANNOT_JUDGE = "cannot-judge"
+    SKIP = "skip"
+    FLIP_TIE = "flip-tie"
+    FLIP_ABSTAIN = "flip-abstain"
+    GRADE = "grade"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an outcome means: the share of a win that each side gets, and the Bad votes."""
+
+    left: float = 0.0
+    right: float = 0.0
+    left_bad: bool = False
+    right_bad: bool = False
+    definite: bool = False
+    told: bool = True  # False: strategies never hear of it, and the slot is free again
+
+
+EFFECTS: Mapping[Outcome, Effect] = MappingProxyType(
+    {
+        Outcome.LEFT: Effect(left=1.0),
+        Outcome.RIGHT: Effect(right=1.0),
+        Outcome.DEFINITELY_LEFT: Effect(left=1.0, definite=True),
+        Outcome.DEFINITELY_RIGHT: Effect(right=1.0, definite=True),
+        Outcome.TIE: Effect(left=0.5, right=0.5),
+        Outcome.LEFT_BAD: Effect(right=1.0, left_bad=True),
+        Outcome.RIGHT_BAD: Effect(left=1.0, right_bad=True),
+        Outcome.BOTH_BAD: Effect(left_bad=True, right_bad=True),
+        Outcome.SAME: Effect(left=0.5, right=0.5),
+        Outcome.CANNOT_JUDGE: Effect(told=False),
+        Outcome.SKIP: Effect(told=False),
+        Outcome.FLIP_TIE: Effect(left=0.5, right=0.5),
+        Outcome.FLIP_ABSTAIN: Effect(told=False),
+        Outcome.GRADE: Effect(),
+    }
+)
+
+
+class Kind(StrEnum):
+    """How a campaign asks: which of two, which of two and how surely, or a grade for one."""
+
+    PREFERENCE = "preference"
+    DEFINITE = "definite"
+    GRADE = "grade"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A pair that a strategy would like judged now.
+
+    `phase` and `proposal` come back with the judgment; `propensity` is the chance with which this pair was
+    drawn, known only now and so written down now.
+    """
+
+    pair: Pair
+    phase: str = ""
+    proposal: str = ""
+    propensity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One pair (or, with `right` None, one item) of a topic, leased to one assessor until it expires."""
+
+    id: str
+    topic: str
+    left: str
+    right: str | None
+    assessor: str
+    phase: str = ""
+    proposal: str = ""
+    criterion: str = "overall"
+    propensity: float | None = None
+    expires: float = math.inf
+
+    def __post_init__(self) -> None:
+        _refuse_empty("question", id=self.id, topic=self.topic, left=self.left)
+        if self.right is not None:
+            pair_of(self.left, self.right)
+
+    @property
+    def pair(self) -> Pair:
+        """The two items asked about, the smaller id first."""
+        if self.right is None:
+            raise BadRecord(f"Question '{self.id}' asks for a grade of one item, so it has no pair.")
+        return pair_of(self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """The answer to a question: one line of the log.
+
+    `right` is None and `grade` a number when one item was graded. `sides_known` is False for judgments from
+    files that don't say which item was shown on the left; `inferred` is True for preferences that nobody
+    gave but that follow from others.
+    """
+
+    topic: str
+    left: str
+    right: str | None
+    outcome: Outcome
+    phase: str = ""
+    proposal: str = ""
+    assessor: str = ""
+    criterion: str = "overall"
+    stage: str = ""
+    kind: Kind = Kind.PREFERENCE
+    grade: float | None = None
+    confidence: float | None = None
+    note: str = ""
+    seconds: float | None = None
+    context_uses: int = 0
+    sides_known: bool = True
+    inferred: bool = False
+    propensity: float | None = None
+    strategy: str = ""  # name and version of the strategy that asked
+    question: str = ""  # the question's id, the key under which an answer counts once
+    seq: int | None = None  # the place in the topic's log, gapless from 1
+    time: str = ""  # UTC, ISO 8601, from the store
+
+    def __post_init__(self) -> None:
+        _refuse_empty("judgment", topic=self.topic, left=self.left)
+        graded = self.kind is Kind.GRADE
+        if graded != (self.right is None):
+            raise BadRecord(
+                "A graded item has no other item beside it, and a preference needs one.",
+                remedy='Give kind "grade" with one item, or two items with kind "preference" or "definite".',
+            )
+        if (self.outcome is Outcome.GRADE) != (self.grade is not None) or (self.grade is not None and not graded):
+            raise BadRecord(
+                'A grade goes with the outcome "grade" and the kind "grade", and each of them with a grade.',
+                remedy="Give all three, or none of them.",
+            )
+        if self.grade is not None and not math.isfinite(self.grade):
+            raise BadRecord(f"A grade is a finite number, not {self.grade}.")
+        if self.right is not None:
+            pair_of(self.left, self.right)
+        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds >= 0):
+            raise BadRecord(f"Seconds are a finite number from 0 on, not {self.seconds}.")
+        if self.propensity is not None and not 0 < self.propensity <= 1:
+            raise BadRecord(f"A propensity lies above 0 and at most at 1, not at {self.propensity}.")
+
+    @property
+    def pair(self) -> Pair:
+        """The two items judged, the smaller id first."""
+        if self.right is None:
+            raise BadRecord(f"A grade for '{self.left}' is about one item, so it has no pair.")
+        return (self.left, self.right) if self.left < self.right else (self.right, self.left)
+
+    @property
+    def effect(self) -> Effect:
+        """What the outcome means to strategies and scores."""
+        return EFFECTS[self.outcome]
+
+    @property
+    def winner(self) -> str | None:
+        """The item that won, or None after a tie, two Bad votes or no answer."""
+        effect = EFFECTS[self.outcome]
+        if effect.left == effect.right:
+            return None
+        return self.left if effect.left > effect.right else self.right
+
+    @property
+    def loser(self) -> str | None:
+        """The item that lost, or None when nobody won."""
+        winner = self.winner
+        if winner is None:
+            return None
+        return self.right if winner == self.left else self.left
+
+    @property
+    def bad_items(self) -> tuple[str, ...]:
+        """The items that got a Bad vote."""
+        effect = EFFECTS[self.outcome]
+        sides = ((self.left, effect.left_bad), (self.right, effect.right_bad))
+        return tuple(item for item, bad in sides if bad and item is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A question of the collection as the assessor sees it."""
+
+    id: str
+    text: str
+    description: str = ""
+    conversation: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _refuse_empty("topic", id=self.id)
+        if not (math.isfinite(self.weight) and self.weight >= 0):
+            raise BadRecord(f"The weight of topic '{self.id}' is {self.weight}; it must be a number from 0 on.")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """An item's text."""
+
+    id: str
+    text: str
+    title: str = ""
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        _refuse_empty("passage", id=self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The candidates of one topic, and what stands behind each of them.
+
+    `twins` maps a candidate to the other ids of the same text: they are judged once, as the candidate.
+    """
+
+    topic: str
+    items: tuple[str, ...]
+    grades: Mapping[str, float] = field(default_factory=dict)
+    twins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _refuse_empty("pool", topic=self.topic)
+        members = set(self.items)
+        if len(members) != len(self.items):
+            raise BadRecord(f"The pool of topic '{self.topic}' lists an item twice.")
+        if strays := (set(self.grades) | set(self.twins)) - members:
+            raise BadRecord(f"The pool of topic '{self.topic}' describes '{min(strays)}', which isn't in it.")
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Items in equivalence classes, the best first: what a strategy found.
+
+    Items that were never told apart share a level; `confidence` is the chance that the first level holds the
+    best item, where the strategy can say.
+    """
+
+    levels: tuple[tuple[str, ...], ...]
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for level in self.levels:
+            if not level or not seen.isdisjoint(level) or len(set(level)) != len(level):
+                raise BadRecord("Levels are not empty, and no item stands in two of them.")
+            seen.update(level)
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """The items of the first level."""
+        return self.levels[0] if self.levels else ()
+
+    def top(self, k: int) -> tuple[tuple[str, ...], ...]:
+        """Return the first levels until they hold k items; a level that crosses rank k is kept whole."""
+        kept: list[tuple[str, ...]] = []
+        held = 0
+        for level in self.levels:
+            if held >= k:
+                break
+            kept.append(level)
+            held += len(level)
+        return tuple(kept)
+
+    def as_grades(self, k: int | None = None) -> dict[str, int]:
+        """Return a grade per item, the best level highest and the last one 1; only the top k when given."""
+        levels = self.levels if k is None else self.top(k)
+        return {item: len(levels) - at for at, level in enumerate(levels) for item in level}
+
+
+def _refuse_empty(what: str, **fields: str) -> None:
+    for name, value in fields.items():
+        if not value:
+            raise BadRecord(f"A {what} needs a {name}, and it is empty.")
