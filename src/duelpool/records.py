@@ -217,6 +217,15 @@ class Judgment:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseClosed:
+    """A line of the log: a phase ended with these survivors, and replay obeys it."""
+
+    topic: str
+    phase: str
+    survivors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Topic:
     """A question of the collection as the assessor sees it."""
 

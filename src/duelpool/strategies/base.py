@@ -1,0 +1,61 @@
+"""What every strategy is: a fold over the log that says which pairs to judge next.
+
+`ask` changes nothing; `tell` is the only way in. The log and the seed fix every choice: a strategy draws from
+`rng_for(seed, topic, name, decision)` and stores no generator. It never knows who judges.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Chooses pairs of one topic's pool until it knows what it wants to know.
+
+    Every strategy is made as `Name(items, seed=..., topic=..., cap=..., **parameters)`: `cap` is the most
+    judgments (told and pending, over the whole campaign) that any one pair may get, None for no limit.
+
+    - Asking for k gives a prefix of asking for n > k. An empty answer means: wait for what is pending, or done.
+    - Not done and nothing pending: it must ask.
+    - What is "asked" is what was told plus what is pending, never a counter of its own.
+    - A judgment need not have been asked for: imports and other judges count.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]  # replay is bit for bit within one version; a changed algorithm gets a new one
+    pools_judgments: ClassVar[bool]  # True: every judgment of the topic counts; False: only its phase's own
+    sequential: ClassVar[bool]  # True: the order of the judgments matters, and one is asked at a time
+
+    def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
+        """Return up to n proposals that may be judged now, given those that are already out."""
+        ...
+
+    def tell(self, event: Judgment | PhaseClosed) -> None:
+        """Take in one line of the log."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more needs to be asked."""
+        ...
+
+    @property
+    def closed(self) -> tuple[PhaseClosed, ...]:
+        """The phases that ended so far, for the log; empty where a strategy has no phases."""
+        ...
+
+    def result(self) -> Levels:
+        """Return the best that is known now, at any time."""
+        ...
+
+
+S = TypeVar("S", bound=Strategy)
+
+
+def replay(strategy: S, log: Iterable[Judgment | PhaseClosed]) -> S:
+    """Tell a new strategy the whole log; its state is then that of the one that wrote it."""
+    for event in log:
+        strategy.tell(event)
+    return strategy
