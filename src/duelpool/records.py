@@ -166,7 +166,9 @@ class Judgment:
                 "A graded item has no other item beside it, and a preference needs one.",
                 remedy='Give kind "grade" with one item, or two items with kind "preference" or "definite".',
             )
-        if (self.outcome is Outcome.GRADE) != (self.grade is not None) or (self.grade is not None and not graded):
+        if (self.outcome is Outcome.GRADE) != (self.grade is not None) or (
+            self.grade is not None and not graded
+        ):
             raise BadRecord(
                 'A grade goes with the outcome "grade" and the kind "grade", and each of them with a grade.',
                 remedy="Give all three, or none of them.",
@@ -239,7 +241,9 @@ class Topic:
     def __post_init__(self) -> None:
         _refuse_empty("topic", id=self.id)
         if not (math.isfinite(self.weight) and self.weight >= 0):
-            raise BadRecord(f"The weight of topic '{self.id}' is {self.weight}; it must be a number from 0 on.")
+            raise BadRecord(
+                f"The weight of topic '{self.id}' is {self.weight}; it must be a number from 0 on."
+            )
 
 
 @dataclass(frozen=True, slots=True)

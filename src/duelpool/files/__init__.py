@@ -1,0 +1,36 @@
+"""The files of the field: read in any layout, written so that they read back equal, every oddity counted."""
+
+from duelpool.files.judgments import Judgments, read_judgments, write_judgments
+from duelpool.files.notices import Notice, describe
+from duelpool.files.passages import Passages, read_passages, write_passages
+from duelpool.files.preferences import PreferenceForm, Preferences, read_preferences, write_preferences
+from duelpool.files.qrels import Qrels, read_qrels, write_qrels
+from duelpool.files.runs import Run, TieOrder, read_run, write_run
+from duelpool.files.source import write_lines
+from duelpool.files.topics import Topics, read_topics, write_topics
+
+__all__ = [
+    "Judgments",
+    "Notice",
+    "Passages",
+    "PreferenceForm",
+    "Preferences",
+    "Qrels",
+    "Run",
+    "TieOrder",
+    "Topics",
+    "describe",
+    "read_judgments",
+    "read_passages",
+    "read_preferences",
+    "read_qrels",
+    "read_run",
+    "read_topics",
+    "write_judgments",
+    "write_lines",
+    "write_passages",
+    "write_preferences",
+    "write_qrels",
+    "write_run",
+    "write_topics",
+]

@@ -1,0 +1,90 @@
+"""Passages, the texts of the items: `id<tab>text` lines or JSON lines."""
+
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from duelpool.errors import BadFile, BadRecord
+from duelpool.files.jsonlines import Row, is_json, json_rows, text_of
+from duelpool.files.notices import Notice, Tally
+from duelpool.files.source import read_source, write_lines
+from duelpool.files.tabs import tab_rows
+from duelpool.records import Passage
+
+_ID = ("id", "_id", "docno", "docid", "doc_id", "pid", "passage_id", "item", "response")
+_TEXT = ("text", "contents", "body", "passage", "content")
+_KNOWN = {*_ID, *_TEXT, "title", "url"}
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """The passages of a file by id, in its order."""
+
+    by_id: Mapping[str, Passage]
+    notices: tuple[Notice, ...] = field(default=())
+
+    def __iter__(self) -> Iterator[Passage]:
+        return iter(self.by_id.values())
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+
+def read_passages(path: str | os.PathLike[str], only: Collection[str] | None = None) -> Passages:
+    """Read passages, plain or gzip, from a path or standard input ("-"); only the ids asked for, if any."""
+    source = read_source(path)
+    tally = Tally()
+    rows = (
+        json_rows(source)
+        if is_json(source)
+        else tab_rows(source, ("id", "text"), known={*_KNOWN, "topic"}, tally=tally)
+    )
+    passages: dict[str, Passage] = {}
+    read = 0
+    for line, row in rows:
+        read += 1
+        try:
+            passage = passage_from_json(row)
+        except BadRecord as error:
+            raise BadFile.at(source.name, line, error.problem, error.remedy) from None
+        if only is not None and passage.id not in only:
+            continue
+        if passage.id in passages:
+            if passages[passage.id] != passage:
+                raise BadFile.at(
+                    source.name,
+                    line,
+                    f"Passage '{passage.id}' is there already, with another text.",
+                    "Keep one.",
+                )
+            tally.add("passages listed again, the same", line)
+        if not passage.text:
+            tally.add("passages without text", line)
+        passages[passage.id] = passage
+    if not read:
+        raise BadFile.at(
+            source.name, None, "The file holds no passage.", "Forms: id<tab>text, or JSON lines."
+        )
+    return Passages(passages, tally.notices)
+
+
+def passage_from_json(row: Row) -> Passage:
+    """Return the passage that a JSON object (or a row with names) describes, or raise BadRecord."""
+    passage_id, text = text_of(row, *_ID), text_of(row, *_TEXT)
+    if passage_id is None or text is None:
+        missing, names = ("id", _ID) if passage_id is None else ("text", _TEXT)
+        raise BadRecord(f"The passage's {missing} is missing.", remedy=f"Name it one of: {', '.join(names)}.")
+    return Passage(passage_id, text, text_of(row, "title") or "", text_of(row, "url") or "")
+
+
+def write_passages(path: str | os.PathLike[str], passages: Iterable[Passage]) -> None:
+    """Write passages as JSON lines."""
+    write_lines(path, (json.dumps(passage_to_json(each), ensure_ascii=False) for each in passages))
+
+
+def passage_to_json(passage: Passage) -> dict[str, Any]:
+    """Return a passage as a JSON object without empty fields."""
+    found = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
+    return {name: value for name, value in found.items() if value or name in ("id", "text")}

@@ -1,0 +1,141 @@
+"""TREC runs: `topic Q0 docno rank score tag`, as rankers write them and trec_eval reads them."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Self, TypeAlias
+
+import polars as pl
+
+from duelpool.files.columns import (
+    Layout,
+    is_number,
+    read_columns,
+    refuse_not_a_number,
+    refuse_unwritable,
+    repeats,
+)
+from duelpool.files.notices import Notice, Tally
+from duelpool.files.source import read_source, stem, write_lines
+
+RUN_LAYOUT = Layout(
+    "run", ("topic", "Q0", "docno", "rank", "score", "tag"), text=("topic", "docno"), numbers=("score",)
+)
+
+TieOrder: TypeAlias = Literal["docno-descending", "docno-ascending", "file"]
+"""Who goes first among equal scores: trec_eval's order, the compatibility script's, or the file's."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Run:
+    """One system's rankings: columns topic, docno and score, in the file's order.
+
+    The rank column of a file is ignored, as trec_eval does: `ranked` orders by score.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    tag: str = "run"
+    notices: tuple[Notice, ...] = field(default=())
+
+    @classmethod
+    def from_rankings(cls, name: str, rankings: Mapping[str, Iterable[tuple[str, float]]]) -> Self:
+        """Make a run from (docno, score) pairs per topic."""
+        rows = [
+            (topic, docno, float(score)) for topic, ranking in rankings.items() for docno, score in ranking
+        ]
+        kinds = {"topic": pl.String, "docno": pl.String, "score": pl.Float64}
+        return cls(name, pl.DataFrame(rows, schema=kinds, orient="row"), tag=name)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Run):
+            return NotImplemented
+        return self.tag == other.tag and self.frame.equals(other.frame)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics, in the order in which they first appear."""
+        return self.frame.get_column("topic").unique(maintain_order=True).to_list()
+
+    def ranked(self, ties: TieOrder = "docno-descending") -> pl.DataFrame:
+        """Return the rows topic by topic, best score first, with a column rank from 1."""
+        place = pl.int_range(pl.len()).alias("place")
+        first_seen = pl.col("place").min().over("topic").alias("first_seen")
+        keys, descending = ["first_seen", "score"], [False, True]
+        if ties != "file":
+            keys, descending = [*keys, "docno"], [*descending, ties == "docno-descending"]
+        return (
+            self.frame.with_columns(place)
+            .with_columns(first_seen)
+            .sort([*keys, "place"], descending=[*descending, False])
+            .with_columns((pl.int_range(pl.len()).over("topic") + 1).alias("rank"))
+            .drop("place", "first_seen")
+        )
+
+    def top(self, depth: int, ties: TieOrder = "docno-descending") -> pl.DataFrame:
+        """Return the first `depth` rows of each topic, in rank order."""
+        return self.ranked(ties).filter(pl.col("rank") <= depth)
+
+
+def read_run(path: str | os.PathLike[str]) -> Run:
+    """Read a run, plain or gzip, from a path or from standard input ("-")."""
+    source = read_source(path)
+    columns = read_columns(source, RUN_LAYOUT, looks_like)
+    refuse_not_a_number(
+        source,
+        columns,
+        "score",
+        "A ranking needs scores that can be ordered; inf and -inf can.",
+        infinite=False,
+    )
+    tally = Tally()
+    scores = columns.frame.get_column("score")
+    if infinite := int(scores.is_infinite().sum()):
+        row = scores.is_infinite().arg_max()
+        tally.add("infinite scores kept", None if row is None else columns.line_of(row), infinite)
+    again = repeats(columns.frame, "topic", "docno")
+    if len(again):
+        tally.add(
+            "documents listed again in their topic, kept for the measures to decide",
+            columns.line_of(int(again[0])),
+            len(again),
+        )
+    name = stem(path) if source.name != "standard input" else columns.first[-1]
+    return Run(name, columns.frame, columns.first[-1], (*columns.notices, *tally.notices))
+
+
+def write_run(path: str | os.PathLike[str], run: Run) -> None:
+    """Write a run in its own order; the ranks are those of trec_eval's order."""
+    for name in ("topic", "docno"):
+        refuse_unwritable(os.fspath(path), name, run.frame.get_column(name).unique().to_list())
+    refuse_unwritable(os.fspath(path), "tag", [run.tag])
+    order = run.frame.with_columns(pl.int_range(pl.len()).alias("row"))
+    ranks = Run(run.name, order).ranked().sort("row").get_column("rank").to_list()
+    rows: Sequence[tuple[str, str, float]] = run.frame.rows()
+    write_lines(
+        path,
+        (
+            f"{topic} Q0 {docno} {rank} {score!r} {run.tag}"
+            for (topic, docno, score), rank in zip(rows, ranks, strict=True)
+        ),
+    )
+
+
+def looks_like(fields: list[str]) -> str:
+    """Say what a file whose first line has these fields may be, for a reader that expected something else."""
+    if fields[0].startswith(("{", "[")):
+        return "This looks like JSON."
+    if len(fields) == 6 and is_number(fields[4]):
+        return "This looks like a run (topic Q0 docno rank score tag)."
+    if len(fields) == 4 and fields[3] in fields[1:3]:
+        return "This looks like preferences (topic a b winner)."
+    if len(fields) == 4 and is_number(fields[3]):
+        return "This looks like qrels (topic 0 docno grade)."
+    if len(fields) == 3:
+        return "This looks like preferences (topic winner loser)."
+    return ""

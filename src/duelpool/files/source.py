@@ -1,0 +1,148 @@
+"""Bytes in, bytes out: a path or standard input, plain or gzip; files written whole or not at all."""
+
+import gzip
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from duelpool.errors import BadFile
+
+STANDARD_INPUT = "-"
+_GZIP_MAGIC = b"\x1f\x8b"
+_UTF8_MARK = b"\xef\xbb\xbf"
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_KNOWN_ENDINGS = (
+    ".gz",
+    ".run",
+    ".txt",
+    ".trec",
+    ".res",
+    ".tsv",
+    ".qrels",
+    ".qrel",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file's name, for messages, and its unpacked bytes."""
+
+    name: str
+    data: bytes
+    marked: bool = False  # it began with a UTF-8 byte order mark, which is no longer in `data`
+
+    def lines(self) -> list[bytes]:
+        """Return the lines without their ends; the last one may lack its newline."""
+        lines = self.data.split(b"\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+
+def read_source(path: str | os.PathLike[str]) -> Source:
+    """Read a whole file, or standard input for "-", unpacking gzip by its first bytes, not by its name."""
+    name = os.fspath(path)
+    if name == STANDARD_INPUT:
+        name, data = "standard input", sys.stdin.buffer.read()
+    else:
+        try:
+            data = Path(name).read_bytes()
+        except FileNotFoundError:
+            raise BadFile.at(name, None, "There is no such file.", "Check the path.") from None
+        except IsADirectoryError:
+            raise BadFile.at(name, None, "This is a folder, not a file.", "Name the files in it.") from None
+        except OSError as error:
+            raise BadFile.at(name, None, f"The file can't be read ({error.strerror}).") from None
+    if data.startswith(_GZIP_MAGIC):
+        data = _unpack(name, data)
+    if not (data[:4096].strip() or data.strip()):
+        raise BadFile.at(name, None, "The file is empty.", "Check that the step which wrote it has finished.")
+    if data.startswith(_WIDE_MARKS) or b"\0" in data[:4096]:
+        raise BadFile.at(
+            name,
+            None,
+            "The file is binary, or text in UTF-16.",
+            "Save it as plain UTF-8 text (or gzip of that).",
+        )
+    if data.startswith(_UTF8_MARK):
+        return Source(name, data[len(_UTF8_MARK) :], marked=True)
+    return Source(name, data)
+
+
+def _unpack(name: str, data: bytes) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except EOFError:
+        raise BadFile.at(
+            name, None, "The gzip file is cut off: its end is missing.", "Fetch or write it again."
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise BadFile.at(
+            name, None, f"The gzip file is damaged ({error}).", "Fetch or write it again."
+        ) from None
+
+
+def stem(path: str | os.PathLike[str]) -> str:
+    """Return a file's name without folder and without the endings of this field (`bm25.run.gz` is `bm25`)."""
+    name = Path(path).name
+    trimmed = True
+    while trimmed:
+        trimmed = False
+        for ending in _KNOWN_ENDINGS:
+            if name.lower().endswith(ending) and len(name) > len(ending):
+                name, trimmed = name[: -len(ending)], True
+    return name
+
+
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+    """Write text lines to a path (gzip when it ends in .gz) or to standard output for "-".
+
+    The file appears under its name only when it is complete; a failure leaves what was there before.
+    """
+    name = os.fspath(path)
+    if name == STANDARD_INPUT:
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        return
+    target = Path(name)
+    try:
+        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise BadFile.at(
+            name, None, f"The file can't be written ({error.strerror}).", "Check folder and rights."
+        ) from None
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            if name.endswith(".gz"):  # no time stamp: the same lines give the same bytes
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                    _write(cast("BinaryIO", packed), lines)
+            else:
+                _write(raw, lines)
+            raw.flush()
+            os.fsync(raw.fileno())
+        Path(partial).chmod(0o666 & ~_umask())
+        Path(partial).replace(target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(partial).unlink()
+        raise
+
+
+def _write(out: BinaryIO, lines: Iterable[str]) -> None:
+    for line in lines:
+        out.write(line.encode("utf-8") + b"\n")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,185 @@
+"""Topics in the forms of the field: tab-separated lines, TREC's tagged text, JSON lines, or a JSON array.
+
+A topic has an id and a text; description, conversation, tags and weight where the file gives them.
+"""
+
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from duelpool.errors import BadFile, BadRecord
+from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, text_of
+from duelpool.files.notices import Notice, Tally
+from duelpool.files.source import Source, read_source, write_lines
+from duelpool.files.tabs import tab_rows
+from duelpool.records import Topic
+
+_ID = ("id", "_id", "qid", "topic", "topic_id", "query_id", "number", "num")
+_TEXT = ("text", "query", "question", "title", "utterance", "raw_utterance", "content")
+_DESCRIPTION = ("description", "desc")
+_NARRATIVE = ("narrative", "narr")
+_TURNS = ("turn", "turns")
+_KNOWN = {*_ID, *_TEXT, *_DESCRIPTION, *_NARRATIVE, *_TURNS, "conversation", "tags", "weight"}
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The topics of a file by id, in its order."""
+
+    by_id: Mapping[str, Topic]
+    notices: tuple[Notice, ...] = field(default=())
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self.by_id.values())
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+
+def read_topics(path: str | os.PathLike[str]) -> Topics:
+    """Read topics, plain or gzip, from a path or from standard input ("-"); the form is read off the file."""
+    source = read_source(path)
+    tally = Tally()
+    if is_json(source):
+        rows: Iterator[tuple[int, Row]] = _split_conversations(json_rows(source))
+    elif source.data.lstrip().startswith(b"<"):
+        rows = _tagged(source)
+    else:
+        rows = tab_rows(source, ("id", "text"), known=_KNOWN, tally=tally)
+    topics: dict[str, Topic] = {}
+    for line, row in rows:
+        try:
+            topic = topic_from_json(row)
+        except BadRecord as error:
+            raise BadFile.at(source.name, line, error.problem, error.remedy) from None
+        for name in row.keys() - _KNOWN:
+            tally.add(f'field "{name}" not used', line)
+        if topic.id in topics:
+            if topics[topic.id] != topic:
+                raise BadFile.at(
+                    source.name, line, f"Topic '{topic.id}' is there already, and differs.", "Keep one."
+                )
+            tally.add("topics listed again, the same", line)
+        topics[topic.id] = topic
+    if not topics:
+        raise BadFile.at(
+            source.name, None, "The file holds no topic.", "Forms: id<tab>text, <top> blocks, or JSON lines."
+        )
+    return Topics(topics, tally.notices)
+
+
+def topic_from_json(row: Row) -> Topic:
+    """Return the topic that a JSON object (or a row with names) describes, or raise BadRecord."""
+    topic_id = text_of(row, *_ID)
+    text = text_of(row, *_TEXT)
+    if topic_id is None or text is None:
+        missing, names = ("id", _ID) if topic_id is None else ("text", _TEXT)
+        raise BadRecord(f"The topic's {missing} is missing.", remedy=f"Name it one of: {', '.join(names)}.")
+    about = [part.strip() for part in (text_of(row, *_DESCRIPTION), text_of(row, *_NARRATIVE)) if part]
+    weight = row.get("weight")
+    if isinstance(weight, str):
+        try:
+            weight = float(weight) if weight.strip() else None
+        except ValueError:
+            raise BadRecord(f"The weight of topic '{topic_id}' is '{weight}', not a number.") from None
+    else:
+        weight = number_of(row, "weight")
+    return Topic(
+        id=topic_id.strip(),
+        text=text.strip(),
+        description="\n\n".join(about),
+        conversation=_utterances(row.get("conversation")),
+        tags=_tags(row.get("tags")),
+        weight=1.0 if weight is None else float(weight),
+    )
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return tuple(tag.strip() for tag in value.split(",") if tag.strip())
+    if isinstance(value, list) and all(isinstance(tag, str) for tag in value):
+        return tuple(value)
+    raise BadRecord(f'"tags" must be a list of words, not {json.dumps(value)[:40]}.')
+
+
+def _utterances(value: Any) -> tuple[str, ...]:
+    if value is None or value == "":
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list):
+        raise BadRecord(f'"conversation" must be a list, not {json.dumps(value)[:40]}.')
+    said = []
+    for turn in value:
+        text = text_of(turn, *_TEXT) if isinstance(turn, dict) else turn
+        if not isinstance(text, str):
+            raise BadRecord(f'A turn of "conversation" must be text, not {json.dumps(turn)[:40]}.')
+        said.append(text)
+    return tuple(said)
+
+
+def _split_conversations(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """Turn a conversation with its turns (as TREC CAsT writes them) into one topic a turn, `31_2`."""
+    for line, row in rows:
+        turns = next((row[name] for name in _TURNS if isinstance(row.get(name), list)), None)
+        if turns is None:
+            yield line, row
+            continue
+        said: list[str] = []
+        for at, turn in enumerate(turns, 1):
+            if not isinstance(turn, dict) or (text := text_of(turn, *_TEXT)) is None:
+                yield line, {"id": text_of(row, *_ID)}  # refused with the line, as any topic without text
+                return
+            name = f"{text_of(row, *_ID)}_{text_of(turn, *_ID) or at}"
+            about = text_of(row, *_DESCRIPTION, "title") or ""
+            yield line, {"id": name, "text": text, "description": about, "conversation": list(said)}
+            said.append(text.strip())
+
+
+_BLOCK = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
+_FIELD = re.compile(r"<(\w+)[^>]*>(.*?)(?=<\w|</|\Z)", re.DOTALL)
+_LABEL = re.compile(r"^\s*(number|topic|description|narrative)\s*:\s*", re.IGNORECASE)
+_NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+
+
+def _tagged(source: Source) -> Iterator[tuple[int, Row]]:
+    """Yield topics from TREC's tagged text: `<top>` with fields that may lack an end, or XML's `<topic>`."""
+    text = source.data.decode(errors="replace")
+    for block in _BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        row: dict[str, str] = {}
+        if number := _NUMBER.search(block[2]):
+            row["id"] = html.unescape(number[1])
+        fields = list(_FIELD.finditer(block[3]))
+        for each in fields:
+            words = " ".join(html.unescape(_LABEL.sub("", each[2], count=1)).split())
+            if words:
+                row.setdefault(each[1].lower(), words)
+        if not fields:  # <topic number="1"> the text itself </topic>
+            row["text"] = " ".join(html.unescape(block[3]).split())
+        yield line, {name: value for name, value in row.items() if name in _KNOWN}
+
+
+def write_topics(path: str | os.PathLike[str], topics: Iterable[Topic]) -> None:
+    """Write topics as JSON lines, with the fields that say something."""
+    write_lines(path, (json.dumps(topic_to_json(topic), ensure_ascii=False) for topic in topics))
+
+
+def topic_to_json(topic: Topic) -> dict[str, Any]:
+    """Return a topic as a JSON object without the fields that stand at their defaults."""
+    found: dict[str, Any] = {"id": topic.id, "text": topic.text}
+    if topic.description:
+        found["description"] = topic.description
+    if topic.conversation:
+        found["conversation"] = list(topic.conversation)
+    if topic.tags:
+        found["tags"] = list(topic.tags)
+    if topic.weight != 1.0:
+        found["weight"] = topic.weight
+    return found
