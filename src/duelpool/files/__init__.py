@@ -3,6 +3,7 @@
 from duelpool.files.judgments import Judgments, read_judgments, write_judgments
 from duelpool.files.notices import Notice, describe
 from duelpool.files.passages import Passages, read_passages, write_passages
+from duelpool.files.pools import read_pools, write_pools
 from duelpool.files.preferences import PreferenceForm, Preferences, read_preferences, write_preferences
 from duelpool.files.qrels import Qrels, read_qrels, write_qrels
 from duelpool.files.runs import Run, TieOrder, read_run, write_run
@@ -22,6 +23,7 @@ __all__ = [
     "describe",
     "read_judgments",
     "read_passages",
+    "read_pools",
     "read_preferences",
     "read_qrels",
     "read_run",
@@ -29,6 +31,7 @@ __all__ = [
     "write_judgments",
     "write_lines",
     "write_passages",
+    "write_pools",
     "write_preferences",
     "write_qrels",
     "write_run",

@@ -20,7 +20,7 @@ from duelpool.files.columns import Layout, read_columns, refuse_not_a_number, re
 from duelpool.files.jsonlines import is_json
 from duelpool.files.judgments import judgments_of, write_judgments
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.runs import looks_like
+from duelpool.files.runs import UNUSED_ITERATIONS, looks_like
 from duelpool.files.source import Source, read_source, write_lines
 from duelpool.records import EFFECTS, Judgment, Outcome
 
@@ -93,13 +93,22 @@ class Preferences:
 def read_preferences(path: str | os.PathLike[str], form: PreferenceForm | None = None) -> Preferences:
     """Read preferences, plain or gzip, from a path or standard input ("-"); the form is read off the file."""
     source = read_source(path)
+    guessed = form is None
     form = form or _form_of(source)
     if form == "jsonl":
         judgments = judgments_of(source)
         return Preferences.from_judgments(judgments, judgments.notices)
     if form not in LAYOUTS:
         raise UnknownName("preference form", form, get_args(PreferenceForm))
-    return {"pairs": _read_pairs, "winners": _read_winners, "trec": _read_trec}[form](source)
+    read = {"pairs": _read_pairs, "winners": _read_winners, "trec": _read_trec}[form](source)
+    if guessed and form == "pairs" and read.frame.get_column("left").is_in(UNUSED_ITERATIONS).all():
+        raise BadFile.at(
+            source.name,
+            1,
+            "Every line has '0' or 'Q0' as its first item.",
+            "This looks like qrels (topic 0 docno grade). If it isn't, name its form: 'pairs'.",
+        )
+    return read
 
 
 def _form_of(source: Source) -> PreferenceForm:
@@ -136,12 +145,12 @@ def _read_pairs(source: Source) -> Preferences:
     stray = frame.get_column("outcome").is_null().arg_max()
     if stray is not None and frame.item(stray, "outcome") is None:
         topic, a, b, winner = columns.frame.row(stray)
+        hint = looks_like([topic, a, b, winner]) if a in UNUSED_ITERATIONS else ""
         raise BadFile.at(
             source.name,
             columns.line_of(stray),
             f"The winner '{winner}' is neither '{a}' nor '{b}'.",
-            (looks_like([topic, a, b, winner]) if stray == 0 else "")
-            or "Name one of the two, or '=' for a tie.",
+            hint or "Name one of the two, or '=' for a tie.",
         )
     frame = frame.select("topic", pl.col("a").alias("left"), pl.col("b").alias("right"), "outcome")
     return Preferences(frame, notices=columns.notices)

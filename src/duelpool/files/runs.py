@@ -22,6 +22,9 @@ RUN_LAYOUT = Layout(
     "run", ("topic", "Q0", "docno", "rank", "score", "tag"), text=("topic", "docno"), numbers=("score",)
 )
 
+UNUSED_ITERATIONS = ("0", "Q0")
+"""What stands in the second column of qrels, which nobody uses."""
+
 TieOrder: TypeAlias = Literal["docno-descending", "docno-ascending", "file"]
 """Who goes first among equal scores: trec_eval's order, the compatibility script's, or the file's."""
 
@@ -132,10 +135,10 @@ def looks_like(fields: list[str]) -> str:
         return "This looks like JSON."
     if len(fields) == 6 and is_number(fields[4]):
         return "This looks like a run (topic Q0 docno rank score tag)."
+    if len(fields) == 4 and is_number(fields[3]) and fields[1] in UNUSED_ITERATIONS:
+        return "This looks like qrels (topic 0 docno grade)."
     if len(fields) == 4 and fields[3] in fields[1:3]:
         return "This looks like preferences (topic a b winner)."
-    if len(fields) == 4 and is_number(fields[3]):
-        return "This looks like qrels (topic 0 docno grade)."
     if len(fields) == 3:
         return "This looks like preferences (topic winner loser)."
     return ""

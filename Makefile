@@ -1,0 +1,43 @@
+# Everything a newcomer needs is `make demo` and `make test`; each makes its own virtual environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help setup demo test test-all lint stress bench clean
+
+help:  ## show what there is to make
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: $(READY)  ## make the virtual environment
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Duelpool needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "Setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@PIP_CONSTRAINT=constraints.txt $(PIP_INSTALL) --editable '.[dev]'
+	@touch $(READY)
+
+demo: $(READY)  ## the main job end to end, on a small collection
+	@$(BIN)/duelpool demo
+
+lint: $(READY)
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+
+test: lint  ## style, types and all tests that fit in eight minutes
+	@$(BIN)/pytest -m 'not slow' -n 2 --cov --cov-report=term
+
+test-all: lint  ## the slow tests too
+	@$(BIN)/pytest -n 2 --cov --cov-report=term
+
+stress: $(READY)  ## many more random examples for the property tests
+	@HYPOTHESIS_PROFILE=stress $(BIN)/pytest -n 2 -m 'not slow' -k 'property or round_trip or paths'
+
+bench: $(READY)  ## benchmarks against the field's tools; every ratio is printed
+	@for each in benchmarks/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+
+clean:  ## remove the virtual environment and what tools left behind
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage demo-output

@@ -1,0 +1,45 @@
+"""The command line: one file a command. Commands translate: parse, one call, print."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from duelpool import __version__
+from duelpool.cli.demo import demo
+from duelpool.cli.frame import DuelpoolCommands
+from duelpool.cli.pool import pool
+
+app = typer.Typer(
+    cls=DuelpoolCommands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+COMMANDS: dict[str, Callable[..., None]] = {"pool": pool, "demo": demo}
+
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"duelpool {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def duelpool(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find the best answers in a pool with few human preferences, and score rankers against them."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="duelpool")

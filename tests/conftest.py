@@ -1,0 +1,39 @@
+"""What all tests share: the folder with real data, hypothesis profiles, and no silent skips."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+DATA_VARIABLE = "DUELPOOL_DATA"
+UNDER_CI = bool(os.environ.get("CI"))
+
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile(
+    "stress", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Return the folder with the real data, or skip the test, saying so."""
+    folder = os.environ.get(DATA_VARIABLE)
+    if not folder or not Path(folder).is_dir():
+        pytest.skip(f"{DATA_VARIABLE} names no folder with the real data")
+    return Path(folder)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = len(terminalreporter.stats.get("skipped", ()))
+    if skipped:
+        verdict = "and CI takes no skips" if UNDER_CI else "see above what they need"
+        terminalreporter.section(f"{skipped} tests were skipped, {verdict}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if UNDER_CI and reporter is not None and reporter.stats.get("skipped") and not session.exitstatus:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,162 @@
+"""The command line: figures for programs, tables for people, exit code 2 with problem and remedy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from duelpool import __version__
+from duelpool.cli import COMMANDS, app
+from duelpool.cli.frame import expand
+from duelpool.errors import BadFile
+from duelpool.files import read_pools
+
+RUN_ONE = "1 Q0 a 1 3 one\n1 Q0 b 2 2 one\n2 Q0 x 1 1 one\n"
+RUN_TWO = "1 Q0 c 1 3 two\n1 Q0 b 2 2 two\n"
+QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 0\n2 0 x 1\n"
+TEXTS = "a\tsame\nb\tsame\nc\tc\nx\tx\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in (("one.run", RUN_ONE), ("two.run", RUN_TWO), ("q.txt", QRELS), ("t.tsv", TEXTS)):
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, list(words))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_figures_for_a_program(folder: Path) -> None:
+    code, out, _ = call(
+        "pool", "--runs", "one.run", "two.run", "--qrels", "q.txt", "--texts", "t.tsv", "--json"
+    )
+    found = json.loads(out)
+    assert code == 0
+    assert found["sizes"] == {"1": 1, "2": 1}
+    assert (found["topics"], found["candidates"], found["twins"]) == (2, 2, 1)
+    assert (found["largest"], found["largest_topic"]) == (1, "1")
+    assert found["runs"]["two"] == {"items": 1, "unique": 0}
+
+
+def test_pools_are_written_and_shown(folder: Path) -> None:
+    code, out, err = call("pool", "one.run", "two.run", "--depth", "1", "-o", "pools.jsonl")
+    assert code == 0
+    assert [pool.items for pool in read_pools("pools.jsonl")] == [("a", "c"), ("x",)]
+    assert "candidates" in out
+    assert "Wrote 2 pools to pools.jsonl." in err
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_groups_are_read_from_a_file(folder: Path) -> None:
+    (folder / "groups.txt").write_text("one team A\n\ntwo team B\n")
+    _, out, _ = call("pool", "one.run", "two.run", "--groups", "groups.txt", "--json")
+    assert json.loads(out)["groups"] == {
+        "team A": {"items": 3, "unique": 2},
+        "team B": {"items": 2, "unique": 1},
+    }
+
+
+def test_what_was_mended_is_told_on_standard_error(folder: Path) -> None:
+    (folder / "odd.run").write_text("# hand-made\n" + RUN_ONE)
+    code, out, err = call("pool", "odd.run", "--json")
+    assert code == 0
+    assert "odd.run: comment lines skipped: 1 (first: line 1)" in err
+    json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["pool"], "nothing to pool"),
+        (["pool", "nowhere.run"], "nowhere.run: There is no such file."),
+        (["pool", "*.nothing"], "No file is there"),
+        (["pool", "q.txt"], "q.txt:1:"),
+        (["pool", "one.run", "one.run"], "Two runs are called 'one'"),
+        (["pool", "one.run", "--thin", "3"], "by grades"),
+        (["pool", "one.run", "--strategy", "prefbets"], "Did you mean 'prefbest'?"),
+        (["pool", "one.run", "--depth", "0"], "depth"),
+        (["pool", "one.run", "-o", "nowhere/pools.jsonl"], "can't be written"),
+        (["pol"], "pol"),
+        (["pool", "one.run", "--groups", "q.txt"], "don't name the run 'one'"),
+        (["pool", "two.run", "--qrels", "other.txt"], "No topic has a candidate"),
+    ],
+)
+def test_bad_input_ends_with_two_and_says_why(folder: Path, words: list[str], told: str) -> None:
+    (folder / "other.txt").write_text("99 0 a 1\n")
+    code, out, err = call(*words)
+    assert code == 2
+    assert told in " ".join(err.replace("│", " ").split())
+    assert out == ""
+    assert not (folder / "pools.jsonl").exists()
+
+
+def test_folders_and_patterns_stand_for_their_files(folder: Path) -> None:
+    (folder / "runs").mkdir()
+    for name in ("b.run", "a.run", ".hidden"):
+        (folder / "runs" / name).write_text(RUN_ONE)
+    assert expand(["runs"]) == ["runs/a.run", "runs/b.run"]
+    assert expand(["runs/*.run", "one.run"]) == ["runs/a.run", "runs/b.run", "one.run"]
+    assert expand([str(folder / "*.run")]) == [str(folder / "one.run"), str(folder / "two.run")]
+    with pytest.raises(BadFile, match="No file"):
+        expand(["runs/*.gz"])
+
+
+def test_the_demo_is_the_same_again_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outputs = []
+    for name, seed in (("one", "1"), ("two", "1"), ("three", "2")):
+        code, out, _ = call("demo", "--folder", name, "--seed", seed)
+        assert code == 0
+        assert "Who will be judged" in out
+        files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
+        outputs.append({str(path.relative_to(tmp_path / name)): path.read_bytes() for path in files})
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert {"topics.jsonl", "passages.jsonl", "qrels.txt", "pools.jsonl", "runs/bm25.run"} <= set(outputs[0])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_helps_with_an_example(name: str) -> None:
+    code, out, _ = call(name, "--help")
+    assert code == 0
+    assert f"duelpool {name}" in out.split("Examples:")[1]
+
+
+@pytest.mark.parametrize(
+    "words", [[str(Path(sys.executable).with_name("duelpool"))], [sys.executable, "-m", "duelpool"]]
+)
+def test_the_command_runs_as_a_program(words: list[str], tmp_path: Path) -> None:
+    environment = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout.strip()) == (0, f"duelpool {__version__}")
+    done = subprocess.run(
+        [*words, "pool", "nowhere.run"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: nowhere.run: There is no such file. Check the path.\n"
+
+
+def test_standard_input_is_a_file_too(folder: Path) -> None:
+    with (folder / "one.run").open() as stdin:
+        done = subprocess.run(
+            [sys.executable, "-m", "duelpool", "pool", "-", "--json"],
+            stdin=stdin,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert json.loads(done.stdout)["sizes"] == {"1": 2, "2": 1}

@@ -1,0 +1,129 @@
+"""Records, errors and seeds."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from duelpool.errors import BadFile, BadRecord, DuelpoolError, MissingExtra, UnknownName
+from duelpool.records import EFFECTS, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic, pair_of
+from duelpool.seeds import rng_for
+
+
+def test_a_decision_draws_the_same_numbers_in_every_process() -> None:
+    # Figures written down once: a change here would break every replay.
+    assert rng_for(7, "topic 12", "phase 2").integers(0, 10**9, 3).tolist() == [
+        706189447,
+        446819550,
+        475980685,
+    ]
+
+
+def test_decisions_with_different_names_are_independent() -> None:
+    draws = [rng_for(7, *key).random() for key in (("a",), ("b",), ("a", 1), ("a", "1"), (1, "a"))]
+    assert len(set(draws)) == len(draws)
+    assert rng_for(8, "a").random() != rng_for(7, "a").random()
+    assert isinstance(rng_for(0), np.random.Generator)
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(ValueError, match="from 0 on"):
+        rng_for(-1)
+
+
+def test_every_outcome_has_its_effect() -> None:
+    assert set(EFFECTS) == set(Outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "winner", "loser", "bad"),
+    [
+        (Outcome.LEFT, "a", "b", ()),
+        (Outcome.RIGHT, "b", "a", ()),
+        (Outcome.DEFINITELY_RIGHT, "b", "a", ()),
+        (Outcome.TIE, None, None, ()),
+        (Outcome.LEFT_BAD, "b", "a", ("a",)),
+        (Outcome.RIGHT_BAD, "a", "b", ("b",)),
+        (Outcome.BOTH_BAD, None, None, ("a", "b")),
+        (Outcome.SKIP, None, None, ()),
+    ],
+)
+def test_what_an_outcome_means(
+    outcome: Outcome, winner: str | None, loser: str | None, bad: tuple[str, ...]
+) -> None:
+    judgment = Judgment("t", "a", "b", outcome)
+    assert (judgment.winner, judgment.loser, judgment.bad_items) == (winner, loser, bad)
+
+
+def test_halves_and_wholes_add_up() -> None:
+    for outcome, effect in EFFECTS.items():
+        shares = effect.left + effect.right
+        bad = effect.left_bad and effect.right_bad
+        assert shares == (1.0 if effect.told and not bad and outcome is not Outcome.GRADE else 0.0)
+
+
+def test_a_pair_is_the_same_whoever_stands_left() -> None:
+    assert (
+        Judgment("t", "b", "a", Outcome.LEFT).pair == Judgment("t", "a", "b", Outcome.LEFT).pair == ("a", "b")
+    )
+    assert Question("q", "t", "b", "a", "worker").pair == pair_of("a", "b")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"topic": "", "left": "a", "right": "b", "outcome": Outcome.LEFT},
+        {"topic": "t", "left": "a", "right": "a", "outcome": Outcome.LEFT},
+        {"topic": "t", "left": "a", "right": None, "outcome": Outcome.LEFT},
+        {"topic": "t", "left": "a", "right": "b", "outcome": Outcome.GRADE, "grade": 1.0},
+        {"topic": "t", "left": "a", "right": None, "outcome": Outcome.GRADE, "kind": Kind.GRADE},
+        {"topic": "t", "left": "a", "right": "b", "outcome": Outcome.LEFT, "propensity": 0.0},
+        {"topic": "t", "left": "a", "right": "b", "outcome": Outcome.LEFT, "seconds": -1.0},
+        {"topic": "t", "left": "a", "right": "b", "outcome": Outcome.LEFT, "seconds": float("nan")},
+    ],
+)
+def test_judgments_that_contradict_themselves_are_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(BadRecord):
+        Judgment(**fields)  # type: ignore[arg-type]
+
+
+def test_other_records_are_checked_at_the_door() -> None:
+    with pytest.raises(BadRecord):
+        Topic("1", "text", weight=-1)
+    with pytest.raises(BadRecord):
+        Passage("", "text")
+    with pytest.raises(BadRecord, match="twice"):
+        Pool("1", ("a", "a"))
+    with pytest.raises(BadRecord, match="isn't in it"):
+        Pool("1", ("a",), grades={"b": 1.0})
+    with pytest.raises(BadRecord):
+        Levels((("a",), ("a", "b")))
+    with pytest.raises(BadRecord, match="no pair"):
+        _ = Question("q", "t", "a", None, "worker").pair
+
+
+def test_levels_give_best_top_and_grades() -> None:
+    levels = Levels((("a",), ("b", "c"), ("d",)))
+    assert levels.best == ("a",)
+    assert levels.top(2) == (("a",), ("b", "c"))  # a level that crosses rank k is kept whole
+    assert levels.as_grades() == {"a": 3, "b": 2, "c": 2, "d": 1}
+    assert levels.as_grades(1) == {"a": 1}
+    assert Levels(()).best == ()
+
+
+def test_errors_say_problem_place_and_remedy() -> None:
+    error = BadFile.at("a.run", 17, "The score is 'x'.", "Mend the line.")
+    assert str(error) == "a.run:17: The score is 'x'. Mend the line."
+    assert str(UnknownName("measure", "compact", ["Compat", "AP"])) == (
+        "There is no measure called 'compact'. Did you mean 'Compat'? Known: AP, Compat."
+    )
+    assert "pip install 'duelpool[ir]'" in str(MissingExtra("ir_measures", "ir"))
+
+
+@pytest.mark.parametrize(
+    "error", [BadFile.at("f", 1, "p", "r"), UnknownName("k", "n", ["m"]), MissingExtra("p", "e")]
+)
+def test_errors_cross_process_borders(error: DuelpoolError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
