@@ -2,25 +2,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# PIP_CONSTRAINT holds for the packages that build the package, too
+INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help setup demo test test-all lint stress bench clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: $(READY)  ## make the virtual environment
+setup: $(READY)  ## make the virtual environment, with all that the tests need
 
-$(READY): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Duelpool needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@PIP_CONSTRAINT=constraints.txt $(PIP_INSTALL) --editable '.[dev]'
+	@$(INSTALL) --editable .
+	@touch $(INSTALLED)
+
+$(READY): $(INSTALLED)
+	@echo "Adding what the tests need ..."
+	@$(INSTALL) --editable '.[dev]'
 	@touch $(READY)
 
-demo: $(READY)  ## the main job end to end, on a small collection
+demo: $(INSTALLED)  ## the main job end to end, on a small collection
 	@$(BIN)/duelpool demo
 
 lint: $(READY)

@@ -53,14 +53,15 @@ def show_pools(topics: Path, pools: Path) -> None:
     table = Table(title="Who will be judged", title_justify="left")
     table.add_column("question", overflow="fold")
     table.add_column("candidates", justify="right")
-    table.add_column("grades", justify="right")
+    for grade in (3, 2, 1):
+        table.add_column(f"grade {grade}", justify="right")
     table.add_column("twins", justify="right")
     for each in read_pools(pools):
         grades = Counter(each.grades.values())
         table.add_row(
             questions[each.topic].text,
             str(len(each)),
-            ", ".join(f"{grades[grade]} of {grade:g}" for grade in sorted(grades, reverse=True)),
+            *(str(grades[grade]) for grade in (3, 2, 1)),
             str(sum(map(len, each.twins.values()))),
         )
     print_table(table)
