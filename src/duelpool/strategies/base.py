@@ -17,7 +17,7 @@ class Strategy(Protocol):
     Every strategy is made as `Name(items, seed=..., topic=..., cap=..., **parameters)`: `cap` is the most
     judgments (told and pending, over the whole campaign) that any one pair may get, None for no limit.
 
-    - Asking for k gives a prefix of asking for n > k. An empty answer means: wait for what is pending, or done.
+    - Asking for k gives a prefix of asking for n > k. An empty answer means: wait, or done.
     - Not done and nothing pending: it must ask.
     - What is "asked" is what was told plus what is pending, never a counter of its own.
     - A judgment need not have been asked for: imports and other judges count.

@@ -83,6 +83,10 @@ class Standings:
         """Return how often item i met each of its opponents; not to be changed."""
         return self._meetings[i]
 
+    def won(self, i: int, j: int) -> float:
+        """Return how often item i won against item j, a tie as half a win."""
+        return self._wins[i].get(j, 0.0)
+
     def net(self, group: Indices) -> Floats:
         """Return wins less losses between the items of a group."""
         members = group.tolist()
