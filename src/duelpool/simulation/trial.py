@@ -4,17 +4,16 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import TypeAlias
-
-import numpy as np
 
 from duelpool.errors import BadParameter
 from duelpool.judges import Dice, JudgeModel, SimulatedJudge
 from duelpool.records import Judgment, Levels, Pair, Proposal
 from duelpool.seeds import rng_for
 from duelpool.simulation.records import Trial
+from duelpool.strategies import STRATEGIES, make_strategy
 from duelpool.strategies.base import Strategy
+from duelpool.strategies.parameters import parameters_of, split_spec
 
 StrategyMaker: TypeAlias = Callable[..., Strategy]
 """Called as `make(items, seed=..., topic=..., cap=...)`; module-level, so that other processes find it."""
@@ -55,13 +54,10 @@ def made_strategy(
     """Return a strategy from its specification or maker; one that knows budgets is told this one."""
     if not isinstance(strategy, str):
         return strategy(items, seed=seed, topic=topic, cap=cap)
-    from duelpool.strategies import STRATEGIES, make_strategy
-
-    name, _, parameters = strategy.partition(":")
-    takes_budget = name in STRATEGIES and "budget" in signature(STRATEGIES[name]).parameters
-    if budget is not None and takes_budget and "budget=" not in parameters:
-        strategy = f"{name}:{parameters},budget={budget}" if parameters else f"{name}:budget={budget}"
-    return make_strategy(strategy, items, seed=seed, topic=topic, cap=cap)
+    name, given = split_spec(strategy)
+    known = parameters_of(STRATEGIES[name]) if name in STRATEGIES else {}
+    told = {"budget": budget} if budget is not None and "budget" in known.keys() - given else {}
+    return make_strategy(strategy, items, seed=seed, topic=topic, cap=cap, **told)
 
 
 def judgments_allowed(budget: int | str | None, items: int) -> int | None:
@@ -180,17 +176,26 @@ class _Table:
         )
         self._told += 1
         while len(self._curve) < len(self._checkpoints) and self.spent >= self._checkpoints[len(self._curve)]:
-            self._curve.append(self._one_of(self.strategy.result()) in self.judge.truth.best)
+            order = self._in_order(self.strategy.result())
+            self._curve.append(bool(order) and order[0] in self.judge.truth.best)
 
-    def _one_of(self, found: Levels) -> str | None:
-        best = found.best
-        return best[int(self._tie_breaker.integers(len(best)))] if best else None
+    def _in_order(self, found: Levels) -> list[str]:
+        """Return the items one by one, ties broken at random.
+
+        A strategy with a `best_one` holds the items it returns as best in its own order of preference: that
+        order stays.
+        """
+        levels = [list(level) for level in found.levels]
+        for at, level in enumerate(levels):
+            if at or getattr(self.strategy, "best_one", None) is None:
+                self._tie_breaker.shuffle(level)
+        return [item for level in levels for item in level]
 
     def scored(self, found: Levels, items: tuple[str, ...]) -> Trial:
         """Return what the trial found, held against the truth."""
         truth = self.judge.truth
         place = {item: at for at, level in enumerate(truth.levels) for item in level}
-        order = [item for level in found.levels for item in self._tie_breaker.permutation(np.array(level))]
+        order = self._in_order(found)
         single = bool(order) and place[order[0]] == 0
         missing = len(self._checkpoints) - len(self._curve)
         return Trial(
