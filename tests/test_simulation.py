@@ -89,7 +89,7 @@ class Decided(RoundRobin):
 
 
 class Undecided(Decided):
-    best_one = None  # type: ignore[assignment]
+    best_one = None
 
 
 class Stuck(RoundRobin):
