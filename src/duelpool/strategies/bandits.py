@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Arms = NDArray[np.intp]
 
 COMPARISONS_PER_ITEM = 10  # the default budget: 1,000 comparisons of 100 items, as in the papers
+AMPLE_PER_ITEM = 100  # with so many even a small pool's best is found, if the judge is consistent
 
 
 class _Sampler:
@@ -33,6 +34,7 @@ class _Sampler:
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = True
     goal: ClassVar[str] = "best"
+    ample_per_item: ClassVar[int] = AMPLE_PER_ITEM
 
     def __init__(
         self,
@@ -127,11 +129,14 @@ class _Sampler:
 
     def result(self) -> Levels:
         """Return the arms by how many others they won against more often than not."""
+        return self._ranked([range(len(self._standings.items))])
+
+    def _ranked(self, groups: Sequence[Sequence[int]]) -> Levels:
         left = np.flatnonzero(~self._standings.out)
         wins = self._wins[np.ix_(left, left)]
         score = np.zeros(len(self._standings.items))
         score[left] = (wins > wins.T).sum(axis=1)
-        return levels_by_score(self._standings, score)
+        return levels_by_score(self._standings, score, groups)
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the budget."""
@@ -248,6 +253,11 @@ class MergeDTS(_Sampler):
     def _contenders(self) -> int:
         return sum(map(len, self._batches))
 
+    def result(self) -> Levels:
+        """Return the arms left by how many others they won against more often than not, then the dropped."""
+        left = [i for batch in self._batches for i in batch]
+        return self._ranked([left, sorted(set(range(len(self._wins))) - set(left))])
+
     def _learn(self, met: tuple[int, int] | None) -> None:
         self._time += 1
         self._batches = [[i for i in batch if not self._standings.out[i]] for batch in self._batches]
@@ -332,6 +342,7 @@ class RoundEfficient:
     pools_judgments: ClassVar[bool] = False
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
+    ample_per_item: ClassVar[int] = AMPLE_PER_ITEM
 
     def __init__(
         self,
