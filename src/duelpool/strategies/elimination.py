@@ -193,8 +193,9 @@ class Elimination:
         phases = [phase for phase in phases if phase in open_or_passed]
         size = len(self._standings.items)
         wins, games = np.zeros(size), np.zeros(size)
+        began = next((p.field for p in self._passed if p.phase == "final-1"), self._field)
         for phase in phases:
-            phase_wins, phase_games = self._book.scores(phase, self._field)
+            phase_wins, phase_games = self._book.scores(phase, began)
             wins += phase_wins
             games += phase_games
         return wins, games, phases
