@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
@@ -25,7 +26,9 @@ Floats = NDArray[np.float64]
 Measure = Literal["ppref", "wpref"]
 Weight = Literal["lower", "upper"]
 
-PRIOR_PRECISION = 1.0  # of an item's strength in the Bradley-Terry fit
+PRIOR_PRECISION = (
+    0.1  # of a strength in the Bradley-Terry fit: wide, for assessors seldom contradict themselves
+)
 TIE_NOISE = 1e-9  # utilities closer than this are equal, and chance decides
 ROUNDING = 1e-12
 
@@ -81,7 +84,7 @@ def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> F
     games = wins + wins.T
     strength = np.zeros(size)
     for _ in range(50):
-        chance = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
+        chance = expit(strength[:, None] - strength[None, :])
         gradient = (wins - games * chance).sum(axis=1) - precision * strength
         information = games * chance * (1 - chance)
         hessian = np.diag(information.sum(axis=1) + precision) - information
@@ -89,7 +92,7 @@ def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> F
         strength += step
         if np.abs(step).max(initial=0.0) < 1e-8:
             break
-    chances: Floats = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
+    chances: Floats = expit(strength[:, None] - strength[None, :])
     return chances
 
 
