@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from duelpool.errors import BadFile, BadParameter, UnknownName
 from duelpool.judges import JUDGES, make_judges
 from duelpool.judges.base import Dice, SimulatedJudge
-from duelpool.judges.replayed import fitted_strengths, replayed_wins, win_counts
+from duelpool.judges.replayed import STRENGTH_SD, fitted_strengths, replayed_wins, win_counts
 from duelpool.judges.simulated import Fallible, MatrixJudge, OrderJudge, levels_by_score
 from duelpool.records import Judgment, Levels, Outcome
 
@@ -235,7 +235,7 @@ def test_the_fit_is_the_top_of_its_posterior(games: list[tuple[int, int]]) -> No
             counts[winner, loser] += 1
 
     def log_posterior(strengths: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-        total = -float((strengths**2).sum()) / (2 * 2.0**2)
+        total = -float((strengths**2).sum()) / (2 * STRENGTH_SD**2)
         for i in range(5):
             for j in range(5):
                 total -= counts[i, j] * math.log1p(math.exp(strengths[j] - strengths[i]))

@@ -18,7 +18,7 @@ from duelpool.records import Judgment
 
 ANSWERS = ("raw", "smoothed", "fitted")
 SMOOTHING = 2.0  # how many judgments the fitted probability is worth when answers are smoothed
-STRENGTH_SD = 2.0  # the fit's prior spread of strengths; it keeps items that never lost at a finite strength
+STRENGTH_SD = 1.5  # the fit's prior spread of strengths; it keeps items that never lost at a finite strength
 
 Pools: TypeAlias = Mapping[str, tuple[str, ...]]
 
