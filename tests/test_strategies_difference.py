@@ -180,3 +180,9 @@ def test_the_absolute_form_stops_with_the_true_sign_of_dcg(size: int, seed: int)
     assert study.verdict().low - 1e-9 <= difference <= study.verdict().high + 1e-9
     assert study.verdict().leader == ("a" if difference > 1e-9 else "b" if difference < -1e-9 else "")
     assert graded <= size
+
+
+def test_the_absolute_form_asks_first_for_the_grade_that_moves_most() -> None:
+    study = AbsoluteDifference("abcd", run_a="abcd", run_b="bdca")
+    # The discounts are 1, .63, .5 and .43: a moves from 1 to .43, b from .63 to 1, d from .43 to .63, c not.
+    assert study.ask(9) == ["a", "b", "d"]

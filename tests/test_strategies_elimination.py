@@ -45,9 +45,10 @@ def test_the_pairings_differ_from_seed_to_seed() -> None:
     assert len(pairings) == 20
 
 
-def test_those_with_half_of_their_wins_go_on_and_no_others() -> None:
+@pytest.mark.parametrize("n", [7, 4])
+def test_those_with_half_of_their_wins_go_on_and_no_others(n: int) -> None:
     truth = pool_of(40)
-    strategy = PrefBest(truth, seed=3, topic="t")
+    strategy = PrefBest(truth, seed=3, topic="t", n=n)
     answer = noisy(truth, 3)
     won: Counter[str] = Counter()
     played: Counter[str] = Counter()
@@ -139,6 +140,8 @@ def test_a_closing_with_other_survivors_is_obeyed_after_the_phase_closed_itself(
     loop.strategy.tell(other)
     assert set(loop.strategy.closed[0].survivors) == set(truth[:12])
     assert {item for p in loop.strategy.ask(999) for item in p.pair} == set(truth[:12])
+    assert {item for level in loop.strategy.result().levels for item in level} == set(truth)
+    assert set(loop.strategy.result().levels[-1]) == set(truth[12:])
 
 
 def test_a_closing_of_a_phase_that_never_was_is_refused() -> None:
