@@ -60,7 +60,8 @@ def show(report: Report) -> None:
     for section in report.sections():
         table = Table(title=section.title, title_justify="left")
         for at, column in enumerate(section.columns):
-            table.add_column(column, justify="left" if at < 2 else "right", overflow="fold")
+            words = any(str(row[at] or "0")[0].isalpha() for row in section.rows)
+            table.add_column(column, justify="left" if words else "right", overflow="fold")
         for row in section.rows:
             table.add_row(*("" if cell is None else str(cell) for cell in row))
         console.print(table)

@@ -5,7 +5,10 @@ from types import MappingProxyType
 
 from duelpool.experiments.base import Experiment, Report, Section
 from duelpool.experiments.dueling_bandits import FIGURE3
+from duelpool.experiments.judging_effort import JUDGING_EFFORT
 
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "Section"]
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({FIGURE3.name: FIGURE3})
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+    {each.name: each for each in (FIGURE3, JUDGING_EFFORT)}
+)
