@@ -143,6 +143,24 @@ class Loop:
             require(len(self.log) <= limit, "It must end", told=len(self.log))
         require(not self.strategy.ask(batch), "When it is done it doesn't ask")
 
+    def play_live(self, outstanding: int, cap: int, limit: int = 100_000) -> "Loop":
+        """Keep so many pairs out; they come back in random order, and one in ten is lost on the way."""
+        pending: list[Proposal] = []
+        for step in range(limit):
+            pending += self.strategy.ask(outstanding - len(pending), tuple(pending))
+            asked = Counter(proposal.pair for proposal in pending)
+            require(max(asked.values(), default=0) <= 1, "A pending pair isn't asked again", asked=asked)
+            asked.update(judgment.pair for judgment in self.judgments)
+            require(max(asked.values(), default=0) <= cap, "Told and pending keep to the cap", asked=asked)
+            if not pending:
+                require(self.strategy.done, "Not done and nothing pending: it must ask", told=len(self.log))
+                return self
+            rng = rng_for(self.seed, "live", step)
+            proposal = pending.pop(int(rng.integers(len(pending))))
+            if rng.random() >= 0.1:
+                self.judge(proposal)
+        raise ContractError("It must end, with pairs that come back in any order too")
+
     def play(self, batch: int = 1, limit: int = 100_000) -> "Loop":
         """Go on until the strategy is done."""
         for _ in self.rounds(batch, limit):
@@ -329,6 +347,17 @@ def check_cap(name: str) -> None:
             require(most <= cap, "The cap is kept", cap=cap, judged=most)
 
 
+def check_live(name: str) -> None:
+    """With several assessors at work, who come back in any order or not at all, it keeps its promises."""
+    truth = pool_of(11)
+    odd = (Outcome.TIE, Outcome.RIGHT_BAD)
+    for seed in SEEDS:
+        loop = Loop(contract_strategy(name, truth, seed, cap=3), noisy(truth, seed, odd), seed)
+        loop.play_live(outstanding=4, cap=3)
+        again = replay(contract_strategy(name, truth, seed, cap=3), loop.log)
+        require(same_state(loop.strategy, again), "Replay equals live with several assessors", seed=seed)
+
+
 def check_order_within_phase(name: str) -> None:
     """Judgments that were out together may come back in any order, unless it is sequential."""
     truth = pool_of(14)
@@ -439,6 +468,7 @@ STRATEGY_CHECKS: tuple[Callable[[str], None], ...] = (
     check_prefix,
     check_pending,
     check_cap,
+    check_live,
     check_order_within_phase,
     check_closed_phases,
     check_small_pools,
