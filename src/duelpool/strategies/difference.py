@@ -8,7 +8,7 @@ favour of the one behind, could no longer turn the sign of the difference.
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,9 +80,11 @@ def pair_weights(ranks: Floats, measure: Measure, weight: Weight, depth: int) ->
 
 def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> Floats:
     """Return p(i beats j) from a logistic fit of strengths, drawn towards equal ones by a normal prior."""
-    size = len(wins)
+    everybody = np.zeros(len(wins))
+    played = np.flatnonzero((wins + wins.T).any(axis=1))  # the others stay at 0
+    wins = wins[np.ix_(played, played)]
     games = wins + wins.T
-    strength = np.zeros(size)
+    strength = np.zeros(len(played))
     for _ in range(50):
         chance = expit(strength[:, None] - strength[None, :])
         gradient = (wins - games * chance).sum(axis=1) - precision * strength
@@ -92,8 +94,21 @@ def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> F
         strength += step
         if np.abs(step).max(initial=0.0) < 1e-8:
             break
-    chances: Floats = expit(strength[:, None] - strength[None, :])
+    everybody[played] = strength
+    chances: Floats = expit(everybody[:, None] - everybody[None, :])
     return chances
+
+
+class _Known(NamedTuple):
+    """What the judgments say of all pairs.
+
+    `better`: the first is known to be better. `still`: there is no preference, and there may be one.
+    `stakes`: what a preference for the first adds to the score of a less that of b.
+    """
+
+    better: NDArray[np.bool_]
+    still: NDArray[np.bool_]
+    stakes: Floats
 
 
 class Difference:
@@ -136,6 +151,7 @@ class Difference:
         self._preferences = Preferences(self._standings)
         size = len(self._standings.items)
         self._wins: Floats = np.zeros((size, size))
+        self._worked_out: _Known | None = None  # forgotten with each judgment
         ranks = [ranks_in(run, self._standings.items) for run in (run_a, run_b)]
         # An unranked item's rank is infinite, so the ranked one of two is above, as the measures have it.
         self._above = [rank[:, None] < rank[None, :] for rank in ranks]
@@ -146,18 +162,16 @@ class Difference:
 
     # ---- what the judgments say
 
-    def _open_pairs(self) -> NDArray[np.bool_]:
-        """Return which pairs have no preference yet and may still get one."""
-        better = self._preferences.better()
-        out = self._standings.out
-        still: NDArray[np.bool_] = (
-            ~(better | better.T | self._preferences.judged) & ~out[:, None] & ~out[None, :]
-        )
-        np.fill_diagonal(still, val=False)
-        return still
+    def _known(self) -> _Known:
+        if self._worked_out is None:
+            better = self._preferences.better()
+            out = self._standings.out
+            still = ~(better | better.T | self._preferences.judged) & ~out[:, None] & ~out[None, :]
+            np.fill_diagonal(still, val=False)
+            self._worked_out = _Known(better, still, self._stakes(better, still))
+        return self._worked_out
 
-    def _stakes(self, still: NDArray[np.bool_], better: NDArray[np.bool_]) -> Floats:
-        """Return what a preference for the first item adds to the score of a less that of b."""
+    def _stakes(self, better: NDArray[np.bool_], still: NDArray[np.bool_]) -> Floats:
         counted = better | better.T | still  # ties and pairs of Bad items are no preferences
         stakes = np.zeros(still.shape)
         for sign, above, weights in zip((1, -1), self._above, self._weights, strict=True):
@@ -168,8 +182,7 @@ class Difference:
 
     def verdict(self) -> Verdict:
         """Return the scores so far and the bounds of the final difference."""
-        better, still = self._preferences.better(), self._open_pairs()
-        stakes = self._stakes(still, better)
+        better, still, stakes = self._known()
         known = float(stakes[better].sum())
         upper = np.triu(still, 1)
         highest, lowest = np.maximum(stakes, stakes.T), np.minimum(stakes, stakes.T)
@@ -187,8 +200,7 @@ class Difference:
 
     def utilities(self) -> Floats:
         """Return the expected utility of judging each pair: what it and its consequences may tell."""
-        better, still = self._preferences.better(), self._open_pairs()
-        stakes = self._stakes(still, better)
+        better, still, stakes = self._known()
         gap = np.abs(stakes - stakes.T) * still
         chains = better.astype(float).T
         gain = gap + gap @ chains + chains @ gap
@@ -209,6 +221,7 @@ class Difference:
         self._wins[i, j] += event.effect.left
         self._wins[j, i] += event.effect.right
         self._preferences.add(i, j)
+        self._worked_out = None
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n pairs in decreasing expected utility."""
@@ -235,8 +248,7 @@ class Difference:
         """Whether the sign of the difference is certain, or no pair is left that could tell."""
         if self.early_stopping and self.verdict().leader:
             return True
-        better, still = self._preferences.better(), self._open_pairs()
-        stakes = self._stakes(still, better)
+        _, still, stakes = self._known()
         return not bool((np.abs(stakes - stakes.T)[still] > TIE_NOISE).any())
 
     @property
