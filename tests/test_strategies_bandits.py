@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from duelpool.records import Judgment, Outcome
 from duelpool.strategies import make_strategy
-from duelpool.strategies.bandits import DoubleThompson, MergeDTS, RoundEfficient, merged_batches
+from duelpool.strategies.roundefficient import RoundEfficient
+from duelpool.strategies.thompson import DoubleThompson, MergeDTS, merged_batches
 from duelpool.testing import Loop, consistent, noisy, pool_of
 
 

@@ -9,14 +9,15 @@ from typing import Any, cast
 
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.strategies.allpairs import AllPairs
-from duelpool.strategies.bandits import DoubleThompson, MergeDTS, RoundEfficient
 from duelpool.strategies.base import Strategy, replay
 from duelpool.strategies.difference import Difference
 from duelpool.strategies.knockout import Knockout
 from duelpool.strategies.parameters import parameters_of, read_value, split_spec
 from duelpool.strategies.prefbest import PrefBest
+from duelpool.strategies.roundefficient import RoundEfficient
 from duelpool.strategies.sorting import CarryOn, Sorting
 from duelpool.strategies.swissfinals import SwissFinals
+from duelpool.strategies.thompson import DoubleThompson, MergeDTS
 from duelpool.strategies.topk import TopK
 
 __all__ = ["STRATEGIES", "Strategy", "make_strategy", "replay"]
