@@ -28,7 +28,7 @@ LARGE, SMALL, JUDGMENTS_PER_ITEM = 1000, 100, 7
 SECONDS = 90.0  # for one strategy; what it reached by then is what is measured
 TIMED_ASKS = 70
 LAST = 5
-LATE_OVER_EARLY = 3.0  # a tell that grows with the log would show a ratio of this size and more
+LATE_OVER_EARLY = 4.0  # a tell that reads the whole log would show a ratio of five
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def test_reliability_is_drawn_against_the_diagonal() -> None:
 def test_bars_leave_out_what_is_not_known() -> None:
     figure = bars_beside(["x", "y"], {"paper": [(3.0, 0.1), None], "here": [(4.0, 0.1), (5.0, 0.2)]}, "count")
     heights = [
-        [bar.get_height() for bar in container]
+        [bar.get_width() for bar in container]
         for container in figure.axes[0].containers
         if len(container) < 3
     ]

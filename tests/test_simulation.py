@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duelpool.cli.workers import workforce
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges import make_judges
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -272,7 +273,9 @@ def test_a_dask_cluster_gives_what_one_process_gives() -> None:
         together = simulate(
             RoundRobin, "bt:sd=2", items=8, trials=45, seed=4, executor=executor, progress=ended.append
         )
-    assert together == alone
+        with workforce(None, cluster.scheduler_address, 45) as by_address:
+            again = simulate(RoundRobin, "bt:sd=2", items=8, trials=45, seed=4, executor=by_address)
+    assert together == again == alone
     assert sum(ended) == 45
 
 

@@ -98,15 +98,17 @@ def bars_beside(
     rows: Sequence[str], groups: Mapping[str, Sequence[tuple[float, float] | None]], label: str
 ) -> Figure:
     """Draw (value, standard error) side by side, a cluster a row, with 95 % bars; None is left out."""
-    figure, axes = _drawing("", label)
+    figure, axes = _drawing(label, "", height=1.5 + 0.12 * len(rows) * (len(groups) + 1))
     width = 0.8 / len(groups)
     for at, (name, values) in enumerate(groups.items()):
         known = [(row, value) for row, value in enumerate(values) if value is not None]
         places = [row - 0.4 + (at + 0.5) * width for row, _ in known]
-        heights = [value for _, (value, _) in known]
+        lengths = [value for _, (value, _) in known]
         errors = [1.96 * error for _, (_, error) in known]
-        axes.bar(places, heights, width * 0.9, yerr=errors, capsize=2, label=name)
-    axes.set_xticks(range(len(rows)), rows, rotation=20, ha="right")
+        axes.barh(places, lengths, width * 0.9, xerr=errors, error_kw={"elinewidth": 0.8}, label=name)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
     axes.legend(loc="best")
     return figure
 
@@ -138,8 +140,8 @@ def refuse_unknown_format(path: Path) -> None:
         raise BadParameter(problem, remedy=f"Known: {', '.join(FORMATS)}.")
 
 
-def _drawing(x: str, y: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+def _drawing(x: str, y: str, height: float = 4.5) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7.0, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_xlabel(x)

@@ -282,7 +282,7 @@ class Figure3:
         from duelpool.plots import bars_beside
 
         checks = self.checks()
-        rows = [f"{check.row}\n{check.case} {check.measure}" for check in checks]
+        rows = [f"{check.row}, {check.case} {check.measure}" for check in checks]
         groups: dict[str, list[tuple[float, float] | None]] = {
             "paper": [_bar(check.paper) for check in checks],
             "measured before": [_bar(check.independent) for check in checks],
