@@ -17,7 +17,7 @@ from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.informed import learnt_weight, standardised
-from duelpool.strategies.orders import OrderPosterior, order_posterior
+from duelpool.strategies.orders import MOST_ITEMS, OrderPosterior, order_posterior
 from duelpool.strategies.standings import Standings
 
 Floats = NDArray[np.float64]
@@ -62,12 +62,20 @@ class Finals:
     lost: float  # the chance that the best item isn't among them
 
 
-def schedule_for(size: int, budget: int | None, finalists: int, games_per_round: float | None) -> Schedule:
+def finalists_of(size: int, top: int) -> int:
+    """Return how many finalists are best: all items of a small pool, else 8, or 3 more than the top wanted."""
+    return max(2, size) if size <= MOST_ITEMS else max(8, min(10, top + 3))
+
+
+def schedule_for(
+    size: int, budget: int | None, *, cap: int | None, finalists: int, games_per_round: float | None
+) -> Schedule:
     """Return how a budget (7 judgments an item when None) is spent on a pool of this size."""
     total = 7 * size if budget is None else budget
     scarce = total <= 3.5 * size
-    finals = min(max(20.0, (0.2 if scarce else 0.115) * total), 0.4 * total)
-    games = games_per_round if games_per_round is not None else (1.0 if scarce else 2.0)
+    askable = math.inf if cap is None else cap * finalists * (finalists - 1) / 2
+    finals = min(45 + 0.05 * total, 0.45 * total, 0.9 * askable)
+    games = games_per_round if games_per_round is not None else (1.0 if total <= 5 * size else 2.0)
     return Schedule(
         budget=total,
         pruning=0 if size <= finalists else math.ceil(total - finals),
@@ -92,6 +100,7 @@ class SwissFinals:
     version: ClassVar[int] = 1
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
+    goal: ClassVar[str] = "best"
 
     def __init__(
         self,
@@ -101,25 +110,30 @@ class SwissFinals:
         topic: str = "",
         cap: int | None = 6,
         budget: int | None = None,
-        finalists: int = 8,
+        finalists: int | None = None,
         top: int = 1,
         games_per_round: float | None = None,
         finals_round: int = 8,
+        at_once: int = 1,
         prior: Mapping[str, float] | None = None,
         confidence: float | None = None,
         bad_votes: int = 1,
         tie_share: float = 0.3,
     ) -> None:
-        _check(cap, budget, finalists, top, games_per_round, finals_round, confidence, tie_share)
+        _check(cap, budget, finalists, top, games_per_round, finals_round, at_once, confidence, tie_share)
         self.topic = topic
         self.seed = seed
         self.cap = math.inf if cap is None else cap
         self.top = top
+        self._budget = budget
         self.finals_round = finals_round
+        self.at_once = at_once
         self.confidence = confidence
         self.tie_share = tie_share
-        self.finalists = max(finalists, min(10, top + 3)) if top > 1 else finalists
-        self.schedule = schedule_for(len(items), budget, self.finalists, games_per_round)
+        self.finalists = finalists or finalists_of(len(items), top)
+        self.schedule = schedule_for(
+            len(items), budget, cap=cap, finalists=self.finalists, games_per_round=games_per_round
+        )
         self._standings = Standings(items, bad_votes=bad_votes)
         self._prior = None if prior is None else standardised(prior, self._standings.items)
         self._answers: tuple[list[float], list[float], list[float]] = ([], [], [])
@@ -255,6 +269,14 @@ class SwissFinals:
         pairs = np.triu_indices(len(finals.members), 1)
         return bool((finals.met[pairs] >= self.cap).all())
 
+    def most_judgments(self, n_items: int) -> int | None:
+        """Return the budget."""
+        return self.schedule.budget if self._budget is not None else 7 * n_items
+
+    def expected_judgments(self, n_items: int) -> float:
+        """Return the budget."""
+        return float(self.most_judgments(n_items) or 0)
+
     def _open_in_field(self) -> bool:
         size = self.field_size
         field = self._ranking()[:size].tolist()
@@ -327,7 +349,8 @@ class SwissFinals:
                     if other < 0:
                         continue
                     cost[other] += REPEAT * times
-                    if times + self._standings.meetings(int(field[k])).get(int(field[other]), 0) >= self.cap:
+                    met = self._standings.meetings(int(field[k])).get(int(field[other]), 0)
+                    if times >= self.at_once or times + met >= self.cap:
                         cost[other] = np.inf
                 cost[k] = np.inf
                 partner = int(cost.argmin())
@@ -344,19 +367,21 @@ class SwissFinals:
         members = finals.members.tolist()
         size = len(members)
         at = {i: k for k, i in enumerate(members)}
-        met = finals.met.copy()
+        met = finals.met.astype(np.float64)
+        waiting = np.zeros_like(met)
         for i, j in out:
             if i in at and j in at:
-                met[at[i], at[j]] += 1
-                met[at[j], at[i]] += 1
-        np.fill_diagonal(met, np.iinfo(np.int64).max)
+                waiting[at[i], at[j]] += 1
+                waiting[at[j], at[i]] += 1
+        met += waiting
+        np.fill_diagonal(met, np.inf)
         first = finals.chances.first
         ladder = np.cumsum(first)
         chances = rng_for(self.seed, self.topic, self.name, FINALS, self._standings.told)
         chances.bit_generator.advance(2 * TRIES * len(out))  # type: ignore[attr-defined]
         pairs: list[tuple[int, int]] = []
         for turn in range(room):
-            open_pairs = met < self.cap
+            open_pairs = (met < self.cap) & (waiting < self.at_once)
             if not open_pairs.any():
                 break
             drawn = np.searchsorted(ladder, chances.random((TRIES, 2)) * ladder[-1], side="right").clip(
@@ -371,8 +396,9 @@ class SwissFinals:
                 x, y = drawn[int(usable.argmax())].tolist()
             else:
                 x, y = divmod(int(np.where(open_pairs, np.outer(first, first), -1.0).argmax()), size)
-            met[x, y] += 1
-            met[y, x] += 1
+            for counts in (met, waiting):
+                counts[x, y] += 1
+                counts[y, x] += 1
             pairs.append((members[x], members[y]))
         return pairs
 
@@ -397,7 +423,7 @@ class SwissFinals:
         return max(posterior, key=posterior.__getitem__) if posterior else None
 
     def result(self) -> Levels:
-        """Return the tied best (or the ordered top), the other finalists, the rest by standing, Bad ones last."""
+        """Return the tied best (or the ordered top), the other finalists, the rest by standing, the Bad."""
         items = self._standings.items
         finals = self.finals()
         first = finals.chances.first
@@ -437,10 +463,11 @@ def _lead_written_in(proposal: str) -> float:
 def _check(  # noqa: PLR0917
     cap: int | None,
     budget: int | None,
-    finalists: int,
+    finalists: int | None,
     top: int,
     games_per_round: float | None,
     finals_round: int,
+    at_once: int,
     confidence: float | None,
     tie_share: float,
 ) -> None:
@@ -450,8 +477,10 @@ def _check(  # noqa: PLR0917
         )
     if budget is not None and budget < 0:
         raise BadParameter(f"The budget must be a number of judgments from 0 on, not {budget}.")
-    if not 2 <= finalists <= 10:
-        raise BadParameter(f"There are 2 to 10 finalists, not {finalists}.")
+    if finalists is not None and not 2 <= finalists <= MOST_ITEMS:
+        raise BadParameter(f"There are 2 to {MOST_ITEMS} finalists, not {finalists}.")
+    if at_once < 1:
+        raise BadParameter(f"A pair is out to at least 1 assessor at once, not to {at_once}.")
     if not 1 <= top <= 10:
         raise BadParameter(f"The top can have 1 to 10 items, not {top}.")
     if games_per_round is not None and not games_per_round > 0:
