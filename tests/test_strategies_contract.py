@@ -1,0 +1,42 @@
+"""The contract suite over every row of the table."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from duelpool.strategies import STRATEGIES
+from duelpool.testing import STRATEGY_CHECKS
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("check", STRATEGY_CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_contract(name: str, check: Callable[[str], None]) -> None:
+    check(name)
+
+
+PLAY_ALL = """
+from duelpool.strategies import STRATEGIES
+from duelpool.testing import Loop, contract_strategy, noisy, pool_of
+truth = pool_of(15)
+for name in STRATEGIES:
+    loop = Loop(contract_strategy(name, truth, 1, cap=6), noisy(truth, 1), 1).play(batch=5)
+    print(name, loop.log, loop.strategy.result())
+"""
+
+
+def test_the_choices_are_the_same_in_every_process() -> None:
+    """Nothing hangs on the order of sets or on hash(), which differ from process to process."""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", PLAY_ALL],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
