@@ -180,10 +180,8 @@ def test_the_header_says_the_rules_and_what_was_dropped(folder: Path) -> None:
     lacking = Run.from_rankings("lacking", {TOPICS[0]: [(DOCS[0], 1.0), (DOCS[0], 0.5)]})
     found = duelpool.evaluate([folder / "qrels.txt", folder / "prefs.txt"], [lacking], ["nDCG", "wpref"])
     header = "\n".join(found.header)
-    assert (
-        "nDCG: log 2, gain linear, ties docno-descending, missing drop, unjudged keep, duplicates first"
-        in header
-    )
+    assert "nDCG: log 2, gain linear, ties docno-descending, scores single, missing drop, " in header
+    assert "unjudged keep, duplicates first" in header
     assert "wpref: votes multiset, inferred False, bad_votes 1, weight lower" in header
     assert "nDCG: 11 of 12 topics dropped" in header
     assert "1 runs lack topics: lacking (11)" in header

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
-from duelpool.files import Qrels, Run
+from duelpool.files import Qrels, Run, TieOrder
 from duelpool.measures import (
     AP,
     DCG,
@@ -160,6 +160,10 @@ def test_the_rules_change_what_is_scored() -> None:
     assert RR().calc(qrels, run) == {"1": 1 / 4, "3": 0}
     assert RR(ties="docno-ascending").calc(qrels, run)["1"] == 1 / 2
     assert RR(ties="file").calc(qrels, run)["1"] == 1 / 3
+    close = Run.from_rankings("r", {"1": [("a", 1.0), ("z", 1.0 + 1e-9)]})  # equal in single precision only
+    assert RR().calc(qrels, close) == RR(scores="double").calc(qrels, close) == {"1": 1 / 2}
+    close = Run.from_rankings("r", {"1": [("a", 1.0 + 1e-9), ("z", 1.0)], "3": [("a", 1e300), ("b", 1e299)]})
+    assert (RR().calc(qrels, close)["1"], RR(scores="double").calc(qrels, close)["1"]) == (1 / 2, 1)
     assert RR(unjudged="remove").calc(qrels, run)["1"] == 1 / 2
     assert RR(missing="zero").calc(qrels, run) == {"1": 1 / 4, "2": 0, "3": 0}
 
@@ -203,7 +207,9 @@ def test_ranks_are_those_of_the_run_itself(rows: list[tuple[str, str, float]]) -
     kinds = {"topic": pl.String, "docno": pl.String, "score": pl.Float64}
     run = Run("r", pl.DataFrame(rows, schema=kinds, orient="row"))
     made = Rankings.of(run.frame["topic"], run.frame["docno"], run.frame["score"].to_numpy())
-    for ties, ranks in made.ranks.items():
+    orders: tuple[TieOrder, ...] = ("docno-descending", "docno-ascending", "file")
+    for ties in orders:
+        ranks = made.ranks(ties, "double")
         expected = {(topic, docno): rank for topic, docno, _, rank in run.ranked(ties).iter_rows()}
         found = {(topic, docno): int(rank) for (topic, docno, _), rank in zip(rows, ranks, strict=True)}
         assert found == expected

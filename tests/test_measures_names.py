@@ -39,7 +39,7 @@ def test_each_name_gives_its_measure_and_reads_back(name: str) -> None:
     assert type(measure) is MEASURES[name]
     assert str(measure) == name
     assert measure.about.endswith(".")
-    assert set(measure.rules) >= {"ties", "missing", "unjudged", "duplicates"}
+    assert set(measure.rules) >= {"ties", "scores", "missing", "unjudged", "duplicates"}
 
 
 @given(st.floats(0.01, 0.99), st.booleans(), st.integers(1, 2000))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
-from duelpool.measures import PGC, BestRR, greedy_order, ppref, rbo, wpref
+from duelpool.measures import PGC, BestRR, Graph, greedy_order, ppref, rbo, wpref
 from duelpool.records import Judgment, Outcome
 
 items = st.sampled_from([f"d{number}" for number in range(9)] + ["D", "d00"])
@@ -60,6 +60,19 @@ def test_ppref_and_wpref_equal_their_definitions(pairs: list[tuple[str, str]], r
     assert wpref(votes="majority").calc(preferences, run) == share_by_definition(majority, ranking, "lower")
 
 
+@given(votes, ranked)
+def test_colliding_hashes_change_nothing(pairs: list[tuple[str, str]], ranking: list[str]) -> None:
+    preferences, run = preferences_of(pairs), run_of(ranking)
+    good = wpref().calc(preferences, run), PGC().calc(preferences, run)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("rankings", "items", "pairs"):
+            patch.setattr(
+                f"duelpool.measures.{module}.hash_of",
+                lambda texts, seed: texts.hash(seed=seed).to_numpy() % 3,
+            )
+        assert (wpref().calc(preferences, run), PGC().calc(preferences, run)) == good
+
+
 def greedy_by_definition(pairs: list[tuple[str, str]], ranking: list[str]) -> list[str]:
     """Sinks to the tail, sources to the head, else the item with the most wins over losses."""
     place = {docno: (at, "") for at, docno in enumerate(ranking)}
@@ -94,9 +107,8 @@ def test_pgc_equals_its_definition(pairs: list[tuple[str, str]], ranking: list[s
     names = sorted({docno for pair in pairs for docno in pair})
     places = {docno: at for at, docno in enumerate(ranking)}
     by_place = sorted(names, key=lambda docno: (places.get(docno, len(ranking)), docno))
-    beats = [[names.index(b) for a, b in pairs if a == docno] for docno in names]
-    beaten_by = [[names.index(a) for a, b in pairs if b == docno] for docno in names]
-    fast = greedy_order(beats, beaten_by, [by_place.index(docno) for docno in names])
+    graph = Graph.of([(names.index(a), names.index(b)) for a, b in pairs], len(names))
+    fast = greedy_order(graph, [by_place.index(docno) for docno in names])
     assert [names[at] for at in fast] == order
 
 

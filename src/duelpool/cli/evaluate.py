@@ -53,6 +53,9 @@ def evaluate(
     ties: Annotated[
         str | None, typer.Option(help="docno-descending, docno-ascending, file.", rich_help_panel=_RULES)
     ] = None,
+    scores: Annotated[
+        str | None, typer.Option(help="Compare scores in single or double precision.", rich_help_panel=_RULES)
+    ] = None,
     missing: Annotated[
         str | None, typer.Option(help="Topics a run lacks: drop, zero.", rich_help_panel=_RULES)
     ] = None,
@@ -94,8 +97,8 @@ def evaluate(
     rules = {
         name: value
         for name, value in {
-            "ties": ties, "missing": missing, "unjudged": unjudged, "duplicates": duplicates, "votes": votes,
-            "inferred": inferred or None,
+            "ties": ties, "scores": scores, "missing": missing, "unjudged": unjudged,
+            "duplicates": duplicates, "votes": votes, "inferred": inferred or None,
         }.items()
         if value is not None
     }  # fmt: skip

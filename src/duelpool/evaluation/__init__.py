@@ -48,9 +48,9 @@ def evaluate(
 
     `truth` and `runs` are paths, records of `duelpool.files`, or frames of polars or pandas; `truth` may be a
     list of different kinds, `runs` a folder, a pattern, a list, or a mapping from names. `rules` overrides a
-    rule (ties, missing, unjudged, duplicates, votes, inferred, bad_votes) for every measure that has it. With
-    a `baseline`, each other run is tested against it; with `interval` ("t" or "bootstrap") means have ends.
-    `topics` keeps only some topics, and `weights` weighs them in the means.
+    rule (ties, scores, missing, unjudged, duplicates, votes, inferred, bad_votes) for every measure that has
+    it. With a `baseline`, each other run is tested against it; with `interval` ("t" or "bootstrap") means
+    have ends. `topics` keeps only some topics, and `weights` weighs them in the means.
     """
     if test not in TESTS:
         raise UnknownName("test", test, TESTS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from duelpool.errors import BadRecord
 from duelpool.evaluation.sources import Record, RunSource, run_of
-from duelpool.files import Preferences, Qrels, Run
+from duelpool.files import Run
 from duelpool.files.notices import Notice
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.measures.rankings import Floats
@@ -26,26 +26,22 @@ class Scored:
 
 def score_run(truth: Truth, source: RunSource, measures: Sequence[Measure]) -> Scored:
     """Score one run with every measure."""
-    run = run_of(source)
-    _refuse_strangers(truth, run, run.name if isinstance(source, Run) else os.fspath(source))
-    ready = ReadyRun(run)
+    ready = ReadyRun(run_of(source))
+    topics = ready.rankings("keep").topics
+    _refuse_strangers(truth, topics, ready.run.name, source)
     values = tuple(measure.values(truth, ready) for measure in measures)
     known = {topic for measure in measures for topic in measure.items(truth).topics}
-    return Scored(values, run.notices, len(known.difference(run.topics)))
+    return Scored(values, ready.run.notices, len(known.difference(topics)))
 
 
-def _refuse_strangers(truth: Truth, run: Run, place: str) -> None:
-    records = (truth.qrels, truth.preferences, truth.reference)
-    topics = set(run.topics)
-    for record in records:
-        if record is not None and topics.isdisjoint(record.topics):
-            what = {Qrels: "qrels", Preferences: "preferences", Run: "reference run"}[type(record)]
-            theirs, ours = record.topics[:3], run.topics[:3]
+def _refuse_strangers(truth: Truth, topics: Sequence[str], name: str, source: RunSource) -> None:
+    for what, theirs in truth.topics().items():
+        if theirs.isdisjoint(topics):
             raise BadRecord(
-                f"The run '{run.name}' shares no topic with the {what}.",
-                place=place,
-                remedy=f"It has topics such as {', '.join(ours)}; the {what}: {', '.join(theirs)}. "
-                "Check that both are of one collection.",
+                f"The run '{name}' shares no topic with the {what}.",
+                place=name if isinstance(source, Run) else os.fspath(source),
+                remedy=f"It has topics such as {', '.join(topics[:3])}; the {what}: "
+                f"{', '.join(sorted(theirs)[:3])}. Check that both are of one collection.",
             )
 
 

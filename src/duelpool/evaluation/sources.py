@@ -18,6 +18,7 @@ Record: TypeAlias = Qrels | Preferences | Run
 Kind: TypeAlias = Literal["qrels", "preferences", "run"]
 RunSource: TypeAlias = "str | os.PathLike[str] | Run"
 
+_LOOK = 1 << 17
 _TOPIC = ("topic", "query_id", "qid", "query")
 _DOCNO = ("docno", "doc_id", "docid", "item", "iid", "passage_id")
 _SCORE = ("score", "sim")
@@ -40,7 +41,9 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
     """
     source = read_source(path)
     rows = []
-    for line in source.lines():
+    start = source.data[:_LOOK]
+    whole_lines = start if len(start) == len(source.data) else start.rpartition(b"\n")[0] or source.data
+    for line in whole_lines.split(b"\n"):
         words = line.split()
         if words and not words[0].startswith(b"#"):
             rows.append(words)

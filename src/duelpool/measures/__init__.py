@@ -4,7 +4,7 @@ from duelpool.measures.base import Measure
 from duelpool.measures.binary import AP, RR, Bpref, Judged, P, R, Success
 from duelpool.measures.external import External
 from duelpool.measures.gain import DCG, RBP, nDCG
-from duelpool.measures.graph import PGC, greedy_order
+from duelpool.measures.graph import PGC, Graph, greedy_order
 from duelpool.measures.names import ALIASES, MEASURES, parse_measure
 from duelpool.measures.overlap import RBO, Compat, rbo
 from duelpool.measures.preference import BestRR, ppref, wpref
@@ -24,6 +24,7 @@ __all__ = [
     "Bpref",
     "Compat",
     "External",
+    "Graph",
     "Judged",
     "Measure",
     "P",

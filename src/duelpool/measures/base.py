@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run, TieOrder
-from duelpool.measures.items import Items, Placed, Unjudged
-from duelpool.measures.rankings import Duplicates, Flags, Floats, ReadyRun, sums_by
+from duelpool.measures.items import Items, Placed, PlacingRules, Unjudged
+from duelpool.measures.rankings import Duplicates, Flags, Floats, Precision, ReadyRun, sums_by
 from duelpool.measures.truth import Truth
 
 Missing: TypeAlias = Literal["drop", "zero"]
@@ -18,7 +18,7 @@ Missing: TypeAlias = Literal["drop", "zero"]
 Need: TypeAlias = Literal["grades", "preferences", "ranking"]
 """What a measure compares a run with."""
 
-RULES = ("ties", "missing", "unjudged", "duplicates")
+RULES = ("ties", "scores", "missing", "unjudged", "duplicates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,7 @@ class Measure:
     """A measure and its rules; `calc` scores one run.
 
     ties        who goes first among equal scores
+    scores      in which precision scores are compared; trec_eval's is single
     missing     what a topic counts that the run lacks
     unjudged    whether documents that nobody judged hold their ranks
     duplicates  what a document does that is listed twice in a topic
@@ -36,6 +37,7 @@ class Measure:
     about: ClassVar[str] = ""  # one sentence, for lists of measures
 
     ties: TieOrder = "docno-descending"
+    scores: Precision = "single"
     missing: Missing = "drop"
     unjudged: Unjudged = "keep"
     duplicates: Duplicates = "first"
@@ -92,7 +94,8 @@ class Measure:
 
     def values(self, truth: Truth, run: ReadyRun) -> Floats:
         """Return a value per topic of the truth, nan for those that are dropped."""
-        placed = self.items(truth).placed(run, self.ties, self.duplicates, self.unjudged)
+        rules = PlacingRules(self.ties, self.scores, self.duplicates, self.unjudged)
+        placed = self.items(truth).placed(run, rules)
         values = self._score(truth, placed)
         if self.missing == "drop":
             return np.where(placed.present, values, np.nan)
@@ -105,6 +108,7 @@ class Measure:
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "ties": get_args(TieOrder),
+    "scores": get_args(Precision),
     "missing": get_args(Missing),
     "unjudged": get_args(Unjudged),
     "duplicates": get_args(Duplicates),

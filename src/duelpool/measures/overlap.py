@@ -12,7 +12,7 @@ from duelpool.errors import BadParameter
 from duelpool.files import TieOrder
 from duelpool.measures.base import Measure, Need, positive, probability
 from duelpool.measures.items import Items, Placed
-from duelpool.measures.rankings import Duplicates, Floats, Ints, sums_by
+from duelpool.measures.rankings import Duplicates, Floats, Ints, Precision, sums_by
 from duelpool.measures.truth import Truth
 
 DEPTH = 1000
@@ -69,6 +69,7 @@ class Compat(Measure):
     normalize: bool = True
     depth: int = DEPTH
     ties: TieOrder = field(default="docno-ascending", kw_only=True)
+    scores: Precision = field(default="double", kw_only=True)
     duplicates: Duplicates = field(default="together", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -127,6 +128,7 @@ class RBO(Measure):
     p: float = 0.9
     depth: int = DEPTH
     ties: TieOrder = field(default="docno-ascending", kw_only=True)
+    scores: Precision = field(default="double", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,9 +141,9 @@ class RBO(Measure):
         def listed() -> tuple[Items, Ints]:
             rankings = ready.rankings("first")
             topics = pl.Series(rankings.topics, dtype=pl.String).gather(rankings.topic)
-            return Items.of(topics, rankings.docnos), rankings.ranks[self.ties]
+            return Items.of(topics, rankings.docnos), rankings.ranks(self.ties, self.scores)
 
-        return ready.once(("items", self.ties), listed)
+        return ready.once(("items", self.ties, self.scores), listed)
 
     def items(self, truth: Truth) -> Items:
         """Return the documents of the reference run."""

@@ -10,7 +10,7 @@ import polars as pl
 from duelpool.files import Preferences
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
-from duelpool.measures.rankings import Flags, Ints
+from duelpool.measures.rankings import Flags, Ints, hash_of, topic_codes
 from duelpool.records import EFFECTS
 
 Votes: TypeAlias = Literal["multiset", "majority"]
@@ -98,25 +98,29 @@ class Pairs:
 
 
 def _coded(frame: pl.DataFrame) -> tuple[Ints, Ints, Items]:
-    """Return each row's two items as places in an index of all of them."""
-    named = pl.concat(
-        [
-            frame.select("topic", pl.col("left").alias("docno")),
-            frame.select("topic", pl.col("right").alias("docno")),
-        ]
-    )
-    unique = (
-        named.unique(["topic", "docno"], keep="first", maintain_order=True)
-        .with_row_index("place")
-        .sort(pl.col("place").min().over("topic"), "place")
-        .drop("place")
-    )
-    place = named.join(
-        unique.with_row_index("item"), on=["topic", "docno"], how="left", maintain_order="left"
-    )
-    codes = place.get_column("item").cast(pl.Int64).to_numpy()
-    items = Items.of(unique.get_column("topic"), unique.get_column("docno"))
+    """Return each row's two items as places in an index of all of them, those of a topic side by side."""
+    topics = pl.concat([frame.get_column("topic")] * 2)
+    docnos = pl.concat([frame.get_column("left"), frame.get_column("right").alias("left")])
+    names, topic = topic_codes(topics)
+    keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
+    first, code = np.unique(keys, return_index=True, return_inverse=True)[1:]
+    if not ((docnos[first[code]] == docnos).all() and np.array_equal(topic[first[code]], topic)):
+        first, code = _distinct_by_text(topic, docnos)  # two items share a hash
+    by_topic = np.lexsort((first, topic[first]))
+    place = np.empty_like(by_topic)
+    place[by_topic] = np.arange(len(by_topic))
+    codes = place[code]
+    items = Items.of(topics[first[by_topic]], docnos[first[by_topic]])
     return codes[: frame.height], codes[frame.height :], items
+
+
+def _distinct_by_text(topic: Ints, docnos: pl.Series) -> tuple[Ints, Ints]:
+    """Return each different item's first row, and each row's place among them."""
+    named = pl.DataFrame({"topic": topic, "docno": docnos}).with_row_index("row")
+    unique = named.unique(["topic", "docno"], keep="first", maintain_order=True).with_row_index("item")
+    joined = named.join(unique.drop("row"), on=["topic", "docno"], how="left", maintain_order="left")
+    first, code = unique.get_column("row"), joined.get_column("item")
+    return first.cast(pl.Int64).to_numpy(), code.cast(pl.Int64).to_numpy()
 
 
 def _majority(winner: Ints, loser: Ints) -> tuple[Ints, Ints]:

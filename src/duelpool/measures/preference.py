@@ -10,7 +10,7 @@ from duelpool.measures.base import Measure, Need, one_of, positive
 from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.pairs import Pairs, Votes
-from duelpool.measures.rankings import Floats, sums_by
+from duelpool.measures.rankings import Flags, Floats, sums_by
 from duelpool.measures.truth import Truth
 from duelpool.preferences import borda_shares
 
@@ -56,9 +56,7 @@ class ppref(OverPreferences):  # noqa: N801 - the paper's name
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
         pairs = self.pairs(truth)
-        ranks = _ranks_or_end(placed)
-        above, below = ranks[pairs.winner], ranks[pairs.loser]
-        usable = np.minimum(above, below) <= placed.retrieved[pairs.topic]
+        above, below, usable = placed.once(id(pairs), lambda: _pair_ranks(placed, pairs))
         weights = self._weights(above, below) * usable
         total = sums_by(pairs.topic, weights, placed.topics)
         right = sums_by(pairs.topic, weights * (above < below), placed.topics)
@@ -95,10 +93,15 @@ class wpref(ppref):  # noqa: N801 - the paper's name
         return weights
 
 
-def _ranks_or_end(placed: Placed) -> Floats:
-    """Return each item's rank; those that the run lacks stand after its last document."""
+def _pair_ranks(placed: Placed, pairs: Pairs) -> tuple[Floats, Floats, Flags]:
+    """Return the ranks of winners and losers, and which pairs have a ranked item.
+
+    Items that the run lacks stand after its last document.
+    """
     ranks = placed.rank_of_item().astype(np.float64)
-    return np.where(ranks > 0, ranks, placed.retrieved[placed.topic_of_item] + 1.0)
+    ranks = np.where(ranks > 0, ranks, placed.retrieved[placed.topic_of_item] + 1.0)
+    above, below = ranks[pairs.winner], ranks[pairs.loser]
+    return above, below, np.minimum(above, below) <= placed.retrieved[pairs.topic]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ keep      every row holds its rank, and counts at the first
 together  every row takes the score of the last one, so they stand side by side (the compatibility script)
 """
 
+Precision: TypeAlias = Literal["single", "double"]
+"""In which precision scores are compared: trec_eval holds them in single, so close ones are ties to it."""
+
 
 def sums_by(codes: Ints, weights: npt.NDArray[np.floating], size: int) -> Floats:
     """Add up weights by code, from 0 to size - 1."""
@@ -44,7 +47,7 @@ def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
     starts = np.flatnonzero(
         np.concatenate(([True], (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()))
     )
-    names = topics.gather(starts).to_list()
+    names = topics[starts].to_list()
     place: dict[str, int] = {}
     codes = np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
     return list(place), np.repeat(codes, np.diff(starts, append=len(topics)))
@@ -52,69 +55,93 @@ def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rankings:
-    """The rows of a run with, for each tie order, their ranks from 1 within their topic."""
+    """The rows of a run by score within their topics; ranks are worked out when first asked for."""
 
     topics: tuple[str, ...]
     topic: Ints  # per row, the place of its topic in `topics`
     docnos: pl.Series
     keys: Keys  # per row, a hash of (topic, docno)
     retrieved: Ints  # per topic
-    ranks: dict[TieOrder, Ints]
+    order: Ints  # the rows topic by topic, the best score first, equal ones as they stand
+    tied: dict[Precision, Flags]  # per row of `order` but the first: it equals the one before
+    in_order: bool  # `order` is the order in which the rows stand
+    _known: dict[object, Ints] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topics: pl.Series, docnos: pl.Series, scores: Floats) -> "Rankings":
-        """Order the rows by score; equal scores by docno either way, or as they stand."""
+        """Order the rows by score, and note which scores are equal in which precision."""
         names, topic = topic_codes(topics)
         keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
         retrieved = np.bincount(topic, minlength=len(names))
-        ranks = _ranks(topic, docnos, scores, retrieved)
-        return cls(tuple(names), topic, docnos, keys, retrieved, ranks)
+        order, by_topic = np.arange(len(topic)), topic
+        same_topic = topic[1:] == topic[:-1]
+        in_order = bool(np.all((topic[1:] > topic[:-1]) | (same_topic & (scores[1:] <= scores[:-1]))))
+        if not in_order:
+            order = np.lexsort((-scores, topic))
+            scores, by_topic = scores[order], topic[order]
+            same_topic = by_topic[1:] == by_topic[:-1]
+        with np.errstate(over="ignore"):  # a score beyond single precision is infinite there
+            single = scores.astype(np.float32)
+        tied: dict[Precision, Flags] = {
+            "double": same_topic & (scores[1:] == scores[:-1]),
+            "single": same_topic & (single[1:] == single[:-1]),  # rounding keeps the order, but for new ties
+        }
+        if np.count_nonzero(tied["double"]) == np.count_nonzero(tied["single"]):
+            tied["single"] = tied["double"]
+        return cls(tuple(names), topic, docnos, keys, retrieved, order, tied, in_order)
 
     def repeated(self) -> bool:
         """Say whether a document may stand twice in a topic (true once in 2^64 pairs when none does)."""
         ordered = np.sort(self.keys)
         return bool(np.any(ordered[1:] == ordered[:-1]))
 
+    def ranks(self, ties: TieOrder, scores: Precision) -> Ints:
+        """Return each row's rank from 1 within its topic."""
+        tied = self.tied[scores]
+        question = (ties, id(tied))
+        if question not in self._known:
+            self._known[question] = self._ranks(ties, tied)
+        return self._known[question]
 
-def _ranks(topic: Ints, docnos: pl.Series, scores: Floats, retrieved: Ints) -> dict[TieOrder, Ints]:
-    starts = np.concatenate(([0], np.cumsum(retrieved)[:-1])) if len(retrieved) else retrieved
-    by_place = np.arange(len(topic)) - np.repeat(starts, retrieved) + 1
-    same_topic = topic[1:] == topic[:-1]
-    in_order = bool(np.all((topic[1:] > topic[:-1]) | (same_topic & (scores[1:] <= scores[:-1]))))
-    order = np.arange(len(topic)) if in_order else np.lexsort((-scores, topic))
-    if not in_order:
-        scores, topic = scores[order], topic[order]
-        same_topic = topic[1:] == topic[:-1]
-    tied = same_topic & (scores[1:] == scores[:-1])
-    if in_order and not tied.any():
-        return {"docno-descending": by_place, "docno-ascending": by_place, "file": by_place}
-    file = _scattered(order, by_place)
-    if not tied.any():
-        return {"docno-descending": file, "docno-ascending": file, "file": file}
-    # Only rows within groups of equal scores are put in the order of their docnos.
-    group = np.concatenate(([0], np.cumsum(~tied)))
-    inside = np.flatnonzero(np.concatenate((tied, [False])) | np.concatenate(([False], tied)))
-    groups = pl.DataFrame({"group": group[inside], "docno": docnos.gather(order[inside])})
-    by_docno = groups.select(
-        pl.arg_sort_by(["group", "docno"], descending=[False, True], maintain_order=True)
-    ).to_series()
-    descending = order.copy()
-    descending[inside] = order[inside][by_docno.to_numpy()]
-    # The other way round is the mirror image within each group.
-    first = np.flatnonzero(np.concatenate(([True], ~tied)))
-    last = np.append(first[1:], len(group)) - 1
-    mirrored = by_place[first[group]] + by_place[last[group]] - by_place
-    return {
-        "docno-descending": _scattered(descending, by_place),
-        "docno-ascending": _scattered(descending, mirrored),
-        "file": file,
-    }
+    def _ranks(self, ties: TieOrder, tied: Flags) -> Ints:
+        starts = np.concatenate(([0], np.cumsum(self.retrieved)[:-1])) if self.topics else self.retrieved
+        by_place: Ints = np.arange(len(self.order)) - np.repeat(starts, self.retrieved) + 1
+        order = self.order
+        if tied.any() and not (ties == "file" and self.in_order):
+            order = _tie_broken(order, tied, self.docnos, ties)
+        elif self.in_order:
+            return by_place
+        ranks = np.empty_like(by_place)
+        ranks[order] = by_place
+        return ranks
 
 
-def _scattered(order: Ints, ranks: Ints) -> Ints:
-    found = np.empty_like(ranks)
-    found[order] = ranks
-    return found
+def _tie_broken(order: Ints, tied: Flags, docnos: pl.Series, ties: TieOrder) -> Ints:
+    """Return the rows with those of equal scores in the order of their docnos, or as they stand."""
+    starts_group = np.concatenate(([True], ~tied))
+    first = np.flatnonzero(starts_group)
+    size = np.diff(first, append=len(order))
+    broken = order.copy()
+    # Most ties are of two rows, and a comparison is faster than sorting.
+    twos = first[size == 2]
+    one, two = order[twos], order[twos + 1]
+    if ties == "file":
+        swap = one > two
+    else:
+        a, b = docnos[one], docnos[two]
+        swap = ((a < b) if ties == "docno-descending" else (b < a)).to_numpy()
+    broken[twos[swap]], broken[twos[swap] + 1] = two[swap], one[swap]
+    many = np.repeat(size > 2, size)
+    if many.any():
+        places = np.flatnonzero(many)
+        group = np.cumsum(starts_group)[places]
+        rows = order[places]
+        if ties == "file":
+            inner = np.argsort(rows, kind="stable")
+        else:
+            inner = docnos[rows].arg_sort(descending=ties == "docno-descending").to_numpy()
+        broken[places] = rows[inner[np.argsort(group[inner], kind="stable")]]
+    return broken
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,6 +41,15 @@ class Truth:
             found[kind] = record
         return cls(**found)  # type: ignore[arg-type]
 
+    def topics(self) -> dict[str, set[str]]:
+        """Return the topics of each record, under the name that messages call it by."""
+        named = {"qrels": self.qrels, "preferences": self.preferences, "reference run": self.reference}
+        if "topics" not in self._ready:
+            self._ready["topics"] = {
+                name: set(record.topics) for name, record in named.items() if record is not None
+            }
+        return self._ready["topics"]  # type: ignore[return-value]
+
     def grades(self) -> Grades:
         """Return the grades made ready."""
         if self.qrels is None:
