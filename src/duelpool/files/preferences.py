@@ -48,7 +48,8 @@ _KINDS = {"topic": pl.String, "left": pl.String, "right": pl.String, "outcome": 
 class Preferences:
     """Who was preferred to whom: columns topic, left, right and outcome, in the file's order.
 
-    `sides_known` is True only where the file says which item stood on the left.
+    `sides_known` is True only where the file says which item stood on the left. Where some of the preferences
+    are inferred, a column `inferred` says which.
     """
 
     frame: pl.DataFrame
@@ -65,8 +66,12 @@ class Preferences:
                 tally.add("grades of single items left out")
                 continue
             sides_known = sides_known and judgment.sides_known
-            rows.append((judgment.topic, judgment.left, judgment.right, str(judgment.outcome)))
-        frame = pl.DataFrame(rows, schema=_KINDS, orient="row")
+            rows.append(
+                (judgment.topic, judgment.left, judgment.right, str(judgment.outcome), judgment.inferred)
+            )
+        frame = pl.DataFrame(rows, schema={**_KINDS, "inferred": pl.Boolean}, orient="row")
+        if not frame.get_column("inferred").any():
+            frame = frame.drop("inferred")
         return cls(frame, sides_known and bool(rows), (*notices, *tally.notices))
 
     def __len__(self) -> int:
@@ -86,8 +91,10 @@ class Preferences:
 
     def judgments(self) -> Iterator[Judgment]:
         """Yield the rows as judgments."""
-        for topic, left, right, outcome in self.frame.iter_rows():
-            yield Judgment(topic, left, right, Outcome(outcome), sides_known=self.sides_known)
+        for topic, left, right, outcome, *inferred in self.frame.iter_rows():
+            yield Judgment(
+                topic, left, right, Outcome(outcome), sides_known=self.sides_known, inferred=any(inferred)
+            )
 
 
 def read_preferences(path: str | os.PathLike[str], form: PreferenceForm | None = None) -> Preferences:
@@ -231,7 +238,9 @@ def write_preferences(
 
 def _lines(preferences: Preferences, form: PreferenceForm, tally: Tally) -> Iterator[str]:
     counts: dict[str, int] = {}
-    for topic, left, right, name in preferences.frame.iter_rows():
+    for topic, left, right, name, *inferred in preferences.frame.iter_rows():
+        if any(inferred):
+            tally.add("inferred judgments written as if somebody had given them")
         outcome = Outcome(name)
         effect = EFFECTS[outcome]
         decided = effect.left != effect.right

@@ -1,0 +1,347 @@
+"""Speed of measures and of Bradley-Terry against their peers: CPU time, best of several, in one run.
+
+    python benchmarks/measures.py            all of it, some minutes
+    python benchmarks/measures.py --runs 6   a tenth of the runs
+
+60 runs x 200 topics x depth 1000, 150 judged documents a topic, 300 preferences a topic, made here. The plain
+procedures are written below as their papers have them. Exits with 1 when a ratio doesn't hold.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # idle BLAS threads spin, and their time would count
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import duelpool
+from duelpool.files import Preferences, Run, read_preferences, read_run
+from duelpool.measures import PGC, ReadyRun, Truth
+from duelpool.preferences import WinMatrix, bradley_terry
+
+TOPICS, DEPTH, JUDGED, PAIRS, POOL = 200, 1000, 150, 300, 1500
+MEASURES = ["nDCG@10", "Compat", "ppref", "wpref"]
+MEMORY = 400  # MB
+
+
+def cpu_seconds(work: Callable[[], object], rounds: int) -> float:
+    """The least CPU time of several rounds, all threads of the process counted."""
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def make_collection(folder: Path, runs: int) -> None:
+    rng = np.random.default_rng(1)
+    (folder / "runs").mkdir()
+    numbers = rng.permutation(10 * TOPICS * POOL)[: TOPICS * POOL].reshape(TOPICS, POOL)
+    docs = [[f"msmarco_passage_{number % 70:02}_{number}" for number in row] for row in numbers.tolist()]
+    worth = rng.normal(0, 1, (TOPICS, POOL))
+    judged = [rng.permutation(POOL)[:JUDGED] for _ in range(TOPICS)]
+    with (folder / "qrels.txt").open("w") as out:
+        for topic in range(TOPICS):
+            for at in judged[topic]:
+                out.write(
+                    f"{1000 + topic} 0 {docs[topic][at]} {int(np.clip(np.round(worth[topic, at]), 0, 3))}\n"
+                )
+    with (folder / "prefs.txt").open("w") as out:
+        for topic in range(TOPICS):
+            for _ in range(PAIRS):
+                a, b = rng.choice(judged[topic], 2, replace=False)
+                wins = rng.random() < 1 / (1 + np.exp(2 * (worth[topic, b] - worth[topic, a])))
+                out.write(
+                    f"{1000 + topic} {docs[topic][a]} {docs[topic][b]} {docs[topic][a if wins else b]}\n"
+                )
+    for run in range(runs):
+        with (folder / "runs" / f"run{run:02}.run").open("w") as out:
+            for topic in range(TOPICS):
+                scores = np.round(worth[topic] + rng.normal(0, 0.5 + run / 20, POOL), 6)
+                for rank, at in enumerate(np.argsort(-scores)[:DEPTH], 1):
+                    out.write(f"{1000 + topic} Q0 {docs[topic][at]} {rank} {scores[at]:.6f} run{run}\n")
+
+
+def ours(folder: Path, measures: Sequence[str] = MEASURES) -> object:
+    return duelpool.evaluate([folder / "qrels.txt", folder / "prefs.txt"], folder / "runs", measures)
+
+
+def by_ir_measures(folder: Path) -> None:
+    import ir_measures
+
+    io: Any = ir_measures  # its readers have no types
+
+    qrels = list(io.read_trec_qrels(str(folder / "qrels.txt")))
+    wanted = [ir_measures.parse_measure("nDCG@10"), ir_measures.parse_measure("Compat(p=0.95)")]
+    evaluator = ir_measures.evaluator(wanted, qrels)
+    for path in sorted((folder / "runs").iterdir()):
+        evaluator.calc_aggregate(io.read_trec_run(str(path)))
+
+
+def by_pytrec_eval(folder: Path) -> None:
+    import pytrec_eval
+
+    with (folder / "qrels.txt").open() as lines:
+        evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(lines), {"ndcg_cut.10"})
+    for path in sorted((folder / "runs").iterdir()):
+        with path.open() as lines:
+            evaluator.evaluate(pytrec_eval.parse_run(lines))
+
+
+def plain_overlap(a: Sequence[str], b: Sequence[str], p: float) -> float:
+    """RBO by its definition: two sets that grow, to depth 1000."""
+    seen_a: set[str] = set()
+    seen_b: set[str] = set()
+    total = weights = 0.0
+    weight = 1.0
+    for depth in range(DEPTH):
+        if depth < len(a):
+            seen_a.add(a[depth])
+        if depth < len(b):
+            seen_b.add(b[depth])
+        total += weight * len(seen_a & seen_b) / (depth + 1)
+        weights += weight
+        weight *= p
+    return total / weights
+
+
+def by_plain_overlap(folder: Path) -> None:
+    """Compatibility from files: parse, order, make the ideal ranking, overlap twice."""
+    grades: dict[str, dict[str, float]] = {}
+    with (folder / "qrels.txt").open() as lines:
+        for line in lines:
+            topic, _, docno, grade = line.split()
+            if float(grade) > 0:
+                grades.setdefault(topic, {})[docno] = float(grade)
+    for path in sorted((folder / "runs").iterdir()):
+        scores: dict[str, dict[str, float]] = {}
+        with path.open() as lines:
+            for line in lines:
+                topic, _, docno, _, score, _ = line.split()
+                scores.setdefault(topic, {})[docno] = float(score)
+        for topic, of_topic in scores.items():
+            if topic in grades:
+                ranking = sorted(of_topic, key=lambda docno, s=of_topic: (-s[docno], docno))  # type: ignore[misc]
+                place = {docno: at for at, docno in enumerate(ranking)}
+                graded = grades[topic]
+                ideal = sorted(graded, key=lambda d, g=graded, r=place: (-g[d], r.get(d, len(r))))  # type: ignore[misc]
+                plain_overlap(ranking, ideal, 0.95) / plain_overlap(ideal, ideal, 0.95)
+
+
+def plain_greedy(wins: list[tuple[str, str]], ranking: dict[str, int]) -> list[str]:
+    """The greedy order of a preference multigraph: look for sinks, sources and the largest lead each time."""
+    beats: dict[str, list[str]] = {}
+    beaten_by: dict[str, list[str]] = {}
+    for winner, loser in wins:
+        for item in (winner, loser):
+            beats.setdefault(item, [])
+            beaten_by.setdefault(item, [])
+        beats[winner].append(loser)
+        beaten_by[loser].append(winner)
+    left = set(beats)
+    head: list[str] = []
+    tail: list[str] = []
+
+    def place(item: str) -> tuple[float, str]:
+        return (ranking.get(item, float("inf")), item)
+
+    def take_out(item: str) -> None:
+        for other in beaten_by[item]:
+            beats[other].remove(item)
+        for other in beats[item]:
+            beaten_by[other].remove(item)
+        left.remove(item)
+
+    while left:
+        while sinks := [item for item in left if not beats[item]]:
+            item = max(sinks, key=place)
+            tail.insert(0, item)
+            take_out(item)
+        while sources := [item for item in left if not beaten_by[item]]:
+            item = min(sources, key=place)
+            head.append(item)
+            take_out(item)
+        if left:
+            lead = max(len(beats[item]) - len(beaten_by[item]) for item in left)
+            item = min((one for one in left if len(beats[one]) - len(beaten_by[one]) == lead), key=place)
+            head.append(item)
+            take_out(item)
+    return head + tail
+
+
+def by_plain_greedy(
+    votes: dict[str, list[tuple[str, str]]], rankings: dict[str, list[str]]
+) -> dict[str, float]:
+    found = {}
+    for topic, wins in votes.items():
+        ranking = rankings[topic]
+        order = plain_greedy(wins, {docno: at for at, docno in enumerate(ranking)})
+        found[topic] = plain_overlap(order, ranking, 0.8)
+    return found
+
+
+def graph_ratio(folder: Path, rounds: int) -> tuple[float, float]:
+    run: Run = read_run(folder / "runs" / "run00.run")
+    preferences: Preferences = read_preferences(folder / "prefs.txt")
+    votes: dict[str, list[tuple[str, str]]] = {}
+    for one in preferences.judgments():
+        votes.setdefault(one.topic, []).append((str(one.winner), str(one.loser)))
+    rankings: dict[str, list[str]] = {}
+    for topic, docno, *_ in run.ranked("file").iter_rows():
+        rankings.setdefault(topic, []).append(docno)
+    fast = PGC().calc(preferences, run)
+    slow = by_plain_greedy(votes, rankings)
+    if any(abs(fast[topic] - value) > 1e-9 for topic, value in slow.items()):
+        raise SystemExit("The fast and the plain PGC differ: their times can't be compared.")
+    return (
+        cpu_seconds(lambda: PGC().calc(Truth.of(preferences), ReadyRun(run)), rounds),
+        cpu_seconds(lambda: by_plain_greedy(votes, rankings), rounds),
+    )
+
+
+def games(pairs: int, items: int) -> tuple[list[str], list[str], list[bool]]:
+    rng = np.random.default_rng(2)
+    strength = rng.normal(0, 1, items)
+    i = rng.integers(0, items, pairs)
+    j = (i + rng.integers(1, items, pairs)) % items
+    won = rng.random(pairs) < 1 / (1 + np.exp(strength[j] - strength[i]))
+    names = [f"item{number}" for number in range(items)]
+    return [names[at] for at in i], [names[at] for at in j], won.tolist()
+
+
+def bradley_terry_ratio(pairs: int, items: int, rounds: int) -> tuple[float, float]:
+    import evalica
+
+    left, right, won = games(pairs, items)
+    winners = [evalica.Winner.X if one else evalica.Winner.Y for one in won]
+    frame = pl.DataFrame({"left": left, "right": right, "won": won})
+    flipped = frame.select(
+        winner=pl.when("won").then("left").otherwise("right"),
+        loser=pl.when("won").then("right").otherwise("left"),
+    )
+    fit = bradley_terry(WinMatrix.from_pairs(flipped["winner"], flipped["loser"]))
+    theirs = evalica.bradley_terry(left, right, winners).scores
+    agree = np.corrcoef(fit.values, [np.log(theirs[item]) for item in fit.items])[0, 1]
+    if agree < 0.999:
+        raise SystemExit("The two fits differ: their times can't be compared.")
+    return (
+        cpu_seconds(lambda: bradley_terry(WinMatrix.from_pairs(flipped["winner"], flipped["loser"])), rounds),
+        cpu_seconds(lambda: evalica.bradley_terry(left, right, winners), rounds),
+    )
+
+
+def bootstrap_ratio(pairs: int, items: int, rounds: int) -> tuple[float, float]:
+    import evalica
+
+    method: Any = evalica.bradley_terry
+
+    left, right, won = games(pairs, items)
+    winners = [evalica.Winner.X if one else evalica.Winner.Y for one in won]
+    better = [a if one else b for a, b, one in zip(left, right, won, strict=True)]
+    worse = [b if one else a for a, b, one in zip(left, right, won, strict=True)]
+
+    def fast() -> object:
+        return bradley_terry(WinMatrix.from_pairs(better, worse)).intervals("bootstrap", resamples=100)
+
+    def slow() -> object:
+        return evalica.bootstrap(
+            method, left, right, winners, n_resamples=100, bootstrap_method="percentile",
+            random_state=1,
+        )  # fmt: skip
+
+    return cpu_seconds(fast, rounds), cpu_seconds(slow, rounds)
+
+
+def peak_memory(folder: Path) -> float:
+    """The peak of a process that does nothing else, in MB."""
+    code = f"import runpy, pathlib; runpy.run_path({__file__!r})['ours'](pathlib.Path({str(folder)!r}))"
+    program = f"{code}; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1]) / 1024
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=5)
+    asked = parser.parse_args()
+    failed = 0
+
+    def tell(what: str, fast: float, slow: float, bound: float | None) -> None:
+        nonlocal failed
+        ratio = slow / fast
+        holds = bound is None or ratio >= bound
+        failed += not holds
+        verdict = "" if bound is None else f"at least {bound:g}: {'holds' if holds else 'DOES NOT HOLD'}"
+        print(f"{what:<58} {fast:9.3f} s {slow:9.3f} s {ratio:8.1f} times  {verdict}", flush=True)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_collection(folder, asked.runs)
+        print(f"{asked.runs} runs x {TOPICS} topics x {DEPTH}; CPU seconds: ours, theirs, ratio")
+        fast = cpu_seconds(lambda: ours(folder), asked.rounds)
+        tell(
+            "load + four measures | ir_measures nDCG@10 + Compat",
+            fast,
+            cpu_seconds(lambda: by_ir_measures(folder), 1),
+            20,
+        )
+        tell(
+            "load + four measures | plain set-based RBO",
+            fast,
+            cpu_seconds(lambda: by_plain_overlap(folder), 1),
+            12,
+        )
+        tell(
+            "load + four measures | pytrec_eval nDCG@10",
+            fast,
+            cpu_seconds(lambda: by_pytrec_eval(folder), 2),
+            2,
+        )
+        alone = cpu_seconds(
+            lambda: duelpool.evaluate(folder / "qrels.txt", folder / "runs", "nDCG@10"), asked.rounds
+        )
+        tell(
+            "load + nDCG@10 | pytrec_eval nDCG@10",
+            alone,
+            cpu_seconds(lambda: by_pytrec_eval(folder), 2),
+            None,
+        )
+        tell("PGC of one run, 200 topics x 300 pairs | plain greedy", *graph_ratio(folder, asked.rounds), 5)
+        peak = peak_memory(folder)
+        failed += peak >= MEMORY
+        verdict = "holds" if peak < MEMORY else "DOES NOT HOLD"
+        print(f"peak memory of load + four measures: {peak:.0f} MB, below {MEMORY}: {verdict}", flush=True)
+    tell(
+        "Bradley-Terry, 1e6 pairs of 200 items | evalica",
+        *bradley_terry_ratio(1_000_000, 200, asked.rounds),
+        8,
+    )
+    tell(
+        "100 resamples of 20,000 pairs of 50 items | evalica", *bootstrap_ratio(20_000, 50, asked.rounds), 15
+    )
+    tell(
+        "100 resamples of 20,000 pairs of 20 items | evalica",
+        *bootstrap_ratio(20_000, 20, asked.rounds),
+        None,
+    )
+    tell(
+        "100 resamples of 20,000 pairs of 200 items | evalica",
+        *bootstrap_ratio(20_000, 200, asked.rounds),
+        None,
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""`duelpool evaluate`: scores of runs from grades or preferences, with intervals, tests and pictures."""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from duelpool.comparison import CORRECTIONS, TESTS, IntervalMethod
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.evaluation import FORMATS, Evaluation, read_truth, run_sources
+from duelpool.evaluation import evaluate as evaluate_runs
+from duelpool.evaluation.sources import Kind
+from duelpool.files import read_topics
+from duelpool.measures import MEASURES
+from duelpool.plots_measures import PICTURE_ENDINGS, leaderboard, save_picture, scatter
+
+_RULES = "Rules (each measure has its own defaults; the header says them)"
+
+
+def evaluate(
+    truth: Annotated[
+        str, typer.Argument(metavar="QRELS-OR-PREFS", help="Qrels, preferences, or a run for RBO.")
+    ],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Files, folders or patterns; .gz too.")],
+    measure: Annotated[
+        list[str], typer.Option("-m", "--measure", help=f"Any of {', '.join(MEASURES)}; may be repeated.")
+    ],
+    preferences: Annotated[
+        str | None, typer.Option(help="Preferences beside the qrels, for measures that need them.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="What the first file holds, if it can't be told: qrels, preferences, run."),
+    ] = None,
+    form: Annotated[str, typer.Option("-f", "--format", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    by_topic: Annotated[bool, typer.Option("--by-topic", help="Values by topic, before the means.")] = False,
+    baseline: Annotated[str | None, typer.Option(help="Test every other run against this one.")] = None,
+    test: Annotated[str, typer.Option(help=f"One of {', '.join(TESTS)}.")] = "t",
+    correct: Annotated[str, typer.Option(help=f"For many tests: {', '.join(CORRECTIONS)}.")] = "none",
+    ci: Annotated[str | None, typer.Option(help="Intervals of the means: t or bootstrap.")] = None,
+    level: Annotated[float, typer.Option(help="The intervals' level of confidence.")] = 0.95,
+    topics: Annotated[
+        str | None, typer.Option(help="A topics file: its weights weigh the topics, its tags choose them.")
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="Only topics with this tag of the topics file.")] = None,
+    ties: Annotated[
+        str | None, typer.Option(help="docno-descending, docno-ascending, file.", rich_help_panel=_RULES)
+    ] = None,
+    scores: Annotated[
+        str | None, typer.Option(help="Compare scores in single or double precision.", rich_help_panel=_RULES)
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Topics a run lacks: drop, zero.", rich_help_panel=_RULES)
+    ] = None,
+    unjudged: Annotated[
+        str | None, typer.Option(help="Documents nobody judged: keep, remove.", rich_help_panel=_RULES)
+    ] = None,
+    duplicates: Annotated[
+        str | None,
+        typer.Option(help="Documents listed twice: first, keep, together.", rich_help_panel=_RULES),
+    ] = None,
+    votes: Annotated[
+        str | None, typer.Option(help="Repeated votes: multiset, majority.", rich_help_panel=_RULES)
+    ] = None,
+    inferred: Annotated[
+        bool, typer.Option("--inferred", help="Count inferred preferences too.", rich_help_panel=_RULES)
+    ] = False,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes to score runs with.")] = 1,
+    plot: Annotated[
+        str | None,
+        typer.Option(help="Draw two measures against each other, else a leaderboard: SVG, PNG, PDF."),
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="Write the text to a file.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For random tests and bootstraps.")] = 0,
+) -> None:
+    """Score runs from grades or preferences, and say how sure we are.
+
+    Example: duelpool evaluate qrels.txt runs/*.gz -m nDCG@10 -m 'Compat(p=0.8)' --baseline bm25 --ci t
+    """
+    form = "json" if json else form
+    if form not in FORMATS:
+        raise UnknownName("format", form, FORMATS)
+    if plot is not None and not plot.lower().endswith(PICTURE_ENDINGS):
+        raise BadParameter(f"'{plot}' is no kind of picture.", remedy="End it in .svg, .png or .pdf.")
+    if kind not in (None, "qrels", "preferences", "run"):
+        raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
+    truths = [read_truth(truth, cast("Kind | None", kind))]
+    if preferences is not None:
+        truths.append(read_truth(preferences, "preferences"))
+    rules = {
+        name: value
+        for name, value in {
+            "ties": ties, "scores": scores, "missing": missing, "unjudged": unjudged,
+            "duplicates": duplicates, "votes": votes, "inferred": inferred or None,
+        }.items()
+        if value is not None
+    }  # fmt: skip
+    weights, chosen = _topics(topics, tag)
+    sources = run_sources(list(runs))
+    with ExitStack() as stack:
+        pool = None
+        if jobs > 1:
+            pool = stack.enter_context(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")))
+        bar = stack.enter_context(_progress())
+        task = bar.add_task("scoring runs", total=len(sources))
+        found = evaluate_runs(
+            truths, sources, measure, rules=rules, baseline=baseline, test=test, correction=correct,
+            interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
+            seed=seed, executor=pool, progress=lambda more: bar.advance(task, more),
+        )  # fmt: skip
+    if plot is not None:
+        _draw(found, plot)
+    text = found.text(form, by_topic, width=Console().width)
+    if form not in ("table", "latex"):
+        for line in found.header:
+            typer.echo(f"# {line}", err=True)
+    if output is None:
+        typer.echo(text)
+    else:
+        Path(output).write_text(text + "\n", encoding="utf-8")
+
+
+def _topics(path: str | None, tag: str | None) -> tuple[dict[str, float] | None, list[str] | None]:
+    if path is None:
+        if tag is not None:
+            raise BadParameter(
+                "Tags stand in a topics file, and none was given.", remedy="Give --topics FILE."
+            )
+        return None, None
+    listed = list(read_topics(path))
+    chosen = None if tag is None else [topic.id for topic in listed if tag in topic.tags]
+    if chosen is not None and not chosen:
+        raise UnknownName("tag", tag or "", {name for topic in listed for name in topic.tags})
+    return {topic.id: topic.weight for topic in listed}, chosen
+
+
+def _progress() -> Progress:
+    """A bar on standard error that leaves nothing behind, and isn't drawn where nobody watches."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def _draw(found: Evaluation, path: str) -> None:
+    names = list(found.tables)
+    figure = scatter(found, names[0], names[1]) if len(names) == 2 else leaderboard(found)
+    save_picture(figure, path)

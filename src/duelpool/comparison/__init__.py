@@ -1,0 +1,49 @@
+"""Comparing runs and measures: paired tests, corrections, intervals, sensitivity, orderings, power."""
+
+from duelpool.comparison.orderings import (
+    MeasureAgreement,
+    kendall_tau,
+    measure_agreement,
+    overlap,
+    tau_ap,
+)
+from duelpool.comparison.pooling import LeftOut, leave_group_out
+from duelpool.comparison.power import power_of_t, simulated_power, topics_needed
+from duelpool.comparison.scores import IntervalMethod, ScoreTable
+from duelpool.comparison.significance import (
+    CORRECTIONS,
+    TESTS,
+    Difference,
+    Sensitivity,
+    against_baseline,
+    all_pairs,
+    corrected,
+    difference,
+    sensitivity,
+    tukey_hsd,
+)
+
+__all__ = [
+    "CORRECTIONS",
+    "TESTS",
+    "Difference",
+    "IntervalMethod",
+    "LeftOut",
+    "MeasureAgreement",
+    "ScoreTable",
+    "Sensitivity",
+    "against_baseline",
+    "all_pairs",
+    "corrected",
+    "difference",
+    "kendall_tau",
+    "leave_group_out",
+    "measure_agreement",
+    "overlap",
+    "power_of_t",
+    "sensitivity",
+    "simulated_power",
+    "tau_ap",
+    "topics_needed",
+    "tukey_hsd",
+]

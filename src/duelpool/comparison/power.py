@@ -1,0 +1,83 @@
+"""How many topics does it take to see a difference?"""
+
+import numpy as np
+from scipy import stats
+
+from duelpool.comparison.scores import Floats
+from duelpool.errors import BadParameter
+from duelpool.seeds import rng_for
+
+_MOST_TOPICS = 10_000_000
+
+
+def power_of_t(topics: int, difference: float, spread: float, alpha: float = 0.05) -> float:
+    """Return the chance that a paired t-test sees a true mean difference with so many topics.
+
+    `spread` is the standard deviation of the per-topic differences.
+    """
+    _check(difference, spread, alpha)
+    if topics < 2:
+        return 0.0
+    bound = stats.t.ppf(1 - alpha / 2, topics - 1)
+    shift = abs(difference) / spread * np.sqrt(topics)
+    return float(stats.nct.sf(bound, topics - 1, shift) + stats.nct.cdf(-bound, topics - 1, shift))
+
+
+def topics_needed(difference: float, spread: float, power: float = 0.8, alpha: float = 0.05) -> int:
+    """Return the smallest number of topics with which a paired t-test sees a difference so often."""
+    _check(difference, spread, alpha)
+    if difference == 0 or not alpha < power < 1:
+        raise BadParameter(
+            f"No number of topics shows a difference of {difference:g} with a power of {power:g}.",
+            remedy=f"The difference must not be 0, and the power lies between alpha ({alpha:g}) and 1.",
+        )
+    low, high = 1, 2
+    while power_of_t(high, difference, spread, alpha) < power:
+        low, high = high, high * 2
+        if high > _MOST_TOPICS:
+            raise BadParameter(f"It takes more than {_MOST_TOPICS:,} topics.", remedy="Look for more.")
+    while high - low > 1:
+        middle = (low + high) // 2
+        if power_of_t(middle, difference, spread, alpha) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def simulated_power(
+    differences: Floats,
+    topics: int,
+    difference: float,
+    *,
+    alpha: float = 0.05,
+    rounds: int = 2000,
+    seed: int = 0,
+) -> float:
+    """Return how often a paired t-test sees a difference, with topics drawn from observed differences.
+
+    The observed per-topic differences are moved so that their mean is `difference`, and as many topics as
+    asked for are drawn from them with replacement: no normal distribution is assumed.
+    """
+    observed = np.asarray(differences, dtype=np.float64)
+    observed = observed[~np.isnan(observed)]
+    if len(observed) < 2 or topics < 2:
+        raise BadParameter("A simulation of power needs two observed differences and two topics at least.")
+    moved = observed - observed.mean() + difference
+    rng = rng_for(seed, "power", topics)
+    bound = stats.t.ppf(1 - alpha / 2, topics - 1)
+    seen = 0
+    for start in range(0, rounds, 200):
+        drawn = moved[rng.integers(0, len(moved), (min(200, rounds - start), topics))]
+        mean, spread = drawn.mean(axis=1), drawn.std(axis=1, ddof=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen += int(np.count_nonzero(np.abs(mean) / (spread / np.sqrt(topics)) > bound))
+    return seen / rounds
+
+
+def _check(difference: float, spread: float, alpha: float) -> None:
+    if not (np.isfinite(difference) and np.isfinite(spread) and spread > 0 and 0 < alpha < 1):
+        raise BadParameter(
+            f"Power needs a finite difference, a spread above 0 and an alpha between 0 and 1; "
+            f"here are {difference:g}, {spread:g} and {alpha:g}."
+        )

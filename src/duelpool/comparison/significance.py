@@ -1,0 +1,265 @@
+"""Is one run better than another? Paired tests over topics, their corrections, and how sure they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+from scipy import stats
+
+from duelpool.comparison.scores import Floats, ScoreTable
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.seeds import rng_for
+
+PairedTest: TypeAlias = Callable[[Floats, int, np.random.Generator], tuple[float, float]]
+"""Takes differences, rounds and a generator; returns the statistic and the two-sided p-value."""
+
+
+def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Student's paired t-test."""
+    n = len(differences)
+    spread = float(differences.std(ddof=1))
+    mean = float(differences.mean())
+    if spread <= 1e-15 * max(1.0, abs(mean)):  # all differences are equal
+        return (0.0, 1.0) if abs(mean) < 1e-15 else (float(np.copysign(np.inf, mean)), 0.0)
+    statistic = mean / (spread / np.sqrt(n))
+    return float(statistic), float(2 * stats.t.sf(abs(statistic), n - 1))
+
+
+def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Wilcoxon's signed-rank test; topics without a difference are left out."""
+    if not np.any(differences):
+        return 0.0, 1.0
+    found = stats.wilcoxon(differences)
+    return float(found.statistic), float(found.pvalue)
+
+
+def randomisation(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Fisher's randomisation test: signs of the differences at random, all of them where they are few."""
+    n = len(differences)
+    mean = float(differences.mean())
+    if 2**n <= rounds:
+        signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+        reached = np.abs(signs @ differences / n) >= abs(mean) - 1e-12
+        return mean, float(reached.mean())
+    reached_by_chance = 0
+    for start in range(0, rounds, 1000):
+        signs = 1.0 - 2.0 * rng.integers(0, 2, (min(1000, rounds - start), n))
+        reached_by_chance += int(np.count_nonzero(np.abs(signs @ differences / n) >= abs(mean) - 1e-12))
+    return mean, (reached_by_chance + 1) / (rounds + 1)
+
+
+def bootstrap(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
+    """The shift test: how often resampled, centred differences have a t as large as the real one."""
+    n = len(differences)
+    mean, spread = float(differences.mean()), float(differences.std(ddof=1))
+    if spread == 0:
+        return (0.0, 1.0) if mean == 0 else (float(np.copysign(np.inf, mean)), 0.0)
+    statistic = mean / (spread / np.sqrt(n))
+    centred = differences - mean
+    reached = 0
+    for start in range(0, rounds, 1000):
+        drawn = centred[rng.integers(0, n, (min(1000, rounds - start), n))]
+        spreads = drawn.std(axis=1, ddof=1)
+        by_chance = np.divide(
+            drawn.mean(axis=1), spreads / np.sqrt(n), out=np.zeros(len(drawn)), where=spreads > 0
+        )
+        reached += int(np.count_nonzero(np.abs(by_chance) >= abs(statistic)))
+    return float(statistic), (reached + 1) / (rounds + 1)
+
+
+TESTS: Mapping[str, PairedTest] = MappingProxyType(
+    {"t": paired_t, "wilcoxon": wilcoxon, "randomisation": randomisation, "bootstrap": bootstrap}
+)
+
+
+def _uncorrected(p: Floats) -> Floats:
+    return p.copy()
+
+
+def _bonferroni(p: Floats) -> Floats:
+    return np.minimum(1.0, p * len(p))
+
+
+def _holm(p: Floats) -> Floats:
+    order = np.argsort(p, kind="stable")
+    raised = np.minimum(1.0, np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p)))))
+    return _put_back(order, raised)
+
+
+def _benjamini_hochberg(p: Floats) -> Floats:
+    order = np.argsort(p, kind="stable")[::-1]
+    raised = np.minimum(1.0, np.minimum.accumulate(p[order] * len(p) / np.arange(len(p), 0, -1)))
+    return _put_back(order, raised)
+
+
+def _put_back(order: np.ndarray, values: Floats) -> Floats:
+    back = np.empty_like(values)
+    back[order] = values
+    return back
+
+
+CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
+    {"none": _uncorrected, "bonferroni": _bonferroni, "holm": _holm, "bh": _benjamini_hochberg}
+)
+
+
+def corrected(p_values: Sequence[float] | Floats, correction: str) -> Floats:
+    """Return p-values raised for having been tested together; nan stays, and doesn't count."""
+    if correction not in CORRECTIONS:
+        raise UnknownName("correction", correction, CORRECTIONS)
+    p = np.asarray(p_values, dtype=np.float64)
+    known = ~np.isnan(p)
+    raised = p.copy()
+    if known.any():
+        raised[known] = CORRECTIONS[correction](p[known])
+    return raised
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How run a differs from run b over the topics that both have."""
+
+    a: str
+    b: str
+    topics: int
+    mean: float  # of a - b
+    effect: float  # Cohen's d for pairs: the mean in standard deviations of the differences
+    statistic: float
+    p: float
+    p_corrected: float
+
+
+def difference(
+    table: ScoreTable, a: str, b: str, test: str = "t", *, rounds: int = 10_000, seed: int = 0
+) -> Difference:
+    """Test whether two runs differ; with fewer than two shared topics nothing can be said (p is nan)."""
+    if test not in TESTS:
+        raise UnknownName("test", test, TESTS)
+    if rounds < 1:
+        raise BadParameter(f"A test needs 1 round or more, not {rounds}.")
+    gaps = table.row(a) - table.row(b)
+    gaps = gaps[~np.isnan(gaps)]
+    if len(gaps) < 2:
+        mean = float(gaps.mean()) if len(gaps) else np.nan
+        return Difference(a, b, len(gaps), mean, np.nan, np.nan, np.nan, np.nan)
+    statistic, p = TESTS[test](gaps, rounds, rng_for(seed, "paired test", test, a, b))
+    spread = float(gaps.std(ddof=1))
+    effect = float(gaps.mean()) / spread if spread else (0.0 if not gaps.any() else np.inf)
+    return Difference(a, b, len(gaps), float(gaps.mean()), effect, statistic, p, p)
+
+
+def against_baseline(
+    table: ScoreTable,
+    baseline: str,
+    test: str = "t",
+    correction: str = "none",
+    *,
+    rounds: int = 10_000,
+    seed: int = 0,
+) -> list[Difference]:
+    """Test every other run against a baseline, and correct for having tested all of them."""
+    table.row(baseline)
+    others = [run for run in table.runs if run != baseline]
+    return _together(
+        [difference(table, run, baseline, test, rounds=rounds, seed=seed) for run in others], correction
+    )
+
+
+def all_pairs(
+    table: ScoreTable, test: str = "t", correction: str = "none", *, rounds: int = 10_000, seed: int = 0
+) -> list[Difference]:
+    """Test every two runs against each other, and correct for having tested all of them."""
+    pairs = combinations(table.runs, 2)
+    return _together([difference(table, a, b, test, rounds=rounds, seed=seed) for a, b in pairs], correction)
+
+
+def _together(found: list[Difference], correction: str) -> list[Difference]:
+    raised = corrected([one.p for one in found], correction)
+    return [
+        Difference(one.a, one.b, one.topics, one.mean, one.effect, one.statistic, one.p, float(p))
+        for one, p in zip(found, raised, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How many of all pairs of runs a measure tells apart."""
+
+    pairs: int
+    told_apart: int
+
+    @property
+    def share(self) -> float:
+        """The share of pairs that are told apart."""
+        return self.told_apart / self.pairs if self.pairs else float("nan")
+
+
+def sensitivity(
+    table: ScoreTable,
+    test: str = "t",
+    alpha: float = 0.05,
+    correction: str = "none",
+    *,
+    rounds: int = 10_000,
+    seed: int = 0,
+) -> Sensitivity:
+    """Return the share of pairs of runs whose difference has p < alpha, corrected only when asked."""
+    if test == "tukey":
+        found = [one.p for one in tukey_hsd(table)]
+    else:
+        found = [one.p_corrected for one in all_pairs(table, test, correction, rounds=rounds, seed=seed)]
+    return Sensitivity(len(found), int(np.count_nonzero(np.array(found) < alpha)))
+
+
+def tukey_hsd(table: ScoreTable) -> list[Difference]:
+    """Test all pairs at once by Tukey's honestly significant differences, topics as blocks.
+
+    Over the topics that every run has: the residual of a two-way layout of runs and topics is the noise, and
+    the largest difference of all is what each one is held against. The p-values are corrected by design.
+    """
+    whole = table.complete()
+    m, n = whole.values.shape
+    if m < 2 or n < 2:
+        raise BadParameter(
+            f"Tukey's test needs two runs and two topics that all of them have; here are {m} and {n}.",
+            remedy="Leave out the runs that lack topics, or choose another test.",
+        )
+    means = whole.values.mean(axis=1)
+    residual = whole.values - means[:, None] - whole.values.mean(axis=0)[None, :] + whole.values.mean()
+    freedom = (m - 1) * (n - 1)
+    noise = float(np.sum(residual**2) / freedom)
+    pairs = list(combinations(range(m), 2))
+    gaps = np.array([means[i] - means[j] for i, j in pairs])
+    if noise > 0:
+        ranges = np.abs(gaps) / np.sqrt(noise / n)
+        p = _range_tail(ranges, m, freedom)
+    else:
+        ranges, p = np.where(gaps == 0, 0.0, np.inf), np.where(gaps == 0, 1.0, 0.0)
+    spread = np.sqrt(2 * noise)
+    return [
+        Difference(
+            whole.runs[i],
+            whole.runs[j],
+            n,
+            float(gap),
+            float(gap / spread) if spread else 0.0,
+            float(q),
+            float(one),
+            float(one),
+        )
+        for (i, j), gap, q, one in zip(pairs, gaps, ranges, p, strict=True)
+    ]
+
+
+def _range_tail(ranges: Floats, runs: int, freedom: int) -> Floats:
+    """Return the tail of the studentized range, by interpolation where there are many: it is slow."""
+    if len(ranges) <= 64:
+        exact: Floats = np.clip(stats.studentized_range.sf(ranges, runs, freedom), 0.0, 1.0)
+        return exact
+    grid = np.linspace(0.0, min(float(ranges.max()), 40.0), 64)
+    tail = np.clip(stats.studentized_range.sf(grid, runs, freedom), 0.0, 1.0)
+    between: Floats = np.interp(ranges, grid, tail)
+    return between

@@ -1,0 +1,185 @@
+"""Scores of runs under measures, with intervals and tests: `duelpool.evaluate`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from duelpool.comparison import CORRECTIONS, TESTS, Difference, IntervalMethod, ScoreTable, against_baseline
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row
+from duelpool.evaluation.scoring import Scored, score_runs
+from duelpool.evaluation.sources import given, kind_of, names_of, read_truth, record_of, run_sources
+from duelpool.files import describe
+from duelpool.measures import External, Measure, Truth, parse_measure
+
+__all__ = [
+    "FORMATS",
+    "Evaluation",
+    "Row",
+    "evaluate",
+    "kind_of",
+    "read_truth",
+    "record_of",
+    "run_sources",
+]
+
+
+def evaluate(
+    truth: object,
+    runs: object,
+    measures: str | Measure | Sequence[str | Measure],
+    *,
+    rules: Mapping[str, object] | None = None,
+    baseline: str | None = None,
+    test: str = "t",
+    correction: str = "none",
+    interval: IntervalMethod | None = None,
+    level: float = 0.95,
+    weights: Mapping[str, float] | None = None,
+    topics: Sequence[str] | None = None,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Evaluation:
+    """Score runs against grades, preferences or another run.
+
+    `truth` and `runs` are paths, records of `duelpool.files`, or frames of polars or pandas; `truth` may be a
+    list of different kinds, `runs` a folder, a pattern, a list, or a mapping from names. `rules` overrides a
+    rule (ties, scores, missing, unjudged, duplicates, votes, inferred, bad_votes) for every measure that has
+    it. With a `baseline`, each other run is tested against it; with `interval` ("t" or "bootstrap") means
+    have ends. `topics` keeps only some topics, and `weights` weighs them in the means.
+    """
+    if test not in TESTS:
+        raise UnknownName("test", test, TESTS)
+    if correction not in CORRECTIONS:
+        raise UnknownName("correction", correction, CORRECTIONS)
+    chosen = _measures(measures, rules or {})
+    things = given(truth, runs)
+    names = names_of(things.runs)
+    if baseline is not None and baseline not in names:
+        raise UnknownName("run", baseline, names)
+    whole = Truth.of(things.truths)
+    for measure in chosen:
+        measure.items(whole)  # says at once when a measure can't be computed from what was given
+    scored = score_runs(whole, things.runs, chosen, executor, progress)
+    tables = {}
+    for at, measure in enumerate(chosen):
+        of_measure = measure.items(whole).topics
+        values = np.array([one.values[at] for one in scored])
+        weighed = np.array([weights.get(topic, 1.0) for topic in of_measure]) if weights else np.zeros(0)
+        table = ScoreTable(tuple(names), of_measure, values, weighed)
+        tables[str(measure)] = table if topics is None else _narrowed(table, topics)
+    statistics = _Statistics(baseline, test, correction, interval, level, seed)
+    header = [*_header(chosen, tables, names, scored, whole), *statistics.header()]
+    return Evaluation(tuple(chosen), tables, tuple(statistics.rows(tables)), tuple(header), baseline)
+
+
+def _narrowed(table: ScoreTable, topics: Sequence[str]) -> ScoreTable:
+    wanted = set(topics)
+    places = [at for at, topic in enumerate(table.topics) if topic in wanted]
+    if not places:
+        raise BadParameter(
+            "None of the topics asked for is in the judgments.",
+            remedy=f"Those have topics such as {', '.join(table.topics[:3])}.",
+        )
+    return table.only(places)
+
+
+def _measures(
+    given_as: str | Measure | Sequence[str | Measure], rules: Mapping[str, object]
+) -> list[Measure]:
+    several = [given_as] if isinstance(given_as, str | Measure) else list(given_as)
+    if not several:
+        raise BadParameter("No measure was given.", remedy="Name one, such as nDCG@10 or Compat(p=0.8).")
+    chosen = []
+    for one in several:
+        measure = parse_measure(one) if isinstance(one, str) else one
+        own: dict[str, Any] = {rule: value for rule, value in rules.items() if rule in measure.parameters()}
+        chosen.append(replace(measure, **own))
+    known = {name for measure in chosen for name in measure.parameters()}
+    if strange := [rule for rule in rules if rule not in known]:
+        raise BadParameter(
+            f"None of the measures has a rule '{strange[0]}'.",
+            remedy=f"They have: {', '.join(sorted(known))}.",
+        )
+    texts = [str(measure) for measure in chosen]
+    return [measure for at, measure in enumerate(chosen) if texts.index(str(measure)) == at]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """How means are tested and how their intervals are made."""
+
+    baseline: str | None
+    test: str
+    correction: str
+    interval: IntervalMethod | None
+    level: float
+    seed: int
+
+    def rows(self, tables: Mapping[str, ScoreTable]) -> list[Row]:
+        """Return a row per run and measure."""
+        found: dict[tuple[str, str], Row] = {}
+        for name, table in tables.items():
+            means = table.means()
+            ends = self.interval and table.intervals(self.interval, self.level, seed=self.seed)
+            tested = {one.a: one for one in self._tested(table)}
+            for at, run in enumerate(table.runs):
+                low, high = (None, None) if ends is None else (float(ends[at][0]), float(ends[at][1]))
+                one = tested.get(run)
+                p, p_corrected = (None, None) if one is None else (one.p, one.p_corrected)
+                found[run, name] = Row(run, name, ALL, float(means[at]), low, high, p, p_corrected)
+        runs = next(iter(tables.values())).runs
+        return [found[run, name] for run in runs for name in tables]
+
+    def _tested(self, table: ScoreTable) -> list[Difference]:
+        if self.baseline is None:
+            return []
+        return against_baseline(table, self.baseline, self.test, self.correction, seed=self.seed)
+
+    def header(self) -> list[str]:
+        """Say what the intervals and marks mean."""
+        lines = []
+        if self.interval is not None:
+            lines.append(f"[low, high]: {self.level:.0%} interval of the mean ({self.interval})")
+        if self.baseline is not None:
+            lines.append(
+                f"* p < .05, ** p < .01 against {self.baseline}: {self.test} test, "
+                f"correction {self.correction}"
+            )
+        return lines
+
+
+def _header(
+    measures: Sequence[Measure],
+    tables: Mapping[str, ScoreTable],
+    names: Sequence[str],
+    scored: Sequence[Scored],
+    truth: Truth,
+) -> list[str]:
+    """Say the rules of each measure, what was dropped, and what was odd about the files."""
+    lines = []
+    for measure in measures:
+        rules = ", ".join(f"{name} {value}" for name, value in measure.rules.items())
+        lines.append(f"{measure}: {rules}")
+        table = tables[str(measure)]
+        silent = int(np.isnan(table.values).all(axis=0).sum())
+        if silent:
+            lines.append(
+                f"{measure}: {silent} of {len(table.topics)} topics dropped, for nothing can be scored"
+            )
+        if isinstance(measure, External):
+            lines.append(f"{measure}: not a measure of duelpool, computed by ir_measures under its own rules")
+    short = [(name, one.lacks) for name, one in zip(names, scored, strict=True) if one.lacks]
+    if short:
+        listed = ", ".join(f"{name} ({lacks})" for name, lacks in short[:5])
+        lines.append(f"{len(short)} runs lack topics: {listed}{' ...' if len(short) > 5 else ''}")
+    for record in (truth.qrels, truth.preferences):
+        if record is not None:
+            lines += describe("judgments", record.notices)
+    for name, one in zip(names, scored, strict=True):
+        lines += describe(name, one.notices)
+    return lines

@@ -1,0 +1,161 @@
+"""What an evaluation found: rows, tables, and the rules they were made by."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import polars as pl
+
+from duelpool.comparison import ScoreTable
+from duelpool.errors import UnknownName
+from duelpool.measures import Measure
+from duelpool.report import Cell, Grid, csv_text, html_text, json_text, latex_text, markdown_text, plain_text
+
+ALL = "all"
+FORMATS = ("table", "csv", "json", "trec", "markdown", "latex")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One value: of a topic, or (topic "all") a mean, with its interval and p-values where asked for."""
+
+    run: str
+    measure: str
+    topic: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_corrected: float | None = None
+
+    def as_dict(self) -> dict[str, Cell]:
+        """Return the fields that have something to say."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """The scores of runs under measures.
+
+    `rows` are the means, run by run; `tables` hold the values by topic, one table per measure; `header` says
+    by which rules the scores were made, and what was dropped.
+    """
+
+    measures: tuple[Measure, ...]
+    tables: Mapping[str, ScoreTable]
+    rows: tuple[Row, ...]
+    header: tuple[str, ...] = ()
+    baseline: str | None = None
+    _by_key: dict[tuple[str, str], Row] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._by_key.update({(row.run, row.measure): row for row in self.rows})
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs, in the order in which they were given."""
+        return next(iter(self.tables.values())).runs if self.tables else ()
+
+    def mean(self, run: str, measure: str | Measure) -> float:
+        """Return one run's mean under a measure."""
+        return self.row(run, measure).value
+
+    def row(self, run: str, measure: str | Measure) -> Row:
+        """Return the row of one run's mean under a measure."""
+        if str(measure) not in self.tables:
+            raise UnknownName("measure in this evaluation", str(measure), self.tables)
+        if run not in self.runs:
+            raise UnknownName("run", run, self.runs)
+        return self._by_key[run, str(measure)]
+
+    def means(self, measure: str | Measure) -> dict[str, float]:
+        """Return every run's mean under a measure."""
+        return {run: self.mean(run, measure) for run in self.runs}
+
+    def topic_rows(self) -> list[Row]:
+        """Return the values by topic: run by run, measure by measure, dropped topics left out."""
+        found = []
+        for at, run in enumerate(self.runs):
+            for name, table in self.tables.items():
+                for topic, value in zip(table.topics, table.values[at], strict=True):
+                    if not np.isnan(value):
+                        found.append(Row(run, name, topic, float(value)))
+        return found
+
+    def to_polars(self, by_topic: bool = False) -> pl.DataFrame:
+        """Return the rows as a frame: means, or values by topic followed by the means."""
+        rows = [*self.topic_rows(), *self.rows] if by_topic else list(self.rows)
+        kinds = dict.fromkeys(("run", "measure", "topic"), pl.String)
+        numbers = dict.fromkeys(("value", "low", "high", "p", "p_corrected"), pl.Float64)
+        frame = pl.DataFrame([asdict(row) for row in rows], schema={**kinds, **numbers})
+        silent = [
+            name for name in numbers if name != "value" and frame.get_column(name).null_count() == len(rows)
+        ]
+        return frame.drop(silent)
+
+    def grid(self, by_topic: bool = False) -> Grid:
+        """Return a table with a column per measure; means go by the first measure, the best first."""
+        names = tuple(self.tables)
+        if by_topic:
+            topics = list(dict.fromkeys(topic for table in self.tables.values() for topic in table.topics))
+            cells = {(row.run, row.topic, row.measure): row.value for row in self.topic_rows()}
+            rows = [
+                (run, topic, *(cells.get((run, topic, name)) for name in names))
+                for run in self.runs
+                for topic in topics
+            ]
+            return Grid(("run", "topic", *names), tuple(rows), keys=2)
+        order = self.tables[names[0]].order() if names else []
+        return Grid(
+            ("run", *names),
+            tuple((run, *(_cell(self._by_key[run, name]) for name in names)) for run in order),
+        )
+
+    def text(self, form: str = "table", by_topic: bool = False, width: int = 80) -> str:
+        """Return the evaluation as text in one of the formats."""
+        if form not in FORMATS:
+            raise UnknownName("format", form, FORMATS)
+        rows = [*self.topic_rows(), *self.rows] if by_topic else list(self.rows)
+        if form == "json":
+            return json_text(row.as_dict() for row in rows)
+        if form == "trec":
+            return self._as_trec(by_topic)
+        if form == "csv":
+            frame = self.to_polars(by_topic)
+            return csv_text(Grid(tuple(frame.columns), tuple(frame.rows())))
+        grid = self.grid(by_topic)
+        if form == "markdown":
+            return markdown_text(grid)
+        if form == "latex":
+            return "\n".join([*(f"% {line}" for line in self.header), latex_text(grid)])
+        return "\n".join([*(f"# {line}" for line in self.header), plain_text(grid, width)])
+
+    def _as_trec(self, by_topic: bool) -> str:
+        """Return lines as trec_eval prints them: measure, topic, value; a line names each run."""
+        lines = []
+        for run in self.runs:
+            lines.append(f"{'runid':<22}\tall\t{run}")
+            rows = [row for row in self.topic_rows() if row.run == run] if by_topic else []
+            rows += [row for row in self.rows if row.run == run]
+            lines += [f"{row.measure:<22}\t{row.topic}\t{row.value:.4f}" for row in rows]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return html_text(self.grid(), self.header)
+
+
+def _cell(row: Row) -> Cell:
+    """Return a mean, with its interval and a mark for significance where it has them."""
+    if np.isnan(row.value):
+        return None
+    if row.low is None and row.p is None:
+        return row.value
+    text = f"{row.value:.4f}"
+    if row.low is not None and row.high is not None:
+        text += "" if np.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
+    if row.p_corrected is not None:
+        text += "**" if row.p_corrected < 0.01 else "* " if row.p_corrected < 0.05 else "  "
+    return text

@@ -1,0 +1,210 @@
+"""What a user may give: paths, folders, patterns, records, or frames of polars and pandas."""
+
+import glob
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import polars as pl
+
+from duelpool.errors import BadFile, BadParameter
+from duelpool.files import Preferences, Qrels, Run, read_preferences, read_qrels, read_run
+from duelpool.files.source import read_source, stem
+from duelpool.records import Outcome
+
+Record: TypeAlias = Qrels | Preferences | Run
+Kind: TypeAlias = Literal["qrels", "preferences", "run"]
+RunSource: TypeAlias = "str | os.PathLike[str] | Run"
+
+_LOOK = 1 << 17
+_TOPIC = ("topic", "query_id", "qid", "query")
+_DOCNO = ("docno", "doc_id", "docid", "item", "iid", "passage_id")
+_SCORE = ("score", "sim")
+_GRADE = ("grade", "relevance", "rel", "label")
+
+
+def read_truth(path: str | os.PathLike[str], kind: Kind | None = None) -> Record:
+    """Read qrels, preferences or a run; which of them it is, is read off the file unless it is said."""
+    kind = kind or kind_of(path)
+    if kind == "qrels":
+        return read_qrels(path)
+    return read_preferences(path) if kind == "preferences" else read_run(path)
+
+
+def kind_of(path: str | os.PathLike[str]) -> Kind:
+    """Say what a file holds, by the first thousand of its lines.
+
+    Four fields are preferences (topic a b winner) when every line's last field is one of the two before it or
+    '=', and qrels otherwise; a second field that is 0 or Q0 throughout speaks for qrels.
+    """
+    source = read_source(path)
+    rows = []
+    start = source.data[:_LOOK]
+    whole_lines = start if len(start) == len(source.data) else start.rpartition(b"\n")[0] or source.data
+    for line in whole_lines.split(b"\n"):
+        words = line.split()
+        if words and not words[0].startswith(b"#"):
+            rows.append(words)
+            if len(rows) == 1000:
+                break
+    if not rows:
+        raise BadFile.at(source.name, None, "The file holds comments or blank lines only.")
+    first = rows[0]
+    if first[0].startswith(b"{") or len(first) in (3, 5):
+        return "preferences"
+    if len(first) == 6:
+        return "run"
+    if len(first) == 4:
+        iterations = {row[1] for row in rows if len(row) == 4}
+        names_a_side = all(len(row) == 4 and row[3] in (row[1], row[2], b"=") for row in rows)
+        return "preferences" if names_a_side and not iterations <= {b"0", b"Q0"} else "qrels"
+    raise BadFile.at(
+        source.name,
+        1,
+        f"This is neither qrels nor preferences: the first line has {len(first)} fields.",
+        "Qrels: topic 0 docno grade. Preferences: topic a b winner, or topic winner loser.",
+    )
+
+
+def run_sources(given: "RunSource | Iterable[RunSource]") -> list[RunSource]:
+    """Return each run once: folders stand for the files in them, patterns for the files they match."""
+    several = [given] if isinstance(given, str | os.PathLike | Run) else list(given)
+    found: list[RunSource] = []
+    for one in several:
+        if isinstance(one, Run) or os.fspath(one) == "-":
+            found.append(one)
+            continue
+        name = os.fspath(one)
+        if Path(name).is_dir():
+            inside = sorted(
+                path for path in Path(name).iterdir() if path.is_file() and not path.name.startswith(".")
+            )
+            if not inside:
+                raise BadFile.at(name, None, "The folder holds no files.", "Name a folder of runs.")
+            found += inside
+        elif glob.has_magic(name) and not Path(name).exists():
+            matched = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - takes absolute patterns too
+            if not matched:
+                raise BadFile.at(name, None, "No file matches this pattern.", "Check folder and spelling.")
+            found += [Path(match) for match in matched if Path(match).is_file()]
+        else:
+            found.append(Path(name))
+    if not found:
+        raise BadParameter("No run was given.", remedy="Name files, folders or patterns.")
+    return found
+
+
+def names_of(sources: Iterable[RunSource]) -> list[str]:
+    """Return a name per run: the file's without its endings, with its folder where two would be the same."""
+    listed = list(sources)
+    names = [one.name if isinstance(one, Run) else stem(one) for one in listed]
+    doubled = {name for name in names if names.count(name) > 1}
+    longer = [
+        f"{Path(one).resolve().parent.name}/{name}" if name in doubled and not isinstance(one, Run) else name
+        for one, name in zip(listed, names, strict=True)
+    ]
+    if again := [name for name in longer if longer.count(name) > 1]:
+        raise BadParameter(f"Two runs are called '{again[0]}'.", remedy="Rename one, or give it once.")
+    return longer
+
+
+def run_of(source: RunSource) -> Run:
+    """Return a run, reading it where it is a path."""
+    return source if isinstance(source, Run) else read_run(source)
+
+
+def record_of(given: object, name: str = "run") -> Record:
+    """Make a record from a frame by its columns: grades, scores, or who won."""
+    frame = _polars(given)
+    topic, docno = _column(frame, _TOPIC), _column(frame, _DOCNO)
+    if topic is None:
+        raise _unknown_columns(frame)
+    if docno is not None:
+        if grade := _column(frame, _GRADE):
+            return Qrels(_typed(frame, {topic: "topic", docno: "docno", grade: "grade"}, "grade"))
+        if score := _column(frame, _SCORE):
+            return Run(name, _typed(frame, {topic: "topic", docno: "docno", score: "score"}, "score"), name)
+    if {"left", "right", "outcome"} <= set(frame.columns):
+        return Preferences(
+            _typed(frame, {topic: "topic", "left": "left", "right": "right", "outcome": "outcome"})
+        )
+    if {"winner", "loser"} <= set(frame.columns):
+        won = _typed(frame, {topic: "topic", "winner": "left", "loser": "right"})
+        return Preferences(won.with_columns(pl.lit(str(Outcome.LEFT)).alias("outcome")))
+    raise _unknown_columns(frame)
+
+
+def _unknown_columns(frame: pl.DataFrame) -> BadParameter:
+    return BadParameter(
+        f"A frame with the columns {', '.join(frame.columns)} is neither grades, nor preferences, nor a run.",
+        remedy="Name them topic, docno, grade; topic, winner, loser; or topic, docno, score.",
+    )
+
+
+def _polars(given: object) -> pl.DataFrame:
+    if isinstance(given, pl.DataFrame):
+        return given
+    if isinstance(given, pl.LazyFrame):
+        return given.collect()
+    if type(given).__module__.partition(".")[0] == "pandas":
+        frame: Any = given
+        return pl.DataFrame({str(name): frame[name].tolist() for name in frame.columns})
+    raise BadParameter(
+        f"A {type(given).__name__} can't be read as grades, preferences or a run.",
+        remedy="Give a path, a record of duelpool.files, or a frame of polars or pandas.",
+    )
+
+
+def _column(frame: pl.DataFrame, names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in frame.columns), None)
+
+
+def _typed(frame: pl.DataFrame, names: Mapping[str, str], number: str = "") -> pl.DataFrame:
+    chosen = frame.select(
+        pl.col(old).cast(pl.Float64 if new == number else pl.String).alias(new) for old, new in names.items()
+    )
+    empty = [name for name in chosen.columns if chosen.get_column(name).null_count()]
+    if number and not empty and chosen.get_column(number).is_nan().any():
+        empty = [number]
+    if empty:
+        raise BadParameter(f"The column '{empty[0]}' has empty cells.", remedy="Fill them, or drop the rows.")
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Truths and runs as a user gave them, made into records and sources."""
+
+    truths: tuple[Record, ...]
+    runs: tuple[RunSource, ...]
+
+
+def given(truth: object, runs: object) -> Given:
+    """Make records of a truth (or several) and sources of runs (or of a mapping from names to them)."""
+    truths = truth if isinstance(truth, list | tuple) else [truth]
+    if isinstance(runs, Mapping):
+        made: list[Any] = [_named(one, str(name)) for name, one in runs.items()]
+    elif isinstance(runs, list | tuple):
+        made = [_named(one, f"run{at}") for at, one in enumerate(runs, 1)]
+    else:
+        made = [_named(runs, "run")]
+    return Given(tuple(_truth_of(one) for one in truths), tuple(run_sources(made)))
+
+
+def _truth_of(one: object) -> Record:
+    if isinstance(one, Qrels | Preferences | Run):
+        return one
+    return read_truth(one) if isinstance(one, str | os.PathLike) else record_of(one)
+
+
+def _named(one: object, name: str) -> RunSource:
+    if isinstance(one, str | os.PathLike | Run):
+        return one
+    record = record_of(one, name)
+    if not isinstance(record, Run):
+        raise BadParameter(
+            f"'{name}' was given as a run, and holds no scores.", remedy="Name a column score."
+        )
+    return record

@@ -1,0 +1,139 @@
+"""What every measure is: a frozen value whose text form parses back, with its rules as fields."""
+
+from dataclasses import dataclass, fields
+from typing import ClassVar, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from duelpool.errors import BadParameter
+from duelpool.files import Preferences, Qrels, Run, TieOrder
+from duelpool.measures.items import Items, Placed, PlacingRules, Unjudged
+from duelpool.measures.rankings import Duplicates, Flags, Floats, Precision, ReadyRun, sums_by
+from duelpool.measures.truth import Truth
+
+Missing: TypeAlias = Literal["drop", "zero"]
+"""What a topic counts that the truth has and the run hasn't: nothing at all, or 0 (trec_eval's -c)."""
+
+Need: TypeAlias = Literal["grades", "preferences", "ranking"]
+"""What a measure compares a run with."""
+
+RULES = ("ties", "scores", "missing", "unjudged", "duplicates")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A measure and its rules; `calc` scores one run.
+
+    ties        who goes first among equal scores
+    scores      in which precision scores are compared; trec_eval's is single
+    missing     what a topic counts that the run lacks
+    unjudged    whether documents that nobody judged hold their ranks
+    duplicates  what a document does that is listed twice in a topic
+    """
+
+    name: ClassVar[str]
+    need: ClassVar[Need] = "grades"
+    about: ClassVar[str] = ""  # one sentence, for lists of measures
+
+    ties: TieOrder = "docno-descending"
+    scores: Precision = "single"
+    missing: Missing = "drop"
+    unjudged: Unjudged = "keep"
+    duplicates: Duplicates = "first"
+
+    def __post_init__(self) -> None:
+        for rule, choices in _CHOICES.items():
+            one_of(self.name, rule, getattr(self, rule), choices)
+        cutoff = getattr(self, "cutoff", None)
+        if cutoff is not None and not (isinstance(cutoff, int) and cutoff >= 1):
+            raise BadParameter(
+                f"{self.name}'s cutoff is a whole number from 1 on, not {cutoff!r}.",
+                remedy=f"Write {self.name}@10, for example.",
+            )
+
+    def __str__(self) -> str:
+        given = [
+            f"{part.name}={getattr(self, part.name)!r}"
+            for part in fields(self)
+            if part.name != "cutoff" and getattr(self, part.name) != part.default
+        ]
+        cutoff = getattr(self, "cutoff", None)
+        text = f"{self.name}({', '.join(given)})" if given else self.name
+        return text if cutoff is None else f"{text}@{cutoff}"
+
+    @classmethod
+    def parameters(cls) -> tuple[str, ...]:
+        """Return the names of the parameters, the rules included."""
+        return tuple(part.name for part in fields(cls))
+
+    def __matmul__(self, cutoff: int) -> Self:
+        if "cutoff" not in self.parameters():
+            raise BadParameter(f"{self.name} has no cutoff.", remedy=f"Write {self.name} without '@'.")
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        return type(self)(**{**given, "cutoff": cutoff})
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """Every rule that this measure follows, by name, for the header of an output."""
+        own = [part.name for part in fields(self) if part.name not in RULES and part.name != "cutoff"]
+        return {name: str(getattr(self, name)) for name in (*own, *RULES)}
+
+    def calc(self, truth: Qrels | Preferences | Run | Truth, run: Run | ReadyRun) -> dict[str, float]:
+        """Score a run: a value per topic, without the topics that this measure drops."""
+        whole = Truth.of(truth)
+        values = self.values(whole, run if isinstance(run, ReadyRun) else ReadyRun(run))
+        topics = self.items(whole).topics
+        return {
+            topic: float(value) for topic, value in zip(topics, values, strict=True) if not np.isnan(value)
+        }
+
+    def items(self, truth: Truth) -> Items:
+        """Return the documents whose ranks this measure needs; values are in the order of their topics."""
+        return truth.grades().items
+
+    def values(self, truth: Truth, run: ReadyRun) -> Floats:
+        """Return a value per topic of the truth, nan for those that are dropped."""
+        rules = PlacingRules(self.ties, self.scores, self.duplicates, self.unjudged)
+        placed = self.items(truth).placed(run, rules)
+        values = self._score(truth, placed)
+        if self.missing == "drop":
+            return np.where(placed.present, values, np.nan)
+        return np.where(placed.present | np.isnan(values), values, 0.0)
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        """Return a value per topic as if no topic were missing, nan where the measure has no say."""
+        raise NotImplementedError
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "ties": get_args(TieOrder),
+    "scores": get_args(Precision),
+    "missing": get_args(Missing),
+    "unjudged": get_args(Unjudged),
+    "duplicates": get_args(Duplicates),
+}
+
+
+def one_of(measure: str, name: str, value: object, choices: tuple[object, ...]) -> None:
+    """Refuse a parameter that isn't one of the choices."""
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise BadParameter(f"{measure}'s {name} is {value!r}.", remedy=f"It is one of {known}.")
+
+
+def probability(measure: str, name: str, value: object) -> None:
+    """Refuse a parameter that doesn't lie strictly between 0 and 1."""
+    if not (isinstance(value, int | float) and 0 < value < 1):
+        raise BadParameter(f"{measure}'s {name} lies between 0 and 1, not at {value!r}.")
+
+
+def positive(measure: str, name: str, value: object) -> None:
+    """Refuse a parameter that isn't a whole number from 1 on."""
+    if not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        raise BadParameter(f"{measure}'s {name} is a whole number from 1 on, not {value!r}.")
+
+
+def per_topic(placed: Placed, chosen: Flags, weights: npt.NDArray[np.floating]) -> Floats:
+    """Add up weights of chosen rows by topic."""
+    return sums_by(placed.topic[chosen], weights[chosen], placed.topics)

@@ -1,0 +1,149 @@
+"""Measures that ask only whether a document is relevant: AP, RR, P, R, Bpref, Success, Judged."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from duelpool.errors import BadParameter
+from duelpool.measures.base import Measure, per_topic
+from duelpool.measures.items import Placed
+from duelpool.measures.rankings import Flags, Floats, Ints
+from duelpool.measures.truth import Truth
+
+
+def first_rank(placed: Placed, chosen: Flags) -> Floats:
+    """Return the rank of each topic's first chosen row, inf where there is none."""
+    first = np.full(placed.topics, np.inf)
+    first[placed.topic[chosen][::-1]] = placed.rank[chosen][::-1]
+    return first
+
+
+def count_so_far(topic: Ints, chosen: Flags, topics: int) -> Ints:
+    """Return, for each row, how many rows of its topic are chosen up to and with it."""
+    running = np.cumsum(chosen, dtype=np.int64)
+    before = np.concatenate(([0], np.cumsum(np.bincount(topic[chosen], minlength=topics))[:-1]))
+    return running - before[topic] if topics else running
+
+
+@dataclass(frozen=True)
+class Relevance(Measure):
+    """What the measures of this family share: a cutoff, and the grade from which a document is relevant."""
+
+    cutoff: int | None = None
+    rel: float = 1
+
+    def relevant(self, truth: Truth, placed: Placed) -> Flags:
+        """Return which of the placed rows are relevant and above the cutoff."""
+        graded = truth.grades().grade[placed.item] >= self.rel
+        return graded if self.cutoff is None else graded & (placed.rank <= self.cutoff)
+
+    def total(self, truth: Truth) -> Floats:
+        """Return how many relevant documents each topic has."""
+        grades = truth.grades()
+        return grades.once(
+            ("relevant", self.rel), lambda: grades.count(grades.grade >= self.rel).astype(np.float64)
+        )
+
+    def share(self, sums: Floats, truth: Truth) -> Floats:
+        """Divide by the number of relevant documents; 0 where there is none."""
+        total = self.total(truth)
+        return np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
+
+
+@dataclass(frozen=True)
+class AP(Relevance):
+    """Average precision: the mean of precision at the ranks of the relevant documents."""
+
+    name: ClassVar[str] = "AP"
+    about: ClassVar[str] = "The mean, over relevant documents, of precision at their ranks."
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        relevant = self.relevant(truth, placed)
+        so_far = count_so_far(placed.topic, relevant, placed.topics)
+        return self.share(per_topic(placed, relevant, so_far / placed.rank), truth)
+
+
+@dataclass(frozen=True)
+class RR(Relevance):
+    """Reciprocal rank: 1 / the rank of the first relevant document."""
+
+    name: ClassVar[str] = "RR"
+    about: ClassVar[str] = "1 / the rank of the first relevant document, 0 when there is none."
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        return 1 / first_rank(placed, self.relevant(truth, placed))
+
+
+@dataclass(frozen=True)
+class P(Relevance):
+    """Precision: the share of relevant documents among the first k, or among all that were returned."""
+
+    name: ClassVar[str] = "P"
+    about: ClassVar[str] = "The share of relevant documents among the first k."
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        found = np.bincount(placed.topic[self.relevant(truth, placed)], minlength=placed.topics)
+        return found / (np.maximum(placed.retrieved, 1) if self.cutoff is None else float(self.cutoff))
+
+
+@dataclass(frozen=True)
+class R(Relevance):
+    """Recall: the share of the relevant documents that stand among the first k."""
+
+    name: ClassVar[str] = "R"
+    about: ClassVar[str] = "The share of the relevant documents that stand among the first k."
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        found = np.bincount(placed.topic[self.relevant(truth, placed)], minlength=placed.topics)
+        return self.share(found.astype(np.float64), truth)
+
+
+@dataclass(frozen=True)
+class Bpref(Relevance):
+    """How rarely documents judged not relevant stand above relevant ones; the unjudged play no part."""
+
+    name: ClassVar[str] = "Bpref"
+    about: ClassVar[str] = "How rarely documents judged not relevant stand above relevant ones."
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cutoff is not None:
+            raise BadParameter("Bpref looks at whole rankings.", remedy="Write Bpref without '@'.")
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        grades = truth.grades()
+        relevant = self.relevant(truth, placed)
+        wrong_above = count_so_far(placed.topic, ~relevant, placed.topics)
+        total = self.total(truth)
+        wrong = grades.count(grades.grade < self.rel).astype(np.float64)
+        bound = np.maximum(np.minimum(total, wrong), 1)[placed.topic]
+        kept = 1 - np.minimum(wrong_above, total[placed.topic]) / bound
+        return self.share(per_topic(placed, relevant, kept), truth)
+
+
+@dataclass(frozen=True)
+class Success(Relevance):
+    """1 when a relevant document stands among the first k, else 0."""
+
+    name: ClassVar[str] = "Success"
+    about: ClassVar[str] = "1 when a relevant document stands among the first k, else 0."
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        return np.isfinite(first_rank(placed, self.relevant(truth, placed))).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Judged(Measure):
+    """The share of the first k documents that somebody judged (of those returned, where fewer were)."""
+
+    name: ClassVar[str] = "Judged"
+    about: ClassVar[str] = "The share of the first k documents that were judged."
+
+    cutoff: int | None = None
+
+    def _score(self, truth: Truth, placed: Placed) -> Floats:
+        within = placed.rank <= (self.cutoff or np.inf)
+        found = np.bincount(placed.topic[within], minlength=placed.topics)
+        looked_at = np.minimum(placed.retrieved, self.cutoff or np.inf)
+        return found / np.maximum(looked_at, 1)

@@ -1,0 +1,66 @@
+"""Measures that Duelpool hasn't: ir_measures computes them, where the extra is installed."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from duelpool.errors import MissingExtra, UnknownName
+from duelpool.measures.base import Measure
+from duelpool.measures.rankings import Floats, ReadyRun
+from duelpool.measures.truth import Truth
+
+
+@dataclass(frozen=True)
+class External(Measure):
+    """A measure that ir_measures computes, by its name there; its rules are those of ir_measures."""
+
+    name: ClassVar[str] = "External"
+    about: ClassVar[str] = "Any other measure of ir_measures."
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """Only what is known here: who computes it, and what a missing topic counts."""
+        return {"computed by": "ir_measures", "missing": self.missing}
+
+    def values(self, truth: Truth, run: ReadyRun) -> Floats:
+        """Return a value per topic of the truth, nan for those that are dropped."""
+        try:
+            import ir_measures
+        except ImportError:
+            raise MissingExtra("ir_measures", "ir") from None
+        grades = truth.grades()
+        place = {topic: at for at, topic in enumerate(grades.topics)}
+        graded: dict[str, dict[str, int]] = {topic: {} for topic in grades.topics}
+        for topic, docno, grade in zip(
+            grades.items.topic.tolist(), grades.items.docnos.to_list(), grades.grade.tolist(), strict=True
+        ):
+            graded[grades.topics[topic]][docno] = int(grade)
+        ranked: dict[str, dict[str, float]] = {}
+        for topic, docno, score in run.run.frame.select("topic", "docno", "score").iter_rows():
+            ranked.setdefault(topic, {})[docno] = score
+        values = np.full(len(place), 0.0 if self.missing == "zero" else np.nan)
+        for found in ir_measures.iter_calc([ir_measures.parse_measure(self.text)], graded, ranked):
+            values[place[found.query_id]] = found.value
+        for topic in set(place) - set(ranked):  # ir_measures gives some of them 0, and leaves others out
+            values[place[topic]] = 0.0 if self.missing == "zero" else np.nan
+        return values
+
+
+def external(text: str, known: list[str]) -> External:
+    """Return the measure of ir_measures of that name."""
+    try:
+        import ir_measures
+    except ImportError:
+        error = UnknownName("measure", text, known)
+        error.remedy += " More of them come with: pip install 'duelpool[ir]'"
+        raise error from None
+    try:
+        return External(str(ir_measures.parse_measure(text)))
+    except (NameError, ValueError, SyntaxError, AssertionError):
+        raise UnknownName("measure", text, known) from None

@@ -1,0 +1,60 @@
+"""Qrels made ready once: grades by item, and what the best possible ranking would look like."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar, cast
+
+import numpy as np
+import polars as pl
+
+from duelpool.files import Qrels
+from duelpool.measures.items import Items
+from duelpool.measures.rankings import Flags, Floats, Ints
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grades:
+    """The grade of each judged document, items of a topic side by side."""
+
+    items: Items
+    grade: Floats
+    _known: dict[object, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, qrels: Qrels) -> "Grades":
+        """Make qrels ready; a document graded twice in a topic keeps its highest grade."""
+        frame = qrels.frame.group_by("topic", "docno", maintain_order=True).agg(pl.col("grade").max())
+        frame = frame.with_row_index("place").sort(pl.col("place").min().over("topic"), "place")
+        items = Items.of(frame.get_column("topic"), frame.get_column("docno"))
+        return cls(items, frame.get_column("grade").cast(pl.Float64).to_numpy())
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics, in the order in which they first appear."""
+        return self.items.topics
+
+    def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
+        """Return the answer to a question about these grades, worked out only once."""
+        if question not in self._known:
+            self._known[question] = answer()
+        return cast("Answer", self._known[question])
+
+    def count(self, chosen: Flags) -> Ints:
+        """Return, per topic, how many of the items are chosen."""
+        return np.bincount(self.items.topic[chosen], minlength=len(self.topics))
+
+    def best_first(self) -> Ints:
+        """Return the items topic by topic, the highest grade first."""
+        return np.lexsort((-self.grade, self.items.topic))
+
+    def ideal_rank(self) -> Ints:
+        """Return each item's rank from 1 when the items of its topic stand by grade."""
+        order = self.best_first()
+        topic = self.items.topic[order]
+        sizes = np.bincount(topic, minlength=len(self.topics))
+        starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order)) - starts[topic] + 1
+        return ranks

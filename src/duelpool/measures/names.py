@@ -1,0 +1,103 @@
+"""Measures by name: one table, and the grammar of their text forms."""
+
+import ast
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from duelpool.errors import BadParameter
+from duelpool.measures.base import Measure
+from duelpool.measures.binary import AP, RR, Bpref, Judged, P, R, Success
+from duelpool.measures.external import external
+from duelpool.measures.gain import DCG, RBP, nDCG
+from duelpool.measures.graph import PGC
+from duelpool.measures.overlap import RBO, Compat
+from duelpool.measures.preference import BestRR, ppref, wpref
+
+MEASURES: Mapping[str, type[Measure]] = MappingProxyType(
+    {
+        measure.name: measure
+        for measure in (
+            nDCG, DCG, AP, RR, P, R, RBP, Bpref, Success, Judged, Compat, RBO, PGC, ppref, wpref, BestRR,
+        )
+    }
+)  # fmt: skip
+
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "map": "AP",
+        "mrr": "RR",
+        "recip_rank": "RR",
+        "precision": "P",
+        "recall": "R",
+        "ndcg_cut": "nDCG",
+        "map_cut": "AP",
+        "compatibility": "Compat",
+    }
+)
+"""Other names of the same measures, trec_eval's among them; a number after them is the cutoff."""
+
+_BY_NAME = {name.casefold(): name for name in MEASURES} | dict(ALIASES)
+_TREC_NAME = re.compile(r"([A-Za-z][A-Za-z_]*?)[_.]([0-9]+)")
+_DCG_FORMS = {"log2": "linear", "exp-log2": "exponential"}  # what ir_measures calls nDCG's gains
+
+
+def parse_measure(text: str) -> Measure:
+    """Return the measure that a text such as `nDCG@10`, `Compat(p=0.8)` or `ndcg_cut_10` names."""
+    text = text.strip()
+    if trec := _TREC_NAME.fullmatch(text):
+        name = _BY_NAME.get(trec[1].casefold())
+        if name:
+            return _made(name, {"cutoff": int(trec[2])}, text)
+    try:
+        name, given = _parts(ast.parse(text, mode="eval").body, text)
+    except SyntaxError:
+        raise _unreadable(text) from None
+    known = _BY_NAME.get(name.casefold())
+    return external(text, list(MEASURES)) if known is None else _made(known, given, text)
+
+
+def _parts(node: ast.expr, text: str) -> tuple[str, dict[str, object]]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        name, given = _parts(node.left, text)
+        return name, {**given, "cutoff": _value(node.right, text)}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+        given = {part.arg: _value(part.value, text) for part in node.keywords if part.arg is not None}
+        if len(given) == len(node.keywords):
+            return node.func.id, given
+    if isinstance(node, ast.Name):
+        return node.id, {}
+    raise _unreadable(text)
+
+
+def _value(node: ast.expr, text: str) -> object:
+    if isinstance(node, ast.Name):
+        return node.id  # a word without quotes
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise _unreadable(text) from None
+
+
+def _unreadable(text: str) -> BadParameter:
+    return BadParameter(
+        f"'{text}' doesn't read as a measure.",
+        remedy="Write a name, parameters and a cutoff, such as nDCG@10, Compat(p=0.8) or P(rel=2)@5.",
+    )
+
+
+def _made(name: str, given: dict[str, object], text: str) -> Measure:
+    measure = MEASURES[name]
+    if name == "nDCG" and given.get("dcg") in _DCG_FORMS:
+        given["gain"] = _DCG_FORMS[str(given.pop("dcg"))]
+    if given.get("judged_only") in (True, False):
+        given["unjudged"] = "remove" if given.pop("judged_only") else "keep"
+    if given.get("log") == 2:
+        given["log"] = "2"
+    known = measure.parameters()
+    if strange := [key for key in given if key not in known]:
+        what = "cutoff" if strange[0] == "cutoff" else f"parameter '{strange[0]}'"
+        raise BadParameter(
+            f"{name} has no {what} (in '{text}').", remedy=f"It takes: {', '.join(sorted(known))}."
+        )
+    return measure(**given)  # type: ignore[arg-type]

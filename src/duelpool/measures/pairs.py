@@ -1,0 +1,146 @@
+"""Preferences made ready once: who was preferred to whom, by the rules on votes, inference and Bad."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, TypeVar, cast
+
+import numpy as np
+import polars as pl
+
+from duelpool.files import Preferences
+from duelpool.measures.grades import Grades
+from duelpool.measures.items import Items
+from duelpool.measures.rankings import Flags, Ints, hash_of, topic_codes
+from duelpool.records import EFFECTS
+
+Votes: TypeAlias = Literal["multiset", "majority"]
+"""How repeated votes on a pair count: each for itself, or once for the side that has more of them."""
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Usable preferences, topic by topic: the item at `winner` is preferred to the one at `loser`."""
+
+    items: Items
+    topic: Ints
+    winner: Ints
+    loser: Ints
+    undecided: int = 0  # ties, no answers and, by majority, pairs with as many votes for either side
+    inferred: int = 0  # how many of the pairs nobody judged
+    _known: dict[object, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, preferences: Preferences, votes: Votes, inferred: bool, bad_votes: int) -> "Pairs":
+        """Make preferences ready.
+
+        Rows that are marked as inferred count only when asked for. What follows from Bad always counts: an
+        item with `bad_votes` Bad votes loses to each item of its topic that has fewer, where nobody judged
+        that pair.
+        """
+        frame = preferences.frame
+        effect = {str(outcome): effect for outcome, effect in EFFECTS.items()}
+        outcome = frame.get_column("outcome")
+        left, right, left_bad, right_bad = (
+            outcome.replace_strict({name: float(getattr(of, part)) for name, of in effect.items()}).to_numpy()
+            for part in ("left", "right", "left_bad", "right_bad")
+        )
+        a, b, items = _coded(frame)
+        told = outcome.replace_strict({name: of.told for name, of in effect.items()}).to_numpy()
+        marked = frame.get_column("inferred").to_numpy() if "inferred" in frame.columns else ~told & False
+        counts = told & (~marked | inferred | (left_bad > 0) | (right_bad > 0))
+        lean = np.sign(left - right)
+        winner, loser = np.where(lean >= 0, a, b), np.where(lean >= 0, b, a)
+        usable = counts & (lean != 0)
+        if votes == "majority":
+            winner, loser = _majority(winner[usable], loser[usable])
+        else:
+            winner, loser = winner[usable], loser[usable]
+        guessed = int(np.count_nonzero(usable & marked)) if votes == "multiset" else 0
+        bad = np.bincount(np.concatenate((a, b)), np.concatenate((left_bad, right_bad)), len(items))
+        if bad.any():
+            more_winners, more_losers = _from_bad(items, a[counts], b[counts], bad >= bad_votes)
+            winner, loser = np.concatenate((winner, more_winners)), np.concatenate((loser, more_losers))
+            guessed += len(more_winners)
+        return cls._sorted(items, winner, loser, int(np.count_nonzero(told & (lean == 0))), guessed)
+
+    @classmethod
+    def from_grades(cls, grades: Grades) -> "Pairs":
+        """Infer a preference from each two documents of a topic with different grades."""
+        winners, losers = [], []
+        bounds = np.searchsorted(grades.items.topic, np.arange(len(grades.topics) + 1))
+        for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            grade = grades.grade[start:end]
+            over, under = np.nonzero(grade[:, None] > grade[None, :])
+            winners.append(over + start)
+            losers.append(under + start)
+        none = np.zeros(0, dtype=np.int64)
+        winner, loser = np.concatenate([none, *winners]), np.concatenate([none, *losers])
+        return cls._sorted(grades.items, winner, loser, 0, len(winner))
+
+    @classmethod
+    def _sorted(cls, items: Items, winner: Ints, loser: Ints, undecided: int, inferred: int) -> "Pairs":
+        order = np.argsort(items.topic[winner], kind="stable")
+        winner, loser = winner[order], loser[order]
+        return cls(items, items.topic[winner], winner, loser, undecided, inferred)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics, in the order in which they first appear."""
+        return self.items.topics
+
+    def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
+        """Return the answer to a question about these pairs, worked out only once."""
+        if question not in self._known:
+            self._known[question] = answer()
+        return cast("Answer", self._known[question])
+
+
+def _coded(frame: pl.DataFrame) -> tuple[Ints, Ints, Items]:
+    """Return each row's two items as places in an index of all of them, those of a topic side by side."""
+    topics = pl.concat([frame.get_column("topic")] * 2)
+    docnos = pl.concat([frame.get_column("left"), frame.get_column("right").alias("left")])
+    names, topic = topic_codes(topics)
+    keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
+    first, code = np.unique(keys, return_index=True, return_inverse=True)[1:]
+    if not ((docnos[first[code]] == docnos).all() and np.array_equal(topic[first[code]], topic)):
+        first, code = _distinct_by_text(topic, docnos)  # two items share a hash
+    by_topic = np.lexsort((first, topic[first]))
+    place = np.empty_like(by_topic)
+    place[by_topic] = np.arange(len(by_topic))
+    codes = place[code]
+    items = Items.of(topics[first[by_topic]], docnos[first[by_topic]])
+    return codes[: frame.height], codes[frame.height :], items
+
+
+def _distinct_by_text(topic: Ints, docnos: pl.Series) -> tuple[Ints, Ints]:
+    """Return each different item's first row, and each row's place among them."""
+    named = pl.DataFrame({"topic": topic, "docno": docnos}).with_row_index("row")
+    unique = named.unique(["topic", "docno"], keep="first", maintain_order=True).with_row_index("item")
+    joined = named.join(unique.drop("row"), on=["topic", "docno"], how="left", maintain_order="left")
+    first, code = unique.get_column("row"), joined.get_column("item")
+    return first.cast(pl.Int64).to_numpy(), code.cast(pl.Int64).to_numpy()
+
+
+def _majority(winner: Ints, loser: Ints) -> tuple[Ints, Ints]:
+    low, high = np.minimum(winner, loser), np.maximum(winner, loser)
+    pairs, at = np.unique(np.stack((low, high)), axis=1, return_inverse=True)
+    net = np.bincount(at.ravel(), np.where(winner == low, 1.0, -1.0), pairs.shape[1])
+    decided = net != 0
+    ahead = net[decided] > 0
+    low, high = pairs[:, decided]
+    return np.where(ahead, low, high), np.where(ahead, high, low)
+
+
+def _from_bad(items: Items, a: Ints, b: Ints, bad: Flags) -> tuple[Ints, Ints]:
+    judged = set(zip(np.minimum(a, b).tolist(), np.maximum(a, b).tolist(), strict=True))
+    winners, losers = [], []
+    for topic in np.unique(items.topic[bad]).tolist():
+        members = np.flatnonzero(items.topic == topic)
+        for good in members[~bad[members]].tolist():
+            for worse in members[bad[members]].tolist():
+                if (min(good, worse), max(good, worse)) not in judged:
+                    winners.append(good)
+                    losers.append(worse)
+    return np.array(winners, dtype=np.int64), np.array(losers, dtype=np.int64)

@@ -1,0 +1,89 @@
+"""What runs are compared with: grades, preferences, another ranking, or several of these at once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+from duelpool.errors import BadParameter
+from duelpool.files import Preferences, Qrels, Run
+from duelpool.measures.grades import Grades
+from duelpool.measures.pairs import Pairs, Votes
+from duelpool.measures.rankings import ReadyRun
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """Grades, preferences and a reference run, each where there is one, made ready when first asked for."""
+
+    qrels: Qrels | None = None
+    preferences: Preferences | None = None
+    reference: Run | None = None
+    _ready: dict[object, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: "Qrels | Preferences | Run | Truth | Iterable[Qrels | Preferences | Run]") -> Self:
+        """Make a truth from one record, or from several of different kinds."""
+        if isinstance(given, cls):
+            return given
+        several = [given] if isinstance(given, Qrels | Preferences | Run) else given
+        found: dict[str, Qrels | Preferences | Run] = {}
+        for record in several:  # type: ignore[union-attr]
+            kind = {Qrels: "qrels", Preferences: "preferences", Run: "reference"}.get(type(record))
+            if kind is None:
+                raise BadParameter(
+                    f"Runs can't be compared with a {type(record).__name__}.",
+                    remedy="Give qrels, preferences or a run.",
+                )
+            if kind in found:
+                raise BadParameter(
+                    f"Two {kind} were given.", remedy="Give one of a kind; score against each in turn."
+                )
+            found[kind] = record
+        return cls(**found)  # type: ignore[arg-type]
+
+    def topics(self) -> dict[str, set[str]]:
+        """Return the topics of each record, under the name that messages call it by."""
+        named = {"qrels": self.qrels, "preferences": self.preferences, "reference run": self.reference}
+        if "topics" not in self._ready:
+            self._ready["topics"] = {
+                name: set(record.topics) for name, record in named.items() if record is not None
+            }
+        return self._ready["topics"]  # type: ignore[return-value]
+
+    def grades(self) -> Grades:
+        """Return the grades made ready."""
+        if self.qrels is None:
+            raise _lacks(self, "grades", "Give qrels (topic 0 docno grade).")
+        if "grades" not in self._ready:
+            self._ready["grades"] = Grades.of(self.qrels)
+        return self._ready["grades"]  # type: ignore[return-value]
+
+    def pairs(self, votes: Votes, inferred: bool, bad_votes: int) -> Pairs:
+        """Return the preferences made ready under these rules; from grades only where inference is asked."""
+        question = ("pairs", votes, inferred, bad_votes)
+        if question not in self._ready:
+            if self.preferences is not None:
+                self._ready[question] = Pairs.of(self.preferences, votes, inferred, bad_votes)
+            elif self.qrels is not None and inferred:
+                self._ready[question] = Pairs.from_grades(self.grades())
+            else:
+                raise _lacks(
+                    self,
+                    "preferences",
+                    "Give preferences (topic a b winner), or write inferred=True to take them from grades.",
+                )
+        return self._ready[question]  # type: ignore[return-value]
+
+    def ready_reference(self) -> ReadyRun:
+        """Return the reference run made ready."""
+        if self.reference is None:
+            raise _lacks(self, "a reference ranking", "Give a run (topic Q0 docno rank score tag).")
+        if "reference" not in self._ready:
+            self._ready["reference"] = ReadyRun(self.reference)
+        return self._ready["reference"]  # type: ignore[return-value]
+
+
+def _lacks(truth: Truth, what: str, remedy: str) -> BadParameter:
+    named = {"grades": truth.qrels, "preferences": truth.preferences, "a reference run": truth.reference}
+    given = " and ".join(name for name, record in named.items() if record is not None) or "nothing"
+    return BadParameter(f"This measure needs {what}, and {given} was given.", remedy=remedy)

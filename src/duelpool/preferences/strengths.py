@@ -1,0 +1,281 @@
+"""Bradley-Terry strengths: i beats j with probability 1 / (1 + exp(s_j - s_i)).
+
+The likelihood depends on the judgments only through their counts by pair, so a million of them cost what the
+counting costs; the counts are then fitted by Newton's method, and resampled by drawing new counts.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, ndtri
+
+from duelpool.errors import BadParameter
+from duelpool.preferences.matrix import Floats, Ints, WinMatrix
+from duelpool.seeds import rng_for
+
+IntervalMethod: TypeAlias = Literal["sandwich", "bootstrap"]
+Singles: TypeAlias = npt.NDArray[np.float32]
+
+_STEPS = 100
+_CHORDS = 6
+_TOLERANCE = 1e-10
+_BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to be seen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strengths:
+    """Bradley-Terry strengths on the log scale, in the order of the items.
+
+    `prior` is the number of drawn games that every item was given against an item of strength 0, where the
+    judgments alone have no finite best fit; without such games it is 0, and so is the strengths' mean.
+    `components` are the groups of items that were compared with one another; strengths of different groups
+    are comparable through the prior only.
+    """
+
+    items: tuple[str, ...]
+    values: Floats
+    prior: float
+    components: tuple[tuple[str, ...], ...]
+    matrix: WinMatrix = field(repr=False)
+
+    def chance(self, a: str, b: str) -> float:
+        """Return the fitted chance that a is preferred to b."""
+        return float(expit(self.values[self.items.index(a)] - self.values[self.items.index(b)]))
+
+    def intervals(
+        self,
+        method: IntervalMethod = "sandwich",
+        level: float = 0.95,
+        resamples: int = 1000,
+        seed: int = 0,
+    ) -> Floats:
+        """Return a low and a high end per item.
+
+        sandwich   normal, with the variance that holds even where judgments don't follow the model
+        bootstrap  percentiles over fits to resampled judgments
+        """
+        if not 0 < level < 1:
+            raise BadParameter(f"A level of confidence lies between 0 and 1, not at {level}.")
+        if method == "sandwich":
+            half = float(ndtri(0.5 + level / 2)) * np.sqrt(np.diag(_sandwich(self)))
+            return np.stack((self.values - half, self.values + half), axis=1)
+        if method != "bootstrap":
+            raise BadParameter(
+                f"There are no intervals by '{method}'.", remedy="Choose sandwich or bootstrap."
+            )
+        drawn = bootstrap_strengths(self, resamples, seed)
+        ends: Floats = np.quantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
+        return ends
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Games:
+    """The pairs that met, i < j, with the games of each; ties are halves."""
+
+    i: Ints
+    j: Ints
+    wins: Floats  # of i, ties as halves
+    played: Floats
+    n: int
+    prior: float
+
+    @classmethod
+    def of(cls, matrix: WinMatrix, prior: float) -> "_Games":
+        i, j = np.nonzero(np.triu(matrix.played, 1))
+        return cls(i, j, matrix.halves[i, j], matrix.played[i, j], len(matrix), prior)
+
+    def gradient(self, strengths: Floats) -> tuple[Floats, Floats]:
+        """Return the log-likelihood's gradient, and the fitted chance that i beats j."""
+        chance: Floats = expit(strengths[self.i] - strengths[self.j])
+        surplus = self.wins - self.played * chance
+        won: Floats = np.bincount(self.i, weights=surplus, minlength=self.n).astype(np.float64)
+        gradient = won - np.bincount(self.j, weights=surplus, minlength=self.n)
+        if self.prior:
+            gradient += self.prior * (0.5 - expit(strengths))
+        return gradient, chance
+
+    def curvature(self, chance: Floats, strengths: Floats) -> Floats:
+        """Return minus the second derivatives; a plane is added along which the likelihood is flat."""
+        weight = self.played * chance * (1 - chance)
+        flat = np.zeros((self.n, self.n))
+        flat[self.i, self.j] = flat[self.j, self.i] = -weight
+        flat[np.diag_indices(self.n)] = -flat.sum(axis=1)
+        if self.prior:
+            average = expit(strengths)
+            flat[np.diag_indices(self.n)] += self.prior * average * (1 - average)
+        else:
+            flat += 1 / self.n  # only differences count without a prior: hold the mean at 0
+        return flat
+
+    def likelihood(self, strengths: Floats) -> float:
+        """Return the logarithm of the likelihood, with the prior's games."""
+        gap = strengths[self.i] - strengths[self.j]
+        total = np.sum(self.wins * gap - self.played * _softplus(gap))
+        return float(total + self.prior * np.sum(strengths / 2 - _softplus(strengths)))
+
+
+def _softplus(x: Floats) -> Floats:
+    """Return log(1 + exp(x)); several times as fast as numpy's logaddexp."""
+    soft: Floats = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    return soft
+
+
+def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
+    """Fit Bradley-Terry strengths to a win matrix, ties as half a win for both.
+
+    With `prior` None, each item is given one drawn game against an item of strength 0 exactly where it must
+    be: where some items won every game against the others, so that no finite strengths fit best.
+    """
+    n = len(matrix)
+    groups, group = connected_components(csr_array(matrix.played), directed=False) if n else (0, np.zeros(0))
+    strong = connected_components(csr_array(matrix.halves), directed=True, connection="strong")[0] if n else 0
+    if prior is None:
+        prior = 0.0 if strong <= 1 else 1.0
+    if prior < 0 or (prior == 0 and strong > 1):
+        raise BadParameter(
+            f"With a prior of {prior:g} games these judgments have no finite best fit.",
+            remedy="Some items never lost to the others: leave the prior out, or give one above 0.",
+        )
+    games = _Games.of(matrix, prior)
+    values = _fitted(games, np.zeros(n))
+    members = [[] for _ in range(groups)]  # type: list[list[str]]
+    for item, at in zip(matrix.items, group.tolist(), strict=True):
+        members[int(at)].append(item)
+    return Strengths(matrix.items, _centred(values, prior), prior, _frozen(members), matrix)
+
+
+def _centred(strengths: Floats, prior: float) -> Floats:
+    """Hold the mean at 0 where nothing else fixes the scale's origin."""
+    return strengths if prior or not strengths.size else strengths - strengths.mean(axis=-1, keepdims=True)
+
+
+def _frozen(members: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group) for group in members)
+
+
+def _fitted(games: _Games, start: Floats) -> Floats:
+    """Newton's method with halved steps; the likelihood is concave, so it ends at the one best fit."""
+    strengths, height = start, games.likelihood(start)
+    for _ in range(_STEPS):
+        gradient, chance = games.gradient(strengths)
+        if np.max(np.abs(gradient), initial=0.0) < _TOLERANCE * max(1.0, float(games.played.sum())):
+            break
+        step = np.linalg.solve(games.curvature(chance, strengths), gradient)
+        share, rise = 1.0, float(gradient @ step)
+        while True:
+            trial = strengths + share * step
+            reached = games.likelihood(trial)
+            if reached >= height + 1e-4 * share * rise or share < 1e-8:
+                break
+            share /= 2
+        strengths, height = trial, reached
+        if rise < 1e-12:
+            break
+    return strengths
+
+
+def _sandwich(fit: Strengths) -> Floats:
+    """Return the covariance of the strengths, robust to judgments that don't follow the model."""
+    games = _Games.of(fit.matrix, fit.prior)
+    _, chance = games.gradient(fit.values)
+    inverse = np.linalg.inv(games.curvature(chance, fit.values))
+    i, j = games.i, games.j
+    wins, losses, ties = fit.matrix.wins[i, j], fit.matrix.wins[j, i], fit.matrix.ties[i, j]
+    spread = wins * (1 - chance) ** 2 + losses * chance**2 + ties * (0.5 - chance) ** 2
+    meat = np.zeros((games.n, games.n))
+    meat[i, j] = meat[j, i] = -spread
+    meat[np.diag_indices(games.n)] = -meat.sum(axis=1)
+    centre = np.eye(games.n) - (0.0 if fit.prior else 1 / games.n)
+    covariance: Floats = centre @ inverse @ meat @ inverse @ centre
+    return covariance
+
+
+def bootstrap_strengths(fit: Strengths, resamples: int = 1000, seed: int = 0) -> Floats:
+    """Return strengths fitted to resampled judgments: a row per resample.
+
+    Drawing judgments with replacement is drawing counts from a multinomial, so no judgment is touched. A
+    resample may lack the games that hold the strengths together; each fit is given one hundredth of a drawn
+    game per item where the fit itself has no prior.
+    """
+    if resamples < 1:
+        raise BadParameter(f"A bootstrap needs 1 resample or more, not {resamples}.")
+    games = _Games.of(fit.matrix, fit.prior or _BARE_PRIOR)
+    kinds = _Kinds.of(fit.matrix, games)
+    drawn = _drawn(kinds, resamples, rng_for(seed, "bradley-terry", "bootstrap"))
+    return _centred(_fitted_many(games, kinds, drawn, fit.values), fit.prior)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kinds:
+    """The different judgments: which pair, who won (1, 0 or 1/2 for i), and how often that was said."""
+
+    pair: Ints
+    won: Floats
+    count: Ints
+
+    @classmethod
+    def of(cls, matrix: WinMatrix, games: _Games) -> "_Kinds":
+        i, j = games.i, games.j
+        counts = np.stack((matrix.wins[i, j], matrix.wins[j, i], matrix.ties[i, j]))
+        outcome, pair = np.nonzero(counts)
+        return cls(pair, np.array([1.0, 0.0, 0.5])[outcome], counts[outcome, pair].astype(np.int64))
+
+
+def _drawn(kinds: _Kinds, resamples: int, rng: np.random.Generator) -> Singles:
+    """Return how often each kind of judgment is in each resample: a column per resample."""
+    total = int(kinds.count.sum())
+    if len(kinds.count) < total / 8:
+        counts = rng.multinomial(total, kinds.count / total, size=resamples).astype(np.float32)
+    else:  # few judgments of each kind: drawing the judgments themselves is faster, and the same
+        kind_of = np.repeat(np.arange(len(kinds.count)), kinds.count)
+        counts = np.empty((resamples, len(kinds.count)), dtype=np.float32)
+        for row in counts:
+            drawn = kind_of[rng.integers(0, total, total, dtype=np.uint32)]
+            row[:] = np.bincount(drawn, minlength=len(row))
+    return np.ascontiguousarray(counts.T)
+
+
+def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) -> Floats:
+    """Fit many resamples of the same games, each from the same start: a row per resample.
+
+    All of them step with the curvature at the start, inverted once. A fit has arrived when no strength moves
+    by more than a hundredth of its standard error, far less than the resampling itself is worth; those that
+    don't arrive are fitted one by one.
+    """
+    _, chance = games.gradient(start)
+    inverse = np.linalg.inv(games.curvature(chance, start))
+    close = 1e-2 * np.sqrt(np.diag(inverse))[:, None]
+    signs = _signs(games.i, games.j, games.n)  # a row per pair: +1 for i, -1 for j
+    back = signs.T.tocsr()
+    each = np.arange(len(kinds.pair))
+    played = csr_array((np.ones(len(each), dtype=np.float32), (kinds.pair, each))) @ drawn
+    won = csr_array((kinds.won.astype(np.float32), (kinds.pair, each)))
+    wins = (back @ won) @ drawn
+    strengths = np.repeat(start[:, None], drawn.shape[1], axis=1)
+    expected = back.multiply(chance.astype(np.float32)).tocsr() @ played
+    step = np.zeros_like(strengths)
+    for _ in range(_CHORDS):
+        step = inverse @ (wins - expected + games.prior * (0.5 - expit(strengths)))
+        strengths += step
+        if np.all(np.abs(step) < close):
+            return strengths.T
+        gaps = signs @ strengths.astype(np.float32)
+        np.negative(gaps, out=gaps)
+        np.exp(gaps, out=gaps)
+        gaps += 1
+        expected = back @ np.divide(played, gaps, out=gaps)
+    for at in np.flatnonzero(np.any(np.abs(step) >= close, axis=0)).tolist():
+        table = (won @ drawn[:, at]).astype(np.float64), played[:, at].astype(np.float64)
+        alone = _Games(games.i, games.j, *table, games.n, games.prior)
+        strengths[:, at] = _fitted(alone, strengths[:, at])
+    return strengths.T
+
+
+def _signs(i: Ints, j: Ints, n: int) -> csr_array:
+    pairs, ones = np.arange(len(i)), np.ones(len(i), dtype=np.float32)
+    places = (np.concatenate((pairs, pairs)), np.concatenate((i, j)))
+    return csr_array((np.concatenate((ones, -ones)), places), shape=(len(i), n))

@@ -1,0 +1,145 @@
+"""Rows to text: tables that fit a terminal, CSV, JSON, Markdown, LaTeX and HTML."""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TypeAlias
+
+Cell: TypeAlias = str | int | float | None
+
+_GAP = "  "
+_LATEX_SIGNS = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
+        "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+        ">": r"\textgreater{}",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of cells under column names; the first `keys` columns say what a row is about."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    keys: int = 1
+
+    def texts(self, digits: int = 4) -> list[list[str]]:
+        """Return every cell as text, numbers with so many digits, nothing for a missing one."""
+        return [[cell_text(cell, digits) for cell in row] for row in self.rows]
+
+
+def cell_text(cell: Cell, digits: int = 4) -> str:
+    """Return a cell as text: numbers with so many digits, nothing for None and nan."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
+
+
+def plain_text(grid: Grid, width: int = 80) -> str:
+    """Return a table no wider than `width`: columns that don't fit go into further blocks below.
+
+    Names that are too long are cut in the middle, where run names differ least.
+    """
+    texts = grid.texts()
+    limit = max(8, width // 3)
+    columns = [
+        [_shortened(text, limit) if at < grid.keys else text for text in (name, *(row[at] for row in texts))]
+        for at, name in enumerate(grid.columns)
+    ]
+    widths = [max(len(text) for text in column) for column in columns]
+    keys = list(range(grid.keys))
+    used = sum(widths[at] + len(_GAP) for at in keys)
+    blocks: list[list[int]] = [[]]
+    room = width - used
+    for at in range(grid.keys, len(columns)):
+        if blocks[-1] and room < widths[at]:
+            blocks.append([])
+            room = width - used
+        blocks[-1].append(at)
+        room -= widths[at] + len(_GAP)
+    return "\n\n".join(_block(columns, widths, keys, block) for block in blocks)
+
+
+def _block(columns: list[list[str]], widths: list[int], keys: list[int], block: list[int]) -> str:
+    lines = []
+    for row in range(len(columns[0])):
+        left = [columns[at][row].ljust(widths[at]) for at in keys]
+        right = [columns[at][row].rjust(widths[at]) for at in block]
+        lines.append(_GAP.join((*left, *right)).rstrip())
+    return "\n".join(lines)
+
+
+def _shortened(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def csv_text(grid: Grid) -> str:
+    """Return comma-separated values with a line of names; numbers are written in full."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(grid.columns)
+    for row in grid.rows:
+        writer.writerow("" if cell is None or _is_nan(cell) else cell for cell in row)
+    return out.getvalue().rstrip("\n")
+
+
+def json_text(rows: Iterable[Mapping[str, Cell]]) -> str:
+    """Return a JSON list with one row a line; a number that isn't one (nan) is null."""
+    lines = [
+        json.dumps({key: None if _is_nan(cell) else cell for key, cell in row.items()}, ensure_ascii=False)
+        for row in rows
+    ]
+    return "[\n" + ",\n".join(lines) + "\n]" if lines else "[]"
+
+
+def _is_nan(cell: Cell) -> bool:
+    return isinstance(cell, float) and not math.isfinite(cell)
+
+
+def markdown_text(grid: Grid) -> str:
+    """Return a Markdown table."""
+    marks = ["---" if at < grid.keys else "---:" for at in range(len(grid.columns))]
+    rows = [list(grid.columns), marks, *grid.texts()]
+    return "\n".join("| " + " | ".join(_markdown_cell(text) for text in row) + " |" for row in rows)
+
+
+def _markdown_cell(text: str) -> str:
+    return re.sub(r"([|*_`\\])", r"\\\1", text)
+
+
+def latex_text(grid: Grid) -> str:
+    """Return a LaTeX tabular with the rules of the booktabs package."""
+    kinds = "l" * grid.keys + "r" * (len(grid.columns) - grid.keys)
+    lines = [f"\\begin{{tabular}}{{{kinds}}}", "\\toprule", _latex_row(grid.columns), "\\midrule"]
+    lines += [_latex_row(row) for row in grid.texts()]
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
+
+
+def _latex_row(row: Sequence[str]) -> str:
+    return " & ".join(text.translate(_LATEX_SIGNS) for text in row) + r" \\"
+
+
+def html_text(grid: Grid, notes: Sequence[str] = ()) -> str:
+    """Return an HTML table, with notes below it."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.columns)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<th scope="row">{escape(text)}</th>' if at < grid.keys else f"<td>{escape(text)}</td>"
+            for at, text in enumerate(row)
+        )
+        + "</tr>"
+        for row in grid.texts()
+    )
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"

@@ -1,0 +1,257 @@
+"""Comparison of runs and measures: each statistic against scipy's or against its plain definition."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from duelpool.comparison import (
+    CORRECTIONS,
+    TESTS,
+    ScoreTable,
+    against_baseline,
+    all_pairs,
+    corrected,
+    difference,
+    kendall_tau,
+    leave_group_out,
+    measure_agreement,
+    overlap,
+    power_of_t,
+    sensitivity,
+    simulated_power,
+    tau_ap,
+    topics_needed,
+    tukey_hsd,
+)
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.files import Qrels, Run
+from duelpool.measures import P
+from duelpool.seeds import rng_for
+
+values = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=3, max_size=8)
+
+
+def table_of(*rows: list[float]) -> ScoreTable:
+    return ScoreTable.of(
+        {
+            name: {str(at): value for at, value in enumerate(row)}
+            for name, row in zip("abcdefgh", rows, strict=False)
+        }
+    )
+
+
+def noisy_table(runs: int = 6, topics: int = 40, gap: float = 0.05) -> ScoreTable:
+    rng = rng_for(4, "scores")
+    scores = np.arange(runs)[:, None] * gap + rng.normal(0, 0.2, (runs, topics)) + rng.normal(0, 0.3, topics)
+    return ScoreTable(tuple(f"run{at}" for at in range(runs)), tuple(map(str, range(topics))), scores)
+
+
+def test_a_table_aligns_topics_by_id_and_weighs_them() -> None:
+    table = ScoreTable.of({"a": {"1": 1.0, "2": 0.0}, "b": {"3": 0.5, "2": 1.0}}, weights={"2": 3.0})
+    assert table.topics == ("1", "2", "3")
+    assert table.means() == pytest.approx([0.25, (3 + 0.5) / 4])
+    assert table.order() == ["b", "a"]
+    assert table.complete().topics == ("2",)
+    found = difference(table, "a", "b")
+    assert (found.topics, found.mean) == (1, -1)
+    assert math.isnan(found.p)
+    with pytest.raises(UnknownName, match="no run called 'c'"):
+        table.row("c")
+    with pytest.raises(BadParameter, match="twice"):
+        ScoreTable(("a", "a"), (), np.zeros((2, 0)))
+
+
+def test_slices_hold_the_topics_of_a_tag() -> None:
+    table = table_of([1.0, 0.0, 0.5], [0.0, 0.0, 1.0])
+    slices = table.slices({"0": ["easy"], "1": ["hard", "easy"]})
+    assert {tag: part.topics for tag, part in slices.items()} == {"easy": ("0", "1"), "hard": ("1",)}
+    assert slices["easy"].means() == pytest.approx([0.5, 0])
+
+
+@given(values)
+def test_the_interval_of_a_mean_is_students(row: list[float]) -> None:
+    low, high = table_of(row).intervals("t", 0.9)[0]
+    if np.std(row):
+        expected = stats.t.interval(0.9, len(row) - 1, np.mean(row), stats.sem(row))
+        assert (low, high) == pytest.approx(expected)
+    else:
+        assert low == high == row[0]
+
+
+def test_the_bootstrap_interval_is_near_students_and_fixed_by_its_seed() -> None:
+    table = noisy_table(2, 200)
+    by_t, by_draws = table.intervals("t"), table.intervals("bootstrap", seed=3)
+    assert by_draws == pytest.approx(by_t, abs=0.01)
+    assert np.array_equal(by_draws, table.intervals("bootstrap", seed=3))
+    assert not np.array_equal(by_draws, table.intervals("bootstrap", seed=4))
+    doubled = ScoreTable(table.runs, table.topics, table.values, np.full(200, 2.0))
+    assert doubled.intervals("t") == pytest.approx(by_t)
+    with pytest.raises(BadParameter):
+        table.intervals(level=1)
+    with pytest.raises(UnknownName):
+        table.intervals("guess")  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=40)
+@given(values, st.data())
+def test_paired_tests_equal_scipys(first: list[float], data: st.DataObject) -> None:
+    second = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=len(first), max_size=len(first)))
+    table = table_of(first, second)
+    gaps = np.array(first) - np.array(second)
+    if np.std(gaps):
+        expected = stats.ttest_rel(first, second)
+        found = difference(table, "a", "b", "t")
+        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
+        assert found.effect == pytest.approx(gaps.mean() / gaps.std(ddof=1))
+    else:
+        assert difference(table, "a", "b", "t").p == (0 if gaps[0] else 1)
+    signs = product((1, -1), repeat=len(gaps))
+    reached = [abs(np.dot(sign, gaps)) >= abs(gaps.sum()) - 1e-9 for sign in signs]
+    assert difference(table, "a", "b", "randomisation").p == pytest.approx(np.mean(reached))
+    expected_p = stats.wilcoxon(gaps).pvalue if gaps.any() else 1
+    assert difference(table, "a", "b", "wilcoxon").p == pytest.approx(expected_p)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_tests_hold_their_error_rate_and_see_a_difference(test: str) -> None:
+    rng = rng_for(8, "null", test)
+    by_chance = [
+        difference(table_of(*rng.normal(0, 1, (2, 25)).tolist()), "a", "b", test, rounds=400, seed=trial).p
+        for trial in range(200)
+    ]
+    assert 0.005 <= np.mean(np.array(by_chance) < 0.05) <= 0.1  # three standard errors about .05
+    clear = table_of((rng.normal(0, 1, 30) + 1).tolist(), rng.normal(0, 0.3, 30).tolist())
+    assert difference(clear, "a", "b", test, rounds=2000).p < 0.01
+    assert difference(clear, "a", "b", test, seed=1) == difference(clear, "a", "b", test, seed=1)
+    same = table_of([0.5] * 4, [0.5] * 4)
+    assert difference(same, "a", "b", test).p == 1
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_corrections_follow_their_definitions(p: list[float]) -> None:
+    m = len(p)
+    assert corrected(p, "none").tolist() == p
+    assert corrected(p, "bonferroni") == pytest.approx([min(1, m * one) for one in p])
+    ranked = sorted(range(m), key=lambda at: p[at])
+    holm, bh = [0.0] * m, [0.0] * m
+    for place, at in enumerate(ranked):
+        holm[at] = min(1, max((m - earlier) * p[ranked[earlier]] for earlier in range(place + 1)))
+        bh[at] = min(1, *(m / (later + 1) * p[ranked[later]] for later in range(place, m)))
+    assert corrected(p, "holm") == pytest.approx(holm)
+    assert corrected(p, "bh") == pytest.approx(bh)
+    assert corrected(p, "bh") == pytest.approx(stats.false_discovery_control(p))
+
+
+def test_corrections_leave_out_what_has_no_p_value() -> None:
+    found = corrected([0.01, math.nan, 0.02], "bonferroni")
+    assert found[[0, 2]].tolist() == [0.02, 0.04]
+    assert math.isnan(found[1])
+    assert set(CORRECTIONS) == {"none", "bonferroni", "holm", "bh"}
+    with pytest.raises(UnknownName, match="no correction called 'sidak'"):
+        corrected([0.5], "sidak")
+
+
+def test_runs_against_a_baseline_and_against_each_other() -> None:
+    table = noisy_table()
+    found = against_baseline(table, "run0", correction="holm")
+    assert [one.a for one in found] == ["run1", "run2", "run3", "run4", "run5"]
+    assert all(one.p_corrected >= one.p for one in found)
+    pairs = all_pairs(table)
+    assert [(one.a, one.b) for one in pairs] == list(combinations(table.runs, 2))
+    told_apart = sum(
+        stats.ttest_rel(table.row(a), table.row(b)).pvalue < 0.05 for a, b in combinations(table.runs, 2)
+    )
+    assert sensitivity(table).told_apart == told_apart
+    assert 0 < sensitivity(table, correction="bonferroni").share <= sensitivity(table).share < 1
+    assert sensitivity(table, "tukey").share <= sensitivity(table).share
+    assert math.isnan(sensitivity(table_of([0.0, 1.0])).share)
+    with pytest.raises(UnknownName, match="no test called 'z'"):
+        sensitivity(table, "z")
+    with pytest.raises(UnknownName):
+        against_baseline(table, "run9")
+
+
+def test_tukeys_test_equals_its_definition() -> None:
+    table = noisy_table(4, 15)
+    scores = table.values
+    residual = scores - scores.mean(1, keepdims=True) - scores.mean(0, keepdims=True) + scores.mean()
+    noise = (residual**2).sum() / (3 * 14)
+    for found in tukey_hsd(table):
+        gap = table.row(found.a).mean() - table.row(found.b).mean()
+        expected = stats.studentized_range.sf(abs(gap) / math.sqrt(noise / 15), 4, 3 * 14)
+        assert (found.mean, found.p) == pytest.approx((gap, expected))
+    with pytest.raises(BadParameter, match="two runs and two topics"):
+        tukey_hsd(table_of([1.0, 0.0]))
+
+
+def test_tukeys_test_of_many_runs_is_near_the_slow_one() -> None:
+    table = noisy_table(14, 30, gap=0.02)
+    quick = {(one.a, one.b): one for one in tukey_hsd(table)}
+    assert len(quick) == 91
+    for one in list(quick.values())[::30]:
+        assert one.p == pytest.approx(stats.studentized_range.sf(one.statistic, 14, 13 * 29), abs=2e-3)
+
+
+def test_orderings_are_compared_by_name() -> None:
+    a = {"w": 4.0, "x": 3.0, "y": 2.0, "z": 1.0}
+    b = {"z": 1.0, "x": 4.0, "w": 3.0, "y": 2.0, "extra": 9.0}
+    assert kendall_tau(a, b) == pytest.approx(2 / 3)
+    # Below the first of b's order x w y z stand w (0 of 1 right), y (2 of 2), z (3 of 3).
+    assert tau_ap(a, b) == pytest.approx(2 / 3 * (0 + 1 + 1) - 1)
+    assert tau_ap(a, a) == 1
+    assert tau_ap(a, {name: -score for name, score in a.items()}) == -1
+    assert overlap(a, a) == pytest.approx(1)
+    assert overlap(a, b) == pytest.approx(overlap(b, a))
+    assert overlap(a, b) < 1
+    with pytest.raises(BadParameter, match="share 0 systems"):
+        kendall_tau(a, {"q": 1.0})
+
+
+def test_measures_agree_on_signs_and_by_pearson() -> None:
+    tables = {
+        "one": ScoreTable.of({"r": {"1": 0.1, "2": 0.5, "3": 0.5}, "s": {"1": 0.2, "2": 0.4, "3": 0.5}}),
+        "two": ScoreTable.of(
+            {"s": {"3": 0.5, "1": 0.9, "2": 0.6}, "r": {"1": 0.1, "2": 0.3, "3": 0.5}, "t": {}}
+        ),
+    }
+    (found,) = measure_agreement(tables)
+    assert (found.a, found.b, found.compared, found.same_sign) == ("one", "two", 2, 0.5)
+    x, y = [0.1, 0.5, 0.5, 0.2, 0.4, 0.5], [0.1, 0.3, 0.5, 0.9, 0.6, 0.5]
+    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+
+
+def test_power_by_formula_and_by_simulation_agree() -> None:
+    assert topics_needed(0.5, 1.0) == 34  # the textbook's figure for d = .5, power .8
+    assert power_of_t(34, 0.5, 1.0) >= 0.8 > power_of_t(33, 0.5, 1.0)
+    assert power_of_t(1, 0.5, 1.0) == 0
+    normal = rng_for(2, "differences").normal(0.3, 1.0, 5000)
+    assert simulated_power(normal, 34, 0.5, rounds=2000) == pytest.approx(power_of_t(34, 0.5, 1.0), abs=0.04)
+    assert simulated_power(normal, 34, 0.0, rounds=2000) == pytest.approx(0.05, abs=0.02)
+    for wrong in (lambda: topics_needed(0, 1), lambda: topics_needed(1, 0),
+                  lambda: topics_needed(1, 1, power=1),
+                  lambda: simulated_power(normal, 1, 0.5), lambda: topics_needed(1e-9, 1.0)):  # fmt: skip
+        with pytest.raises(BadParameter):
+            wrong()
+
+
+def test_leaving_a_group_out_takes_its_own_finds_away() -> None:
+    qrels = Qrels.from_grades({"1": {"shared": 1, "ours": 1, "deep": 1, "theirs": 1}})
+    ours = Run.from_rankings("a1", {"1": [("ours", 3.0), ("shared", 2.0), ("deep", 1.0)]})
+    again = Run.from_rankings("a2", {"1": [("ours", 3.0), ("x", 2.0), ("deep", 1.0)]})
+    other = Run.from_rankings("b1", {"1": [("theirs", 2.0), ("shared", 1.0)]})
+    found = leave_group_out(qrels, [ours, again, other], {"a1": "A", "a2": "A", "b1": "B"}, P(2), depth=2)
+    assert [(one.run, one.only_theirs, one.score, one.score_without) for one in found] == [
+        ("a1", 1, 1.0, 0.5),
+        ("a2", 1, 0.5, 0.0),
+        ("b1", 1, 1.0, 0.5),
+    ]
+    assert [(one.place, one.place_without) for one in found] == [(1, 2), (3, 3), (1, 2)]
+    with pytest.raises(BadParameter, match="which group run 'b1'"):
+        leave_group_out(qrels, [other], {}, P(2))
+    with pytest.raises(BadParameter, match="depth is 1 or more"):
+        leave_group_out(qrels, [other], {"b1": "B"}, P(2), depth=0)

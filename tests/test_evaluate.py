@@ -1,0 +1,408 @@
+"""duelpool.evaluate and the command: every format, intervals and tests, folders and frames, clear errors."""
+
+import csv
+import gzip
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+import duelpool
+from duelpool.cli.evaluate import evaluate as command
+from duelpool.comparison import kendall_tau
+from duelpool.errors import BadFile, BadParameter, BadRecord, DuelpoolError, UnknownName
+from duelpool.evaluation import FORMATS, kind_of, record_of
+from duelpool.files import Preferences, Qrels, Run, read_run
+from duelpool.measures import MEASURES, Compat, nDCG
+from duelpool.plots_measures import leaderboard, save_picture, scatter
+from duelpool.report import Grid, latex_text, markdown_text, plain_text
+from duelpool.seeds import rng_for
+
+TOPICS = [str(100 + number) for number in range(12)]
+DOCS = [f"doc{number}" for number in range(30)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Qrels, preferences and four runs, each better than the one before it."""
+    place = tmp_path_factory.mktemp("collection")
+    rng = rng_for(5, "collection")
+    worth = {topic: rng.normal(0, 1, len(DOCS)) for topic in TOPICS}
+    grades = {topic: np.clip(np.round(values), 0, 3).astype(int) for topic, values in worth.items()}
+    (place / "qrels.txt").write_text(
+        "".join(f"{t} 0 {d} {g}\n" for t in TOPICS for d, g in zip(DOCS, grades[t], strict=True))
+    )
+    votes = []
+    for topic in TOPICS:
+        for _ in range(25):
+            a, b = rng.choice(len(DOCS), 2, replace=False).tolist()
+            better = a if worth[topic][a] > worth[topic][b] else b
+            votes.append(f"{topic} {DOCS[a]} {DOCS[b]} {DOCS[better]}\n")
+    (place / "prefs.txt").write_text("".join(votes))
+    (place / "runs").mkdir()
+    for name, noise in {"poor": 9.0, "fair": 2.0, "good": 0.7, "great": 0.1}.items():
+        lines = []
+        for topic in TOPICS:
+            scores = worth[topic] + rng.normal(0, noise, len(DOCS))
+            for rank, at in enumerate(np.argsort(-scores)[:20], 1):
+                lines.append(f"{topic} Q0 {DOCS[at]} {rank} {scores[at]:.4f} {name}\n")
+        (place / "runs" / f"{name}.run.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    return place
+
+
+def called(*words: object) -> Result:
+    app = typer.Typer()
+    app.command()(command)
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "70"})
+
+
+def rows_of(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, (result.output, result.exception)
+    rows: list[dict[str, Any]] = json.loads(result.stdout)
+    return rows
+
+
+def test_means_are_those_of_the_measures(folder: Path) -> None:
+    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", Compat(p=0.8)])
+    assert found.runs == ("fair", "good", "great", "poor")
+    run = read_run(folder / "runs" / "good.run.gz")
+    values = nDCG(10).calc(record_of(found_grades(folder)), run)
+    assert found.mean("good", "nDCG@10") == pytest.approx(np.mean(list(values.values())))
+    assert found.tables["nDCG@10"].row("good") == pytest.approx(list(values.values()))
+    assert found.tables["nDCG@10"].order() == ["great", "good", "fair", "poor"]
+    assert [(row.run, row.measure, row.topic) for row in found.rows[:2]] == [
+        ("fair", "nDCG@10", "all"),
+        ("fair", "Compat(p=0.8)", "all"),
+    ]
+    with pytest.raises(UnknownName, match="no measure in this evaluation called 'AP'"):
+        found.mean("good", "AP")
+    with pytest.raises(UnknownName, match="no run called 'bad'"):
+        found.mean("bad", "nDCG@10")
+
+
+def found_grades(folder: Path) -> pl.DataFrame:
+    rows = [line.split() for line in (folder / "qrels.txt").read_text().splitlines()]
+    return pl.DataFrame({"query_id": [r[0] for r in rows], "doc_id": [r[2] for r in rows],
+                         "relevance": [int(r[3]) for r in rows]})  # fmt: skip
+
+
+def test_the_same_from_paths_patterns_records_and_frames(folder: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    expected = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "AP").means("AP")
+    frames = {name: read_run(folder / "runs" / f"{name}.run.gz").frame for name in expected}
+    pandas_frames = {name: pd.DataFrame(frame.to_dict(as_series=False)) for name, frame in frames.items()}
+    for truth, runs in (
+        (str(folder / "qrels.txt"), str(folder / "runs" / "*.gz")),
+        (found_grades(folder), [read_run(folder / "runs" / f"{name}.run.gz") for name in expected]),
+        (found_grades(folder).lazy(), frames),
+        (pd.DataFrame(found_grades(folder).to_dict(as_series=False)), pandas_frames),
+    ):
+        assert duelpool.evaluate(truth, runs, "map").means("AP") == pytest.approx(expected)
+
+
+def test_frames_are_told_apart_by_their_columns() -> None:
+    won = pl.DataFrame({"topic": ["1"], "winner": ["a"], "loser": ["b"]})
+    assert isinstance(record_of(won), Preferences)
+    assert isinstance(record_of(pl.DataFrame({"topic": [1], "docno": [2], "score": [0.5]})), Run)
+    assert isinstance(record_of(pl.DataFrame({"qid": [1], "docid": [2], "label": [1]})), Qrels)
+    outcomes = pl.DataFrame({"topic": ["1"], "left": ["a"], "right": ["b"], "outcome": ["tie"]})
+    assert isinstance(record_of(outcomes), Preferences)
+    for frame in (pl.DataFrame({"topic": [1]}), pl.DataFrame({"docno": [1]}), "text", 3):
+        with pytest.raises(BadParameter):
+            record_of(frame)
+    with pytest.raises(BadParameter, match="'score' has empty cells"):
+        record_of(pl.DataFrame({"topic": [1, 1], "docno": [2, 3], "score": [0.5, float("nan")]}))
+    with pytest.raises(BadParameter, match="given as a run"):
+        duelpool.evaluate(Qrels.from_grades({"1": {"a": 1}}), {"x": won}, "AP")
+
+
+def test_grades_and_preferences_side_by_side(folder: Path) -> None:
+    both = [folder / "qrels.txt", folder / "prefs.txt"]
+    found = duelpool.evaluate(both, folder / "runs", [*(set(MEASURES) - {"RBO"}), "RBO"][:-1])
+    assert set(found.tables) == set(MEASURES) - {"RBO"}
+    for name in ("PGC", "ppref", "wpref", "BestRR", "Compat"):
+        assert found.mean("great", name) > found.mean("poor", name)
+    inferred = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "ppref", rules={"inferred": True})
+    assert str(inferred.measures[0]) == "ppref(inferred=True)"
+    reference = duelpool.evaluate(folder / "runs" / "great.run.gz", folder / "runs", "RBO(p=0.8)")
+    assert reference.tables["RBO(p=0.8)"].order() == ["great", "good", "fair", "poor"]
+
+
+def test_intervals_tests_and_corrections(folder: Path) -> None:
+    found = duelpool.evaluate(
+        folder / "qrels.txt", folder / "runs", ["nDCG@10", "P@5"], baseline="fair", correction="bonferroni",
+        interval="bootstrap", level=0.9,
+    )  # fmt: skip
+    row = found.row("great", "nDCG@10")
+    assert row.low is not None
+    assert row.high is not None
+    assert row.low < row.value < row.high
+    assert row.p is not None
+    assert row.p_corrected == pytest.approx(min(1, 3 * row.p))
+    assert found.row("fair", "nDCG@10").p is None
+    frame = found.to_polars()
+    assert frame.columns == ["run", "measure", "topic", "value", "low", "high", "p", "p_corrected"]
+    assert found.to_polars(by_topic=True).height == 4 * 2 * 12 + 8
+    text = str(found)
+    assert "90% interval of the mean (bootstrap)" in text
+    assert "against fair: t test, correction bonferroni" in text
+    assert "**" in text
+
+
+def test_weights_and_chosen_topics(folder: Path) -> None:
+    plain = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "RR")
+    values = plain.tables["RR"].row("fair")
+    weighed = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "RR", weights={TOPICS[0]: 12.0})
+    assert weighed.mean("fair", "RR") == pytest.approx((12 * values[0] + values[1:].sum()) / 23)
+    some = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "RR", topics=TOPICS[:2])
+    assert some.mean("fair", "RR") == pytest.approx(values[:2].mean())
+    with pytest.raises(BadParameter, match="None of the topics asked for"):
+        duelpool.evaluate(folder / "qrels.txt", folder / "runs", "RR", topics=["7"])
+
+
+def test_an_executor_changes_nothing_and_progress_is_told(folder: Path) -> None:
+    told: list[int] = []
+    here = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["AP", "Compat"], progress=told.append)
+    assert told == [1, 1, 1, 1]
+    with ThreadPoolExecutor(2) as executor:
+        there = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["AP", "Compat"], executor=executor)
+    assert here.to_polars(by_topic=True).equals(there.to_polars(by_topic=True))
+
+
+def test_the_header_says_the_rules_and_what_was_dropped(folder: Path) -> None:
+    lacking = Run.from_rankings("lacking", {TOPICS[0]: [(DOCS[0], 1.0), (DOCS[0], 0.5)]})
+    found = duelpool.evaluate([folder / "qrels.txt", folder / "prefs.txt"], [lacking], ["nDCG", "wpref"])
+    header = "\n".join(found.header)
+    assert "nDCG: log 2, gain linear, ties docno-descending, scores single, missing drop, " in header
+    assert "unjudged keep, duplicates first" in header
+    assert "wpref: votes multiset, inferred False, bad_votes 1, weight lower" in header
+    assert "nDCG: 11 of 12 topics dropped" in header
+    assert "1 runs lack topics: lacking (11)" in header
+    zeros = duelpool.evaluate(folder / "qrels.txt", [lacking], "nDCG", rules={"missing": "zero"})
+    assert zeros.mean("lacking", "nDCG(missing='zero')") == pytest.approx(found.mean("lacking", "nDCG") / 12)
+
+
+def test_a_notebook_shows_a_table(folder: Path) -> None:
+    html = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "nDCG@10")._repr_html_()
+    assert html.count("<tr>") == 5
+    assert '<th scope="row">great</th><td>0.' in html
+
+
+def test_ir_measures_computes_the_rest_and_the_header_says_so(folder: Path) -> None:
+    pytest.importorskip("ir_measures")
+    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["Rprec", "nDCG@10"])
+    assert any("Rprec: not a measure of duelpool, computed by ir_measures" in line for line in found.header)
+    assert found.tables["Rprec"].order()[0] == "great"
+
+
+def test_json_rows(folder: Path) -> None:
+    rows = rows_of(called(folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "--json"))
+    assert set(rows[0]) == {"run", "measure", "topic", "value"}
+    assert {row["topic"] for row in rows} == {"all"}
+    full = rows_of(
+        called(folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "P_5", "-f", "json",
+               "--by-topic", "--baseline", "fair", "--ci", "t", "--correct", "holm", "--test", "wilcoxon")
+    )  # fmt: skip
+    means = [row for row in full if row["topic"] == "all"]
+    assert len(full) == 4 * 2 * 12 + 8
+    assert set(means[-1]) == {"run", "measure", "topic", "value", "low", "high", "p", "p_corrected"}
+    assert [row["value"] for row in means if row["measure"] == "nDCG@10"] == [row["value"] for row in rows]
+
+
+def test_every_format_prints_the_same_means(folder: Path) -> None:
+    words = (folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "AP")
+    means = {(row["run"], row["measure"]): row["value"] for row in rows_of(called(*words, "--json"))}
+    for form in FORMATS:
+        result = called(*words, "--format", form)
+        assert result.exit_code == 0
+        for value in means.values():
+            assert f"{value:.4f}" in result.stdout or str(value) in result.stdout
+        assert "ties docno-descending" in (result.stdout if form in ("table", "latex") else result.stderr)
+    listed = list(csv.DictReader(io.StringIO(called(*words, "-f", "csv").stdout)))
+    assert {(row["run"], row["measure"]): float(row["value"]) for row in listed} == means
+    trec = [line.split("\t") for line in called(*words, "-f", "trec", "--by-topic").stdout.splitlines()]
+    assert [parts[2] for parts in trec if parts[0].strip() == "runid"] == ["fair", "good", "great", "poor"]
+    assert len(trec) == 4 * (1 + 2 * 12 + 2)
+    table = called(*words).stdout.splitlines()
+    assert [line.split()[0] for line in table if line and line[0] != "#"][1:] == [
+        "great",
+        "good",
+        "fair",
+        "poor",
+    ]
+
+
+def test_preferences_options_and_rules_of_the_command(folder: Path) -> None:
+    rows = rows_of(
+        called(folder / "prefs.txt", folder / "runs", "-m", "wpref", "--votes", "majority", "--json")
+    )
+    assert rows[0]["measure"] == "wpref(votes='majority')"
+    both = rows_of(
+        called(folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "PGC", "--preferences",
+               folder / "prefs.txt", "--json", "--missing", "zero", "--ties", "file")
+    )  # fmt: skip
+    assert {row["measure"] for row in both} == {"nDCG(ties='file', missing='zero')@10", "PGC(missing='zero')"}
+    inferred = rows_of(called(folder / "qrels.txt", folder / "runs", "-m", "ppref", "--inferred", "--json"))
+    assert len(inferred) == 4
+
+
+def test_several_processes_give_the_same_output(folder: Path) -> None:
+    words = (folder / "qrels.txt", folder / "runs", "-m", "Compat", "-m", "AP", "--json")
+    assert called(*words, "--jobs", "2").stdout == called(*words).stdout
+
+
+def test_topics_file_weighs_and_chooses(folder: Path, tmp_path: Path) -> None:
+    topics = tmp_path / "topics.jsonl"
+    rows = [
+        {"id": t, "text": "?", "weight": 1 + at, "tags": ["odd" if at % 2 else "even"]}
+        for at, t in enumerate(TOPICS)
+    ]
+    topics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = (folder / "qrels.txt", folder / "runs", "-m", "RR", "--topics", topics, "--json")
+    values = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "RR").tables["RR"].row("fair")
+    weighed = {row["run"]: row["value"] for row in rows_of(called(*words))}
+    assert weighed["fair"] == pytest.approx(np.average(values, weights=range(1, 13)))
+    odd = {row["run"]: row["value"] for row in rows_of(called(*words, "--tag", "odd"))}
+    assert odd["fair"] == pytest.approx(np.average(values[1::2], weights=range(2, 13, 2)))
+    assert isinstance(called(*words, "--tag", "strange").exception, UnknownName)
+    assert isinstance(called(*words[:4], "--tag", "odd").exception, BadParameter)
+
+
+def test_output_goes_to_a_file(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "scores.json"
+    assert called(folder / "qrels.txt", folder / "runs", "-m", "AP", "--json", "-o", target).stdout == ""
+    assert len(json.loads(target.read_text())) == 4
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_pictures_are_written_and_the_same_each_time(folder: Path, tmp_path: Path, ending: str) -> None:
+    words = (folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "Compat", "--json")
+    for name in ("a", "b"):
+        assert called(*words, "--plot", tmp_path / f"{name}.{ending}").exit_code == 0
+    assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+def test_pictures_show_what_was_found(folder: Path, tmp_path: Path) -> None:
+    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", "AP"], interval="t")
+    tau = kendall_tau(found.means("nDCG@10"), found.means("AP"))
+    axes = scatter(found, "nDCG@10", "AP").axes[0]
+    assert f"{tau:.3f}" in axes.get_title()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("nDCG@10", "AP")
+    assert len(np.asarray(axes.lines[0].get_xdata())) == 4
+    board = leaderboard(found).axes[0]
+    assert [label.get_text() for label in board.get_yticklabels()] == ["poor", "fair", "good", "great"]
+    assert len(board.collections) == 1
+    with pytest.raises(BadParameter, match=r"\.svg, \.png or \.pdf"):
+        save_picture(leaderboard(found), tmp_path / "picture.gif")
+
+
+def test_tables_fit_the_terminal_and_text_is_escaped() -> None:
+    grid = Grid(
+        ("run", *(f"measure{number}" for number in range(12))), (("a_long&name" * 5, *[0.123456] * 12),)
+    )
+    text = plain_text(grid, width=60)
+    assert max(len(line) for line in text.splitlines()) <= 60
+    assert text.count("0.1235") == 12
+    assert r"a\_long\&name" in latex_text(grid)
+    assert r"a\_long&name" in markdown_text(grid)
+
+
+def lines(path: Path, *rows: str) -> Path:
+    path.write_text("".join(row + "\n" for row in rows))
+    return path
+
+
+def test_kinds_of_files_are_told_apart(tmp_path: Path) -> None:
+    for kind, rows in {
+        "qrels": ("1 0 d1 0", "1 0 d2 1"),
+        "preferences": ("1 a b b", "1 c a =", "2 x y x"),
+        "run": ("1 Q0 d 1 0.5 tag",),
+    }.items():
+        assert kind_of(lines(tmp_path / kind, *rows)) == kind
+    assert kind_of(lines(tmp_path / "zeros", "1 0 d1 0", "1 0 d2 0")) == "qrels"
+    assert kind_of(lines(tmp_path / "winners", "1 a b")) == "preferences"
+    assert kind_of(lines(tmp_path / "jsonl", '{"topic": "1"}')) == "preferences"
+    with pytest.raises(BadFile, match="has 2 fields"):
+        kind_of(lines(tmp_path / "pairs", "a b"))
+    with pytest.raises(BadFile, match="comments"):
+        kind_of(lines(tmp_path / "comments", "# nothing"))
+
+
+def test_errors_say_problem_place_and_remedy(folder: Path, tmp_path: Path) -> None:
+    qrels, runs = folder / "qrels.txt", folder / "runs"
+    stranger = lines(tmp_path / "stranger.run", "7 Q0 d 1 0.5 tag")
+    broken = lines(tmp_path / "broken.run", "7 Q0 d 1 high tag")
+    (tmp_path / "empty").mkdir()
+    cases: list[tuple[type[DuelpoolError], str, tuple[object, ...]]] = [
+        (UnknownName, "no measure called 'compact'. Did you mean 'Compat'", (qrels, runs, "-m", "compact")),
+        (
+            BadRecord,
+            "'stranger' shares no topic with the qrels. It has topics such as 7",
+            (qrels, stranger, "-m", "AP"),
+        ),
+        (
+            BadFile,
+            "broken.run:1: The score of a run must be a number, not 'high'",
+            (qrels, broken, "-m", "AP"),
+        ),
+        (BadFile, "A line of a run has 6 fields", (qrels, qrels, "-m", "AP")),
+        (
+            BadParameter,
+            "This measure needs grades, and preferences was given",
+            (folder / "prefs.txt", runs, "-m", "AP"),
+        ),
+        (BadParameter, "write inferred=True", (qrels, runs, "-m", "ppref")),
+        (
+            UnknownName,
+            "no run called 'grate'. Did you mean 'great'",
+            (qrels, runs, "-m", "AP", "--baseline", "grate"),
+        ),
+        (UnknownName, "no test called 'z'", (qrels, runs, "-m", "AP", "--test", "z")),
+        (UnknownName, "no correction called 'x'", (qrels, runs, "-m", "AP", "--correct", "x")),
+        (UnknownName, "no interval called 'z'", (qrels, runs, "-m", "AP", "--ci", "z")),
+        (UnknownName, "no format called 'xml'", (qrels, runs, "-m", "AP", "-f", "xml")),
+        (UnknownName, "no kind of file called 'x'", (qrels, runs, "-m", "AP", "--kind", "x")),
+        (BadParameter, "no kind of picture", (qrels, runs, "-m", "AP", "--plot", "x.gif")),
+        (
+            BadParameter,
+            "None of the measures has a rule 'votes'",
+            (qrels, runs, "-m", "AP", "--votes", "majority"),
+        ),
+        (BadFile, "No file matches this pattern", (qrels, tmp_path / "*.gz", "-m", "AP")),
+        (BadFile, "The folder holds no files", (qrels, tmp_path / "empty", "-m", "AP")),
+        (BadFile, "There is no such file", (qrels, tmp_path / "none.run", "-m", "AP")),
+        (
+            BadParameter,
+            "Two runs are called 'runs/good'",
+            (qrels, runs / "good.run.gz", runs / "good.run.gz", "-m", "AP"),
+        ),
+    ]
+    for kind, text, words in cases:
+        error = called(*words).exception
+        assert isinstance(error, kind), (words, error)
+        assert text in str(error)
+        assert str(error).rstrip()[-1] in ".:')]", str(error)
+    with pytest.raises(BadParameter, match="No measure was given"):
+        duelpool.evaluate(qrels, runs, [])
+    with pytest.raises(BadParameter, match="Two qrels were given"):
+        duelpool.evaluate([qrels, qrels], runs, "AP")
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    copied = tmp_path / "other" / "good.run.gz"
+    copied.write_bytes((folder / "runs" / "good.run.gz").read_bytes())
+    found = duelpool.evaluate(folder / "qrels.txt", [folder / "runs" / "good.run.gz", copied], "AP")
+    assert found.runs == ("runs/good", "other/good")
+
+
+def test_the_package_has_no_other_lazy_names() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = duelpool.nonsense

@@ -1,0 +1,96 @@
+"""Compat and RBO: equal to the plain, set-based procedure on short, long, duplicated and tied runs."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duelpool.errors import BadParameter
+from duelpool.files import Qrels, Run
+from duelpool.measures import RBO, Compat, rbo
+
+Row = tuple[str, float]
+KINDS = {"topic": pl.String, "docno": pl.String, "score": pl.Float64}
+
+docnos = st.sampled_from([f"d{number}" for number in range(9)] + ["D", "é", "d00"])
+scores = st.sampled_from([-3.0, -1.0, -0.0, 0.0, 0.5, 2.0])
+grades = st.dictionaries(docnos, st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 30.0]), min_size=1)
+rows = st.lists(st.tuples(docnos, scores), min_size=1, max_size=16)  # a document may come twice
+
+
+def overlap_by_definition(a: list[str], b: list[str], p: float, depth: int) -> float:
+    total = weights = 0.0
+    for d in range(1, depth + 1):
+        total += p ** (d - 1) * len(set(a[:d]) & set(b[:d])) / d
+        weights += p ** (d - 1)
+    return total / weights
+
+
+def compatibility_by_definition(
+    listed: list[Row], graded: dict[str, float], p: float, normalize: bool
+) -> float:
+    """The rules of the measure's authors: a repeated document keeps its ranks, with its last score."""
+    score = dict(listed)
+    ranking = sorted((docno for docno, _ in listed), key=lambda docno: (-score[docno], docno))
+    last_rank = {docno: rank for rank, docno in enumerate(ranking)}
+    good = [docno for docno, grade in graded.items() if grade > 0]
+    ideal = sorted(good, key=lambda docno: (-graded[docno], last_rank.get(docno, len(ranking))))
+    overlap = overlap_by_definition(ranking, ideal, p, 1000)
+    return overlap / overlap_by_definition(ideal, ideal, p, 1000) if normalize else overlap
+
+
+def run_of(listed: list[Row]) -> Run:
+    return Run("r", pl.DataFrame([("1", *row) for row in listed], schema=KINDS, orient="row"))
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows, grades, st.floats(0.05, 0.99), st.booleans())
+def test_compat_equals_the_authors_rules(
+    listed: list[Row], graded: dict[str, float], p: float, normalize: bool
+) -> None:
+    found = Compat(p=p, normalize=normalize).calc(Qrels.from_grades({"1": graded}), run_of(listed))
+    if max(graded.values()) > 0:
+        assert found == {"1": pytest.approx(compatibility_by_definition(listed, graded, p, normalize))}
+    else:
+        assert found == {}
+
+
+def test_compat_of_runs_and_ideals_beyond_the_depth() -> None:
+    listed = [(f"d{number:04}", -float(number // 3)) for number in range(1500)]
+    graded = {f"d{number:04}": float(number % 4) for number in range(0, 4500, 3)}
+    found = Compat(p=0.99).calc(Qrels.from_grades({"1": graded}), run_of(listed))
+    assert found["1"] == pytest.approx(compatibility_by_definition(listed, graded, 0.99, normalize=True))
+
+
+def test_compat_follows_the_script_where_other_tools_differ() -> None:
+    # Three documents with negative scores: RBO goes on to depth 1000, and rank, not score, makes the ideal.
+    listed, graded = [("a", -1.0), ("b", -2.0), ("c", -3.0)], {"b": 1.0, "x": 1.0}
+    found = Compat(p=0.8).calc(Qrels.from_grades({"1": graded}), run_of(listed))["1"]
+    assert found == pytest.approx(compatibility_by_definition(listed, graded, 0.8, normalize=True))
+
+
+@given(
+    st.lists(docnos, max_size=12), st.lists(docnos, max_size=12), st.floats(0.05, 0.99), st.integers(1, 20)
+)
+def test_overlap_of_two_rankings_equals_its_definition(
+    a: list[str], b: list[str], p: float, depth: int
+) -> None:
+    assert rbo(a, b, p, depth) == pytest.approx(overlap_by_definition(a, b, p, depth))
+    assert rbo(a, b, p, depth) == rbo(b, a, p, depth)
+
+
+def test_overlap_of_runs_is_that_of_their_rankings() -> None:
+    reference = Run.from_rankings("a", {"1": [("x", 3.0), ("y", 2.0), ("z", 2.0)], "2": [("x", 1.0)]})
+    other = Run.from_rankings("b", {"1": [("z", 9.0), ("x", 8.0)], "3": [("x", 1.0)]})
+    assert RBO(p=0.7).calc(reference, other) == {"1": pytest.approx(rbo(["x", "y", "z"], ["z", "x"], 0.7))}
+    assert RBO(p=0.7, missing="zero").calc(reference, other)["2"] == 0
+    assert RBO(p=0.5, depth=3).calc(reference, reference)["1"] == pytest.approx(1)
+
+
+def test_overlap_refuses_parameters_out_of_range() -> None:
+    with pytest.raises(BadParameter, match="between 0 and 1"):
+        Compat(p=1)
+    with pytest.raises(BadParameter, match="from 1 on"):
+        rbo(["a"], ["a"], depth=0)
+    with pytest.raises(BadParameter, match="needs grades, and a reference run was given"):
+        Compat().calc(run_of([("a", 1.0)]), run_of([("a", 1.0)]))

@@ -1,0 +1,263 @@
+"""Win matrices and what follows from them: Borda, Copeland, Bradley-Terry, transitivity, levels, qrels."""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duelpool.errors import BadParameter, BadRecord
+from duelpool.files import Preferences, Qrels
+from duelpool.preferences import (
+    WinMatrix,
+    bootstrap_strengths,
+    borda,
+    bradley_terry,
+    combined_qrels,
+    condorcet_winner,
+    copeland,
+    levels_of,
+    stochastic_transitivity,
+    top_values,
+    win_matrices,
+)
+from duelpool.preferences import matrix as matrix_module
+from duelpool.records import EFFECTS, Judgment, Levels, Outcome
+from duelpool.seeds import rng_for
+
+names = st.sampled_from("abcdef")
+pairs = st.tuples(names, names).filter(lambda pair: pair[0] != pair[1])
+outcomes = st.sampled_from([outcome for outcome in Outcome if outcome is not Outcome.GRADE])
+judgments = st.lists(
+    st.builds(lambda pair, outcome: Judgment("1", pair[0], pair[1], outcome), pairs, outcomes), max_size=30
+)
+wins_of_five = st.lists(st.lists(st.integers(0, 4), min_size=5, max_size=5), min_size=5, max_size=5)
+
+
+def matrix_of(wins: list[list[int]]) -> WinMatrix:
+    table = np.array(wins, dtype=np.float64)
+    np.fill_diagonal(table, 0)
+    return WinMatrix(tuple("abcde"), table, np.zeros_like(table))
+
+
+def votes(wins: dict[str, int]) -> WinMatrix:
+    """A matrix from texts such as {"ab": 3}: a won over b three times."""
+    return WinMatrix.from_judgments(
+        Judgment("1", pair[0], pair[1], Outcome.LEFT) for pair, count in wins.items() for _ in range(count)
+    )
+
+
+@given(judgments)
+def test_a_matrix_counts_each_judgment_by_its_effect(log: list[Judgment]) -> None:
+    matrix = WinMatrix.from_judgments(log)
+    wins = {(a, b): 0.0 for a in matrix.items for b in matrix.items}
+    ties = dict(wins)
+    for one in log:
+        if one.winner is not None and one.loser is not None:
+            wins[one.winner, one.loser] += 1
+        elif EFFECTS[one.outcome].left == 0.5 and one.right is not None:
+            ties[one.left, one.right] += 1
+            ties[one.right, one.left] += 1
+    for x, a in enumerate(matrix.items):
+        for y, b in enumerate(matrix.items):
+            assert (matrix.wins[x, y], matrix.ties[x, y]) == (wins[a, b], ties[a, b])
+    again = win_matrices(Preferences.from_judgments(log)).get("1")
+    if again is not None:
+        assert again.items == matrix.items
+        assert np.array_equal(again.wins, matrix.wins)
+        assert np.array_equal(again.ties, matrix.ties)
+
+
+def test_items_that_nobody_judged_can_be_named_and_inferred_judgments_left_out() -> None:
+    log = [Judgment("1", "b", "a", Outcome.LEFT), Judgment("1", "b", "c", Outcome.LEFT, inferred=True)]
+    assert WinMatrix.from_judgments(log, items=["z", "b"]).items == ("z", "b", "a")
+    assert WinMatrix.from_judgments(log, inferred=True).wins.sum() == 2
+    assert win_matrices(Preferences.from_judgments(log))["1"].wins.sum() == 1
+    assert win_matrices(Preferences.from_judgments(log), inferred=True)["1"].wins.sum() == 2
+    with pytest.raises(BadRecord, match="named twice"):
+        WinMatrix.from_judgments([], items=["a", "a"])
+
+
+@given(st.lists(pairs, max_size=60), st.booleans(), st.integers(1, 5))
+def test_columns_of_names_are_counted_the_quick_and_the_sure_way(
+    rows: list[tuple[str, str]], collide: bool, look: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix_module, "_LOOK", look)  # names that come later must not be lost
+        if collide:
+            patch.setattr(matrix_module, "_counted_quickly", lambda *_: None)
+        matrix = WinMatrix.from_pairs([a for a, _ in rows], pl.Series([b for _, b in rows], dtype=pl.String))
+    expected = WinMatrix.from_judgments(Judgment("1", a, b, Outcome.LEFT) for a, b in rows)
+    assert matrix.items == expected.items
+    assert np.array_equal(matrix.wins, expected.wins)
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    with pytest.raises(BadRecord, match="2 winners and 1 losers"):
+        WinMatrix.from_pairs(["a", "b"], ["b"])
+    with pytest.raises(BadRecord, match="2 rows"):
+        WinMatrix(("a", "b"), np.zeros((1, 1)), np.zeros((2, 2)))
+    with pytest.raises(BadRecord, match="seen from both sides"):
+        WinMatrix(("a", "b"), np.zeros((2, 2)), np.array([[0.0, 1.0], [0.0, 0.0]]))
+
+
+def test_borda_copeland_and_condorcet() -> None:
+    matrix = WinMatrix.from_judgments(
+        [
+            *(Judgment("1", "a", "b", Outcome.LEFT) for _ in range(3)),
+            Judgment("1", "b", "a", Outcome.LEFT),
+            Judgment("1", "a", "c", Outcome.TIE),
+            Judgment("1", "b", "c", Outcome.LEFT),
+        ],
+        items=["a", "b", "c", "lonely"],
+    )
+    assert borda(matrix)[:3] == pytest.approx([3.5 / 5, 2 / 5, 0.5 / 2])
+    assert math.isnan(borda(matrix)[3])
+    assert copeland(matrix).tolist() == [1.5, 1.0, 0.5, 0.0]
+    assert condorcet_winner(matrix) is None
+    assert condorcet_winner(votes({"ab": 2, "ba": 1, "ac": 1, "bc": 1})) == "a"
+    assert condorcet_winner(votes({"ab": 1, "bc": 1, "ca": 1})) is None
+
+
+def log_likelihood(matrix: WinMatrix, strengths: np.ndarray, prior: float = 0.0) -> float:
+    total = sum(prior * (s / 2 - math.log1p(math.exp(s))) for s in strengths)
+    for i, j in permutations(range(len(matrix)), 2):
+        total -= matrix.halves[i, j] * math.log1p(math.exp(strengths[j] - strengths[i]))
+    return float(total)
+
+
+@settings(deadline=None)
+@given(wins_of_five, st.integers(0, 1000))
+def test_bradley_terry_finds_the_best_fit(wins: list[list[int]], seed: int) -> None:
+    matrix = matrix_of(wins)
+    fit = bradley_terry(matrix)
+    best = log_likelihood(matrix, fit.values, fit.prior)
+    rng = rng_for(seed, "nudges")
+    for size in (1e-3, 0.1, 1.0):
+        for nudge in rng.normal(0, size, (5, 5)):
+            assert log_likelihood(matrix, fit.values + nudge, fit.prior) <= best + 1e-9
+    if not fit.prior:
+        assert fit.values.mean() == pytest.approx(0, abs=1e-9)
+    assert sorted(item for group in fit.components for item in group) == list("abcde")
+
+
+def test_bradley_terry_of_two_items_is_the_log_odds() -> None:
+    fit = bradley_terry(votes({"ab": 30, "ba": 10}))
+    assert fit.values[0] - fit.values[1] == pytest.approx(math.log(3))
+    assert fit.chance("a", "b") == pytest.approx(0.75)
+    assert (fit.prior, fit.components) == (0, (("a", "b"),))
+    half = np.array([[0.0, 5.0], [3.0, 0.0]]), np.array([[0.0, 4.0], [4.0, 0.0]])
+    assert bradley_terry(WinMatrix(("a", "b"), *half)).chance("a", "b") == pytest.approx(7 / 12)
+
+
+def test_bradley_terry_equals_choix_where_it_is_installed() -> None:
+    choix = pytest.importorskip("choix")
+    rng = rng_for(3, "games")
+    rows = [(int(i), int(j)) for i, j in rng.integers(0, 8, (400, 2)) if i != j]
+    matrix = WinMatrix.from_pairs([str(i) for i, _ in rows], [str(j) for _, j in rows])
+    expected = choix.ilsr_pairwise(8, rows)
+    assert bradley_terry(matrix).values == pytest.approx(expected - expected.mean(), abs=1e-6)
+
+
+def test_a_prior_is_used_and_stated_only_where_it_is_needed() -> None:
+    fit = bradley_terry(votes({"ab": 3, "cd": 1, "dc": 1}))
+    assert fit.prior == 1
+    assert fit.components == (("a", "b"), ("c", "d"))
+    assert fit.values[2] == pytest.approx(0, abs=1e-9)
+    assert fit.values[0] > 0 > fit.values[1]
+    assert bradley_terry(votes({"ab": 1, "ba": 1}), prior=2).prior == 2
+    with pytest.raises(BadParameter, match="no finite best fit"):
+        bradley_terry(votes({"ab": 3}), prior=0)
+    assert len(bradley_terry(WinMatrix((), np.zeros((0, 0)), np.zeros((0, 0)))).values) == 0
+
+
+@pytest.mark.parametrize("method", ["sandwich", "bootstrap"])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(method: str) -> None:
+    rng = rng_for(11, "coverage", method)
+    truth = np.array([-0.8, -0.2, 0.3, 0.7])
+    held = []
+    for trial in range(60):
+        wins = np.zeros((4, 4))
+        for i, j in permutations(range(4), 2):
+            if i < j:
+                won = rng.binomial(60, 1 / (1 + math.exp(truth[j] - truth[i])))
+                wins[i, j], wins[j, i] = won, 60 - won
+        fit = bradley_terry(WinMatrix(tuple("abcd"), wins, np.zeros((4, 4))))
+        low, high = fit.intervals(method, level=0.9, resamples=200, seed=trial).T  # type: ignore[arg-type]
+        held.append((low < truth) & (truth < high))
+    assert 0.82 <= np.mean(held) <= 0.97  # 240 intervals at .9: three standard errors are .06
+
+
+def test_the_bootstrap_refits_resampled_judgments() -> None:
+    matrix = votes({"ab": 30, "ba": 20, "bc": 25, "cb": 25, "ac": 40, "ca": 10})
+    fit = bradley_terry(matrix)
+    drawn = bootstrap_strengths(fit, 400, seed=5)
+    assert np.array_equal(drawn, bootstrap_strengths(fit, 400, seed=5))
+    assert not np.array_equal(drawn, bootstrap_strengths(fit, 400, seed=6))
+    assert drawn.mean(axis=0) == pytest.approx(fit.values, abs=0.05)
+    rng = rng_for(1, "plain bootstrap")
+    kinds = list({"ab": 30, "ba": 20, "bc": 25, "cb": 25, "ac": 40, "ca": 10}.items())
+    plain = []
+    for _ in range(400):
+        counts = rng.multinomial(150, [count / 150 for _, count in kinds])
+        plain.append(
+            bradley_terry(
+                votes({pair: int(count) for (pair, _), count in zip(kinds, counts, strict=True)})
+            ).values
+        )
+    assert drawn.std(axis=0) == pytest.approx(np.std(plain, axis=0), rel=0.2)
+    with pytest.raises(BadParameter, match="1 resample or more"):
+        bootstrap_strengths(fit, 0)
+    with pytest.raises(BadParameter, match="sandwich or bootstrap"):
+        fit.intervals("guess")  # type: ignore[arg-type]
+    with pytest.raises(BadParameter, match="between 0 and 1"):
+        fit.intervals(level=95)
+
+
+def test_a_sparse_bootstrap_is_the_fit_of_each_resample() -> None:
+    # Few judgments of each kind, some of whose resamples have no finite fit: still finite, still in order.
+    rng = rng_for(2, "sparse")
+    strong = [f"i{number:02}" for number in range(12)]
+    rows = [tuple(sorted(rng.choice(12, 2, replace=False).tolist())) for _ in range(80)]
+    rows = [(a, b) if rng.random() < 0.7 else (b, a) for a, b in rows]
+    fit = bradley_terry(WinMatrix.from_pairs([strong[a] for a, _ in rows], [strong[b] for _, b in rows]))
+    drawn = bootstrap_strengths(fit, 50, seed=1)
+    assert np.isfinite(drawn).all()
+    assert np.corrcoef(np.median(drawn, axis=0), fit.values)[0, 1] > 0.9
+
+
+@settings(deadline=None, max_examples=40)
+@given(wins_of_five)
+def test_transitivity_counts_every_triple(wins: list[list[int]]) -> None:
+    matrix = matrix_of(wins)
+    share = matrix.preferred()
+    expected = [0, 0, 0, 0]
+    for a, b, c in permutations(range(5), 3):
+        ab, bc, ac = share[a, b], share[b, c], share[a, c]
+        if ab >= 0.5 and bc >= 0.5 and not math.isnan(ac):
+            for at, bound in enumerate((-1, 0.5, min(ab, bc), max(ab, bc))):
+                expected[at] += ac >= bound
+    found = stochastic_transitivity(matrix)
+    assert [found.triples, found.weak, found.moderate, found.strong] == expected
+    assert found.holds == (expected[0] == expected[3])
+
+
+def test_levels_hold_equal_scores_together() -> None:
+    found = levels_of(["a", "b", "c", "d", "e"], [0.5, 1.0, 0.5 + 1e-12, math.nan, -1.0])
+    assert found.levels == (("b",), ("a", "c"), ("e",))
+
+
+def test_the_top_stands_above_every_grade() -> None:
+    levels = Levels((("a",), ("b", "c"), ("d", "e", "f"), ("g",)))
+    assert top_values(levels, 5) == {"a": 50, "b": 40, "c": 40, "d": 20, "e": 20, "f": 20}
+    grades = Qrels.from_grades({"1": {"x": 4, "a": 3, "g": 2}, "2": {"x": 1}})
+    combined = combined_qrels(grades, {"1": levels}, k=5).grades()
+    assert combined["1"] == {"x": 4, "a": 50, "g": 2, "b": 40, "c": 40, "d": 20, "e": 20, "f": 20}
+    assert combined["2"] == {"x": 1}
+    with pytest.raises(BadParameter, match="steps above 4"):
+        combined_qrels(grades, {"1": levels}, step=4)
+    with pytest.raises(BadParameter, match="1 item or more"):
+        top_values(levels, 0)
