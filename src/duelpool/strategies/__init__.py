@@ -1,1 +1,61 @@
-"""Which pair to ask about next: one file a family, every strategy in one table."""
+"""Which pair to ask about next: one file a family, every strategy in one table.
+
+A new strategy is one file, one row in `STRATEGIES` and one section in the documentation; the contract suite
+in `duelpool.testing` runs it without being told.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.strategies.allpairs import AllPairs
+from duelpool.strategies.bandits import DoubleThompson, MergeDTS, RoundEfficient
+from duelpool.strategies.base import Strategy, replay
+from duelpool.strategies.difference import Difference
+from duelpool.strategies.knockout import Knockout
+from duelpool.strategies.parameters import parameters_of, read_value, split_spec
+from duelpool.strategies.prefbest import PrefBest
+from duelpool.strategies.sorting import CarryOn, Sorting
+from duelpool.strategies.swissfinals import SwissFinals
+from duelpool.strategies.topk import TopK
+
+__all__ = ["STRATEGIES", "Strategy", "make_strategy", "replay"]
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    "swissfinals": SwissFinals,
+    "prefbest": PrefBest,
+    "topk": TopK,
+    "knockout": Knockout,
+    "allpairs": AllPairs,
+    "sorting": Sorting,
+    "carry-on": CarryOn,
+    "difference": Difference,
+    "dts": DoubleThompson,
+    "mergedts": MergeDTS,
+    "round-efficient": RoundEfficient,
+}
+
+
+def make_strategy(
+    spec: str, items: Sequence[str], *, seed: int, topic: str = "", cap: int | None = None, **parameters: Any
+) -> Strategy:
+    """Return a new strategy from a text such as `prefbest:n=7,final_phases=2`.
+
+    Parameters that can't be written as text, such as the two rankings of `difference`, are given by keyword.
+    """
+    name, texts = split_spec(spec)
+    if name not in STRATEGIES:
+        raise UnknownName("strategy", name, STRATEGIES)
+    make = cast("Callable[..., Strategy]", STRATEGIES[name])
+    known = parameters_of(make)
+    for given in (*texts, *parameters):
+        if given not in known:
+            raise BadParameter(
+                f"{name} has no parameter '{given}'.", remedy=f"Known: {', '.join(sorted(known))}."
+            )
+    if twice := sorted(set(texts) & set(parameters)):
+        raise BadParameter(
+            f"'{twice[0]}' is given twice, in '{spec}' and by keyword.", remedy="Give it once."
+        )
+    values = {given: read_value(name, given, text, known[given]) for given, text in texts.items()}
+    return make(tuple(items), seed=seed, topic=topic, cap=cap, **values, **parameters)

@@ -17,7 +17,7 @@ class Strategy(Protocol):
     Every strategy is made as `Name(items, seed=..., topic=..., cap=..., **parameters)`: `cap` is the most
     judgments (told and pending, over the whole campaign) that any one pair may get, None for no limit.
 
-    - Asking for k gives a prefix of asking for n > k. No answer means: wait for what is pending, or done.
+    - Asking for k gives a prefix of asking for n > k. An empty answer means: wait, or done.
     - Not done and nothing pending: it must ask.
     - What is "asked" is what was told plus what is pending, never a counter of its own.
     - A judgment need not have been asked for: imports and other judges count.
@@ -27,6 +27,7 @@ class Strategy(Protocol):
     version: ClassVar[int]  # replay is bit for bit within one version; a changed algorithm gets a new one
     pools_judgments: ClassVar[bool]  # True: every judgment of the topic counts; False: only its phase's own
     sequential: ClassVar[bool]  # True: the order of the judgments matters, and one is asked at a time
+    goal: ClassVar[str]  # what it finds: "best", "top-k" (then it has a `k`), "order" or "difference"
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n proposals that may be judged now, given those that are already out."""
@@ -48,6 +49,14 @@ class Strategy(Protocol):
 
     def result(self) -> Levels:
         """Return the best that is known now, at any time."""
+        ...
+
+    def most_judgments(self, n_items: int) -> int | None:
+        """Return the most judgments that a pool of this size takes with a consistent judge, None if open."""
+        ...
+
+    def expected_judgments(self, n_items: int) -> float:
+        """Return about how many judgments a pool of this size takes, for an estimate of the cost."""
         ...
 
 

@@ -1,0 +1,205 @@
+"""`duelpool simulate`: how often a strategy finds the best item, and what that takes."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from duelpool.cli.workers import progress_bar, workforce
+from duelpool.errors import BadParameter
+from duelpool.simulation import SimulationResult, judgments_allowed
+from duelpool.simulation import simulate as run_simulation
+
+POINTS_OF_A_CURVE = 25
+COMPARISONS_PER_ITEM = 10  # how far a curve goes when no budget bounds it
+
+EXAMPLES = """
+Examples:
+
+  duelpool simulate --strategy swissfinals --case A --trials 500
+
+  duelpool simulate --strategy prefbest:final_phases=2 --model bt:sd=1 --items 50 --json
+
+  duelpool simulate --strategy swissfinals --strategy prefbest --case B --plot found.svg
+"""
+
+
+def simulate(
+    strategy: Annotated[list[str], typer.Option(help="NAME[:parameter=value,...]; may be repeated.")],
+    *,
+    case: Annotated[
+        str | None, typer.Option(help="A: a total order, q=.75. B: two best items, the rest equal.")
+    ] = None,
+    matrix: Annotated[str | None, typer.Option(help="A file of win probabilities, one row a line.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="A judge by name: bt:sd=1, thurstone:sd=1, order, graded:file=...")
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(help="FILE[,answers=raw|smoothed|fitted][,min_items=20] of real preferences."),
+    ] = None,
+    assessors: Annotated[
+        str | None, typer.Option(help="What people add: error=.1,guess=.1,bad=.2,ties=.1")
+    ] = None,
+    items: Annotated[int | None, typer.Option(help="Items in a pool. Default: 100.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="The most comparisons of a trial: 700, or 7K for seven per item.")
+    ] = None,
+    cap: Annotated[int, typer.Option(min=0, help="The most judgments of one pair; 0: no limit.")] = 6,
+    trials: Annotated[int, typer.Option(min=1, help="How many trials.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes every trial.")] = 0,
+    batch: Annotated[int | None, typer.Option(min=1, help="The most pairs asked at once.")] = None,
+    outstanding: Annotated[
+        int | None, typer.Option(min=1, help="Keep so many pairs out; answers come one at a time.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
+    ] = None,
+    growth: Annotated[str | None, typer.Option(help="Pool sizes to compare, such as 10,30,100.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw found-rate against judgments (.svg, .png, .pdf).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Run strategies against simulated judges, many times, and say what they find and what it takes."""
+    spec, label = judges_named(case, matrix, model, replay, assessors)
+    sizes = pool_sizes(growth, items)
+    if plot:
+        from duelpool.plots import refuse_unknown_format
+
+        refuse_unknown_format(plot)
+    runs = [(name, size) for name in strategy for size in sizes]
+    results = []
+    with (
+        workforce(workers, cluster, trials) as executor,
+        progress_bar("Simulating", trials * len(runs)) as ended,
+    ):
+        for name, size in runs:
+            results.append(
+                run_simulation(
+                    name,
+                    spec,
+                    items=size,
+                    budget=budget,
+                    cap=cap or None,
+                    trials=trials,
+                    seed=seed,
+                    batch=batch,
+                    outstanding=outstanding,
+                    checkpoints=curve_points(budget, size) if plot and not growth else (),
+                    executor=executor,
+                    progress=ended,
+                    case=label,
+                )
+            )
+    if as_json:
+        summaries = [result.as_json() for result in results]
+        typer.echo(json.dumps(summaries[0] if len(summaries) == 1 else summaries, indent=2))
+    else:
+        for table in tables(results):
+            Console().print(table)
+    if plot:
+        draw(results, plot, by_size=growth is not None)
+        typer.echo(f"Wrote {plot}.", err=True)
+
+
+def judges_named(
+    case: str | None, matrix: str | None, model: str | None, replay: str | None, assessors: str | None
+) -> tuple[str, str]:
+    """Return the judges' specification, and the name of the case for people."""
+    ways = {"--case": case, "--matrix": matrix, "--model": model, "--replay": replay}
+    given = [way for way, value in ways.items() if value is not None]
+    if len(given) != 1:
+        raise BadParameter(
+            f"A simulation needs one kind of judge, not {len(given)}.",
+            remedy="Give one of --case A, --case B, --matrix FILE, --model bt:sd=1, --replay FILE.",
+        )
+    if case is not None:
+        if case.upper() not in {"A", "B"}:
+            raise BadParameter(f"There is no case '{case}'.", remedy="Known: A, B.")
+        spec, label = f"case-{case.lower()}", case.upper()
+    elif matrix is not None:
+        spec, label = f"matrix:file={matrix}", Path(matrix).name
+    elif replay is not None:
+        spec, label = f"replay:file={replay}", f"replay of {Path(replay.split(',')[0]).name}"
+    else:
+        spec = label = str(model)
+    if assessors:
+        spec += f"{',' if ':' in spec else ':'}{assessors}"
+        label += f" with {assessors}"
+    return spec, label
+
+
+def pool_sizes(growth: str | None, items: int | None) -> list[int | None]:
+    """Return the pool sizes to simulate."""
+    if growth is None:
+        return [items]
+    if items is not None:
+        raise BadParameter("--growth and --items both set the size of the pool.", remedy="Give one of them.")
+    try:
+        return [int(size) for size in growth.split(",")]
+    except ValueError as error:
+        remedy = "Give whole numbers such as 10,30,100."
+        raise BadParameter(f"'{growth}' isn't a list of pool sizes.", remedy=remedy) from error
+
+
+def curve_points(budget: str | None, items: int | None) -> list[int]:
+    """Return at how many judgments a curve is measured."""
+    size = 100 if items is None else items
+    most = judgments_allowed(budget, max(1, size)) or COMPARISONS_PER_ITEM * max(1, size)
+    return sorted({max(1, round(most * at / POINTS_OF_A_CURVE)) for at in range(1, POINTS_OF_A_CURVE + 1)})
+
+
+def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
+    """Return what was found and what it took, each as a table of 80 columns."""
+    first = results[0]
+    found = Table(
+        title=f"Found: {first.case}, {first.trials} trials, seed {first.seed}", title_justify="left"
+    )
+    took = Table(title="Taken", title_justify="left")
+    for table, columns in (
+        (found, ("found", "one", "both", "single", "set", "top 5")),
+        (took, ("least", "mean", "most", "same pair", "rounds", "seconds")),
+    ):
+        table.add_column("strategy", overflow="fold")
+        table.add_column("items", justify="right")
+        for column in columns:
+            table.add_column(column, justify="right", no_wrap=True)
+    for result in results:
+        size = "" if result.items is None else str(result.items)
+        spent, same = result.comparisons, result.same_pair
+        found.add_row(
+            result.strategy,
+            size,
+            f"{result.found:.3f}±{result.standard_error(result.found):.3f}",
+            f"{result.one:.3f}",
+            f"{result.both:.3f}",
+            f"{result.single:.3f}",
+            f"{result.returned:.2f}",
+            f"{result.top5_recall:.3f}",
+        )
+        took.add_row(
+            result.strategy,
+            size,
+            f"{spent['min']:.0f}",
+            f"{spent['mean']:.1f}",
+            f"{spent['max']:.0f}",
+            f"{same['min']}-{same['max']}",
+            f"{result.rounds:.1f}",
+            f"{result.seconds:.1f}",
+        )
+    return found, took
+
+
+def draw(results: list[SimulationResult], path: Path, *, by_size: bool) -> None:
+    """Draw found-rate against judgments, or judgments against the size of the pool."""
+    from duelpool.plots import found_curve, growth_curve, save_figure
+
+    save_figure(growth_curve(results) if by_size else found_curve(results), path)
+
+
+simulate.__doc__ = f"{simulate.__doc__}\n{EXAMPLES}"

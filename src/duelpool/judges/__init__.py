@@ -1,0 +1,58 @@
+"""Who answers: one file a kind of judge, every simulated one in one table.
+
+A judge is named by a specification such as `bt:sd=1` or `case-a:q=.8,error=.1,bad=.2`: a name from
+`JUDGES`, its parameters, and what the assessors add (`error`, `guess`, `bad`, see `Assessors`).
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.judges.base import Dice, Judge, JudgeModel, SimulatedJudge
+from duelpool.judges.replayed import Graded, Replay
+from duelpool.judges.simulated import (
+    Assessors,
+    BradleyTerry,
+    CaseA,
+    CaseB,
+    MatrixFile,
+    Order,
+    PeopleModel,
+    Thurstone,
+)
+from duelpool.strategies.parameters import parameters_of, read_value, split_spec
+
+__all__ = ["JUDGES", "Assessors", "Dice", "Judge", "JudgeModel", "SimulatedJudge", "make_judges"]
+
+JUDGES: Mapping[str, Callable[..., JudgeModel]] = MappingProxyType(
+    {
+        "case-a": CaseA,
+        "case-b": CaseB,
+        "order": Order,
+        "matrix": MatrixFile,
+        "bt": BradleyTerry,
+        "thurstone": Thurstone,
+        "graded": Graded,
+        "replay": Replay,
+    }
+)
+
+
+def make_judges(spec: str) -> JudgeModel:
+    """Return the judges that a specification `name:parameter=value,...` describes."""
+    name, texts = split_spec(spec)
+    if name not in JUDGES:
+        raise UnknownName("judge", name, JUDGES)
+    make = JUDGES[name]
+    people = parameters_of(Assessors)
+    known = parameters_of(make) | people
+    for given in texts:
+        if given not in known:
+            problem = f"The judge '{name}' has no parameter '{given}'."
+            raise BadParameter(problem, remedy=f"Known: {', '.join(known)}.")
+    if "file" in known and "file" not in texts:
+        raise BadParameter(f"The judge '{name}' needs a file.", remedy=f"Give it as {name}:file=...")
+    values = {given: read_value(name, given, text, known[given]) for given, text in texts.items()}
+    model = make(**{given: value for given, value in values.items() if given not in people})
+    added = Assessors(**{given: value for given, value in values.items() if given in people})
+    return model if added == Assessors() else PeopleModel(model, added)

@@ -1,0 +1,130 @@
+"""Many trials, over one process or many: the same results whoever runs them.
+
+Trial number t has a seed of its own, drawn from the simulation's seed and t, so the trials are the same
+whatever executor runs them, in however many pieces.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import TypeAlias
+
+from duelpool.errors import BadParameter
+from duelpool.judges import JudgeModel, make_judges
+from duelpool.simulation.records import SimulationResult, Trial
+from duelpool.simulation.trial import Plan, StrategyMaker, judgments_allowed, made_strategy, run_trials
+
+Progress: TypeAlias = Callable[[int], None]
+"""Called with the number of trials that have just ended."""
+
+DEFAULT_ITEMS = 100
+LARGEST_CHUNK = 25  # trials that a worker takes on at once
+
+
+def simulate(
+    strategy: str | StrategyMaker,
+    judges: str | JudgeModel,
+    *,
+    items: int | None = None,
+    budget: int | str | None = None,
+    cap: int | None = 6,
+    trials: int = 1000,
+    seed: int = 0,
+    batch: int | None = None,
+    outstanding: int | None = None,
+    checkpoints: Sequence[int] = (),
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    case: str = "",
+) -> SimulationResult:
+    """Run a strategy against simulated judges, many times, and return what it found and spent.
+
+    `items` is the size of invented pools (100, or as many as a matrix has rows). `budget` bounds the
+    comparisons of a trial: a number, or a text such as "7K" for seven per item; a strategy with a `budget` of
+    its own is told of it. `batch` bounds how many pairs are asked and judged at once (default: as many as the
+    strategy gives); with `outstanding`, so many pairs are out at any time and come back in random order,
+    one at a time. `executor` is any of concurrent.futures' kind, such as `processes(2)` or a Dask client's.
+    """
+    model = make_judges(judges) if isinstance(judges, str) else judges
+    size = _pool_size(model, items)
+    plan = Plan(strategy, model, size, budget, cap, seed, batch, outstanding, tuple(sorted(checkpoints)))
+    _refuse_bad_numbers(plan, trials)
+    started = time.perf_counter()
+    outcomes = _run_all(plan, trials, executor, progress)
+    return SimulationResult(
+        strategy=strategy if isinstance(strategy, str) else getattr(strategy, "name", repr(strategy)),
+        case=case or (judges if isinstance(judges, str) else type(judges).__name__),
+        items=None if model.pools else size,
+        budget="" if budget is None else str(budget),
+        cap=cap,
+        seed=seed,
+        outcomes=outcomes,
+        checkpoints=plan.checkpoints,
+        seconds=time.perf_counter() - started,
+    )
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Executor | None]:
+    """Give an executor of so many processes on this machine; None, for this very process, when it is one."""
+    if workers < 1:
+        raise BadParameter(f"At least one worker is needed, not {workers}.")
+    if workers == 1:
+        yield None
+        return
+    executor = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))  # fork and threads don't mix
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _pool_size(model: JudgeModel, items: int | None) -> int:
+    if items is None:
+        return DEFAULT_ITEMS if model.size is None else model.size
+    if items < 0:
+        raise BadParameter(f"A pool can't have {items} items.")
+    if model.size is not None and model.size != items:
+        problem = f"These judges know {model.size} items, not {items}."
+        raise BadParameter(problem, remedy="Leave the number of items out.")
+    if model.pools:
+        problem = "These judges bring their own pools."
+        raise BadParameter(problem, remedy="Leave the number of items out; min_items skips small pools.")
+    return items
+
+
+def _refuse_bad_numbers(plan: Plan, trials: int) -> None:
+    counts = {"trials": trials, "cap": plan.cap, "batch": plan.batch, "outstanding": plan.outstanding}
+    for name, value in counts.items():
+        if value is not None and value < 1:
+            raise BadParameter(f"'{name}' is at least 1, not {value}.")
+    if plan.seed < 0:
+        raise BadParameter(f"A seed is a whole number from 0 on, not {plan.seed}.")
+    allowed = judgments_allowed(plan.budget, max(1, plan.items))
+    # A wrong name or parameter is better refused here than in the middle of a worker's work.
+    made_strategy(plan.strategy, ("a", "b"), seed=0, topic="none", cap=plan.cap, budget=allowed)
+
+
+def _run_all(
+    plan: Plan, trials: int, executor: Executor | None, progress: Progress | None
+) -> tuple[Trial, ...]:
+    size = 1 if executor is None else max(1, min(LARGEST_CHUNK, trials // 40))
+    pieces = [(start, min(size, trials - start)) for start in range(0, trials, size)]
+    if executor is None:
+        chunks = [_reported(run_trials(plan, start, count), progress) for start, count in pieces]
+        return tuple(trial for chunk in chunks for trial in chunk)
+    futures: dict[Future[list[Trial]], int] = {
+        executor.submit(run_trials, plan, start, count): start for start, count in pieces
+    }
+    ended: dict[int, list[Trial]] = {}
+    for future in as_completed(futures):
+        ended[futures[future]] = _reported(future.result(), progress)
+    return tuple(trial for start in sorted(ended) for trial in ended[start])
+
+
+def _reported(chunk: list[Trial], progress: Progress | None) -> list[Trial]:
+    if progress is not None:
+        progress(len(chunk))
+    return chunk

@@ -1,0 +1,233 @@
+"""One trial: a strategy asks, a simulated judge answers, and the truth says what was found."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from duelpool.errors import BadParameter
+from duelpool.judges import Dice, JudgeModel, SimulatedJudge
+from duelpool.records import Judgment, Levels, Pair, Proposal
+from duelpool.seeds import rng_for
+from duelpool.simulation.records import Trial
+from duelpool.strategies import STRATEGIES, make_strategy
+from duelpool.strategies.base import Strategy
+from duelpool.strategies.parameters import parameters_of, split_spec
+
+StrategyMaker: TypeAlias = Callable[..., Strategy]
+"""Called as `make(items, seed=..., topic=..., cap=...)`; module-level, so that other processes find it."""
+
+TOP = 5  # the depth of the recall that every simulation reports
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a worker needs to run any trial of a simulation."""
+
+    strategy: str | StrategyMaker
+    judges: JudgeModel
+    items: int
+    budget: int | str | None
+    cap: int | None
+    seed: int
+    batch: int | None = None
+    outstanding: int | None = None
+    checkpoints: tuple[int, ...] = ()
+
+
+def run_trials(plan: Plan, start: int, count: int) -> list[Trial]:
+    """Run a simulation's trials number `start` and on."""
+    pools = tuple(plan.judges.pools.items())
+    return [_run_trial(plan, number, pools) for number in range(start, start + count)]
+
+
+def made_strategy(
+    strategy: str | StrategyMaker,
+    items: tuple[str, ...],
+    *,
+    seed: int,
+    topic: str,
+    cap: int | None,
+    budget: int | None,
+) -> Strategy:
+    """Return a strategy from its specification or maker; one that knows budgets is told this one."""
+    if not isinstance(strategy, str):
+        return strategy(items, seed=seed, topic=topic, cap=cap)
+    name, given = split_spec(strategy)
+    known = parameters_of(STRATEGIES[name]) if name in STRATEGIES else {}
+    told = {"budget": budget} if budget is not None and "budget" in known.keys() - given else {}
+    return make_strategy(strategy, items, seed=seed, topic=topic, cap=cap, **told)
+
+
+def judgments_allowed(budget: int | str | None, items: int) -> int | None:
+    """Return how many comparisons a pool of so many items may get: 700, or 700 for "7K" and 100 items."""
+    allowed: float | None
+    if isinstance(budget, str):
+        number, per_item = (budget[:-1], items) if budget[-1:] in {"K", "k"} else (budget, 1)
+        try:
+            allowed = math.ceil(float(number) * per_item)
+        except (ValueError, OverflowError) as error:
+            remedy = "Give a number such as 700, or 7K for seven per item."
+            raise BadParameter(f"'{budget}' isn't a budget.", remedy=remedy) from error
+    else:
+        allowed = budget
+    if allowed is not None and allowed < 1:
+        raise BadParameter(f"A budget is at least 1, not {budget}.")
+    return None if allowed is None else int(allowed)
+
+
+def _run_trial(plan: Plan, number: int, pools: Sequence[tuple[str, tuple[str, ...]]]) -> Trial:
+    seed = int(rng_for(plan.seed, "trial", number).integers(2**63))
+    topic, items = pools[number % len(pools)] if pools else (f"trial {number}", invented_items(plan.items))
+    judge = plan.judges.judge(topic, items, seed)
+    budget = judgments_allowed(plan.budget, max(1, len(items)))
+    strategy = made_strategy(plan.strategy, items, seed=seed, topic=topic, cap=plan.cap, budget=budget)
+    table = _Table(strategy, judge, topic, seed, budget=budget, checkpoints=plan.checkpoints)
+    while table.play_live(plan.outstanding) if plan.outstanding else table.play_round(plan.batch):
+        table.rounds += 1
+    found = strategy.result()
+    return table.scored(found, items)
+
+
+def invented_items(count: int) -> tuple[str, ...]:
+    """Return the names of an invented pool."""
+    width = len(str(max(0, count - 1)))
+    return tuple(f"{at:0{width}}" for at in range(count))
+
+
+class _Table:
+    """Where one strategy and one judge meet: it carries questions and answers and counts them."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        judge: SimulatedJudge,
+        topic: str,
+        seed: int,
+        *,
+        budget: int | None,
+        checkpoints: tuple[int, ...],
+    ) -> None:
+        self.strategy = strategy
+        self.judge = judge
+        self.topic = topic
+        self.budget = math.inf if budget is None else budget
+        self.rounds = 0
+        self._told = 0
+        self._judged: Counter[Pair] = Counter()
+        self._pending: list[Proposal] = []
+        self._dice = Dice(seed, topic, "table")
+        self._tie_breaker = rng_for(seed, topic, "ties among the best")
+        self._checkpoints = checkpoints
+        self._curve: list[bool] = []
+
+    @property
+    def spent(self) -> int:
+        """The comparisons so far; a strategy whose steps include some that nobody is asked says so itself."""
+        steps: int = getattr(self.strategy, "steps", self._told)
+        return int(min(steps, self.budget))
+
+    def play_round(self, batch: int | None) -> bool:
+        """Ask for as many pairs as may be judged at once, and have all of them judged."""
+        proposals = self._asked(batch)
+        for proposal in proposals:
+            self._have_judged(proposal)
+        return bool(proposals)
+
+    def play_live(self, outstanding: int) -> bool:
+        """Keep so many pairs out, and have a random one of them come back."""
+        self._pending += self._asked(outstanding - len(self._pending))
+        if not self._pending:
+            return False
+        at = int(self._dice.roll(f"returned\x1f{self._told}") * len(self._pending))
+        self._have_judged(self._pending.pop(at))
+        return True
+
+    def _asked(self, wanted: int | None) -> list[Proposal]:
+        left = self.budget - self.spent - len(self._pending)
+        if left < 1 or self.strategy.done:
+            return []
+        most = left if wanted is None else min(wanted, left)
+        proposals = self.strategy.ask(int(min(most, 1_000_000)), tuple(self._pending))
+        if not proposals and not self._pending:
+            name = type(self.strategy).__name__
+            raise RuntimeError(f"{name} is not done, nothing is pending, and yet it asks for nothing.")
+        return proposals
+
+    def _have_judged(self, proposal: Proposal) -> None:
+        left, right = proposal.pair
+        self._judged[proposal.pair] += 1
+        nth = self._judged[proposal.pair]
+        if self._dice.roll(f"{left}\x1f{right}\x1f{nth}") < 0.5:
+            left, right = right, left
+        outcome = self.judge.answer(self.topic, left, right, nth)
+        self.strategy.tell(
+            Judgment(
+                self.topic,
+                left,
+                right,
+                outcome,
+                phase=proposal.phase,
+                proposal=proposal.proposal,
+                propensity=proposal.propensity,
+                seq=self._told + 1,
+            )
+        )
+        self._told += 1
+        while len(self._curve) < len(self._checkpoints) and self.spent >= self._checkpoints[len(self._curve)]:
+            order = self._in_order(self.strategy.result())
+            self._curve.append(bool(order) and order[0] in self.judge.truth.best)
+
+    def _in_order(self, found: Levels) -> list[str]:
+        """Return the items one by one, ties broken at random.
+
+        A strategy with a `best_one` holds the items it returns as best in its own order of preference: that
+        order stays.
+        """
+        levels = [list(level) for level in found.levels]
+        for at, level in enumerate(levels):
+            if at or getattr(self.strategy, "best_one", None) is None:
+                self._tie_breaker.shuffle(level)
+        return [item for level in levels for item in level]
+
+    def scored(self, found: Levels, items: tuple[str, ...]) -> Trial:
+        """Return what the trial found, held against the truth."""
+        truth = self.judge.truth
+        place = {item: at for at, level in enumerate(truth.levels) for item in level}
+        order = self._in_order(found)
+        single = bool(order) and place[order[0]] == 0
+        missing = len(self._checkpoints) - len(self._curve)
+        return Trial(
+            topic=self.topic,
+            items=len(items),
+            ranks=tuple(sorted(place[item] for item in found.best)),
+            bests=len(truth.best),
+            single=single,
+            best_on_top=bool(order) and set(order[: len(truth.best)]) == set(truth.best),
+            top_recall=top_recall(truth, order),
+            comparisons=self.spent,
+            same_pair=max(self._judged.values(), default=0),
+            rounds=self.rounds,
+            confidence=found.confidence,
+            curve=(*self._curve, *(single,) * missing),
+        )
+
+
+def top_recall(truth: Levels, order: Sequence[str], depth: int = TOP) -> float:
+    """Return the share of the true top items among the first of an order.
+
+    Where the true order has a tie across the depth, any of the tied items may fill the places left.
+    """
+    total = min(depth, sum(len(level) for level in truth.levels))
+    if total == 0:
+        return 1.0
+    first = set(order[:depth])
+    recalled, places = 0, total
+    for level in truth.levels:
+        share = min(places, len(level))
+        recalled += min(share, len(first.intersection(level)))
+        places -= share
+        if places == 0:
+            break
+    return recalled / total

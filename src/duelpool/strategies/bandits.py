@@ -1,0 +1,465 @@
+"""Dueling bandits: Double Thompson Sampling, MergeDTS and Round-Efficient, with a budget to end them."""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+
+from duelpool.errors import BadParameter
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
+from duelpool.seeds import rng_for
+from duelpool.strategies.levels import levels_by_score
+from duelpool.strategies.parameters import at_least
+from duelpool.strategies.phasebook import PhaseBook
+from duelpool.strategies.standings import Standings
+
+Floats = NDArray[np.float64]
+Arms = NDArray[np.intp]
+
+COMPARISONS_PER_ITEM = 10  # the default budget: 1,000 comparisons of 100 items, as in the papers
+AMPLE_PER_ITEM = 100  # with so many even a small pool's best is found, if the judge is consistent
+
+
+class _Sampler:
+    """What the two Thompson samplers share: one pair at a time, beliefs as Beta counts, a budget of steps.
+
+    A step may choose an arm against itself. Nobody is asked about that, but time goes on: `steps` counts it.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    pools_judgments: ClassVar[bool] = True
+    sequential: ClassVar[bool] = True
+    goal: ClassVar[str] = "best"
+    ample_per_item: ClassVar[int] = AMPLE_PER_ITEM
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        *,
+        seed: int,
+        topic: str,
+        cap: int | None,
+        budget: int | None,
+        bad_votes: int,
+    ) -> None:
+        at_least(cap=(cap, 1), budget=(budget, 1), bad_votes=(bad_votes, 1))
+        self.seed = seed
+        self.topic = topic
+        self.cap = cap
+        self._standings = Standings(items, bad_votes=bad_votes)
+        self._given_budget = budget
+        self.budget = self._budget_for(len(self._standings.items))
+        size = len(self._standings.items)
+        self._wins: Floats = np.ones((size, size))  # one more than were won: a flat prior
+        self._ahead: Floats = np.full((size, size), 0.5)  # the chance that Beta(wins, losses) is above 1/2
+        self.steps = 0
+        self._next: tuple[int, int] | None = None
+        self._done = False
+
+    def _budget_for(self, n_items: int) -> int:
+        return COMPARISONS_PER_ITEM * n_items if self._given_budget is None else self._given_budget
+
+    def _choose(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Return the champion and the challenger of this step, the same arm twice for a self-comparison."""
+        raise NotImplementedError
+
+    def _learn(self, met: tuple[int, int] | None) -> None:
+        """Look at what a step taught about two arms; None when nobody was asked."""
+
+    def _contenders(self) -> int:
+        """Return how many arms may still be chosen."""
+        return self._standings.left
+
+    def _advance(self) -> None:
+        """Take steps until one asks about two arms, or until nothing is left to spend."""
+        self._next = None
+        while self.steps < self.budget and self._contenders() > 1:
+            rng = rng_for(self.seed, self.topic, self.name, self.steps + 1)
+            first, second = self._choose(rng)
+            if first != second:
+                self._next = (first, second)
+                return
+            self.steps += 1
+            self._learn(None)
+        self._done = True
+
+    def _free(self, champion: int, arms: Arms) -> NDArray[np.bool_]:
+        """Return which arms the champion may still meet under the cap; itself always."""
+        if self.cap is None:
+            return np.ones(len(arms), dtype=bool)
+        met = self._standings.meetings(champion)
+        return np.array([arm == champion or met.get(arm, 0) < self.cap for arm in arms.tolist()])
+
+    def tell(self, event: Judgment | PhaseClosed) -> None:
+        """Take in one judgment: one step, whichever pair it is about."""
+        if isinstance(event, PhaseClosed):
+            return
+        places = self._standings.add(event)
+        if places is None:
+            return
+        i, j = places
+        self._wins[i, j] += event.effect.left
+        self._wins[j, i] += event.effect.right
+        self._ahead[i, j] = betainc(self._wins[j, i], self._wins[i, j], 0.5)
+        self._ahead[j, i] = 1 - self._ahead[i, j]
+        self.steps += 1
+        self._learn(places)
+        self._advance()
+
+    def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
+        """Return the one pair of this step, or nothing while it is out."""
+        if self._next is None or n < 1 or pending:
+            return []
+        items = self._standings.items
+        return [Proposal(pair_of(*(items[i] for i in self._next)), proposal=f"step-{self.steps + 1}")]
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent or one arm is left."""
+        return self._done
+
+    @property
+    def closed(self) -> tuple[PhaseClosed, ...]:
+        """Nothing: there are no phases."""
+        return ()
+
+    def result(self) -> Levels:
+        """Return the arms by how many others they won against more often than not."""
+        return self._ranked([range(len(self._standings.items))])
+
+    def _ranked(self, groups: Sequence[Sequence[int]]) -> Levels:
+        left = np.flatnonzero(~self._standings.out)
+        wins = self._wins[np.ix_(left, left)]
+        score = np.zeros(len(self._standings.items))
+        score[left] = (wins > wins.T).sum(axis=1)
+        return levels_by_score(self._standings, score, groups)
+
+    def most_judgments(self, n_items: int) -> int | None:
+        """Return the budget."""
+        return self._budget_for(n_items) if n_items > 1 else 0
+
+    def expected_judgments(self, n_items: int) -> float:
+        """Return the budget."""
+        return float(self._budget_for(n_items)) if n_items > 1 else 0.0
+
+
+def _most_at_random(counts: Floats, rng: np.random.Generator) -> int:
+    return int((counts + 0.5 * rng.random(len(counts))).argmax())
+
+
+def _among(arms: Arms, table: Floats) -> Floats:
+    return table if len(arms) == len(table) else table[np.ix_(arms, arms)]
+
+
+class DoubleThompson(_Sampler):
+    """Double Thompson Sampling: a sampled champion meets the sampled best of those that may still beat it.
+
+    `alpha` widens the confidence bounds; `budget` is the number of comparisons (10 an item when None).
+    """
+
+    name: ClassVar[str] = "dts"
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        *,
+        seed: int,
+        topic: str = "",
+        cap: int | None = None,
+        alpha: float = 0.8**7,
+        budget: int | None = None,
+        bad_votes: int = 1,
+    ) -> None:
+        at_least(alpha=(alpha, 0.0))
+        super().__init__(items, seed=seed, topic=topic, cap=cap, budget=budget, bad_votes=bad_votes)
+        self.alpha = alpha
+        self._share = np.full_like(self._wins, 0.5)  # wins over games, with the prior's
+        self._width = np.full_like(self._wins, math.sqrt(0.5))  # 1 / sqrt(games), with the prior's
+        np.fill_diagonal(self._width, 0.0)
+        self._advance()
+
+    def _learn(self, met: tuple[int, int] | None) -> None:
+        if met is None:
+            return
+        i, j = met
+        won, lost = self._wins[i, j], self._wins[j, i]
+        self._share[i, j], self._share[j, i] = won / (won + lost), lost / (won + lost)
+        self._width[i, j] = self._width[j, i] = 1 / math.sqrt(won + lost)
+
+    def _choose(self, rng: np.random.Generator) -> tuple[int, int]:
+        arms = np.flatnonzero(~self._standings.out)
+        radius = math.sqrt(self.alpha * math.log(self.steps + 1))
+        champion = self._champion(arms, radius, rng)
+        return champion, self._challenger(champion, arms, radius, rng)
+
+    def _champion(self, arms: Arms, radius: float, rng: np.random.Generator) -> int:
+        share, width, ahead = (_among(arms, table) for table in (self._share, self._width, self._ahead))
+        beaten = np.count_nonzero(share + radius * width > 0.5, axis=1)
+        candidates = arms[beaten == beaten.max()]
+        if len(candidates) == 1:
+            return int(candidates[0])
+        # Of a sampled chance only its side of 1/2 matters: one draw a pair, by the chance of that side.
+        above = np.triu(rng.random((len(arms), len(arms))) < ahead, 1)
+        sampled = above.sum(axis=1) - above.sum(axis=0) + np.arange(len(arms))
+        among = np.searchsorted(arms, candidates)
+        return int(candidates[_most_at_random(sampled[among].astype(float), rng)])
+
+    def _challenger(self, champion: int, arms: Arms, radius: float, rng: np.random.Generator) -> int:
+        lower = self._share[arms, champion] - radius * self._width[arms, champion]
+        able = (lower <= 0.5) & self._free(champion, arms)  # the champion's own bound is 0.5
+        arms = arms[able]
+        sampled = rng.beta(self._wins[arms, champion], self._wins[champion, arms])
+        sampled[arms == champion] = 0.5
+        return int(arms[sampled.argmax()])
+
+
+class MergeDTS(_Sampler):
+    """MergeDTS: arms meet in batches of `M`, hopeless ones are dropped and small batches merged.
+
+    `alpha` widens the confidence bounds, `C` is the step from which time is counted, and `budget` the number
+    of comparisons (10 an item when None).
+    """
+
+    name: ClassVar[str] = "mergedts"
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        *,
+        seed: int,
+        topic: str = "",
+        cap: int | None = None,
+        alpha: float = 0.8**6,
+        M: int = 16,
+        C: float = 4e6,
+        budget: int | None = None,
+        bad_votes: int = 1,
+    ) -> None:
+        at_least(alpha=(alpha, 0.0), M=(M, 2), C=(C, 0.0))
+        super().__init__(items, seed=seed, topic=topic, cap=cap, budget=budget, bad_votes=bad_votes)
+        self.alpha = alpha
+        self.M = M
+        self.C = C
+        self._time = 1  # steps since the batches were last merged, from 1
+        self._stage = 1
+        order = rng_for(seed, topic, self.name, "batches").permutation(len(self._standings.items))
+        self._batches = [order[at : at + M].tolist() for at in range(0, len(order), M)]
+        self._advance()
+
+    def _contenders(self) -> int:
+        return sum(map(len, self._batches))
+
+    def result(self) -> Levels:
+        """Return the arms left by how many others they won against more often than not, then the dropped."""
+        left = [i for batch in self._batches for i in batch]
+        return self._ranked([left, sorted(set(range(len(self._wins))) - set(left))])
+
+    def _learn(self, met: tuple[int, int] | None) -> None:
+        self._time += 1
+        self._batches = [[i for i in batch if not self._standings.out[i]] for batch in self._batches]
+        self._merge_small()
+        if self._contenders() <= len(self._standings.items) / 2**self._stage + 1:
+            self._batches = merged_batches(self._batches, self.M)
+            self._stage += 1
+            self._time = 1
+
+    def _merge_small(self) -> None:
+        """Let a batch of one join its neighbour, and an empty one go."""
+        self._batches = [batch for batch in self._batches if batch]
+        at = 0
+        while len(self._batches) > 1 and at < len(self._batches):
+            if len(self._batches[at]) == 1:
+                neighbour = at + 1 if at + 1 < len(self._batches) else at - 1
+                self._batches[neighbour] = self._batches[neighbour] + self._batches[at]
+                del self._batches[at]
+            else:
+                at += 1
+
+    def _choose(self, rng: np.random.Generator) -> tuple[int, int]:
+        now = self.C + self._time
+        at = int(now) % len(self._batches)
+        self._batches[at] = self._without_hopeless(self._batches[at], now, rng)
+        if len(self._batches[at]) == 1 and len(self._batches) > 1:
+            self._merge_small()
+            at = int(now) % len(self._batches)
+        arms = np.array(self._batches[at], dtype=np.intp)
+        if len(arms) == 1:
+            return int(arms[0]), int(arms[0])
+        wins = self._wins[np.ix_(arms, arms)]
+        above = rng.random(wins.shape) < self._ahead[np.ix_(arms, arms)]
+        np.fill_diagonal(above, val=False)
+        champion = _most_at_random(above.sum(axis=1).astype(float), rng)
+        free = self._free(int(arms[champion]), arms)
+        challenge = rng.beta(wins[:, champion], wins[champion])
+        challenge[~free] = math.inf
+        challenge[champion] = 2.0  # met by itself only when every other pair is at its cap
+        return int(arms[champion]), int(arms[int(challenge.argmin())])
+
+    def _without_hopeless(self, batch: list[int], now: float, rng: np.random.Generator) -> list[int]:
+        arms = np.array(batch, dtype=np.intp)
+        wins = self._wins[np.ix_(arms, arms)]
+        games = wins + wins.T
+        upper = wins / games + np.sqrt(self.alpha * math.log(now) / games)
+        np.fill_diagonal(upper, 0.5)
+        while len(arms) > 1:
+            hopeless = np.flatnonzero((upper < 0.5).any(axis=1))
+            if not len(hopeless):
+                break
+            gone = rng.choice(hopeless)
+            arms = np.delete(arms, gone)
+            upper = np.delete(np.delete(upper, gone, axis=0), gone, axis=1)
+        return [int(arm) for arm in arms]
+
+
+def merged_batches(batches: list[list[int]], M: int) -> list[list[int]]:
+    """Merge the smallest batch with the largest, and so on, up to 1.5 M arms; again while one is small."""
+    while len(batches) > 1:
+        by_size = sorted(batches, key=len)
+        merged: list[list[int]] = []
+        while len(by_size) > 1:
+            small, large = by_size.pop(0), by_size.pop()
+            merged += [small + large] if len(small) + len(large) <= 1.5 * M else [small, large]
+        merged += by_size
+        if len(merged) == len(batches) or min(map(len, merged)) > M / 2:
+            return merged
+        batches = merged
+    return batches
+
+
+class RoundEfficient:
+    """Round-Efficient: in each round every arm meets one other at random; arms that fall far behind leave.
+
+    `delta` is the chance of an error that it allows itself; `budget` is the number of comparisons (10 an item
+    when None).
+    """
+
+    name: ClassVar[str] = "round-efficient"
+    version: ClassVar[int] = 1
+    pools_judgments: ClassVar[bool] = False
+    sequential: ClassVar[bool] = False
+    goal: ClassVar[str] = "best"
+    ample_per_item: ClassVar[int] = AMPLE_PER_ITEM
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        *,
+        seed: int,
+        topic: str = "",
+        cap: int | None = None,
+        delta: float = 0.2,
+        budget: int | None = None,
+        bad_votes: int = 1,
+    ) -> None:
+        at_least(cap=(cap, 1), budget=(budget, 1), bad_votes=(bad_votes, 1))
+        if not 0 < delta < 1:
+            raise BadParameter(f"'delta' lies between 0 and 1, not at {delta}.")
+        self.seed = seed
+        self.topic = topic
+        self.delta = delta
+        self._given_budget = budget
+        self._standings = Standings(items, bad_votes=bad_votes)
+        self._book = PhaseBook(self._standings, cap)
+        self.budget = self._budget_for(len(self._standings.items))
+        self._arms = tuple(range(len(self._standings.items)))
+        self._score = np.zeros(len(self._arms))
+        self._spent = 0  # comparisons of the rounds that are closed, re-used ones included
+        self._round_pairs = 0
+        self._closed: list[PhaseClosed] = []
+        self._left: list[tuple[int, ...]] = []
+        self._done = False
+        self._open_next()
+
+    def _budget_for(self, n_items: int) -> int:
+        return COMPARISONS_PER_ITEM * n_items if self._given_budget is None else self._given_budget
+
+    def _open_next(self) -> None:
+        self._arms = tuple(i for i in self._arms if not self._standings.out[i])
+        if len(self._arms) <= 1 or self._spent >= self.budget:
+            self._done = True
+            return
+        phase = f"round-{len(self._closed) + 1}"
+        order = rng_for(self.seed, self.topic, self.name, phase).permutation(np.array(self._arms)).tolist()
+        pairs = [(min(pair), max(pair)) for pair in zip(order[::2], order[1::2], strict=False)]
+        pairs = pairs[: self.budget - self._spent]
+        self._round_pairs = len(pairs)
+        self._book.open(phase, pairs)
+
+    def _round_score(self) -> Floats:
+        wins, _ = self._book.scores(self._book.phase, self._arms)
+        size = len(self._arms)
+        return wins * (2 * (size - 1) / size if size % 2 == 0 else 2.0)
+
+    def _close(self, survivors: tuple[int, ...] | None = None) -> None:
+        self._spent += self._round_pairs
+        self._score = self._score + self._round_score()
+        if survivors is None:
+            survivors = self._survivors()
+        self._left.append(tuple(sorted(set(self._arms) - set(survivors))))
+        self._arms = survivors
+        named = tuple(self._standings.items[i] for i in survivors)
+        self._closed.append(PhaseClosed(self.topic, self._book.phase, named))
+        self._open_next()
+
+    def _survivors(self) -> tuple[int, ...]:
+        rounds = len(self._closed) + 1
+        margin = math.sqrt(18 * rounds * math.log(2 * len(self._score) * rounds**2 / self.delta))
+        left = [i for i in self._arms if not self._standings.out[i]]
+        least = max((self._score[i] for i in left), default=0.0) - margin
+        return tuple(i for i in left if self._score[i] >= least)
+
+    def tell(self, event: Judgment | PhaseClosed) -> None:
+        """Take in one line of the log; a judgment counts in the round that it is tagged with."""
+        if isinstance(event, PhaseClosed):
+            self._obey(event)
+        elif self._book.add(event):
+            while not self._done and self._book.complete:
+                self._close()
+
+    def _obey(self, event: PhaseClosed) -> None:
+        survivors = tuple(sorted(self._standings.place[item] for item in event.survivors))
+        if self._closed and event.phase == self._closed[-1].phase:
+            began = {*self._left[-1], *(self._standings.place[item] for item in self._closed[-1].survivors)}
+            if set(event.survivors) != set(self._closed[-1].survivors):
+                self._left[-1] = tuple(sorted(began - set(survivors)))
+                self._closed[-1] = event
+                self._arms, self._done = survivors, False
+                self._open_next()
+        elif not self._done and event.phase == self._book.phase:
+            self._close(survivors)
+
+    def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
+        """Return up to n pairs of the open round."""
+        return [] if self._done else self._book.ask(n, pending)
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent or one arm is left."""
+        return self._done
+
+    @property
+    def steps(self) -> int:
+        """How many comparisons were made."""
+        return self._spent if self._done else self._spent + self._round_pairs - self._book.missing
+
+    @property
+    def closed(self) -> tuple[PhaseClosed, ...]:
+        """The rounds that ended so far and the arms left after each."""
+        return tuple(self._closed)
+
+    def result(self) -> Levels:
+        """Return the arms left by their score, then those that left, the later the better."""
+        score = self._score if self._done else self._score + self._round_score()
+        return levels_by_score(self._standings, score, [self._arms, *reversed(self._left)], split=1)
+
+    def most_judgments(self, n_items: int) -> int | None:
+        """Return the budget."""
+        return self._budget_for(n_items) if n_items > 1 else 0
+
+    def expected_judgments(self, n_items: int) -> float:
+        """Return the budget."""
+        return float(self._budget_for(n_items)) if n_items > 1 else 0.0

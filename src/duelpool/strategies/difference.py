@@ -1,0 +1,302 @@
+"""Which of two rankings is better, from the few judgments that can tell: expected utility and early stopping.
+
+A pair that both rankings order alike can't tell them apart; one that they order differently can, and it
+brings along what follows from it by transitivity. Judging stops when the remaining pairs, all answered in
+favour of the one behind, could no longer turn the sign of the difference.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelpool.errors import BadParameter
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
+from duelpool.seeds import rng_for
+from duelpool.strategies.levels import levels_by_score
+from duelpool.strategies.parameters import at_least
+from duelpool.strategies.standings import Standings
+from duelpool.strategies.transitivity import Preferences
+
+Floats = NDArray[np.float64]
+Measure = Literal["ppref", "wpref"]
+Weight = Literal["lower", "upper"]
+
+PRIOR_PRECISION = 1.0  # of an item's strength in the Bradley-Terry fit
+TIE_NOISE = 1e-9  # utilities closer than this are equal, and chance decides
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known of two rankings' difference on one topic.
+
+    `a` and `b` are the scores over the pairs known so far; `low` and `high` bound the final difference a - b
+    when every other pair gets a preference. `leader` is "a" or "b" once the sign can't turn.
+    """
+
+    measure: str
+    a: float
+    b: float
+    low: float
+    high: float
+
+    @property
+    def leader(self) -> str:
+        """The better ranking, when it is certain."""
+        return "a" if self.low > ROUNDING else "b" if self.high < -ROUNDING else ""
+
+
+def ranks_in(run: Sequence[str], items: Sequence[str]) -> Floats:
+    """Return each item's rank from 1 in a ranking, infinite when it isn't ranked; the first place counts."""
+    rank: dict[str, int] = {}
+    for at, item in enumerate(run, 1):
+        rank.setdefault(item, at)
+    return np.array([rank.get(item, math.inf) for item in items], dtype=float)
+
+
+def pair_weights(ranks: Floats, measure: Measure, weight: Weight, depth: int) -> Floats:
+    """Return what each pair weighs in a measure for one ranking: 0 when neither item is ranked.
+
+    For `wpref` a pair weighs 1 / log2(r + 1), r being the rank of its lower-ranked item ("lower") or of its
+    higher-ranked one ("upper"). An unranked item stands one rank below the last ranked one.
+    """
+    ranked = np.isfinite(ranks)
+    counted = ranked[:, None] | ranked[None, :]
+    np.fill_diagonal(counted, val=False)
+    if measure == "ppref":
+        return counted.astype(float)
+    filled = np.where(ranked, ranks, depth + 1.0)
+    chosen = np.maximum if weight == "lower" else np.minimum
+    weights: Floats = counted / np.log2(chosen(filled[:, None], filled[None, :]) + 1)
+    return weights
+
+
+def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> Floats:
+    """Return p(i beats j) from a logistic fit of strengths, drawn towards equal ones by a normal prior."""
+    size = len(wins)
+    games = wins + wins.T
+    strength = np.zeros(size)
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
+        gradient = (wins - games * chance).sum(axis=1) - precision * strength
+        information = games * chance * (1 - chance)
+        hessian = np.diag(information.sum(axis=1) + precision) - information
+        step = np.linalg.solve(hessian, gradient)
+        strength += step
+        if np.abs(step).max(initial=0.0) < 1e-8:
+            break
+    chances: Floats = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
+    return chances
+
+
+class Difference:
+    """Tells which of two rankings of the pool is better with the fewest judgments.
+
+    `run_a` and `run_b` list items, the best first. `measure` is "ppref" or "wpref", `weight` the rank that
+    weighs a pair in wpref. With `early_stopping` it ends as soon as the sign is certain.
+    """
+
+    name: ClassVar[str] = "difference"
+    version: ClassVar[int] = 1
+    pools_judgments: ClassVar[bool] = True
+    sequential: ClassVar[bool] = False
+    goal: ClassVar[str] = "difference"
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        *,
+        seed: int,
+        topic: str = "",
+        cap: int | None = None,
+        run_a: Sequence[str] = (),
+        run_b: Sequence[str] = (),
+        measure: Measure = "ppref",
+        weight: Weight = "lower",
+        early_stopping: bool = True,
+        bad_votes: int = 1,
+    ) -> None:
+        at_least(cap=(cap, 1), bad_votes=(bad_votes, 1))
+        if measure not in {"ppref", "wpref"}:
+            raise BadParameter(f"'{measure}' isn't a measure of preferences.", remedy="Use ppref or wpref.")
+        if weight not in {"lower", "upper"}:
+            raise BadParameter(f"'{weight}' isn't a weight of pairs.", remedy="Use lower or upper.")
+        self.seed = seed
+        self.topic = topic
+        self.measure: Measure = measure
+        self.early_stopping = early_stopping
+        self._standings = Standings(items, bad_votes=bad_votes)
+        self._preferences = Preferences(self._standings)
+        size = len(self._standings.items)
+        self._wins: Floats = np.zeros((size, size))
+        ranks = [ranks_in(run, self._standings.items) for run in (run_a, run_b)]
+        # An unranked item's rank is infinite, so the ranked one of two is above, as the measures have it.
+        self._above = [rank[:, None] < rank[None, :] for rank in ranks]
+        self._weights = [
+            pair_weights(rank, measure, weight, len(run))
+            for rank, run in zip(ranks, (run_a, run_b), strict=True)
+        ]
+
+    # ---- what the judgments say
+
+    def _open_pairs(self) -> NDArray[np.bool_]:
+        """Return which pairs have no preference yet and may still get one."""
+        better = self._preferences.better()
+        out = self._standings.out
+        still: NDArray[np.bool_] = (
+            ~(better | better.T | self._preferences.judged) & ~out[:, None] & ~out[None, :]
+        )
+        np.fill_diagonal(still, val=False)
+        return still
+
+    def _stakes(self, still: NDArray[np.bool_], better: NDArray[np.bool_]) -> Floats:
+        """Return what a preference for the first item adds to the score of a less that of b."""
+        counted = better | better.T | still  # ties and pairs of Bad items are no preferences
+        stakes = np.zeros(still.shape)
+        for sign, above, weights in zip((1, -1), self._above, self._weights, strict=True):
+            total = float((weights * counted).sum() / 2)
+            if total > 0:
+                stakes += sign * above * weights / total
+        return stakes
+
+    def verdict(self) -> Verdict:
+        """Return the scores so far and the bounds of the final difference."""
+        better, still = self._preferences.better(), self._open_pairs()
+        stakes = self._stakes(still, better)
+        known = float(stakes[better].sum())
+        upper = np.triu(still, 1)
+        highest, lowest = np.maximum(stakes, stakes.T), np.minimum(stakes, stakes.T)
+        scores: list[float] = []
+        for above, weights in zip(self._above, self._weights, strict=True):
+            total = float((weights * better).sum())
+            scores.append(float((weights * (better & above)).sum()) / total if total else 0.0)
+        return Verdict(
+            self.measure,
+            a=scores[0],
+            b=scores[1],
+            low=known + float(lowest[upper].sum()),
+            high=known + float(highest[upper].sum()),
+        )
+
+    def utilities(self) -> Floats:
+        """Return the expected utility of judging each pair: what it and its consequences may tell."""
+        better, still = self._preferences.better(), self._open_pairs()
+        stakes = self._stakes(still, better)
+        gap = np.abs(stakes - stakes.T) * still
+        chains = better.astype(float).T
+        gain = gap + gap @ chains + chains @ gap
+        expected = bradley_terry_chances(self._wins) * gain
+        utilities: Floats = np.where(still, expected + expected.T, 0.0)
+        return utilities
+
+    # ---- ask and tell
+
+    def tell(self, event: Judgment | PhaseClosed) -> None:
+        """Take in one line of the log."""
+        if isinstance(event, PhaseClosed):
+            return
+        places = self._standings.add(event)
+        if places is None:
+            return
+        i, j = places
+        self._wins[i, j] += event.effect.left
+        self._wins[j, i] += event.effect.right
+        self._preferences.add(i, j)
+
+    def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
+        """Return up to n pairs in decreasing expected utility."""
+        if self.done or n < 1:
+            return []
+        utilities = self.utilities()
+        # Unequal only by rounding is equal; then the decision's own chance breaks the tie.
+        first, second = np.nonzero(np.triu(utilities > TIE_NOISE * max(1.0, utilities.max(initial=0.0)), 1))
+        worth = np.round(utilities[first, second] / (TIE_NOISE * 10))
+        chance = rng_for(self.seed, self.topic, self.name, self._standings.told).random(len(first))
+        waiting = {proposal.pair for proposal in pending}
+        items = self._standings.items
+        asked: list[Proposal] = []
+        for at in np.lexsort((chance, -worth)).tolist():
+            pair = pair_of(items[first[at]], items[second[at]])
+            if pair not in waiting:
+                asked.append(Proposal(pair))
+                if len(asked) == n:
+                    break
+        return asked
+
+    @property
+    def done(self) -> bool:
+        """Whether the sign of the difference is certain, or no pair is left that could tell."""
+        if self.early_stopping and self.verdict().leader:
+            return True
+        better, still = self._preferences.better(), self._open_pairs()
+        stakes = self._stakes(still, better)
+        return not bool((np.abs(stakes - stakes.T)[still] > TIE_NOISE).any())
+
+    @property
+    def closed(self) -> tuple[PhaseClosed, ...]:
+        """Nothing: there are no phases."""
+        return ()
+
+    def result(self) -> Levels:
+        """Return the items by how many are known to be worse, less those known to be better."""
+        return levels_by_score(self._standings, self._preferences.known_lead())
+
+    def most_judgments(self, n_items: int) -> int | None:
+        """Return the number of pairs."""
+        return math.comb(n_items, 2)
+
+    def expected_judgments(self, n_items: int) -> float:
+        """Return the number of items: about that many judgments tell two rankings apart."""
+        return float(min(n_items, math.comb(n_items, 2)))
+
+
+class AbsoluteDifference:
+    """The same idea for grades, to compare with: the items whose grade may tell two rankings apart, by DCG.
+
+    Items are graded in decreasing order of how differently the two rankings discount them, until the rest,
+    all graded in favour of the one behind, could no longer turn the sign.
+    """
+
+    def __init__(
+        self, items: Iterable[str], *, run_a: Sequence[str], run_b: Sequence[str], highest_grade: int = 4
+    ) -> None:
+        at_least(highest_grade=(highest_grade, 1))
+        self.items = tuple(items)
+        self.highest_gain = 2.0**highest_grade - 1
+        a, b = ranks_in(run_a, self.items), ranks_in(run_b, self.items)
+        leads = 1 / np.log2(a + 1) - 1 / np.log2(b + 1)  # an unranked item is discounted to nothing
+        self._leads: Mapping[str, float] = dict(zip(self.items, leads.tolist(), strict=True))
+        self._gains: dict[str, float] = {}
+
+    def tell(self, item: str, grade: float) -> None:
+        """Take in the grade of an item."""
+        self._gains[item] = 2.0**grade - 1
+
+    def ask(self, n: int) -> list[str]:
+        """Return up to n items, those that may tell most first."""
+        if self.done:
+            return []
+        worth = sorted(self._ungraded(), key=lambda item: (-abs(self._leads[item]), item))
+        return worth[: max(0, n)]
+
+    def _ungraded(self) -> list[str]:
+        return [item for item in self.items if item not in self._gains and abs(self._leads[item]) > ROUNDING]
+
+    def verdict(self) -> Verdict:
+        """Return the bounds of the difference in DCG; the scores are what speaks for a, and for b."""
+        parts = [self._leads[item] * gain for item, gain in self._gains.items()]
+        ahead = math.fsum(part for part in parts if part > 0)
+        behind = -math.fsum(part for part in parts if part < 0)
+        rest = [self._leads[item] * self.highest_gain for item in self._ungraded()]
+        low = ahead - behind + math.fsum(part for part in rest if part < 0)
+        high = ahead - behind + math.fsum(part for part in rest if part > 0)
+        return Verdict("DCG", ahead, behind, low, high)
+
+    @property
+    def done(self) -> bool:
+        """Whether the sign is certain, or nothing is left to grade."""
+        return bool(self.verdict().leader) or not self._ungraded()

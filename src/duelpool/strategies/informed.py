@@ -1,0 +1,80 @@
+"""Prior knowledge of the items, and how far to trust it: learnt from the judgments themselves.
+
+A prior is a score per item: grades, a ranker's scores, an LLM's preferences turned into scores. Its weight is
+not set but learnt: each answer is held against what the prior and the standings said when the pair was asked.
+A useless prior is soon given no weight.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelpool.errors import BadParameter
+
+Floats = NDArray[np.float64]
+
+STANDING_WEIGHT = 0.33  # log odds of a win per point of difference in standing
+SPREAD = 0.3  # how far the prior's weight may lie from its mean, before any answer
+
+
+def standardised(prior: Mapping[str, float], items: Sequence[str]) -> Floats:
+    """Return the prior scores with mean 0 and deviation 1 over the pool; an unscored item gets the mean."""
+    known = np.array([prior[item] for item in items if item in prior], dtype=np.float64)
+    if not np.isfinite(known).all():
+        raise BadParameter("A prior score is a finite number.", remedy="Leave out the items without a score.")
+    spread = known.std() if len(known) else 0.0
+    if spread == 0:
+        return np.zeros(len(items))
+    mean = known.mean()
+    return np.array([(prior.get(item, mean) - mean) / spread for item in items])
+
+
+def learnt_weight(prior: Floats, standing: Floats, won: Floats, mean: float) -> tuple[float, float]:
+    """Return the most probable log odds per unit of prior, and its standard deviation.
+
+    One entry per answer: the first item's prior less the second's, the same of their standings when the pair
+    was asked, and 1, 1/2 or 0 for a win, a tie or a loss of the first.
+    """
+    precision = 1 / SPREAD**2
+    b = mean
+    for _ in range(25):
+        p = 1 / (1 + np.exp(-(b * prior + STANDING_WEIGHT * standing)))
+        slope = float(prior @ (won - p)) - (b - mean) * precision
+        curve = float((p * (1 - p)) @ prior**2) + precision
+        step = max(-1.0, min(1.0, slope / curve))
+        b += step
+        if abs(step) < 1e-9:
+            break
+    return b, 1 / float(np.sqrt(curve))
+
+
+def scores_from_preferences(
+    preferences: Iterable[tuple[str, str]], *, shrink: float = 1.0
+) -> dict[str, float]:
+    """Return a score per item from pairs (winner, loser), such as an LLM's preferences.
+
+    Bradley-Terry strengths in log odds, with `shrink` won and as many lost games against an average item, so
+    that an item that never lost keeps a finite score.
+    """
+    if shrink <= 0:
+        raise BadParameter(f"The shrinkage must be above 0, not {shrink}.")
+    pairs = list(preferences)
+    items = sorted({item for pair in pairs for item in pair})
+    place = {item: at for at, item in enumerate(items)}
+    winners = np.array([place[winner] for winner, _ in pairs], dtype=np.intp)
+    losers = np.array([place[loser] for _, loser in pairs], dtype=np.intp)
+    size = len(items)
+    games = np.zeros((size, size))
+    np.add.at(games, (winners, losers), 1.0)
+    wins = games.sum(axis=1) + shrink
+    games = games + games.T
+    strength = np.ones(size)
+    for _ in range(10_000):  # minorise and maximise: slow at the end, never astray
+        meetings = (games / (strength[:, None] + strength[None, :])).sum(axis=1)
+        moved = wins / (meetings + 2 * shrink / (strength + 1))
+        change = float(np.abs(np.log(moved / strength)).max(initial=0.0))
+        strength = moved
+        if change < 1e-8:
+            break
+    return dict(zip(items, np.log(strength).tolist(), strict=True))

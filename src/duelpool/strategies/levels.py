@@ -1,0 +1,34 @@
+"""From scores to levels: what every strategy returns in the end."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelpool.records import Levels
+from duelpool.strategies.standings import Standings
+
+
+def levels_by_score(
+    standings: Standings,
+    score: NDArray[np.float64],
+    groups: Iterable[Sequence[int]] | None = None,
+    *,
+    split: int | None = None,
+) -> Levels:
+    """Return levels of equal score, group by group, and below them all the items that are out.
+
+    Only the first `split` groups (all when None) are told apart by score; a later one is one level.
+    """
+    out = standings.out
+    size = len(standings.items)
+    levels: list[tuple[str, ...]] = []
+    for at, group in enumerate(groups if groups is not None else [range(size)]):
+        by_score: dict[float, list[int]] = {}
+        for i in sorted(group):
+            if not out[i]:
+                by_score.setdefault(float(score[i]) if split is None or at < split else 0.0, []).append(i)
+        levels.extend(tuple(standings.items[i] for i in by_score[s]) for s in sorted(by_score, reverse=True))
+    if out.any():
+        levels.append(tuple(item for item, gone in zip(standings.items, out, strict=True) if gone))
+    return Levels(tuple(levels))

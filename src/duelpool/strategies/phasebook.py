@@ -1,0 +1,135 @@
+"""Phases: judgments kept by the phase that they are tagged with, and what an open phase still needs."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelpool.records import Judgment, Proposal, pair_of
+from duelpool.strategies.standings import Standings
+
+Floats = NDArray[np.float64]
+Places = tuple[int, int]  # two items by their place in the pool, the smaller one first
+
+
+class Games(NamedTuple):
+    """What a pair's judgments in one phase come to: wins of the first and of the second item, and games."""
+
+    won: float
+    lost: float
+    played: int
+
+    def plus(self, other: "Games") -> "Games":
+        """Return the two added up."""
+        return Games(self.won + other.won, self.lost + other.lost, self.played + other.played)
+
+
+class PhaseBook:
+    """Scores a phase from its own judgments alone; other judgments of a pair count against its cap.
+
+    At its cap a pair isn't asked again: the phase re-uses the latest judgment of the pair.
+    """
+
+    def __init__(self, standings: Standings, cap: int | None) -> None:
+        self.standings = standings
+        self.cap = cap
+        self.phase = ""
+        self._missing: dict[Places, None] = {}  # the open phase's pairs without a judgment, in asking order
+        self._wanted: dict[str, tuple[Places, ...]] = {}
+        self._told: dict[str, dict[Places, Games]] = {}
+        self._reused: dict[str, dict[Places, Games]] = {}
+        self._latest: dict[Places, Games] = {}
+
+    def open(self, phase: str, pairs: Iterable[Places]) -> None:
+        """Begin a phase that wants one judgment of each of these pairs."""
+        self.phase = phase
+        self._wanted[phase] = tuple(pairs)
+        self._reused[phase] = {}
+        told = self._told.setdefault(phase, {})
+        self._missing = dict.fromkeys(pair for pair in self._wanted[phase] if pair not in told)
+        for pair in tuple(self._missing):
+            self._let_go(pair)
+
+    def _let_go(self, pair: Places) -> None:
+        """Take a pair off the list when one of the two is out, or when it is at its cap."""
+        if pair not in self._missing:
+            return
+        i, j = pair
+        if self.standings.out[i] or self.standings.out[j]:
+            del self._missing[pair]
+        elif self.cap is not None and self.standings.meetings(i).get(j, 0) >= self.cap:
+            del self._missing[pair]
+            self._reused[self.phase][pair] = self._latest[pair]
+
+    def add(self, judgment: Judgment) -> bool:
+        """Take in a judgment; return False when it says nothing about this pool."""
+        places = self.standings.add(judgment)
+        if places is None:
+            return False
+        i, j = places
+        effect = judgment.effect
+        pair = (i, j) if i < j else (j, i)
+        game = Games(effect.left, effect.right, 1) if i < j else Games(effect.right, effect.left, 1)
+        self._latest[pair] = game
+        if judgment.phase:
+            told = self._told.setdefault(judgment.phase, {})
+            before = told.get(pair)
+            told[pair] = game if before is None else before.plus(game)
+        if judgment.phase == self.phase:
+            self._missing.pop(pair, None)
+        self._let_go(pair)
+        if effect.left_bad or effect.right_bad:
+            for other in tuple(self._missing):
+                self._let_go(other)
+        return True
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair of the open phase has what it needs."""
+        return not self._missing
+
+    @property
+    def missing(self) -> int:
+        """How many pairs of the open phase have no judgment yet."""
+        return len(self._missing)
+
+    def ask(self, n: int, pending: Collection[Proposal]) -> list[Proposal]:
+        """Return up to n of the open phase's pairs that are neither judged nor pending."""
+        waiting = {(min(pair), max(pair)) for pair in self.standings.places(pending)}
+        items = self.standings.items
+        asked: list[Proposal] = []
+        for pair in self._missing:
+            if len(asked) >= n:
+                break
+            if pair not in waiting:
+                asked.append(Proposal(pair_of(items[pair[0]], items[pair[1]]), phase=self.phase))
+        return asked
+
+    def scores(self, phase: str, field: Collection[int]) -> tuple[Floats, Floats]:
+        """Return each item's wins and games in a phase, between the items of the field.
+
+        An item that is out loses all its games against those that stay.
+        """
+        size = len(self.standings.items)
+        wins, games = np.zeros(size), np.zeros(size)
+        members = set(field)
+        for (i, j), game in self._games(phase):
+            if i in members and j in members:
+                wins[i] += game.won
+                wins[j] += game.lost
+                games[i] += game.played
+                games[j] += game.played
+        return wins, games
+
+    def _games(self, phase: str) -> Iterator[tuple[Places, Games]]:
+        out = self.standings.out
+        told, reused = self._told.get(phase, {}), self._reused.get(phase, {})
+        for pair in dict.fromkeys((*told, *self._wanted.get(phase, ()))):
+            first_out, second_out = bool(out[pair[0]]), bool(out[pair[1]])
+            game = told.get(pair) or reused.get(pair)
+            if first_out != second_out:
+                played = game.played if game else 1
+                yield pair, Games(played * second_out, played * first_out, played)
+            elif game and not first_out:
+                yield pair, game

@@ -1,0 +1,75 @@
+"""Phases read off a log that has lost its tags, and the log told again with them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from duelpool.records import Judgment, PhaseClosed
+from duelpool.strategies.elimination import Elimination
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """The end of an imported phase: who goes on by the strategy's rule, and who really went on."""
+
+    phase: str
+    survivors: frozenset[str]
+    went_on: frozenset[str]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether those who went on are those of the rule."""
+        return self.survivors == self.went_on
+
+
+def blocks_by_topic(judgments: Iterable[Judgment]) -> dict[str, list[list[Judgment]]]:
+    """Return each topic's runs of consecutive judgments: in a log written phase by phase, its phases."""
+    blocks: dict[str, list[list[Judgment]]] = {}
+    for topic, block in groupby(judgments, key=lambda judgment: judgment.topic):
+        blocks.setdefault(topic, []).append(list(block))
+    return blocks
+
+
+def items_of(judgments: Iterable[Judgment]) -> list[str]:
+    """Return the items that judgments are about, in the order in which they come up."""
+    return list(dict.fromkeys(item for judgment in judgments for item in judgment.pair))
+
+
+def is_round_robin(judgments: Sequence[Judgment], items: Iterable[str]) -> bool:
+    """Whether these are one judgment of each pair of the items: a final phase, readable without tags."""
+    members = set(items)
+    pairs = {judgment.pair for judgment in judgments}
+    every_pair = len(members) * (len(members) - 1) // 2
+    return len(judgments) == len(pairs) == every_pair and members.issuperset(items_of(judgments))
+
+
+def tagged(judgments: Iterable[Judgment], phase: str) -> list[Judgment]:
+    """Return the judgments as those of a phase."""
+    return [replace(judgment, phase=phase) for judgment in judgments]
+
+
+def tell_phases(
+    strategy: Elimination,
+    pruning: Sequence[Iterable[Judgment]],
+    finals: Sequence[Iterable[Judgment]],
+) -> list[Boundary]:
+    """Tell a strategy the phases of an imported log, closing each by the strategy's own rule.
+
+    The pairings of an imported phase are not those that the strategy would have drawn, so it is told of the
+    closing after the phase's last judgment. Returns what came of it at each boundary between two phases.
+    """
+    names = [f"prune-{at + 1}" for at in range(len(pruning))] + [
+        f"final-{at + 1}" for at in range(len(finals))
+    ]
+    phases = [tagged(judgments, name) for name, judgments in zip(names, (*pruning, *finals), strict=True)]
+    boundaries: list[Boundary] = []
+    for at, phase in enumerate(phases):
+        for judgment in phase:
+            strategy.tell(judgment)
+        passed = {event.phase: event.survivors for event in strategy.closed}
+        survivors = passed.get(names[at], strategy.survivors())
+        if names[at] not in passed and strategy.phase == names[at]:
+            strategy.tell(PhaseClosed(strategy.topic, names[at], survivors))
+        if at + 1 < len(phases):
+            boundaries.append(Boundary(names[at], frozenset(survivors), frozenset(items_of(phases[at + 1]))))
+    return boundaries

@@ -1,0 +1,44 @@
+"""The crowd procedure for the best item: prune by random pairings, then judge all pairs of the few left."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from duelpool.errors import BadParameter
+from duelpool.strategies.elimination import Elimination
+from duelpool.strategies.parameters import at_least
+
+
+class PrefBest(Elimination):
+    """Finds the best item with a crowd: each meets `n` others, winners of half go on, `m` or fewer meet all.
+
+    With `final_phases=2` every pair of the final is judged by two people and both judgments count.
+    """
+
+    name: ClassVar[str] = "prefbest"
+    goal: ClassVar[str] = "best"
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        *,
+        seed: int,
+        topic: str = "",
+        cap: int | None = None,
+        n: int = 7,
+        m: int = 9,
+        final_phases: int = 1,
+        bad_votes: int = 1,
+    ) -> None:
+        at_least(n=(n, 1), m=(m, 2))
+        if final_phases not in {1, 2}:
+            raise BadParameter(f"prefbest has 1 or 2 final phases, not {final_phases}.")
+        super().__init__(
+            items,
+            seed=seed,
+            topic=topic,
+            cap=cap,
+            degree=n,
+            final_size=m,
+            final_phases=final_phases,
+            bad_votes=bad_votes,
+        )

@@ -1,0 +1,112 @@
+"""Every judgment of a topic added up: who met whom how often, and who won.
+
+All sums, so the order of the judgments doesn't matter, and one judgment costs the same however many came
+before it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelpool.errors import BadParameter
+from duelpool.records import Judgment, Proposal
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Standings:
+    """Wins, losses, games and Bad votes of a pool's items, by their place in the pool.
+
+    `score[i]` is the wins of item i less its losses, `games[i]` the number of its judgments. An item with
+    `bad_votes` Bad votes of different assessors is out; a vote without an assessor's name counts as another
+    assessor's. Judgments that were inferred rather than given, grades, and items from outside the pool are
+    passed over.
+    """
+
+    def __init__(self, items: Sequence[str], *, bad_votes: int = 1) -> None:
+        self.items = tuple(items)
+        self.place = {item: at for at, item in enumerate(self.items)}
+        if len(self.place) != len(self.items):
+            raise BadParameter("A pool lists every item once.", remedy="Remove the duplicates.")
+        if bad_votes < 1:
+            raise BadParameter(f"An item is out after one Bad vote or more, not after {bad_votes}.")
+        size = len(self.items)
+        self.score: Floats = np.zeros(size)
+        self.games: Floats = np.zeros(size)
+        self.out = np.zeros(size, dtype=bool)
+        self.told = 0
+        self.agreeing = 0.0  # pairs of judgments of the same pair that gave the same answer
+        self.disagreeing = 0.0  # and that gave different ones
+        self._bad_votes = bad_votes
+        self._voters: dict[int, set[str]] = {}
+        self._meetings: list[dict[int, int]] = [{} for _ in self.items]
+        self._wins: list[dict[int, float]] = [{} for _ in self.items]
+
+    def add(self, judgment: Judgment) -> tuple[int, int] | None:
+        """Count one judgment; return the places of its two items, or None when it was passed over."""
+        effect = judgment.effect
+        if judgment.right is None or judgment.inferred or not effect.told:
+            return None
+        i, j = self.place.get(judgment.left), self.place.get(judgment.right)
+        if i is None or j is None:
+            return None
+        self.told += 1
+        self.games[i] += 1
+        self.games[j] += 1
+        self._meetings[i][j] = self._meetings[j][i] = self._meetings[i].get(j, 0) + 1
+        if effect.left or effect.right:
+            won, lost = self._wins[i].get(j, 0.0), self._wins[j].get(i, 0.0)
+            self.agreeing += effect.left * won + effect.right * lost
+            self.disagreeing += effect.left * lost + effect.right * won
+            self._wins[i][j] = won + effect.left
+            self._wins[j][i] = lost + effect.right
+            self.score[i] += effect.left - effect.right
+            self.score[j] += effect.right - effect.left
+        for item in judgment.bad_items:
+            self._vote_bad(self.place[item], judgment.assessor)
+        return i, j
+
+    def _vote_bad(self, i: int, assessor: str) -> None:
+        voters = self._voters.setdefault(i, set())
+        voters.add(assessor or f"unnamed {self.told}")
+        if len(voters) >= self._bad_votes:
+            self.out[i] = True
+
+    @property
+    def left(self) -> int:
+        """How many items are still in."""
+        return len(self.items) - int(self.out.sum())
+
+    def meetings(self, i: int) -> dict[int, int]:
+        """Return how often item i met each of its opponents; not to be changed."""
+        return self._meetings[i]
+
+    def won(self, i: int, j: int) -> float:
+        """Return how often item i won against item j, a tie as half a win."""
+        return self._wins[i].get(j, 0.0)
+
+    def net(self, group: Indices) -> Floats:
+        """Return wins less losses between the items of a group."""
+        members = group.tolist()
+        wins = np.zeros((len(members), len(members)))
+        wins[...] = [[self._wins[i].get(j, 0.0) for j in members] for i in members] or 0.0
+        net: Floats = wins - wins.T
+        return net
+
+    def decided(self, group: Indices) -> float:
+        """Return the judgments within a group that named a winner or a tie."""
+        members: list[int] = group.tolist()
+        return sum(self._wins[i].get(j, 0.0) for i in members for j in members)
+
+    def met(self, group: Indices) -> NDArray[np.int64]:
+        """Return how often the items of a group met each other."""
+        members = group.tolist()
+        counts = [[self._meetings[i].get(j, 0) for j in members] for i in members]
+        return np.array(counts, dtype=np.int64).reshape(len(members), len(members))
+
+    def places(self, proposals: Iterable[Proposal]) -> list[tuple[int, int]]:
+        """Return the places of proposed pairs; pairs with an item from outside the pool are left out."""
+        found = ((self.place.get(p.pair[0]), self.place.get(p.pair[1])) for p in proposals)
+        return [(i, j) for i, j in found if i is not None and j is not None]

@@ -1,0 +1,454 @@
+"""The contract that every strategy keeps, as code: run it over your own before you rely on it.
+
+    from duelpool.testing import strategy_contract
+    strategy_contract("prefbest")        # raises ContractError, which says what isn't kept
+
+Each check of `STRATEGY_CHECKS` takes the name of a strategy in `STRATEGIES`; a test suite may run them one by
+one. A strategy that is added to the table is checked without further ado.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal
+from duelpool.seeds import rng_for
+from duelpool.strategies import STRATEGIES, Strategy, make_strategy, replay
+
+Answer: TypeAlias = Callable[[str, str], Outcome]
+"""What an assessor says of two items."""
+
+Event: TypeAlias = Judgment | PhaseClosed
+
+TOPIC = "contract"
+EXACT_UP_TO = 9  # a pool of so many gets its top k exactly from every strategy that looks for it
+SIZES = (2, 3, 5, 9, 13)
+SEEDS = (1, 2, 3)
+
+
+class ContractError(AssertionError):
+    """A strategy doesn't keep one of its promises."""
+
+
+def require(kept: bool, promise: str, **seen: object) -> None:
+    """Raise ContractError unless the promise was kept."""
+    if not kept:
+        details = ", ".join(f"{name} = {value!r}" for name, value in seen.items())
+        raise ContractError(f"{promise} ({details})" if details else promise)
+
+
+# ---- pools and assessors
+
+
+def pool_of(size: int) -> tuple[str, ...]:
+    """Return a pool of items, the truly best first; neither ids nor places say anything about that."""
+    names = [f"item-{at:03d}" for at in range(size)]
+    return tuple(rng_for(size, "names").permutation(names).tolist())
+
+
+def shuffled(items: Sequence[str]) -> tuple[str, ...]:
+    """Return the items in the order in which a strategy gets them."""
+    return tuple(rng_for(len(items), "given").permutation(list(items)).tolist())
+
+
+def consistent(truth: Sequence[str]) -> Answer:
+    """Return an assessor who always prefers the better item."""
+    place = {item: at for at, item in enumerate(truth)}
+    return lambda left, right: Outcome.LEFT if place[left] < place[right] else Outcome.RIGHT
+
+
+def cyclic(truth: Sequence[str]) -> Answer:
+    """Return an assessor to whom each item is better than the next half of the circle."""
+    place = {item: at for at, item in enumerate(truth)}
+    size = len(truth)
+    return lambda left, right: (
+        Outcome.LEFT if 0 < (place[right] - place[left]) % size <= size // 2 else Outcome.RIGHT
+    )
+
+
+def noisy(truth: Sequence[str], seed: int, outcomes: Sequence[Outcome] = ()) -> Answer:
+    """Return an assessor who is right three times of four, and now and then gives one of the outcomes."""
+    rng = rng_for(seed, "noisy")
+    sure = consistent(truth)
+    other = {Outcome.LEFT: Outcome.RIGHT, Outcome.RIGHT: Outcome.LEFT}
+
+    def answer(left: str, right: str) -> Outcome:
+        if outcomes and rng.random() < 0.1:
+            return outcomes[int(rng.integers(len(outcomes)))]
+        return sure(left, right) if rng.random() < 0.75 else other[sure(left, right)]
+
+    return answer
+
+
+def calling_bad(truth: Sequence[str], bad: str) -> Answer:
+    """Return a consistent assessor to whom one item is Bad."""
+    sure = consistent(truth)
+    sides = {0: Outcome.LEFT_BAD, 1: Outcome.RIGHT_BAD}
+    return lambda left, right: sides[(left, right).index(bad)] if bad in (left, right) else sure(left, right)
+
+
+# ---- one topic's loop, in memory
+
+
+@dataclass
+class Loop:
+    """A strategy, an assessor and the log between them."""
+
+    strategy: Strategy
+    answer: Answer
+    seed: int = 0
+    log: list[Event] = field(default_factory=list)
+    closings: int = 0
+
+    @property
+    def judgments(self) -> list[Judgment]:
+        """The judgments of the log."""
+        return [event for event in self.log if isinstance(event, Judgment)]
+
+    def judge(self, proposal: Proposal) -> Judgment:
+        """Let the assessor judge a pair, tell it, and write it down with the phases that it closed."""
+        number = len(self.log)
+        left, right = proposal.pair
+        if rng_for(self.seed, "side", number).random() < 0.5:
+            left, right = right, left
+        judgment = Judgment(
+            TOPIC,
+            left,
+            right,
+            self.answer(left, right),
+            phase=proposal.phase,
+            proposal=proposal.proposal,
+            assessor=f"assessor-{number}",
+        )
+        self.strategy.tell(judgment)
+        self.log.append(judgment)
+        self.log.extend(self.strategy.closed[self.closings :])
+        self.closings = len(self.strategy.closed)
+        return judgment
+
+    def rounds(self, batch: int, limit: int = 100_000) -> Iterator[list[Proposal]]:
+        """Ask for a batch, yield it, judge it in random order, until the strategy is done."""
+        while not self.strategy.done:
+            proposals = self.strategy.ask(batch)
+            require(bool(proposals), "Not done and nothing pending: it must ask", told=len(self.log))
+            yield proposals
+            order = rng_for(self.seed, "order", len(self.log)).permutation(len(proposals))
+            for at in order.tolist():
+                self.judge(proposals[at])
+            require(len(self.log) <= limit, "It must end", told=len(self.log))
+        require(not self.strategy.ask(batch), "When it is done it doesn't ask")
+
+    def play(self, batch: int = 1, limit: int = 100_000) -> "Loop":
+        """Go on until the strategy is done."""
+        for _ in self.rounds(batch, limit):
+            pass
+        return self
+
+
+def contract_strategy(
+    name: str, truth: Sequence[str], seed: int = 0, cap: int | None = None, **parameters: Any
+) -> Strategy:
+    """Return the strategy over a pool as the contract makes it: one that compares runs gets two."""
+    if STRATEGIES[name].goal == "difference":
+        parameters |= dict(zip(("run_a", "run_b"), two_runs(truth, seed), strict=True))
+    return make_strategy(name, shuffled(truth), seed=seed, topic=TOPIC, cap=cap, **parameters)
+
+
+def two_runs(truth: Sequence[str], seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return two rankings of most of the pool, in random order."""
+    keep = max(1, math.ceil(0.8 * len(truth)))
+    first, second = (rng_for(seed, "run", at).permutation(list(truth))[:keep].tolist() for at in (0, 1))
+    return tuple(first), tuple(second)
+
+
+def state_of(value: object) -> object:
+    """Return all that an object holds as plain values that can be compared bit for bit."""
+    if isinstance(value, np.ndarray):
+        return (value.shape, str(value.dtype), value.tobytes())
+    if isinstance(value, dict):
+        return tuple((state_of(key), state_of(inner)) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(state_of(inner) for inner in value)
+    if isinstance(value, set | frozenset):
+        return tuple(sorted(map(repr, value)))
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(state_of(getattr(value, each.name)) for each in fields(value))
+    if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value):
+        return tuple((name, state_of(inner)) for name, inner in sorted(vars(value).items()))
+    return repr(value)
+
+
+def same_state(one: Strategy, other: Strategy) -> bool:
+    """Whether two strategies agree on all they say and hold."""
+    for strategy in (one, other):  # what is worked out only when asked for has to be asked for
+        strategy.ask(7)
+        strategy.result()
+    return (
+        one.ask(7) == other.ask(7)
+        and one.done == other.done
+        and one.closed == other.closed
+        and one.result() == other.result()
+        and state_of(one) == state_of(other)
+    )
+
+
+# ---- the checks
+
+
+def milestone(number: int) -> bool:
+    """Whether to look closely in this round: in the first ones often, later ever less."""
+    return number & (number - 1) == 0
+
+
+def check_row(name: str) -> None:
+    """The row's name is the strategy's, and it says what it is."""
+    strategy = STRATEGIES[name]
+    require(strategy.name == name, "The row has the strategy's own name", row=name, name=strategy.name)
+    require(strategy.version >= 1, "It has a version from 1 on")
+    require(strategy.goal in {"best", "top-k", "order", "difference"}, "It says what it finds")
+    require(bool(strategy.__doc__), "It says in a sentence what it is")
+    require(isinstance(contract_strategy(name, pool_of(3)), Strategy), "It has every method of a strategy")
+
+
+def check_finds(name: str) -> None:
+    """With a judge who never errs it finds what it looks for, within the number that it stated.
+
+    One that ends with its budget, not with what it knows, says what is ample (`ample_per_item`).
+    """
+    ample: int | None = getattr(STRATEGIES[name], "ample_per_item", None)
+    for size in SIZES:
+        for seed in SEEDS:
+            truth = pool_of(size)
+            parameters = {} if ample is None else {"budget": ample * size}
+            strategy = contract_strategy(name, truth, seed, **parameters)
+            loop = Loop(strategy, consistent(truth), seed).play()
+            _require_found(loop.strategy, truth, seed)
+            most = loop.strategy.most_judgments(size)
+            told = len(loop.judgments)
+            require(most is None or told <= most, "It keeps to its stated count", told=told, most=most)
+            expected = loop.strategy.expected_judgments(size)
+            require(most is None or 0 <= expected <= most, "It expects no more than its stated count")
+
+
+def _require_found(strategy: Strategy, truth: Sequence[str], seed: int) -> None:
+    result = strategy.result()
+    seen = {"size": len(truth), "seed": seed, "levels": result.levels[:5]}
+    if strategy.goal == "difference":
+        _require_leader(strategy, truth, seed)
+        return
+    require(truth[0] in result.best, "It finds the best", **seen)
+    if strategy.goal == "order":
+        require(result.levels == tuple((item,) for item in truth), "It finds the exact order", **seen)
+    elif strategy.goal == "top-k" and len(truth) <= EXACT_UP_TO:
+        k = getattr(strategy, "k", 1)
+        require(result.top(k) == tuple((item,) for item in truth[:k]), "It finds the top k in order", **seen)
+
+
+def _require_leader(strategy: Any, truth: Sequence[str], seed: int) -> None:
+    """Hold the verdict against precision of preferences, pair by pair as it is defined."""
+    scores = []
+    for run in two_runs(truth, seed):
+        rank = {item: at for at, item in enumerate(run)}
+        pairs = [(a, b) for at, a in enumerate(truth) for b in truth[at + 1 :] if a in rank or b in rank]
+        right = sum(rank.get(a, math.inf) < rank.get(b, math.inf) for a, b in pairs)
+        scores.append(right / len(pairs) if pairs else 0.0)
+    leader = "" if math.isclose(*scores) else "a" if scores[0] > scores[1] else "b"
+    require(strategy.verdict().leader == leader, "It finds the better run", scores=scores, seed=seed)
+
+
+def check_replay(name: str) -> None:
+    """A new strategy that is told the log is the same as the one that lived it, bit for bit."""
+    truth = pool_of(12)
+    odd = (Outcome.TIE, Outcome.LEFT_BAD, Outcome.DEFINITELY_RIGHT, Outcome.SKIP)
+    for seed in SEEDS:
+        loop = Loop(contract_strategy(name, truth, seed), noisy(truth, seed, odd), seed)
+        for number, _ in enumerate(loop.rounds(batch=4)):
+            if milestone(number):
+                again = replay(contract_strategy(name, truth, seed), loop.log)
+                require(
+                    same_state(loop.strategy, again), "Replay equals live", seed=seed, events=len(loop.log)
+                )
+        again = replay(contract_strategy(name, truth, seed), loop.log)
+        require(same_state(loop.strategy, again), "Replay equals live at the end", seed=seed)
+
+
+def check_same_next_pairs(name: str) -> None:
+    """The seed and the log fix the next pairs; asking changes nothing; another seed may ask others."""
+    truth = pool_of(12)
+    first_asked = set()
+    for seed in range(8):
+        asked = contract_strategy(name, truth, seed).ask(5)
+        first_asked.add(tuple(proposal.pair for proposal in asked))
+    for seed in SEEDS:
+        loop = Loop(contract_strategy(name, truth, seed), noisy(truth, seed), seed)
+        for number, proposals in enumerate(loop.rounds(batch=3)):
+            if milestone(number):
+                again = replay(contract_strategy(name, truth, seed), loop.log).ask(3)
+                require(again == proposals == loop.strategy.ask(3), "Same seed and log, same next pairs")
+    require(len(first_asked) > 1, "The seed takes part in the choice", asked=first_asked)
+
+
+def check_prefix(name: str) -> None:
+    """Asking for k gives a prefix of asking for n, whatever is pending."""
+    truth = pool_of(12)
+    loop = Loop(contract_strategy(name, truth), noisy(truth, 1), 1)
+    for number, _ in enumerate(loop.rounds(batch=3)):
+        if number % 4 == 0:
+            for pending in ((), tuple(loop.strategy.ask(2))):
+                asked = loop.strategy.ask(20, pending)
+                prefixes = (loop.strategy.ask(k, pending) == asked[:k] for k in (0, 1, 2, 5, 19))
+                require(len(asked) <= 20 and all(prefixes), "Asking for k is a prefix of asking for n")
+
+
+def check_pending(name: str) -> None:
+    """Pending pairs are not asked again, and come back when they are pending no more."""
+    truth = pool_of(12)
+    loop = Loop(contract_strategy(name, truth), noisy(truth, 2), 2)
+    for number, _ in enumerate(loop.rounds(batch=3)):
+        if number % 4:
+            continue
+        out = loop.strategy.ask(4)
+        more = loop.strategy.ask(10, out)
+        pairs = [proposal.pair for proposal in (*out, *more)]
+        require(len(set(pairs)) == len(pairs), "A pending pair isn't asked again", pairs=pairs)
+        require(loop.strategy.ask(4) == out, "What is pending no more is asked again")
+
+
+def check_cap(name: str) -> None:
+    """No pair is judged more often than its cap, with one judge at a time or several."""
+    truth = pool_of(7)
+    for cap in (1, 2, 3):
+        for batch in (1, 10):
+            loop = Loop(contract_strategy(name, truth, 3, cap), noisy(truth, 3), 3).play(batch)
+            most = max(Counter(judgment.pair for judgment in loop.judgments).values(), default=0)
+            require(most <= cap, "The cap is kept", cap=cap, judged=most)
+
+
+def check_order_within_phase(name: str) -> None:
+    """Judgments that were out together may come back in any order, unless it is sequential."""
+    truth = pool_of(14)
+    if STRATEGIES[name].sequential:
+        strategy = contract_strategy(name, truth)
+        require(len(strategy.ask(5)) <= 1, "A sequential strategy asks one pair at a time")
+        return
+    loop = Loop(contract_strategy(name, truth, 4), noisy(truth, 4, (Outcome.TIE, Outcome.RIGHT_BAD)), 4)
+    before: list[Event] = []
+    for _ in loop.rounds(batch=1000):
+        batch, before = loop.log[len(before) :], list(loop.log)
+        start = before[: len(before) - len(batch)]
+        judgments = [event for event in batch if isinstance(event, Judgment)]
+        for turn in range(3):
+            order = rng_for(turn, "shuffle", len(before)).permutation(len(judgments)).tolist()
+            other = replay(contract_strategy(name, truth, 4), [*start, *(judgments[at] for at in order)])
+            same = replay(contract_strategy(name, truth, 4), before)
+            require(
+                other.result() == same.result()
+                and other.closed == same.closed
+                and other.ask(99) == same.ask(99),
+                "The order of judgments that were out together doesn't matter",
+                events=len(before),
+            )
+
+
+def check_closed_phases(name: str) -> None:
+    """A phase that the log closes is closed, even when a judgment of it has been retracted."""
+    truth = pool_of(24)
+    loop = Loop(contract_strategy(name, truth, 5), noisy(truth, 5), 5).play(batch=1000)
+    if not loop.strategy.closed:
+        return
+    first = loop.strategy.closed[0].phase
+    retracted = next(judgment for judgment in loop.judgments if judgment.phase == first)
+    again = replay(contract_strategy(name, truth, 5), [event for event in loop.log if event is not retracted])
+    require(again.closed == loop.strategy.closed, "Replay obeys the closed phases", closed=again.closed)
+
+
+def check_small_pools(name: str) -> None:
+    """Pools of 0, 1 and 2 items are no exception, and every item stands in the result at any time."""
+    for size in (0, 1, 2, 3):
+        truth = pool_of(size)
+        strategy = contract_strategy(name, truth)
+        _require_all_items(strategy.result(), truth)
+        if size < 2:
+            require(
+                strategy.done and strategy.ask(3) == [], "Nothing to ask of fewer than two items", size=size
+            )
+        loop = Loop(strategy, consistent(truth)).play()
+        _require_all_items(loop.strategy.result(), truth)
+
+
+def _require_all_items(result: Levels, items: Sequence[str]) -> None:
+    held = sorted(item for level in result.levels for item in level)
+    require(held == sorted(items), "Every item stands in the result once", held=held)
+
+
+def check_ends(name: str) -> None:
+    """All answers tied, cyclic, Bad or wild: it ends, and has a result."""
+    for size in (2, 3, 7, 11):
+        truth = pool_of(size)
+        answers: dict[str, Answer] = {
+            "tied": lambda left, right: Outcome.TIE,
+            "same": lambda left, right: Outcome.SAME,
+            "both bad": lambda left, right: Outcome.BOTH_BAD,
+            "left bad": lambda left, right: Outcome.LEFT_BAD,
+            "cyclic": cyclic(truth),
+            "wild": noisy(truth, 7, tuple(Outcome)[:8]),
+        }
+        for answer in answers.values():
+            for batch in (1, 50):
+                loop = Loop(contract_strategy(name, truth, 6), answer, 6).play(
+                    batch, limit=40 * size * size + 200
+                )
+                _require_all_items(loop.strategy.result(), truth)
+
+
+def check_bad_item(name: str) -> None:
+    """An item called Bad isn't asked about again and stands below all that stay."""
+    truth = pool_of(8)
+    bad = truth[1]
+    loop = Loop(contract_strategy(name, truth, 8), calling_bad(truth, bad), 8).play(batch=1)
+    shown = sum(bad in judgment.pair for judgment in loop.judgments)
+    require(shown <= 1, "A Bad item isn't asked about again", shown=shown)
+    require(not shown or loop.strategy.result().levels[-1] == (bad,), "A Bad item loses to all that stay")
+
+
+def check_foreign(name: str) -> None:
+    """Judgments from elsewhere are welcome; those about other items, and no answers, change nothing."""
+    truth = pool_of(6)
+    strategy = contract_strategy(name, truth)
+    before = strategy.ask(9)
+    strategy.tell(Judgment(TOPIC, "somebody", truth[0], Outcome.LEFT))
+    strategy.tell(Judgment(TOPIC, truth[0], truth[1], Outcome.CANNOT_JUDGE))
+    require(strategy.ask(9) == before, "What says nothing about the pool changes nothing")
+    for better, worse in pairwise(truth):
+        strategy.tell(Judgment(TOPIC, better, worse, Outcome.LEFT))
+    loop = Loop(strategy, consistent(truth)).play()
+    if strategy.goal != "difference":
+        require(truth[0] in loop.strategy.result().best, "Judgments that weren't asked for do no harm")
+
+
+STRATEGY_CHECKS: tuple[Callable[[str], None], ...] = (
+    check_row,
+    check_finds,
+    check_replay,
+    check_same_next_pairs,
+    check_prefix,
+    check_pending,
+    check_cap,
+    check_order_within_phase,
+    check_closed_phases,
+    check_small_pools,
+    check_ends,
+    check_bad_item,
+    check_foreign,
+)
+
+
+def strategy_contract(name: str) -> None:
+    """Run every check over one row of `STRATEGIES`; raise ContractError when one isn't kept."""
+    for check in STRATEGY_CHECKS:
+        check(name)

@@ -1,0 +1,108 @@
+"""Pictures hold the record's figures, and are written whole, the same each time."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duelpool.errors import BadParameter
+from duelpool.plots import (
+    bars_beside,
+    found_curve,
+    growth_curve,
+    judgments_by_size,
+    reliability_plot,
+    save_figure,
+)
+from duelpool.simulation import ReliabilityBin, SimulationResult, Trial
+
+
+def values(data: Any) -> list[float]:
+    return [float(value) for value in data]
+
+
+def result(strategy: str, items: int, curve: tuple[bool, ...] = ()) -> SimulationResult:
+    trial = Trial("t", items, (0,), 1, True, True, 1.0, 7 * items, 3, 5, curve=curve)
+    return SimulationResult(
+        strategy, "A", items, "", 6, 0, (trial,), tuple(range(10, 10 * len(curve) + 10, 10))
+    )
+
+
+def test_the_curve_is_drawn_through_its_points() -> None:
+    figure = found_curve([result("one", 10, (False, True)), result("two", 10, (False, False))])
+    lines = figure.axes[0].get_lines()
+    assert [values(line.get_ydata()) for line in lines] == [[0.0, 1.0], [0.0, 0.0]]
+    assert [values(line.get_xdata()) for line in lines] == [[10.0, 20.0]] * 2
+    assert [line.get_label() for line in lines] == ["one", "two"]
+
+
+def test_a_simulation_without_a_curve_is_refused() -> None:
+    with pytest.raises(BadParameter, match="kept no curve"):
+        found_curve([result("one", 10)])
+
+
+def test_growth_is_drawn_by_size() -> None:
+    figure = growth_curve([result("one", 30), result("one", 10), result("two", 10)])
+    judgments, share = figure.axes
+    assert [values(line.get_xdata()) for line in judgments.get_lines()] == [[10, 30], [10]]
+    assert [values(line.get_ydata()) for line in judgments.get_lines()] == [[70, 210], [70]]
+    assert [values(line.get_ydata()) for line in share.get_lines()] == [[1.0, 1.0], [1.0]]
+
+
+def test_all_pairs_stand_beside_the_other_counts() -> None:
+    figure = judgments_by_size({"sorting": {5: 7, 15: 40}, "difference": {15: 16, 5: 5}})
+    every, sorting, difference = figure.axes[0].get_lines()
+    assert values(every.get_ydata()) == [10, 105]
+    assert values(sorting.get_ydata()) == [7, 40]
+    assert values(difference.get_ydata()) == [5, 16]
+
+
+def test_reliability_is_drawn_against_the_diagonal() -> None:
+    figure = reliability_plot({"s": [ReliabilityBin(0.5, 0.6, 10), ReliabilityBin(0.9, 0.8, 30)]})
+    diagonal, line = figure.axes[0].get_lines()
+    assert values(diagonal.get_ydata()) == [0, 1]
+    assert values(line.get_xdata()) == [0.5, 0.9]
+    assert values(line.get_ydata()) == [0.6, 0.8]
+
+
+def test_bars_leave_out_what_is_not_known() -> None:
+    figure = bars_beside(["x", "y"], {"paper": [(3.0, 0.1), None], "here": [(4.0, 0.1), (5.0, 0.2)]}, "count")
+    heights = [
+        [bar.get_height() for bar in container]
+        for container in figure.axes[0].containers
+        if len(container) < 3
+    ]
+    assert [3.0] in heights
+    assert [4.0, 5.0] in heights
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
+def test_the_name_says_the_format_and_the_bytes_are_the_same(
+    suffix: str, start: bytes, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        save_figure(judgments_by_size({"sorting": {5: 7}}), tmp_path / "new" / f"{name}{suffix}")
+    one, two = sorted((tmp_path / "new").iterdir())
+    assert one.read_bytes().startswith(start)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_an_unknown_format_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(BadParameter, match="known picture format"):
+        save_figure(judgments_by_size({}), tmp_path / "plot.bmp")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_drawing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "plot.svg"
+    place.write_text("old")
+    figure = judgments_by_size({"sorting": {5: 7}})
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(figure, "savefig", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_figure(figure, place)
+    assert [path.name for path in tmp_path.iterdir()] == ["plot.svg"]
+    assert place.read_text() == "old"

@@ -1,0 +1,410 @@
+"""A simulation counts right, and gives the same result whoever runs it."""
+
+import importlib.util
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.judges import make_judges
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
+from duelpool.simulation import (
+    SimulationResult,
+    Trial,
+    judgments_allowed,
+    processes,
+    reliability,
+    simulate,
+)
+from duelpool.simulation.trial import top_recall
+
+
+class RoundRobin:
+    """Asks each pair `repeats` times; the best have the most wins."""
+
+    name: ClassVar[str] = "toy-round-robin"
+    version: ClassVar[int] = 1
+    pools_judgments: ClassVar[bool] = True
+    sequential: ClassVar[bool] = False
+    goal: ClassVar[str] = "best"
+    repeats: ClassVar[int] = 1
+
+    def __init__(self, items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> None:
+        self.wins = dict.fromkeys(items, 0.0)
+        self.told: list[Judgment] = []
+        self.plan = [pair for pair in combinations(sorted(items), 2) for _ in range(self.repeats)]
+
+    def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
+        open_pairs = self.plan.copy()
+        for pair in (*(judgment.pair for judgment in self.told), *(proposal.pair for proposal in pending)):
+            open_pairs.remove(pair)
+        return [Proposal(pair, phase="all") for pair in open_pairs[:n]]
+
+    def tell(self, event: Judgment | PhaseClosed) -> None:
+        assert isinstance(event, Judgment)
+        assert event.phase == "all"
+        self.told.append(event)
+        self.wins[event.left] += event.effect.left
+        self.wins[str(event.right)] += event.effect.right
+
+    @property
+    def done(self) -> bool:
+        return len(self.told) == len(self.plan)
+
+    @property
+    def closed(self) -> tuple[PhaseClosed, ...]:
+        return ()
+
+    def result(self) -> Levels:
+        scores = sorted(set(self.wins.values()), reverse=True)
+        levels = tuple(tuple(item for item, won in self.wins.items() if won == score) for score in scores)
+        return Levels(levels, confidence=0.6)
+
+    def most_judgments(self, n_items: int) -> int | None:
+        return self.repeats * n_items * (n_items - 1) // 2
+
+    def expected_judgments(self, n_items: int) -> float:
+        return self.repeats * n_items * (n_items - 1) / 2
+
+
+class ThriceRobin(RoundRobin):
+    repeats: ClassVar[int] = 3
+
+
+class Decided(RoundRobin):
+    """Returns all items as tied, and yet knows its favourite: the last."""
+
+    @property
+    def best_one(self) -> str | None:
+        return max(self.wins)
+
+    def result(self) -> Levels:
+        return Levels((tuple(sorted(self.wins, reverse=True)),))
+
+
+class Undecided(Decided):
+    best_one = None
+
+
+class Stuck(RoundRobin):
+    def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
+        return []
+
+
+class Stepping(RoundRobin):
+    """Says that each judgment took two steps, as a bandit that also compares an item with itself does."""
+
+    @property
+    def steps(self) -> int:
+        return 2 * len(self.told)
+
+
+def test_a_noise_free_judge_and_all_pairs_find_everything() -> None:
+    result = simulate(RoundRobin, "order", items=12, trials=20, seed=3)
+    assert result.found == result.one == result.single == result.best_on_top == result.top5_recall == 1.0
+    assert result.both == 0.0
+    assert result.returned == 1.0
+    assert result.comparisons == {"min": 66, "mean": 66.0, "max": 66}
+    assert result.same_pair == {"min": 1, "max": 1}
+    assert result.rounds == 1.0
+
+
+def test_two_best_items_are_both_found() -> None:
+    result = simulate(RoundRobin, "order:levels=6", items=12, trials=10, seed=3)
+    assert (result.found, result.one, result.both, result.single) == (1.0, 0.0, 1.0, 1.0)
+    assert result.best_on_top == 1.0
+    assert result.returned == 2.0
+
+
+def test_batches_and_repeats_are_counted() -> None:
+    result = simulate(ThriceRobin, "order", items=5, trials=3, batch=7)
+    assert result.comparisons["max"] == 30
+    assert result.same_pair == {"min": 3, "max": 3}
+    assert result.rounds == 5.0  # 7 + 7 + 7 + 7 + 2
+
+
+def test_the_budget_is_kept_and_steps_count() -> None:
+    assert simulate(RoundRobin, "order", items=12, budget=50, trials=3).comparisons["max"] == 50
+    assert simulate(RoundRobin, "order", items=12, budget="2.5K", trials=3).comparisons["max"] == 30
+    stepping = simulate(Stepping, "order", items=12, budget=41, batch=1, trials=3)
+    assert stepping.comparisons == {"min": 41, "mean": 41.0, "max": 41}
+    assert stepping.rounds == 21  # 42 steps, of which the last is beyond the budget
+
+
+@given(st.integers(1, 30))
+def test_live_use_asks_everything_once_whatever_is_outstanding(outstanding: int) -> None:
+    result = simulate(RoundRobin, "order", items=6, trials=2, outstanding=outstanding)
+    assert result.comparisons["min"] == 15
+    assert result.same_pair["max"] == 1
+    assert result.found == 1.0
+
+
+def test_the_curve_rises_to_the_final_share() -> None:
+    result = simulate(RoundRobin, "order", items=10, trials=200, checkpoints=[15, 30, 45, 60], seed=1)
+    shares = [share for _, share in result.curve]
+    assert [spent for spent, _ in result.curve] == [15, 30, 45, 60]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.4
+    assert shares[-2:] == [1.0, 1.0]
+
+
+def test_the_curve_at_a_checkpoint_is_what_a_budget_of_it_gives() -> None:
+    curve = simulate(RoundRobin, "order", items=10, trials=400, checkpoints=[20], seed=1).curve
+    cut = simulate(RoundRobin, "order", items=10, trials=400, budget=20, seed=1)
+    assert curve[0][1] == pytest.approx(cut.single, abs=0.05)  # alike but for the breaking of ties
+
+
+def test_ties_are_drawn_by_lot_unless_the_strategy_has_a_favourite(tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("t 0 a 1\nt 0 b 2\nt 0 c 3\n")
+    favoured = simulate(Decided, f"graded:file={qrels}", trials=60, checkpoints=[1])
+    assert favoured.single == favoured.best_on_top == favoured.curve[0][1] == 1.0
+    drawn = simulate(Undecided, f"graded:file={qrels}", trials=600, checkpoints=[1])
+    assert drawn.found == 1.0
+    assert drawn.single == pytest.approx(1 / 3, abs=0.06)
+    assert drawn.curve[0][1] == pytest.approx(1 / 3, abs=0.06)
+
+
+def test_a_strategy_that_asks_for_nothing_is_reported() -> None:
+    with pytest.raises(RuntimeError, match="Stuck is not done"):
+        simulate(Stuck, "order", items=3, trials=1)
+
+
+def test_pools_without_a_pair_end_at_once() -> None:
+    for size in (0, 1):
+        result = simulate(RoundRobin, "case-a", items=size, trials=2)
+        assert result.comparisons["max"] == 0
+        assert result.same_pair["max"] == 0
+        assert result.found == size
+
+
+def test_seeds_and_trials_differ() -> None:
+    one, same, other = (simulate(RoundRobin, "case-a", items=8, trials=30, seed=seed) for seed in (1, 1, 2))
+    assert one == same
+    assert one.outcomes != other.outcomes
+    assert len(set(one.outcomes)) > 5
+
+
+def test_more_trials_keep_the_first_ones() -> None:
+    few = simulate(RoundRobin, "bt:sd=1", items=8, trials=10, seed=1)
+    many = simulate(RoundRobin, "bt:sd=1", items=8, trials=25, seed=1)
+    assert many.outcomes[:10] == few.outcomes
+
+
+def test_two_processes_give_what_one_gives() -> None:
+    alone = simulate(RoundRobin, "case-b:error=.1", items=8, trials=60, seed=4, checkpoints=[10, 20])
+    ended: list[int] = []
+    with processes(2) as executor:
+        assert executor is not None
+        together = simulate(
+            RoundRobin,
+            "case-b:error=.1",
+            items=8,
+            trials=60,
+            seed=4,
+            checkpoints=[10, 20],
+            executor=executor,
+            progress=ended.append,
+        )
+    assert together == alone
+    assert sum(ended) == 60
+
+
+def test_a_worker_s_error_keeps_its_words() -> None:
+    with processes(2) as executor, pytest.raises(DuelpoolError, match="ties between equals"):
+        simulate(RoundRobin, "bt:ties=1", items=8, trials=4, executor=executor)
+
+
+def test_one_worker_is_this_process() -> None:
+    with processes(1) as executor:
+        assert executor is None
+    with pytest.raises(BadParameter, match="At least one worker"), processes(0):
+        pass
+
+
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs duelpool[cluster]")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")
+def test_a_dask_cluster_gives_what_one_process_gives() -> None:
+    from distributed import Client, LocalCluster
+
+    alone = simulate(RoundRobin, "bt:sd=2", items=8, trials=45, seed=4)
+    with (
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,  # type: ignore[no-untyped-call]
+        client.get_executor() as executor,
+    ):
+        ended: list[int] = []
+        together = simulate(
+            RoundRobin, "bt:sd=2", items=8, trials=45, seed=4, executor=executor, progress=ended.append
+        )
+    assert together == alone
+    assert sum(ended) == 45
+
+
+def test_json_says_what_was_simulated() -> None:
+    result = simulate(RoundRobin, "case-a", items=8, trials=5, budget=20, cap=None, checkpoints=[7])
+    summary = result.as_json()
+    assert list(summary) == [
+        "strategy",
+        "case",
+        "items",
+        "budget",
+        "cap",
+        "seed",
+        "trials",
+        "found",
+        "one",
+        "both",
+        "single",
+        "best_on_top",
+        "returned",
+        "comparisons",
+        "same_pair",
+        "rounds",
+        "top5_recall",
+        "seconds",
+        "curve",
+    ]
+    assert summary["strategy"] == "toy-round-robin"
+    assert summary["case"] == "case-a"
+    assert summary["curve"] == [{"judgments": 7, "single": result.curve[0][1]}]
+
+
+TRIAL = Trial(
+    topic="t",
+    items=5,
+    ranks=(0, 3),
+    bests=2,
+    single=True,
+    best_on_top=False,
+    top_recall=0.8,
+    comparisons=10,
+    same_pair=2,
+    rounds=3,
+    confidence=0.85,
+)
+
+
+def test_shares_are_shares_of_the_trials() -> None:
+    trials = (
+        TRIAL,
+        replace(TRIAL, ranks=(0, 0, 1), single=False, comparisons=13, confidence=0.87),
+        replace(TRIAL, ranks=(2,), single=False, same_pair=5, top_recall=0.4, confidence=0.15),
+        replace(TRIAL, ranks=(), single=False, rounds=7, confidence=None),
+    )
+    result = SimulationResult("s", "c", 5, "", None, 0, trials)
+    assert (result.found, result.one, result.both, result.single) == (0.5, 0.25, 0.25, 0.25)
+    assert result.returned == 1.5
+    assert result.comparisons == {"min": 10, "mean": 10.75, "max": 13}
+    assert result.same_pair == {"min": 2, "max": 5}
+    assert result.rounds == 4.0
+    assert result.top5_recall == pytest.approx(0.7)
+    assert result.standard_error(0.5) == 0.25
+    low, high = reliability([result])
+    assert (low.stated, low.right, low.trials) == (0.15, 0.0, 1)
+    assert high.stated == pytest.approx(0.86)
+    assert (high.right, high.trials) == (1.0, 2)
+
+
+def test_reliability_needs_a_stated_confidence() -> None:
+    silent = SimulationResult("s", "c", 5, "", None, 0, (replace(TRIAL, confidence=None),))
+    with pytest.raises(BadParameter, match="states a confidence"):
+        reliability([silent])
+
+
+def test_a_confidence_of_one_is_in_the_last_bin() -> None:
+    sure = SimulationResult("s", "c", 5, "", None, 0, (replace(TRIAL, confidence=1.0),))
+    assert [row.stated for row in reliability([sure])] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("order", "recall"),
+    [
+        ("abcdef", 1.0),
+        ("fabcde", 1.0),
+        ("afghij", 0.4),
+        ("fghija", 0.2),
+        ("", 0.0),
+        ("ghijea", 0.2),
+        ("bghea", 0.6),
+    ],
+)
+def test_recall_takes_any_of_the_items_tied_at_its_depth(order: str, recall: float) -> None:
+    truth = Levels((("a",), ("b",), ("c", "d"), ("e", "f"), tuple("ghij")))
+    assert top_recall(truth, list(order)) == pytest.approx(recall)
+
+
+def test_recall_in_a_small_pool() -> None:
+    assert top_recall(Levels((("a",), ("b",))), ["b", "a"]) == 1.0
+    assert top_recall(Levels((("a",), ("b",))), ["b"]) == 0.5
+    assert top_recall(Levels(()), []) == 1.0
+
+
+@pytest.mark.parametrize(("budget", "allowed"), [(None, None), (7, 7), ("12", 12), ("7K", 70), ("3.5k", 35)])
+def test_budgets_are_read(budget: int | str | None, allowed: int | None) -> None:
+    assert judgments_allowed(budget, 10) == allowed
+
+
+@pytest.mark.parametrize("budget", ["many", "K", "nan", "inf", "0", "-1K", 0, ""])
+def test_bad_budgets_are_refused(budget: int | str) -> None:
+    with pytest.raises(BadParameter, match="budget"):
+        judgments_allowed(budget, 10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"trials": 0}, "'trials' is at least 1"),
+        ({"cap": 0}, "'cap' is at least 1"),
+        ({"batch": 0}, "'batch' is at least 1"),
+        ({"outstanding": 0}, "'outstanding' is at least 1"),
+        ({"seed": -1}, "from 0 on"),
+        ({"items": -1}, "can't have -1 items"),
+        ({"budget": "lots"}, "isn't a budget"),
+    ],
+)
+def test_bad_numbers_are_refused_before_any_trial(settings: dict[str, int], message: str) -> None:
+    with pytest.raises(BadParameter, match=message):
+        simulate(RoundRobin, "case-a", **settings)  # type: ignore[arg-type]
+
+
+def test_pools_of_a_file_are_taken_in_turn(tmp_path: Path) -> None:
+    file = tmp_path / "votes.txt"
+    file.write_text("t1 a b\nt1 b c\nt2 d e\n")
+    spec = f"replay:file={file}"
+    result = simulate(RoundRobin, spec, trials=4, budget="1K")
+    assert [(trial.topic, trial.items, trial.comparisons) for trial in result.outcomes] == [
+        ("t1", 3, 3),
+        ("t2", 2, 1),
+    ] * 2
+    assert result.items is None
+    with pytest.raises(BadParameter, match="bring their own pools"):
+        simulate(RoundRobin, spec, items=5, trials=1)
+
+
+def test_a_matrix_sets_the_number_of_items(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.txt"
+    file.write_text("0.5 0.9\n0.1 0.5\n")
+    assert simulate(RoundRobin, make_judges(f"matrix:file={file}"), trials=1).items == 2
+    with pytest.raises(BadParameter, match="know 2 items, not 3"):
+        simulate(RoundRobin, f"matrix:file={file}", items=3, trials=1)
+
+
+def test_pairs_are_shown_from_both_sides() -> None:
+    made: list[ThriceRobin] = []
+
+    def make(items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> RoundRobin:
+        made.append(ThriceRobin(items, seed=seed, topic=topic, cap=cap))
+        return made[-1]
+
+    simulate(make, "case-a", items=2, trials=10)
+    shown = [judgment.left for toy in made for judgment in toy.told]
+    assert 6 < shown.count("0") < 24  # of 30
