@@ -1,0 +1,434 @@
+"""Questions: who holds which slot of which pair, and what became of it.
+
+A pair has as many slots as its cap. A live question holds one of them: leased to somebody, or answered in a way
+that counts. Everything that ends a question without a usable answer frees its slot in the same transaction.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from duelpool.errors import DuelpoolError
+from duelpool.records import Judgment, Kind, Outcome, Question
+from duelpool.store import log, schema
+
+LEASED, ANSWERED, EXPIRED = "leased", "answered", "expired"
+RETURNED, SKIPPED, CANNOT_JUDGE, RETRACTED = "returned", "skipped", "cannot-judge", "retracted"
+
+_ENDED_AS = {Outcome.SKIP: SKIPPED, Outcome.CANNOT_JUDGE: CANNOT_JUDGE, Outcome.FLIP_ABSTAIN: CANNOT_JUDGE}
+
+
+class UnknownQuestion(DuelpoolError):
+    """There is no such question, or it is somebody else's."""
+
+
+class Conflict(DuelpoolError):
+    """The question has another answer already; the first is kept."""
+
+
+class TooLate(DuelpoolError):
+    """The lease ran out and others have done the pair meanwhile; the work is paid all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A question that a campaign would like to put to somebody; `test_pair` ones take no slot."""
+
+    topic: str
+    left: str
+    right: str | None
+    criterion: str = "overall"
+    stage: str = ""
+    kind: Kind = Kind.PREFERENCE
+    phase: str = ""
+    proposal: str = ""
+    propensity: float | None = None
+    strategy: str = ""
+    test_pair: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The pair, smaller id first; for a grade, the item and an empty text."""
+        if self.right is None:
+            return self.left, ""
+        return (self.left, self.right) if self.left < self.right else (self.right, self.left)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an assessor sends back: the outcome, and what the page noted beside it."""
+
+    outcome: Outcome
+    grade: float | None = None
+    confidence: float | None = None
+    note: str = ""
+    seconds: float | None = None
+    context_uses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """That an answer is stored: its place in the log, and whether it was there before."""
+
+    question: str
+    topic: str
+    seq: int
+    repeated: bool = False
+    late: bool = False
+
+
+def expire(connection: Connection, campaign: str, now: float) -> int:
+    """Free the slots of leases that ran out."""
+    columns = schema.question.c
+    done = connection.execute(
+        update(schema.question)
+        .where(columns.campaign == campaign, columns.state == LEASED, columns.expires < now)
+        .values(state=EXPIRED, live=None)
+    )
+    return int(done.rowcount)
+
+
+def lease(
+    connection: Connection,
+    campaign: str,
+    wanted: Sequence[Wanted],
+    ids: Sequence[str],
+    *,
+    assessor: str,
+    cap: int,
+    now: float,
+    seconds: float,
+    at_most: int | None = None,
+    assignment: str | None = None,
+) -> list[Question]:
+    """Lease questions to an assessor, in order, until `at_most` are granted.
+
+    A pair at its cap, or one that this person holds, has answered or could not judge, is passed over.
+    """
+    granted: list[Question] = []
+    for want, question_id in zip(wanted, ids, strict=True):
+        if at_most is not None and len(granted) >= at_most:
+            break
+        slots = _slots(connection, campaign, want, assessor)
+        if slots is None:
+            continue
+        for slot in _free(slots, cap) if want.test_pair is None else (None,):
+            row = {
+                "id": question_id,
+                "campaign": campaign,
+                "slot": slot,
+                "assessor": assessor,
+                "assignment": assignment,
+                "place": len(granted),
+                "asked": now,
+                "expires": now + seconds,
+            }
+            if _insert(connection, want, row):
+                granted.append(_question(want, question_id, assessor, now + seconds))
+                break
+    return granted
+
+
+def _slots(connection: Connection, campaign: str, want: Wanted, assessor: str) -> set[int] | None:
+    """Return the slots that are taken, or None when this person is done with the pair."""
+    columns = schema.question.c
+    a, b = want.key
+    taken: set[int] = set()
+    rows = connection.execute(
+        select(columns.slot, columns.assessor, columns.state, columns.live).where(
+            columns.campaign == campaign,
+            columns.topic == want.topic,
+            columns.criterion == want.criterion,
+            columns.a == a,
+            columns.b == b,
+        )
+    )
+    for slot, holder, state, live in rows:
+        if holder == assessor and (live or state == CANNOT_JUDGE):
+            return None
+        if live and slot is not None:
+            taken.add(slot)
+    return taken
+
+
+def _free(taken: Collection[int], cap: int) -> list[int]:
+    return [slot for slot in range(1, cap + 1) if slot not in taken]
+
+
+def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> bool:
+    """Insert the question unless somebody else has just taken the slot: the unique keys decide."""
+    a, b = want.key
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    done = connection.execute(
+        dialect.insert(schema.question)
+        .values(
+            **row,
+            topic=want.topic,
+            criterion=want.criterion,
+            stage=want.stage,
+            kind=str(want.kind),
+            a=a,
+            b=b,
+            left_item=want.left,
+            right_item=want.right,
+            test_pair=want.test_pair,
+            phase=want.phase,
+            proposal=want.proposal,
+            propensity=want.propensity,
+            strategy=want.strategy,
+        )
+        .on_conflict_do_nothing()
+    )
+    return bool(done.rowcount)
+
+
+def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> Question:
+    return Question(
+        question_id,
+        want.topic,
+        want.left,
+        want.right,
+        assessor,
+        want.phase,
+        want.proposal,
+        want.criterion,
+        want.propensity,
+        expires,
+    )
+
+
+def question_of(row: Row[Any]) -> Question:
+    """Return a row of the table as a record."""
+    return Question(
+        row.id,
+        row.topic,
+        row.left_item,
+        row.right_item,
+        row.assessor,
+        row.phase,
+        row.proposal,
+        row.criterion,
+        row.propensity,
+        row.expires,
+    )
+
+
+def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
+    """Return a question's row, locked until the commit; it must be this assessor's."""
+    row = connection.execute(
+        select(schema.question).where(schema.question.c.id == question_id).with_for_update()
+    ).one_or_none()
+    if row is None or row.assessor != assessor:
+        raise UnknownQuestion(
+            f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
+        )
+    return row
+
+
+def answer(
+    connection: Connection,
+    question_id: str,
+    assessor: str,
+    given: Answer,
+    *,
+    cap: int,
+    now: float,
+    told: bool,
+) -> Receipt:
+    """Store an answer once; the same answer again changes nothing, another one is a conflict."""
+    row = held(connection, question_id, assessor)
+    if row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
+        return _again(connection, row, given)
+    if row.state == RETRACTED:
+        raise Conflict("This answer was taken back since.", remedy="Ask for the next question.")
+    ended = _ENDED_AS.get(given.outcome, ANSWERED)
+    slot, late = row.slot, row.state != LEASED
+    if late and ended == ANSWERED:
+        slot = _slot_for_late(connection, row, cap)
+    judgment = Judgment(
+        topic=row.topic,
+        left=row.left_item,
+        right=row.right_item,
+        outcome=given.outcome,
+        phase=row.phase,
+        proposal=row.proposal,
+        assessor=assessor,
+        criterion=row.criterion,
+        stage=row.stage,
+        kind=Kind(row.kind),
+        grade=given.grade,
+        confidence=given.confidence,
+        note=given.note,
+        seconds=given.seconds,
+        context_uses=given.context_uses,
+        propensity=row.propensity,
+        strategy=row.strategy,
+        question=row.id,
+    )
+    seq = log.append_judgment(
+        connection,
+        row.campaign,
+        judgment,
+        now,
+        told=told and row.test_pair is None,
+        attempt=row.attempt,
+        assignment=row.assignment,
+        test_pair=row.test_pair,
+    )
+    connection.execute(
+        update(schema.question)
+        .where(schema.question.c.id == row.id)
+        .values(state=ended, live=1 if ended == ANSWERED else None, slot=slot)
+    )
+    return Receipt(row.id, row.topic, seq, late=late)
+
+
+def _again(connection: Connection, row: Row[Any], given: Answer) -> Receipt:
+    columns = schema.log.c
+    first = connection.execute(
+        select(columns.seq, columns.outcome, columns.grade).where(
+            columns.question == row.id, columns.attempt == row.attempt, columns.event == log.JUDGMENT
+        )
+    ).one()
+    if (first.outcome, first.grade) != (str(given.outcome), given.grade):
+        raise Conflict(
+            f"This question was answered '{first.outcome}' already; that answer is kept.",
+            remedy="To change it, undo it first.",
+        )
+    return Receipt(row.id, row.topic, first.seq, repeated=True)
+
+
+def _slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None:
+    if row.test_pair is not None:
+        return None
+    want = Wanted(row.topic, row.left_item, row.right_item, row.criterion)
+    slots = _slots(connection, row.campaign, want, row.assessor)
+    free = _free(slots, cap) if slots is not None else []
+    if not free:
+        raise TooLate(
+            "The time for this question ran out, and others have done it meanwhile.",
+            remedy="You are still paid; ask for the next question.",
+        )
+    return free[0]
+
+
+def last_answer(connection: Connection, row: Row[Any]) -> int | None:
+    """Return the place in the log of a question's present answer."""
+    columns = schema.log.c
+    found = connection.execute(
+        select(columns.seq).where(
+            columns.question == row.id, columns.attempt == row.attempt, columns.event == log.JUDGMENT
+        )
+    ).scalar_one_or_none()
+    return None if found is None else int(found)
+
+
+def undo(
+    connection: Connection, question_id: str, assessor: str, *, cap: int, now: float, seconds: float
+) -> Question:
+    """Take an answer back by a new line, and lease the same question to the same person again."""
+    row = held(connection, question_id, assessor)
+    if row.state not in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
+        raise Conflict("There is no answer to take back.", remedy="Answer the question.")
+    slot = row.slot
+    if row.state != ANSWERED:
+        slot = _slot_for_late(connection, row, cap)
+    seq = last_answer(connection, row)
+    log.append(connection, row.campaign, row.topic, log.RETRACTION, now, refers_to=seq, reason="undone")
+    connection.execute(
+        update(schema.question)
+        .where(schema.question.c.id == row.id)
+        .values(state=LEASED, live=1, slot=slot, attempt=row.attempt + 1, expires=now + seconds)
+    )
+    return question_of(
+        connection.execute(select(schema.question).where(schema.question.c.id == row.id)).one()
+    )
+
+
+def give_back(connection: Connection, question_ids: Collection[str], state: str = RETURNED) -> int:
+    """End leases without an answer and free their slots."""
+    columns = schema.question.c
+    done = connection.execute(
+        update(schema.question)
+        .where(columns.id.in_(tuple(question_ids)), columns.state == LEASED)
+        .values(state=state, live=None)
+    )
+    return int(done.rowcount)
+
+
+def extend(connection: Connection, question_id: str, assessor: str, *, now: float, seconds: float) -> float:
+    """Give somebody who is still looking more time; return when the lease ends now."""
+    row = held(connection, question_id, assessor)
+    if row.state != LEASED:
+        raise TooLate("The time for this question has run out.", remedy="Ask for the next question.")
+    connection.execute(
+        update(schema.question).where(schema.question.c.id == row.id).values(expires=now + seconds)
+    )
+    return now + seconds
+
+
+def retract(
+    connection: Connection, campaign: str, topic: str, seqs: Sequence[int], *, reason: str, now: float
+) -> list[int]:
+    """Take judgments out of every score by new lines, and free their slots; return those that counted."""
+    columns = schema.question.c
+    taken: list[int] = []
+    for line in log.read_places(connection, campaign, topic, seqs):
+        if line.judgment is None or not _stands(connection, campaign, topic, line.seq):
+            continue
+        log.append(connection, campaign, topic, log.RETRACTION, now, refers_to=line.seq, reason=reason)
+        if line.judgment.question:
+            connection.execute(
+                update(schema.question)
+                .where(columns.id == line.judgment.question, columns.state == ANSWERED)
+                .values(state=RETRACTED, live=None)
+            )
+        taken.append(line.seq)
+    return taken
+
+
+def restore(
+    connection: Connection,
+    campaign: str,
+    topic: str,
+    seqs: Sequence[int],
+    *,
+    cap: int,
+    now: float,
+    reason: str,
+) -> list[int]:
+    """Let retracted judgments count again where their pairs have a slot left; return those that do."""
+    columns = schema.question.c
+    back: list[int] = []
+    for line in log.read_places(connection, campaign, topic, seqs):
+        if line.judgment is None or _stands(connection, campaign, topic, line.seq):
+            continue
+        if line.judgment.question:
+            row = held(connection, line.judgment.question, line.judgment.assessor)
+            if row.state != RETRACTED:
+                continue
+            try:
+                slot = _slot_for_late(connection, row, cap)
+            except TooLate:
+                continue
+            connection.execute(
+                update(schema.question).where(columns.id == row.id).values(state=ANSWERED, live=1, slot=slot)
+            )
+        log.append(connection, campaign, topic, log.RESTORATION, now, refers_to=line.seq, reason=reason)
+        back.append(line.seq)
+    return back
+
+
+def _stands(connection: Connection, campaign: str, topic: str, seq: int) -> bool:
+    """Say whether a judgment counts: its last retraction, if any, was followed by a restoration."""
+    columns = schema.log.c
+    last = connection.execute(
+        select(columns.event)
+        .where(columns.campaign == campaign, columns.topic == topic, columns.refers_to == seq)
+        .order_by(columns.seq.desc())
+        .limit(1)
+    ).scalar_one_or_none()
+    return last != log.RETRACTION
