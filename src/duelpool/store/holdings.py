@@ -12,6 +12,8 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import schema
 
+_VALUES_AT_MOST = 900  # SQLite takes about a thousand values a statement
+
 
 class UnknownCampaign(DuelpoolError):
     """The store has no campaign of this name."""
@@ -39,7 +41,7 @@ class ItemRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TestPair:
+class KnownPair:
     """A pair whose answer is known, to see whether somebody looks."""
 
     id: str
@@ -54,7 +56,7 @@ def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
         return 0
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
     added = 0
-    width = max(1, 900 // max(len(row) for row in rows))  # SQLite takes about a thousand values a statement
+    width = max(1, _VALUES_AT_MOST // max(len(row) for row in rows))
     for start in range(0, len(rows), width):
         part = list(rows[start : start + width])
         added += connection.execute(dialect.insert(table).values(part).on_conflict_do_nothing()).rowcount
@@ -109,7 +111,8 @@ def set_campaign(
         values["state"] = state
     if settings is not None:
         values["settings"] = json.dumps(settings)
-    connection.execute(update(schema.campaign).where(schema.campaign.c.id == campaign).values(**values))
+    if values:
+        connection.execute(update(schema.campaign).where(schema.campaign.c.id == campaign).values(**values))
 
 
 def add_topics(connection: Connection, campaign: str, topics: Iterable[Topic], strategy: str = "") -> int:
@@ -226,13 +229,18 @@ def add_passages(connection: Connection, campaign: str, passages: Iterable[Passa
 def passages(connection: Connection, campaign: str, ids: Sequence[str]) -> dict[str, Passage]:
     """Return the texts of these items, as far as they are known."""
     columns = schema.passage.c
-    rows = connection.execute(
-        select(schema.passage).where(columns.campaign == campaign, columns.id.in_(tuple(ids)))
-    )
-    return {row.id: Passage(row.id, row.text, row.title, row.url) for row in rows}
+    found: dict[str, Passage] = {}
+    for start in range(0, len(ids), _VALUES_AT_MOST):
+        rows = connection.execute(
+            select(schema.passage).where(
+                columns.campaign == campaign, columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
+            )
+        )
+        found |= {row.id: Passage(row.id, row.text, row.title, row.url) for row in rows}
+    return found
 
 
-def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[TestPair]) -> int:
+def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[KnownPair]) -> int:
     """Add test pairs that aren't there yet; return how many are new."""
     rows = [
         {"campaign": campaign, "id": each.id, "topic": each.topic, "better": each.better, "worse": each.worse}
@@ -241,13 +249,13 @@ def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[TestPa
     return _insert_new(connection, schema.test_pair, rows)
 
 
-def test_pairs(connection: Connection, campaign: str) -> dict[str, TestPair]:
+def known_pairs(connection: Connection, campaign: str) -> dict[str, KnownPair]:
     """Return the test pairs by id."""
     columns = schema.test_pair.c
     rows = connection.execute(
         select(schema.test_pair).where(columns.campaign == campaign).order_by(columns.id)
     )
-    return {row.id: TestPair(row.id, row.topic, row.better, row.worse) for row in rows}
+    return {row.id: KnownPair(row.id, row.topic, row.better, row.worse) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ A pair has as many slots as its cap. A live question holds one of them: leased t
 that counts. Everything that ends a question without a usable answer frees its slot in the same transaction.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
@@ -71,13 +71,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """That an answer is stored: its place in the log, and whether it was there before."""
+    """That an answer is stored, and at which place of the log; the same however often it is sent.
+
+    `repeated` says that it was there before, `late` that its lease had run out.
+    """
 
     question: str
     topic: str
     seq: int
-    repeated: bool = False
-    late: bool = False
+    repeated: bool = field(default=False, compare=False)
+    late: bool = field(default=False, compare=False)
 
 
 def expire(connection: Connection, campaign: str, now: float) -> int:
@@ -115,7 +118,7 @@ def lease(
         slots = _slots(connection, campaign, want, assessor)
         if slots is None:
             continue
-        for slot in _free(slots, cap) if want.test_pair is None else (None,):
+        for slot in _free(slots, cap) if want.test_pair is None else [None]:
             row = {
                 "id": question_id,
                 "campaign": campaign,
@@ -132,8 +135,13 @@ def lease(
     return granted
 
 
-def _slots(connection: Connection, campaign: str, want: Wanted, assessor: str) -> set[int] | None:
-    """Return the slots that are taken, or None when this person is done with the pair."""
+def _slots(
+    connection: Connection, campaign: str, want: Wanted, assessor: str, besides: str = ""
+) -> set[int] | None:
+    """Return the slots that are taken, or None when this person is done with the pair.
+
+    The question `besides` doesn't speak against itself.
+    """
     columns = schema.question.c
     a, b = want.key
     taken: set[int] = set()
@@ -144,6 +152,7 @@ def _slots(connection: Connection, campaign: str, want: Wanted, assessor: str) -
             columns.criterion == want.criterion,
             columns.a == a,
             columns.b == b,
+            columns.id != besides,
         )
     )
     for slot, holder, state, live in rows:
@@ -154,8 +163,10 @@ def _slots(connection: Connection, campaign: str, want: Wanted, assessor: str) -
     return taken
 
 
-def _free(taken: Collection[int], cap: int) -> list[int]:
-    return [slot for slot in range(1, cap + 1) if slot not in taken]
+def _free(taken: Collection[int], cap: int) -> Iterator[int]:
+    """Yield the slots that are left; none when the cap was lowered and higher ones make up for lower ones."""
+    if len(taken) < cap:
+        yield from (slot for slot in range(1, cap + 1) if slot not in taken)
 
 
 def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> bool:
@@ -302,17 +313,18 @@ def _again(connection: Connection, row: Row[Any], given: Answer) -> Receipt:
 
 
 def _slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None:
-    if row.test_pair is not None:
-        return None
+    """Return a slot for a question that lost its own, None for a test pair, which needs none."""
     want = Wanted(row.topic, row.left_item, row.right_item, row.criterion)
-    slots = _slots(connection, row.campaign, want, row.assessor)
-    free = _free(slots, cap) if slots is not None else []
-    if not free:
+    slots = _slots(connection, row.campaign, want, row.assessor, besides=row.id)
+    if slots is not None and row.test_pair is not None:
+        return None
+    free = None if slots is None else next(_free(slots, cap), None)
+    if free is None:
         raise TooLate(
-            "The time for this question ran out, and others have done it meanwhile.",
+            "The time for this question ran out, and it has been done meanwhile.",
             remedy="You are still paid; ask for the next question.",
         )
-    return free[0]
+    return free
 
 
 def last_answer(connection: Connection, row: Row[Any]) -> int | None:
@@ -333,10 +345,10 @@ def undo(
     row = held(connection, question_id, assessor)
     if row.state not in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
         raise Conflict("There is no answer to take back.", remedy="Answer the question.")
-    slot = row.slot
-    if row.state != ANSWERED:
-        slot = _slot_for_late(connection, row, cap)
     seq = last_answer(connection, row)
+    if seq is None or not _stands(connection, row.campaign, row.topic, seq):
+        raise Conflict("This answer was taken back already.", remedy="Ask for the next question.")
+    slot = row.slot if row.state == ANSWERED else _slot_for_late(connection, row, cap)
     log.append(connection, row.campaign, row.topic, log.RETRACTION, now, refers_to=seq, reason="undone")
     connection.execute(
         update(schema.question)
@@ -376,11 +388,11 @@ def retract(
     """Take judgments out of every score by new lines, and free their slots; return those that counted."""
     columns = schema.question.c
     taken: list[int] = []
-    for line in log.read_places(connection, campaign, topic, seqs):
-        if line.judgment is None or not _stands(connection, campaign, topic, line.seq):
+    for line in _judgments_held(connection, campaign, topic, seqs):
+        if not _stands(connection, campaign, topic, line.seq):
             continue
         log.append(connection, campaign, topic, log.RETRACTION, now, refers_to=line.seq, reason=reason)
-        if line.judgment.question:
+        if line.judgment is not None and line.judgment.question:
             connection.execute(
                 update(schema.question)
                 .where(columns.id == line.judgment.question, columns.state == ANSWERED)
@@ -400,26 +412,56 @@ def restore(
     now: float,
     reason: str,
 ) -> list[int]:
-    """Let retracted judgments count again where their pairs have a slot left; return those that do."""
-    columns = schema.question.c
+    """Let retracted judgments count again where their pairs have a slot left; return those that do.
+
+    What its assessor took back stays so.
+    """
     back: list[int] = []
-    for line in log.read_places(connection, campaign, topic, seqs):
-        if line.judgment is None or _stands(connection, campaign, topic, line.seq):
+    for line in _judgments_held(connection, campaign, topic, seqs):
+        if _stands(connection, campaign, topic, line.seq):
             continue
-        if line.judgment.question:
+        if line.judgment is not None and line.judgment.question:
             row = held(connection, line.judgment.question, line.judgment.assessor)
-            if row.state != RETRACTED:
+            if last_answer(connection, row) != line.seq or not _taken_up_again(connection, row, cap):
                 continue
-            try:
-                slot = _slot_for_late(connection, row, cap)
-            except TooLate:
-                continue
-            connection.execute(
-                update(schema.question).where(columns.id == row.id).values(state=ANSWERED, live=1, slot=slot)
-            )
         log.append(connection, campaign, topic, log.RESTORATION, now, refers_to=line.seq, reason=reason)
         back.append(line.seq)
     return back
+
+
+def _taken_up_again(connection: Connection, row: Row[Any], cap: int) -> bool:
+    """Let a retracted question hold a slot again, where there is one; skipped ones need none."""
+    if row.state != RETRACTED:
+        return row.state in {SKIPPED, CANNOT_JUDGE}
+    try:
+        slot = _slot_for_late(connection, row, cap)
+    except TooLate:
+        return False
+    connection.execute(
+        update(schema.question)
+        .where(schema.question.c.id == row.id)
+        .values(state=ANSWERED, live=1, slot=slot)
+    )
+    return True
+
+
+def _judgments_held(connection: Connection, campaign: str, topic: str, seqs: Sequence[int]) -> list[log.Line]:
+    """Return the judgments at these places, with their questions and the topic locked until the commit.
+
+    Questions before topics, as an answer does it, and questions by their id.
+    """
+    lines = [line for line in log.read_places(connection, campaign, topic, seqs) if line.judgment is not None]
+    for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
+        connection.execute(
+            select(schema.question.c.id).where(schema.question.c.id == question).with_for_update()
+        )
+    columns = schema.topic.c
+    connection.execute(
+        select(columns.id)
+        .where(columns.campaign == campaign, columns.id == topic)
+        .with_for_update(key_share=True)
+    )
+    return lines
 
 
 def _stands(connection: Connection, campaign: str, topic: str, seq: int) -> bool:

@@ -1,7 +1,7 @@
 """The log: append-only, per topic, gapless. Every other state is a fold over it."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -127,10 +127,11 @@ def head(connection: Connection, campaign: str, topic: str) -> int:
 def read_lines(connection: Connection, campaign: str, topic: str, after: int = 0) -> Iterator[Line]:
     """Yield a topic's lines after a place, in order, a few thousand in memory at a time."""
     columns = schema.log.c
-    rows = connection.execution_options(yield_per=_READ_AT_ONCE).execute(
+    rows = connection.execute(
         select(schema.log)
         .where(columns.campaign == campaign, columns.topic == topic, columns.seq > after)
         .order_by(columns.seq)
+        .execution_options(yield_per=_READ_AT_ONCE)
     )
     return (line_of(row) for row in rows)
 
@@ -138,12 +139,20 @@ def read_lines(connection: Connection, campaign: str, topic: str, after: int = 0
 def read_places(connection: Connection, campaign: str, topic: str, places: Sequence[int]) -> list[Line]:
     """Return the lines at these places."""
     columns = schema.log.c
-    rows: Iterable[Row[Any]] = connection.execute(
-        select(schema.log)
-        .where(columns.campaign == campaign, columns.topic == topic, columns.seq.in_(places))
-        .order_by(columns.seq)
-    )
-    return [line_of(row) for row in rows]
+    wanted = sorted(set(places))
+    found: list[Line] = []
+    for start in range(0, len(wanted), _READ_AT_ONCE):
+        rows = connection.execute(
+            select(schema.log)
+            .where(
+                columns.campaign == campaign,
+                columns.topic == topic,
+                columns.seq.in_(wanted[start : start + _READ_AT_ONCE]),
+            )
+            .order_by(columns.seq)
+        )
+        found += [line_of(row) for row in rows]
+    return found
 
 
 def line_of(row: Row[Any]) -> Line:
