@@ -5,65 +5,32 @@ returns is stored, and a verb that raises has changed nothing.
 """
 
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, TypeAlias
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal, Self
 
-import numpy as np
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, select
 
-from duelpool.campaign import money, quality
+from duelpool.campaign import assignments, quality, stages
+from duelpool.campaign.asking import Asking, spread, what_is_out
+from duelpool.campaign.assignments import Assignment, Ending, Finished
+from duelpool.campaign.fold import usable
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.topics import LiveTopics, done_by, leased_by_topic, parked_by_topic
+from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
-from duelpool.records import Judgment, Levels, Passage, Pool, Proposal, Question, Topic
+from duelpool.records import Judgment, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, holdings, leases, log, schema
 from duelpool.store.leases import Answer, Receipt, Wanted
-from duelpool.strategies import STRATEGIES
-from duelpool.strategies.parameters import split_spec
 
-AssignmentRow: TypeAlias = Row[Any]
-
-_ASK_WIDELY = 10**6
-_FEWEST_TESTS = 2
 _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
+_TRIES = 3
+
+AssessorKind = Literal["crowd", "dedicated", "program"]
 
 
 class NotAllowed(DuelpoolError):
     """The campaign is paused or closed, or this assessor may not judge in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """What a person accepts and is paid for: some questions, test pairs among them."""
-
-    id: str
-    assessor: str
-    questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What became of an assignment: what it is paid, and whether its judgments count."""
-
-    assignment: str
-    state: str
-    answered: int
-    questions: int
-    reward: int
-    counted: bool
-    tests_passed: int
-    tests_seen: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Out:
-    """What is not to be asked now: a person's own pairs, what is leased, and what waits for the manager."""
-
-    seen: Mapping[str, Collection[tuple[str, str]]]
-    leased: Mapping[str, Collection[Proposal]]
-    parked: Mapping[str, Collection[tuple[str, str]]]
 
 
 class Campaign:
@@ -73,8 +40,12 @@ class Campaign:
         self.store = store
         self.id = row.id
         self.name = row.name
-        self.settings = Settings.from_json(row.settings)
-        self.live = LiveTopics(store, row.id, self.settings)
+        self._set(Settings.from_json(row.settings))
+
+    def _set(self, settings: Settings) -> None:
+        self.settings = settings
+        self.live = LiveTopics(self.store, self.id, settings)
+        self._asking = Asking(self.store, self.id, settings, self.live)
 
     # ---- setting up
 
@@ -90,9 +61,9 @@ class Campaign:
         passages: Iterable[Passage] = (),
         known_pairs: Iterable[holdings.KnownPair] = (),
     ) -> Self:
-        """Make a campaign with all it needs, in one transaction."""
+        """Make a campaign with all it needs, in one transaction; topics without a pool are left out."""
         campaign = secrets.token_hex(8)
-        pools = list(pools)
+        pools, passages, known_pairs = list(pools), list(passages), list(known_pairs)
         known = {topic.id: topic for topic in topics}
         asked = [known.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
 
@@ -116,18 +87,52 @@ class Campaign:
         """Open, pause or close the campaign."""
         self.store.write(lambda connection, now: holdings.set_campaign(connection, self.id, state=state))
 
-    def add_items(self, pool: Pool) -> int:
+    def change(self, settings: Settings) -> None:
+        """Take other settings from now on; what was asked and answered stays as it is."""
+        self.store.write(
+            lambda connection, now: holdings.set_campaign(connection, self.id, settings=settings.as_json())
+        )
+        self._set(settings)
+
+    def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
         """Let items join a topic (or a new topic join); return how many are new."""
+        texts = list(passages)
 
         def work(connection: Connection, now: float) -> int:
             holdings.add_topics(connection, self.id, [Topic(pool.topic, pool.topic)])
+            holdings.add_passages(connection, self.id, texts)
             return holdings.add_pool(connection, self.id, pool)
 
         added = self.store.write(work)
         self.live.forget(pool.topic)
         return added
 
-    def enrol(self, assessor: str, kind: Literal["crowd", "dedicated", "program"] | None = None) -> None:
+    def let_go(self, topic: str, item: str | None = None) -> None:
+        """Let an item leave its topic, or a whole topic leave; what was judged stays in the log."""
+
+        def work(connection: Connection, now: float) -> bool:
+            if item is None:
+                return holdings.set_topic_state(connection, self.id, topic, "left")
+            return holdings.set_item_state(connection, self.id, topic, item, "left")
+
+        if not self.store.write(work):
+            raise BadParameter(f"There is no '{item or topic}' that could leave.", remedy="Check its name.")
+        self.live.forget(topic)
+
+    def next_stage(self) -> dict[str, int]:
+        """End the grading stage: thin the pools by the grades given, and go on to preferences.
+
+        Returns the pool sizes from now on.
+        """
+        if self.settings.stage != "grading":
+            raise BadParameter(
+                "The campaign collects preferences already.", remedy="There is no later stage."
+            )
+        sizes = self.store.write(lambda connection, now: stages.thin(connection, self.id, self.settings))
+        self.change(replace(self.settings, stage="preferences"))
+        return sizes
+
+    def enrol(self, assessor: str, kind: AssessorKind | None = None) -> None:
         """Let an assessor in, by pseudonym."""
         chosen = kind or self.settings.judges
         self.store.write(lambda connection, now: holdings.enrol(connection, self.id, assessor, chosen, now))
@@ -143,147 +148,56 @@ class Campaign:
         held = self._held_by(assessor)
         if held is not None:
             return held
-        out = self._what_is_out(assessor)
-        for topic, head in self.live.heads().items():
-            if topics is not None and topic not in topics:
-                continue
-            for n in (_RESERVE, _ASK_WIDELY):  # a few will do, unless this person has answered just those
-                granted = self._lease(self._wanted(topic, n, head, out, assessor), assessor, at_most=1)
-                if granted:
-                    return granted[0]
+        for _ in range(_TRIES):  # everything chosen may just have been taken by others
+            out = self.store.read(
+                lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
+            )
+            chosen: list[Wanted] = []
+            for topic, head in self.live.heads().items():
+                if topics is None or topic in topics:
+                    chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
+                    granted = self._lease(chosen, assessor)
+                    if granted is not None:
+                        return granted
+            if not chosen:
+                return None
         return None
 
     def next_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, or a new one; None when there is no work or money.
 
-        Ten questions at random over all topics, none that this person has answered, at most three of a topic
-        where possible, with test pairs mixed in.
+        Questions are drawn at random over all topics, none that this person has answered, at most three of a
+        topic where possible, with test pairs mixed in.
         """
         self._check(assessor)
         held = self.open_assignment(assessor)
         if held is not None:
             return held
-        out = self._what_is_out(assessor)
-        wanted = [
-            want
-            for topic, head in self.live.heads().items()
-            for want in self._wanted(topic, _ASK_WIDELY, head, out, assessor)
-        ]
+        out = self.store.read(
+            lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
+        )
+        wanted = self._asking.of_all_topics(out, assessor)
         if not wanted:
             return None
-        rng = rng_for(self.settings.seed, "assignment", assessor, sum(map(len, out.seen.values())))
+        rng = rng_for(self.settings.seed, "assignment", assessor, out.seen)
         shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
         chosen = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
-        return self._open_assignment(assessor, chosen, self._tests(assessor, rng), rng)
-
-    def _tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
-        if not self.settings.tests:
-            return []
-        known = self.store.read(lambda connection: holdings.known_pairs(connection, self.id))
-        done = self.store.read(
-            lambda connection: set(
-                connection.execute(
-                    select(schema.question.c.test_pair).where(
-                        schema.question.c.campaign == self.id,
-                        schema.question.c.assessor == assessor,
-                        schema.question.c.test_pair.is_not(None),
-                    )
-                ).scalars()
-            )
-        )
-        fresh = [pair for name, pair in known.items() if name not in done]
-        if len(fresh) < self.settings.tests:
-            return []
-        picked = [fresh[at] for at in rng.permutation(len(fresh))[: self.settings.tests]]
-        return [
-            replace(self._want(pair.topic, Proposal((pair.better, pair.worse)), assessor), test_pair=pair.id)
-            for pair in picked
-        ]
-
-    def _open_assignment(
-        self, assessor: str, chosen: Sequence[Wanted], tests: Sequence[Wanted], rng: np.random.Generator
-    ) -> Assignment | None:
-        assignment = secrets.token_hex(8)
-        if self.settings.tests and not tests:
-            raise BadParameter(
-                "There are no test pairs left for this assessor.",
-                remedy="Add test pairs, or make a campaign without them (tests: 0).",
-            )
-
-        order = rng.permutation(self.settings.targets + len(tests))  # drawn here: work may run twice
+        tests = self._asking.tests(assessor, rng)
+        order = rng.permutation(self.settings.targets + len(tests)).tolist()
 
         def work(connection: Connection, now: float) -> Assignment | None:
             leases.expire(connection, self.id, now)
-            if not self._affordable(connection):
+            if not assignments.affordable(connection, self.id, self.settings):
                 return None
-            connection.execute(
-                insert(schema.assignment).values(
-                    id=assignment, campaign=self.id, assessor=assessor, questions=0, created=now
-                )
+            return assignments.open_new(
+                connection, self.id, assessor, self.settings, chosen=chosen, tests=tests, order=order, now=now
             )
-
-            def lease(wanted: Sequence[Wanted], at_most: int) -> list[Question]:
-                return leases.lease(
-                    connection,
-                    self.id,
-                    wanted,
-                    [secrets.token_hex(8) for _ in wanted],
-                    assessor=assessor,
-                    cap=self.settings.cap,
-                    now=now,
-                    seconds=self.settings.lease_seconds,
-                    at_most=at_most,
-                    assignment=assignment,
-                )
-
-            targets = lease(chosen, self.settings.targets)
-            if not targets:
-                connection.execute(schema.assignment.delete().where(schema.assignment.c.id == assignment))
-                return None
-            short = len(targets) < self.settings.targets
-            checks = lease(tests, min(len(tests), _FEWEST_TESTS) if short else len(tests))
-            mixed = [*targets, *checks]
-            mixed = [mixed[at] for at in order[order < len(mixed)]]
-            for place, question in enumerate(mixed):
-                connection.execute(
-                    update(schema.question).where(schema.question.c.id == question.id).values(place=place)
-                )
-            connection.execute(
-                update(schema.assignment)
-                .where(schema.assignment.c.id == assignment)
-                .values(questions=len(mixed))
-            )
-            return Assignment(assignment, assessor, tuple(mixed))
 
         return self.store.write(work)
 
-    def _affordable(self, connection: Connection) -> bool:
-        if self.settings.budget is None:
-            return True
-        found = money.money(connection, self.id, self.settings)
-        one = self.settings.reward + money.fee_on(self.settings.reward, self.settings.fee_percent)
-        return found.spent + found.committed + one <= self.settings.budget
-
     def open_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, with all its questions in order."""
-
-        def work(connection: Connection) -> Assignment | None:
-            columns = schema.assignment.c
-            found = connection.execute(
-                select(columns.id).where(
-                    columns.campaign == self.id, columns.assessor == assessor, columns.state == "open"
-                )
-            ).scalar_one_or_none()
-            if found is None:
-                return None
-            rows = connection.execute(
-                select(schema.question)
-                .where(schema.question.c.assignment == found)
-                .order_by(schema.question.c.place)
-            )
-            return Assignment(found, assessor, tuple(leases.question_of(row) for row in rows))
-
-        return self.store.read(work)
+        return self.store.read(lambda connection: assignments.find_open(connection, self.id, assessor))
 
     # ---- answering
 
@@ -294,11 +208,16 @@ class Campaign:
                 f"This campaign doesn't take the answer '{given.outcome}'.",
                 remedy=f"It takes: {', '.join(sorted(self.settings.outcomes))}.",
             )
+        if given.outcome is Outcome.GRADE and given.grade not in self.settings.grades:
+            raise BadRecord(
+                f"The grade {given.grade} isn't on the scale.",
+                remedy=f"It is one of {', '.join(f'{grade:g}' for grade in self.settings.grades)}.",
+            )
 
         def work(connection: Connection, now: float) -> Receipt:
-            crowd = self._kind_of(connection, assessor) == "crowd"
+            at_once = self._kind_of(connection, assessor) != "crowd"
             return leases.answer(
-                connection, question, assessor, given, cap=self.settings.cap, now=now, told=not crowd
+                connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
             )
 
         return self.store.write(work)
@@ -308,13 +227,15 @@ class Campaign:
 
         def work(connection: Connection, now: float) -> Question:
             row = leases.held(connection, question, assessor)
-            if row.assignment is not None and self._assignment_state(connection, row.assignment) != "open":
-                raise leases.Conflict("The assignment is finished.", remedy="Its answers stand as they are.")
+            if row.assignment is not None:
+                held = assignments.find_open(connection, self.id, assessor)
+                if held is None or held.id != row.assignment:
+                    raise leases.Conflict("The assignment is finished.", remedy="Its answers stand.")
             return leases.undo(
                 connection,
                 question,
                 assessor,
-                cap=self.settings.cap,
+                cap=self.settings.slots,
                 now=now,
                 seconds=self.settings.lease_seconds,
             )
@@ -322,7 +243,7 @@ class Campaign:
         return self.store.write(work)
 
     def extend(self, question: str, assessor: str) -> float:
-        """Give somebody who is still looking more time."""
+        """Give somebody who is still looking more time; return when it ends."""
         return self.store.write(
             lambda connection, now: leases.extend(
                 connection, question, assessor, now=now, seconds=self.settings.lease_seconds
@@ -338,112 +259,28 @@ class Campaign:
 
         self.store.write(work)
 
-    def expire(self) -> int:
-        """Free the slots of leases that ran out; asking does this too."""
-        return self.store.write(lambda connection, now: leases.expire(connection, self.id, now))
+    def sweep(self) -> int:
+        """Free the slots of leases that ran out, and end assignments that nobody works on any more."""
 
-    # ---- finishing
+        def work(connection: Connection, now: float) -> int:
+            freed = leases.expire(connection, self.id, now)
+            for assignment in assignments.overdue(connection, self.id, now):
+                assignments.finish(
+                    connection, self.id, self.settings, assignment, ending="timed-out", now=now
+                )
+            return freed
 
-    def finish(
-        self, assignment: str, state: Literal["finished", "stopped", "returned", "timed-out"] = "finished"
-    ) -> Finished:
+        return self.store.write(work)
+
+    def finish(self, assignment: str, ending: Ending = "finished") -> Finished:
         """End an assignment: look at the tests, let its judgments count or exclude the person, and pay.
 
         Ending it again changes nothing and returns the same.
         """
-
-        def work(connection: Connection, now: float) -> Finished:
-            row = connection.execute(
-                select(schema.assignment).where(schema.assignment.c.id == assignment).with_for_update()
-            ).one_or_none()
-            if row is None or row.campaign != self.id:
-                raise leases.UnknownQuestion(f"There is no assignment '{assignment}'.")
-            answered = self._answered(connection, assignment)
-            if row.state != "open":
-                return self._as_finished(connection, row, answered)
-            unanswered = connection.execute(
-                select(schema.question.c.id).where(
-                    schema.question.c.assignment == assignment, schema.question.c.state == leases.LEASED
-                )
-            ).scalars()
-            leases.give_back(connection, list(unanswered))
-            connection.execute(
-                update(schema.assignment)
-                .where(schema.assignment.c.id == assignment)
-                .values(state=state, closed=now)
+        return self.store.write(
+            lambda connection, now: assignments.finish(
+                connection, self.id, self.settings, assignment, ending=ending, now=now
             )
-            staying, _ = quality.keeps(connection, self.id, row.assessor, assignment, self.settings)
-            self._release(connection, assignment, now)
-            if not staying and self.settings.test_rule == "share":
-                quality.exclude(connection, self.id, row.assessor, reason="failed the test pairs", now=now)
-            elif not staying:
-                self._discard(connection, assignment, now)
-            if state in {"finished", "stopped"}:
-                money.pay(
-                    connection,
-                    self.id,
-                    row.assessor,
-                    assignment,
-                    self.settings,
-                    answered=answered,
-                    questions=row.questions,
-                    now=now,
-                    reason=state,
-                )
-            ended = connection.execute(
-                select(schema.assignment).where(schema.assignment.c.id == assignment)
-            ).one()
-            return self._as_finished(connection, ended, answered)
-
-        return self.store.write(work)
-
-    def _release(self, connection: Connection, assignment: str, now: float) -> None:
-        topics = connection.execute(
-            select(schema.log.c.topic)
-            .where(
-                schema.log.c.campaign == self.id,
-                schema.log.c.assignment == assignment,
-                schema.log.c.event == log.JUDGMENT,
-                schema.log.c.test_pair.is_(None),
-            )
-            .distinct()
-            .order_by(schema.log.c.topic)
-        ).scalars()
-        for topic in list(topics):
-            log.append(connection, self.id, topic, log.RELEASE, now, assignment=assignment)
-
-    def _discard(self, connection: Connection, assignment: str, now: float) -> None:
-        rows = connection.execute(
-            select(schema.log.c.topic, schema.log.c.seq).where(
-                schema.log.c.campaign == self.id,
-                schema.log.c.assignment == assignment,
-                schema.log.c.event == log.JUDGMENT,
-                schema.log.c.test_pair.is_(None),
-            )
-        ).all()
-        for topic in sorted({row.topic for row in rows}):
-            seqs = [row.seq for row in rows if row.topic == topic]
-            leases.retract(connection, self.id, topic, seqs, reason="failed a test pair", now=now)
-
-    def _answered(self, connection: Connection, assignment: str) -> int:
-        ended = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)
-        return int(
-            connection.execute(
-                select(func.count()).where(
-                    schema.question.c.assignment == assignment, schema.question.c.state.in_(ended)
-                )
-            ).scalar_one()
-        )
-
-    def _as_finished(self, connection: Connection, row: AssignmentRow, answered: int) -> Finished:
-        reward = connection.execute(
-            select(func.coalesce(func.sum(schema.ledger.c.amount), 0)).where(
-                schema.ledger.c.assignment == row.id, schema.ledger.c.entry == money.REWARD
-            )
-        ).scalar_one()
-        staying, record = quality.keeps(connection, self.id, row.assessor, row.id, self.settings)
-        return Finished(
-            row.id, row.state, answered, row.questions, int(reward), staying, record.passed, record.seen
         )
 
     # ---- the manager's verbs
@@ -462,7 +299,7 @@ class Campaign:
         """Let somebody in again; return how many of their judgments count again."""
         return self.store.write(
             lambda connection, now: quality.reinstate(
-                connection, self.id, assessor, cap=self.settings.cap, reason=reason, now=now
+                connection, self.id, assessor, cap=self.settings.slots, reason=reason, now=now
             )
         )
 
@@ -472,23 +309,34 @@ class Campaign:
             lambda connection, now: leases.retract(connection, self.id, topic, seqs, reason=reason, now=now)
         )
 
-    def rewind(self, topic: str, phase: str, reason: str) -> int:
-        """Open a closed phase again; what came after it is set aside. Return how many judgments that is."""
+    def preview_rewind(self, topic: str, phase: str) -> int:
+        """Say how many judgments of later phases opening a closed phase again would set aside."""
         state = self.live.state(topic)
         if phase not in state.closed_in_log:
             raise BadParameter(
                 f"Phase '{phase}' of topic '{topic}' isn't closed.",
                 remedy=f"Closed: {', '.join(state.closed_in_log) or 'none'}.",
             )
-        before = len(state.counts.set_aside)
+        kept = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
+        return sum(
+            usable(line, state.counts)
+            and line.seq not in state.counts.set_aside
+            and line.judgment is not None
+            and line.judgment.phase not in kept
+            for line in state.lines
+        )
+
+    def rewind(self, topic: str, phase: str, reason: str) -> int:
+        """Open a closed phase again; return how many judgments of later phases are set aside."""
+        aside = self.preview_rewind(topic, phase)
         self.store.write(
             lambda connection, now: log.append(
                 connection, self.id, topic, log.REWIND, now, phase=phase, reason=reason
             )
         )
-        return len(self.live.state(topic).counts.set_aside) - before
+        return aside
 
-    def take_in(self, judgments: Iterable[Judgment], assessor_kind: str = "program") -> int:
+    def take_in(self, judgments: Iterable[Judgment]) -> int:
         """Add judgments from elsewhere to the log, as they are; unknown topics and items are refused."""
         given = list(judgments)
         known = {topic: set(self.live.items(topic)) for topic in self.live.heads()}
@@ -501,7 +349,7 @@ class Campaign:
                 if item is not None and item not in known[judgment.topic]:
                     raise BadRecord(
                         f"Topic '{judgment.topic}' has no candidate '{item}'.",
-                        remedy="Add it to the pool first.",
+                        remedy="Add it to the pool first, or leave it out.",
                     )
 
         def work(connection: Connection, now: float) -> int:
@@ -525,13 +373,13 @@ class Campaign:
 
     @property
     def done(self) -> bool:
-        """Whether every open topic's strategy is done."""
+        """Whether every open topic has all that it needs."""
+        if self.settings.stage == "grading":
+            return self.store.read(lambda connection: stages.all_graded(connection, self.id, self.settings))
         return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
 
     def judgments(self, topic: str) -> list[Judgment]:
-        """Return a topic's judgments that count, in the order of the log; twice-asked and held ones too."""
-        from duelpool.campaign.fold import usable
-
+        """Return a topic's judgments of pairs that count, in the order of the log."""
         state = self.live.state(topic)
         return [
             line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
@@ -540,16 +388,21 @@ class Campaign:
     # ---- inside
 
     def _check(self, assessor: str) -> None:
-        def work(connection: Connection) -> tuple[str, holdings.AssessorRow | None]:
-            row = holdings.find_campaign(connection, self.id)
-            return row.state, holdings.assessors(connection, self.id).get(assessor)
+        campaigns, people = schema.campaign.c, schema.assessor.c
+
+        def work(connection: Connection) -> tuple[str, str | None]:
+            state = connection.execute(select(campaigns.state).where(campaigns.id == self.id)).scalar_one()
+            person = connection.execute(
+                select(people.state).where(people.campaign == self.id, people.id == assessor)
+            ).scalar_one_or_none()
+            return state, person
 
         state, person = self.store.read(work)
         if state != "open":
             raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
         if person is None:
             raise NotAllowed(f"Nobody called '{assessor}' takes part.", remedy="Enrol them first.")
-        if person.state == "excluded":
+        if person == "excluded":
             raise NotAllowed("This assessor takes part no more.", remedy="What was done is paid.")
 
     def _kind_of(self, connection: Connection, assessor: str) -> str:
@@ -558,13 +411,6 @@ class Campaign:
             connection.execute(
                 select(columns.kind).where(columns.campaign == self.id, columns.id == assessor)
             ).scalar_one_or_none()
-        )
-
-    def _assignment_state(self, connection: Connection, assignment: str) -> str:
-        return str(
-            connection.execute(
-                select(schema.assignment.c.state).where(schema.assignment.c.id == assignment)
-            ).scalar_one()
         )
 
     def _held_by(self, assessor: str) -> Question | None:
@@ -587,66 +433,21 @@ class Campaign:
 
         return self.store.write(work)
 
-    def _what_is_out(self, assessor: str) -> _Out:
-        return self.store.read(
-            lambda connection: _Out(
-                done_by(connection, self.id, assessor),
-                leased_by_topic(connection, self.id),
-                parked_by_topic(connection, self.id, self.settings.parked_after),
-            )
-        )
-
-    def _wanted(self, topic: str, n: int, head: int, out: _Out, assessor: str) -> list[Wanted]:
-        return [
-            self._want(topic, each, assessor)
-            for each in self.live.proposals(
-                topic, n, out.leased.get(topic, ()), out.parked.get(topic, ()), head
-            )
-            if each.pair not in out.seen.get(topic, ())
-        ]
-
-    def _want(self, topic: str, proposal: Proposal, assessor: str) -> Wanted:
-        name, _ = split_spec(self.settings.strategy)
-        first, second = proposal.pair
-        turn = rng_for(self.settings.seed, topic, first, second, assessor, "side").random() < 0.5
-        left, right = (first, second) if turn else (second, first)
-        return Wanted(
-            topic,
-            left,
-            right,
-            criterion=self.settings.criterion,
-            kind=self.settings.kind,
-            phase=proposal.phase,
-            proposal=proposal.proposal,
-            propensity=proposal.propensity,
-            strategy=f"{name}/{STRATEGIES[name].version}",
-        )
-
-    def _lease(self, wanted: Sequence[Wanted], assessor: str, at_most: int) -> list[Question]:
+    def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
         if not wanted:
-            return []
+            return None
         ids = [secrets.token_hex(8) for _ in wanted]
-        return self.store.write(
+        granted = self.store.write(
             lambda connection, now: leases.lease(
                 connection,
                 self.id,
                 wanted,
                 ids,
                 assessor=assessor,
-                cap=self.settings.cap,
+                cap=self.settings.slots,
                 now=now,
                 seconds=self.settings.lease_seconds,
-                at_most=at_most,
+                at_most=1,
             )
         )
-
-
-def spread(wanted: Sequence[Wanted], per_topic: int) -> list[Wanted]:
-    """Put first what keeps to so many questions a topic, then the rest, each in its order."""
-    counts: dict[str, int] = {}
-    first: list[Wanted] = []
-    rest: list[Wanted] = []
-    for want in wanted:
-        counts[want.topic] = counts.get(want.topic, 0) + 1
-        (first if counts[want.topic] <= per_topic else rest).append(want)
-    return first + rest
+        return granted[0] if granted else None

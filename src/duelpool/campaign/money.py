@@ -21,6 +21,11 @@ def fee_on(amount: int, percent: int) -> int:
     return math.ceil(amount * percent / 100)
 
 
+def full_price(settings: Settings) -> int:
+    """Return what a whole assignment costs, fee included."""
+    return settings.reward + fee_on(settings.reward, settings.fee_percent)
+
+
 def pay(
     connection: Connection,
     campaign: str,
@@ -102,10 +107,9 @@ def money(connection: Connection, campaign: str, settings: Settings) -> Money:
         .select_from(schema.assignment)
         .where(schema.assignment.c.campaign == campaign, schema.assignment.c.state == "open")
     ).scalar_one()
-    each = settings.reward + fee_on(settings.reward, settings.fee_percent)
     return Money(
         rewards=sums.get(REWARD, 0),
         fees=sums.get(FEE, 0),
         others=sums.get(COMPENSATION, 0) + sums.get(BONUS, 0),
-        committed=int(open_now) * each,
+        committed=int(open_now) * full_price(settings),
     )

@@ -4,15 +4,26 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias
+from types import MappingProxyType
+from typing import Any, Literal, Self, TypeAlias, get_args
 
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
 
 Judges: TypeAlias = Literal["crowd", "dedicated"]
 """Who judges: paid workers in assignments with test pairs, or people who judge on and on, topic by topic."""
+
+Stage: TypeAlias = Literal["grading", "preferences"]
+"""What is asked now: a grade for one item at a time, or which of two is better."""
+
+Scale: TypeAlias = Literal["binary", "abc", "five"]
+
+SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {"binary": (0.0, 1.0), "abc": (0.0, 1.0, 2.0), "five": (0.0, 1.0, 2.0, 3.0, 4.0)}
+)
+"""The grades of each scale, the worst first."""
 
 TestRule: TypeAlias = Literal["share", "any-failed"]
 """Who goes: whoever falls below a share of all test pairs so far, or every assignment with a failed one."""
@@ -33,6 +44,10 @@ class Settings:
     ties: bool = False
     same: bool = False  # "these two are duplicates"
     cap: int = 6  # judgments of one pair, leases included
+    stage: Stage = "preferences"
+    scale: Scale = "binary"  # of the grading stage
+    grades_per_item: int = 1
+    thin: int | None = None  # after grading: take grades top down until so many are in
     targets: int = 10  # questions of an assignment that count
     tests: int = 3  # and test pairs beside them
     per_topic: int = 3  # of one assignment, where possible
@@ -50,10 +65,29 @@ class Settings:
     def __post_init__(self) -> None:
         name, _ = split_spec(self.strategy)
         if name not in STRATEGIES:
-            from duelpool.errors import UnknownName
-
             raise UnknownName("strategy", name, STRATEGIES)
-        positive = {"cap": self.cap, "targets": self.targets, "per_topic": self.per_topic}
+        for field, choice, known in (
+            ("judges", self.judges, get_args(Judges)),
+            ("test_rule", self.test_rule, get_args(TestRule)),
+            ("stage", self.stage, get_args(Stage)),
+            ("scale", self.scale, tuple(SCALES)),
+        ):
+            if value not in known:
+                raise BadParameter(
+                    f"'{field}' can't be '{value}'.", remedy=f"It is one of {', '.join(known)}."
+                )
+        if self.kind is Kind.GRADE:
+            raise BadParameter(
+                "A campaign's kind is 'preference' or 'definite'.",
+                remedy="For grades, start with stage 'grading'.",
+            )
+        positive = {
+            "cap": self.cap,
+            "targets": self.targets,
+            "per_topic": self.per_topic,
+            "grades_per_item": self.grades_per_item,
+            "parked_after": self.parked_after,
+        }
         for field, value in positive.items():
             if value < 1:
                 raise BadParameter(f"'{field}' is a whole number from 1 on, not {value}.")
@@ -64,10 +98,6 @@ class Settings:
             raise BadParameter(f"A lease lasts more than 0 seconds, not {self.lease_seconds}.")
         if not 0 <= self.test_share <= 1:
             raise BadParameter(f"The share of test pairs is from 0 to 1, not {self.test_share}.")
-        if self.judges not in {"crowd", "dedicated"}:
-            raise BadParameter(f"Judges are 'crowd' or 'dedicated', not '{self.judges}'.")
-        if self.test_rule not in {"share", "any-failed"}:
-            raise BadParameter(f"The test rule is 'share' or 'any-failed', not '{self.test_rule}'.")
 
     @property
     def bad_votes_needed(self) -> int:
@@ -75,9 +105,19 @@ class Settings:
         return self.bad_votes or (1 if self.judges == "dedicated" else 2)
 
     @property
+    def grades(self) -> tuple[float, ...]:
+        """The grades that the grading stage takes."""
+        return SCALES[self.scale]
+
+    @property
+    def slots(self) -> int:
+        """How many judgments one question may get: the cap of a pair, or the grades of an item."""
+        return self.grades_per_item if self.stage == "grading" else self.cap
+
+    @property
     def outcomes(self) -> frozenset[Outcome]:
-        """The answers that this campaign takes."""
-        if self.kind is Kind.GRADE:
+        """The answers that this campaign takes now."""
+        if self.stage == "grading":
             return frozenset({Outcome.GRADE}) | _ALWAYS
         found = _PLAIN | _ALWAYS | {Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN}
         if self.kind is Kind.DEFINITE:

@@ -5,7 +5,7 @@ Nothing here is the truth. It is a cache of a fold over the log, and any process
 
 import json
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
@@ -14,7 +14,7 @@ from duelpool.campaign.fold import TopicState
 from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
-from duelpool.store import Store, holdings, leases, log, schema
+from duelpool.store import Store, holdings, log, schema
 from duelpool.strategies import Strategy, make_strategy
 from duelpool.strategies.parameters import split_spec
 
@@ -26,6 +26,7 @@ class _Kept:
     state: TopicState
     items: tuple[str, ...]
     lock: threading.RLock = field(default_factory=threading.RLock)
+    asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
 
 
 class LiveTopics:
@@ -128,8 +129,16 @@ class LiveTopics:
         with kept.lock:
             state = self.state(topic, head)
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
-            found = state.strategy.ask(n + len(parked), pending)
+            question = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
+            if kept.asked is None or kept.asked[0] != question:
+                kept.asked = (question, state.strategy.ask(n + len(parked), pending))
+            found = kept.asked[1]
         return [proposal for proposal in found if proposal.pair not in parked][:n]
+
+    def version_of(self, topic: str) -> str:
+        """Return the name and version of a topic's strategy, for the log."""
+        strategy = self._keep(topic).state.strategy
+        return f"{strategy.name}/{strategy.version}"
 
     def result(self, topic: str) -> Levels:
         """Return what is known of a topic now."""
@@ -142,53 +151,3 @@ class LiveTopics:
 
 def _as_proposal(judgment: Judgment) -> Proposal:
     return Proposal(judgment.pair, judgment.phase, judgment.proposal)
-
-
-def leased_by_topic(connection: Connection, campaign: str) -> dict[str, list[Proposal]]:
-    """Return what is leased now, by topic; test pairs are nobody's business."""
-    columns = schema.question.c
-    rows = connection.execute(
-        select(columns.topic, columns.a, columns.b, columns.phase, columns.proposal).where(
-            columns.campaign == campaign,
-            columns.state == leases.LEASED,
-            columns.live == 1,
-            columns.test_pair.is_(None),
-        )
-    )
-    found: dict[str, list[Proposal]] = {}
-    for row in rows:
-        found.setdefault(row.topic, []).append(Proposal((row.a, row.b), row.phase, row.proposal))
-    return found
-
-
-def parked_by_topic(connection: Connection, campaign: str, after: int) -> dict[str, set[tuple[str, str]]]:
-    """Return the pairs that so many people could not judge."""
-    columns = schema.question.c
-    rows = connection.execute(
-        select(columns.topic, columns.a, columns.b).where(
-            columns.campaign == campaign, columns.state == leases.CANNOT_JUDGE
-        )
-    )
-    counts: dict[str, dict[tuple[str, str], int]] = {}
-    for row in rows:
-        topic = counts.setdefault(row.topic, {})
-        topic[row.a, row.b] = topic.get((row.a, row.b), 0) + 1
-    return {
-        topic: {pair for pair, count in pairs.items() if count >= after} for topic, pairs in counts.items()
-    }
-
-
-def done_by(connection: Connection, campaign: str, assessor: str) -> Mapping[str, set[tuple[str, str]]]:
-    """Return the pairs that are not to be offered to a person again, by topic."""
-    columns = schema.question.c
-    rows = connection.execute(
-        select(columns.topic, columns.a, columns.b).where(
-            columns.campaign == campaign,
-            columns.assessor == assessor,
-            columns.state.in_((leases.LEASED, leases.ANSWERED, leases.CANNOT_JUDGE)),
-        )
-    )
-    found: dict[str, set[tuple[str, str]]] = {}
-    for row in rows:
-        found.setdefault(row.topic, set()).add((row.a, row.b))
-    return found
