@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, get_args
 
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter
 from duelpool.records import Kind, Outcome
-from duelpool.strategies import STRATEGIES
-from duelpool.strategies.parameters import split_spec
+from duelpool.strategies import make_strategy
 
 Judges: TypeAlias = Literal["crowd", "dedicated"]
 """Who judges: paid workers in assignments with test pairs, or people who judge on and on, topic by topic."""
@@ -63,18 +62,16 @@ class Settings:
     guidelines: str = ""
 
     def __post_init__(self) -> None:
-        name, _ = split_spec(self.strategy)
-        if name not in STRATEGIES:
-            raise UnknownName("strategy", name, STRATEGIES)
+        make_strategy(self.strategy, (), seed=self.seed, cap=self.cap)  # refuses what it can't be made of
         for field, choice, known in (
             ("judges", self.judges, get_args(Judges)),
             ("test_rule", self.test_rule, get_args(TestRule)),
             ("stage", self.stage, get_args(Stage)),
             ("scale", self.scale, tuple(SCALES)),
         ):
-            if value not in known:
+            if choice not in known:
                 raise BadParameter(
-                    f"'{field}' can't be '{value}'.", remedy=f"It is one of {', '.join(known)}."
+                    f"'{field}' can't be '{choice}'.", remedy=f"It is one of {', '.join(known)}."
                 )
         if self.kind is Kind.GRADE:
             raise BadParameter(

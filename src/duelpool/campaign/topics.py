@@ -107,6 +107,11 @@ class LiveTopics:
         with self._lock:
             self._kept.pop(topic, None)
 
+    def fresh(self, connection: Connection, topic: str) -> Strategy:
+        """Return a topic's strategy before it has heard anything, for those who read a log on their own."""
+        items, spec = self._look_up(connection, topic)
+        return self._make(topic, spec, items)
+
     def _look_up(self, connection: Connection, topic: str) -> tuple[tuple[str, ...], str]:
         rows = holdings.items(connection, self._campaign, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
