@@ -118,8 +118,8 @@ class SqliteDatabase:
         self._closed = False
 
     def now(self, connection: Connection) -> float:
-        """Return the database's time, seconds since 1970."""
-        return float(connection.execute(text("select (julianday('now') - 2440587.5) * 86400.0")).scalar_one())
+        """Return the database's time, seconds since 1970: SQLite has no clock but this machine's."""
+        return time.time()
 
     def read(self, work: Work[T]) -> T:
         """Run work on a consistent snapshot."""
@@ -246,17 +246,17 @@ class _TransactionEnded(Exception):  # never leaves this module
 
 
 def _in_savepoint(connection: Connection, work: Work[T]) -> tuple[T | None, BaseException | None]:
-    connection.exec_driver_sql("SAVEPOINT one_write")
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("SAVEPOINT one_write")
     try:
         value = work(connection)
+        driver.execute("RELEASE one_write")
     except BaseException as error:
-        driver = connection.connection.dbapi_connection
-        if not isinstance(driver, sqlite3.Connection) or not driver.in_transaction:
+        if not driver.in_transaction:
             raise _TransactionEnded(error) from error
-        connection.exec_driver_sql("ROLLBACK TO one_write")
-        connection.exec_driver_sql("RELEASE one_write")
+        driver.execute("ROLLBACK TO one_write")
+        driver.execute("RELEASE one_write")
         return None, error
-    connection.exec_driver_sql("RELEASE one_write")
     return value, None
 
 
@@ -346,9 +346,12 @@ def _outward(place: str, error: BaseException) -> BaseException:
     """Return what a caller gets to see: trouble of the database with its remedy, everything else as it is."""
     if isinstance(error, NoConnectionLeft):
         return StoreTrouble("Too many are at the store at once.", place=place, remedy="Try again.")
-    if not isinstance(error, DBAPIError) or isinstance(error, IntegrityError | ProgrammingError):
+    if not isinstance(error, DBAPIError | sqlite3.Error) or isinstance(
+        error, IntegrityError | ProgrammingError
+    ):
         return error
-    words = (str(error.orig).strip() or type(error.orig).__name__).splitlines()[0].rstrip(".")
+    cause = getattr(error, "orig", error)
+    words = (str(cause).strip() or type(cause).__name__).splitlines()[0].rstrip(".")
     remedy = next((text for sign, text in _REMEDIES if sign in words), "Try again.")
     return StoreTrouble(f"The database said: {words}.", place=place, remedy=remedy)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from duelpool.errors import BadParameter, DuelpoolError
@@ -50,6 +50,15 @@ class KnownPair:
     worse: str
 
 
+# Ids are sorted here, not by the database: PostgreSQL would go by the alphabet of its country.
+def _id(row: Row[Any]) -> str:
+    return str(row.id)
+
+
+def _place(row: Row[Any]) -> tuple[int, str]:
+    return row.position, row.id
+
+
 def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]]) -> int:
     """Insert rows whose keys aren't there yet; return how many that were."""
     if not rows:
@@ -59,7 +68,8 @@ def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
     width = max(1, _VALUES_AT_MOST // max(len(row) for row in rows))
     for start in range(0, len(rows), width):
         part = list(rows[start : start + width])
-        added += connection.execute(dialect.insert(table).values(part).on_conflict_do_nothing()).rowcount
+        new = dialect.insert(table).values(part).on_conflict_do_nothing().returning(table.c.campaign)
+        added += len(connection.execute(new).all())
     return added
 
 
@@ -78,9 +88,7 @@ def create_campaign(
 
 def campaigns(connection: Connection) -> list[CampaignRow]:
     """Return all campaigns, the oldest first."""
-    rows = connection.execute(
-        select(schema.campaign).order_by(schema.campaign.c.created, schema.campaign.c.id)
-    )
+    rows = sorted(connection.execute(select(schema.campaign)), key=lambda row: (row.created, row.id))
     return [CampaignRow(row.id, row.name, row.state, json.loads(row.settings), row.created) for row in rows]
 
 
@@ -139,7 +147,7 @@ def add_topics(connection: Connection, campaign: str, topics: Iterable[Topic], s
 def topics(connection: Connection, campaign: str, *, state: str | None = None) -> dict[str, Topic]:
     """Return a campaign's topics in their order."""
     columns = schema.topic.c
-    query = select(schema.topic).where(columns.campaign == campaign).order_by(columns.position, columns.id)
+    query = select(schema.topic).where(columns.campaign == campaign)
     if state is not None:
         query = query.where(columns.state == state)
     return {
@@ -151,7 +159,7 @@ def topics(connection: Connection, campaign: str, *, state: str | None = None) -
             tuple(json.loads(row.tags)),
             row.weight,
         )
-        for row in connection.execute(query)
+        for row in sorted(connection.execute(query), key=_place)
     }
 
 
@@ -189,12 +197,8 @@ def add_pool(connection: Connection, campaign: str, pool: Pool) -> int:
 def items(connection: Connection, campaign: str, topic: str) -> list[ItemRow]:
     """Return a topic's items, twins included, in their order."""
     columns = schema.item.c
-    rows = connection.execute(
-        select(schema.item)
-        .where(columns.campaign == campaign, columns.topic == topic)
-        .order_by(columns.position, columns.id)
-    )
-    return [ItemRow(row.id, row.grade, row.twin_of, row.state) for row in rows]
+    rows = connection.execute(select(schema.item).where(columns.campaign == campaign, columns.topic == topic))
+    return [ItemRow(row.id, row.grade, row.twin_of, row.state) for row in sorted(rows, key=_place)]
 
 
 def set_item_state(connection: Connection, campaign: str, topic: str, item: str, state: str) -> bool:
@@ -252,10 +256,8 @@ def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[KnownP
 def known_pairs(connection: Connection, campaign: str) -> dict[str, KnownPair]:
     """Return the test pairs by id."""
     columns = schema.test_pair.c
-    rows = connection.execute(
-        select(schema.test_pair).where(columns.campaign == campaign).order_by(columns.id)
-    )
-    return {row.id: KnownPair(row.id, row.topic, row.better, row.worse) for row in rows}
+    rows = connection.execute(select(schema.test_pair).where(columns.campaign == campaign))
+    return {row.id: KnownPair(row.id, row.topic, row.better, row.worse) for row in sorted(rows, key=_id)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +280,9 @@ def enrol(connection: Connection, campaign: str, assessor: str, kind: str, now: 
 def assessors(connection: Connection, campaign: str) -> dict[str, AssessorRow]:
     """Return the assessors by pseudonym, in the order in which they came."""
     columns = schema.assessor.c
-    rows = connection.execute(
-        select(schema.assessor).where(columns.campaign == campaign).order_by(columns.created, columns.id)
-    )
-    return {row.id: AssessorRow(row.id, row.kind, row.state, row.created) for row in rows}
+    rows = connection.execute(select(schema.assessor).where(columns.campaign == campaign))
+    came = sorted(rows, key=lambda row: (row.created, row.id))
+    return {row.id: AssessorRow(row.id, row.kind, row.state, row.created) for row in came}
 
 
 def set_assessor_state(connection: Connection, campaign: str, assessor: str, state: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, bindparam, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from duelpool.errors import DuelpoolError
@@ -19,6 +19,46 @@ LEASED, ANSWERED, EXPIRED = "leased", "answered", "expired"
 RETURNED, SKIPPED, CANNOT_JUDGE, RETRACTED = "returned", "skipped", "cannot-judge", "retracted"
 
 _ENDED_AS = {Outcome.SKIP: SKIPPED, Outcome.CANNOT_JUDGE: CANNOT_JUDGE, Outcome.FLIP_ABSTAIN: CANNOT_JUDGE}
+
+# Statements that every judgment needs are written once: putting one together costs more than running it.
+_OF_A_PAIR = select(
+    schema.question.c.slot, schema.question.c.assessor, schema.question.c.state, schema.question.c.live
+).where(
+    schema.question.c.campaign == bindparam("campaign"),
+    schema.question.c.topic == bindparam("topic"),
+    schema.question.c.criterion == bindparam("criterion"),
+    schema.question.c.a == bindparam("a"),
+    schema.question.c.b == bindparam("b"),
+    schema.question.c.id != bindparam("besides"),
+)
+_LEASE = {
+    dialect.__name__.rsplit(".", 1)[-1]: dialect.insert(schema.question)
+    .on_conflict_do_nothing()
+    .returning(schema.question.c.id)
+    for dialect in (sqlite, postgresql)
+}
+_ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:campaign, 0))")
+_EXPIRE = (
+    update(schema.question)
+    .where(
+        schema.question.c.id.in_(
+            select(schema.question.c.id)
+            .where(
+                schema.question.c.campaign == bindparam("of"),
+                schema.question.c.state == LEASED,
+                schema.question.c.expires < bindparam("now"),
+            )
+            .with_for_update(skip_locked=True)
+        )
+    )
+    .values(state=EXPIRED, live=None)
+)
+_HOLD = select(schema.question).where(schema.question.c.id == bindparam("held")).with_for_update()
+_SETTLE = (
+    update(schema.question)
+    .where(schema.question.c.id == bindparam("settled"))
+    .values(state=bindparam("state"), live=bindparam("live"), slot=bindparam("slot"))
+)
 
 
 class UnknownQuestion(DuelpoolError):
@@ -84,14 +124,8 @@ class Receipt:
 
 
 def expire(connection: Connection, campaign: str, now: float) -> int:
-    """Free the slots of leases that ran out."""
-    columns = schema.question.c
-    done = connection.execute(
-        update(schema.question)
-        .where(columns.campaign == campaign, columns.state == LEASED, columns.expires < now)
-        .values(state=EXPIRED, live=None)
-    )
-    return int(done.rowcount)
+    """Free the slots of leases that ran out, but for those that somebody is answering or freeing right now."""
+    return int(connection.execute(_EXPIRE, {"of": campaign, "now": now}).rowcount)
 
 
 def lease(
@@ -112,6 +146,9 @@ def lease(
     A pair at its cap, or one that this person holds, has answered or could not judge, is passed over.
     """
     granted: list[Question] = []
+    if connection.dialect.name == "postgresql" and len(wanted) > 1 and at_most != 1:
+        # Two people who take the same pairs in another order would each wait for the other.
+        connection.execute(_ONE_AT_A_TIME, {"campaign": campaign})
     for want, question_id in zip(wanted, ids, strict=True):
         if at_most is not None and len(granted) >= at_most:
             break
@@ -142,19 +179,10 @@ def _slots(
 
     The question `besides` doesn't speak against itself.
     """
-    columns = schema.question.c
     a, b = want.key
     taken: set[int] = set()
-    rows = connection.execute(
-        select(columns.slot, columns.assessor, columns.state, columns.live).where(
-            columns.campaign == campaign,
-            columns.topic == want.topic,
-            columns.criterion == want.criterion,
-            columns.a == a,
-            columns.b == b,
-            columns.id != besides,
-        )
-    )
+    pair = {"campaign": campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
+    rows = connection.execute(_OF_A_PAIR, {**pair, "besides": besides})
     for slot, holder, state, live in rows:
         if holder == assessor and (live or state == CANNOT_JUDGE):
             return None
@@ -172,28 +200,23 @@ def _free(taken: Collection[int], cap: int) -> Iterator[int]:
 def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> bool:
     """Insert the question unless somebody else has just taken the slot: the unique keys decide."""
     a, b = want.key
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    done = connection.execute(
-        dialect.insert(schema.question)
-        .values(
-            **row,
-            topic=want.topic,
-            criterion=want.criterion,
-            stage=want.stage,
-            kind=str(want.kind),
-            a=a,
-            b=b,
-            left_item=want.left,
-            right_item=want.right,
-            test_pair=want.test_pair,
-            phase=want.phase,
-            proposal=want.proposal,
-            propensity=want.propensity,
-            strategy=want.strategy,
-        )
-        .on_conflict_do_nothing()
-    )
-    return bool(done.rowcount)
+    asked = {
+        "topic": want.topic,
+        "criterion": want.criterion,
+        "stage": want.stage,
+        "kind": str(want.kind),
+        "a": a,
+        "b": b,
+        "left_item": want.left,
+        "right_item": want.right,
+        "test_pair": want.test_pair,
+        "phase": want.phase,
+        "proposal": want.proposal,
+        "propensity": want.propensity,
+        "strategy": want.strategy,
+    }
+    # By what comes back, and not by a count of rows, which PostgreSQL's driver doesn't keep for inserts.
+    return connection.execute(_LEASE[connection.dialect.name], {**row, **asked}).first() is not None
 
 
 def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> Question:
@@ -229,9 +252,7 @@ def question_of(row: Row[Any]) -> Question:
 
 def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
     """Return a question's row, locked until the commit; it must be this assessor's."""
-    row = connection.execute(
-        select(schema.question).where(schema.question.c.id == question_id).with_for_update()
-    ).one_or_none()
+    row = connection.execute(_HOLD, {"held": question_id}).one_or_none()
     if row is None or row.assessor != assessor:
         raise UnknownQuestion(
             f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
@@ -289,11 +310,8 @@ def answer(
         assignment=row.assignment,
         test_pair=row.test_pair,
     )
-    connection.execute(
-        update(schema.question)
-        .where(schema.question.c.id == row.id)
-        .values(state=ended, live=1 if ended == ANSWERED else None, slot=slot)
-    )
+    live = 1 if ended == ANSWERED else None
+    connection.execute(_SETTLE, {"settled": row.id, "state": ended, "live": live, "slot": slot})
     return Receipt(row.id, row.topic, seq, late=late)
 
 
@@ -437,11 +455,7 @@ def _taken_up_again(connection: Connection, row: Row[Any], cap: int) -> bool:
         slot = _slot_for_late(connection, row, cap)
     except TooLate:
         return False
-    connection.execute(
-        update(schema.question)
-        .where(schema.question.c.id == row.id)
-        .values(state=ANSWERED, live=1, slot=slot)
-    )
+    connection.execute(_SETTLE, {"settled": row.id, "state": ANSWERED, "live": 1, "slot": slot})
     return True
 
 
@@ -452,9 +466,7 @@ def _judgments_held(connection: Connection, campaign: str, topic: str, seqs: Seq
     """
     lines = [line for line in log.read_places(connection, campaign, topic, seqs) if line.judgment is not None]
     for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
-        connection.execute(
-            select(schema.question.c.id).where(schema.question.c.id == question).with_for_update()
-        )
+        connection.execute(_HOLD, {"held": question})
     columns = schema.topic.c
     connection.execute(
         select(columns.id)

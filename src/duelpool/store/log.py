@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
@@ -20,6 +20,15 @@ PHASE_CLOSED = "phase-closed"
 REWIND = "rewind"
 
 _READ_AT_ONCE = 2000
+
+# Statements that every judgment needs are written once: putting one together costs more than running it.
+_TAKE_A_PLACE = (
+    update(schema.topic)
+    .where(schema.topic.c.campaign == bindparam("in_campaign"), schema.topic.c.id == bindparam("in_topic"))
+    .values(next_seq=schema.topic.c.next_seq + 1)
+    .returning(schema.topic.c.next_seq)
+)
+_ADD_A_LINE = insert(schema.log)
 
 
 class UnknownTopic(DuelpoolError):
@@ -56,17 +65,13 @@ def iso_time(seconds: float) -> str:
 def append(connection: Connection, campaign: str, topic: str, event: str, now: float, **values: Any) -> int:
     """Append a line to a topic's log and return its place; the topic's row is held until the commit."""
     place = connection.execute(
-        update(schema.topic)
-        .where(schema.topic.c.campaign == campaign, schema.topic.c.id == topic)
-        .values(next_seq=schema.topic.c.next_seq + 1)
-        .returning(schema.topic.c.next_seq)
+        _TAKE_A_PLACE, {"in_campaign": campaign, "in_topic": topic}
     ).scalar_one_or_none()
     if place is None:
         raise UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Add it first, or check its name.")
     seq = int(place) - 1
-    connection.execute(
-        insert(schema.log).values(campaign=campaign, topic=topic, seq=seq, event=event, time=now, **values)
-    )
+    line = {"campaign": campaign, "topic": topic, "seq": seq, "event": event, "time": now, **values}
+    connection.execute(_ADD_A_LINE, line)
     return seq
 
 
