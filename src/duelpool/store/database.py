@@ -358,6 +358,8 @@ def _outward(place: str, error: BaseException) -> BaseException:
 
 def backup_sqlite(source: Path, target: Path) -> None:
     """Copy a SQLite store while people judge on: a consistent snapshot, complete or not there at all."""
+    if not source.is_file():
+        raise StoreTrouble("There is no such store.", place=str(source), remedy="Check its name.")
     partial_copy = target.with_name(f".{target.name}.partial")
     partial_copy.unlink(missing_ok=True)
     try:
