@@ -7,8 +7,13 @@ import typer
 
 from duelpool import __version__
 from duelpool.cli.demo import demo
+from duelpool.cli.export import export
 from duelpool.cli.frame import DuelpoolCommands
+from duelpool.cli.judge import judge
 from duelpool.cli.pool import pool
+from duelpool.cli.reproduce import reproduce
+from duelpool.cli.simulate import simulate
+from duelpool.cli.status import status
 
 app = typer.Typer(
     cls=DuelpoolCommands,
@@ -19,7 +24,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-COMMANDS: dict[str, Callable[..., None]] = {"pool": pool, "demo": demo}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "pool": pool,
+    "judge": judge,
+    "status": status,
+    "export": export,
+    "simulate": simulate,
+    "reproduce": reproduce,
+    "demo": demo,
+}
 
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)

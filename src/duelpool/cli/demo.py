@@ -42,7 +42,7 @@ def demo(
         texts=str(files.passages),
         depth=depth,
         thin=thin,
-        output=pools,
+        output=str(pools),
     )
     show_pools(files.topics, pools)
 

@@ -1,13 +1,19 @@
 """`duelpool pool`: runs and grades in, judging pools out."""
 
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.table import Table
 
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.known import draw_known_pairs, read_known_pairs
+from duelpool.campaign.settings import Judges
 from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
-from duelpool.cost import Estimate, Pay, estimate
+from duelpool.cost import CLOSED_FORMS, Estimate, Pay, estimate
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import (
     Run,
@@ -15,10 +21,17 @@ from duelpool.files import (
     read_preferences,
     read_qrels,
     read_run,
+    read_topics,
     write_pools,
 )
 from duelpool.files.source import read_source
 from duelpool.pool import Pools, build_pools
+from duelpool.records import Passage
+from duelpool.store import open_store
+from duelpool.store.holdings import KnownPair
+from duelpool.strategies import make_strategy
+
+STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 
 def pool(
@@ -43,8 +56,21 @@ def pool(
     reward: Annotated[int, typer.Option(min=0, help="Pay for an assignment of ten, in cents.")] = 200,
     fee: Annotated[int, typer.Option(min=0, help="The platform's fee in percent.")] = 20,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the pools as JSON lines.")
+        str | None,
+        typer.Option("--output", "-o", help="Pools as JSON lines, or a campaign: FILE.db, postgresql://..."),
     ] = None,
+    name: Annotated[str | None, typer.Option(help="The campaign's name. Default: the file's.")] = None,
+    topics: Annotated[str | None, typer.Option(help="The questions, as assessors see them.")] = None,
+    judges: Annotated[str, typer.Option(help="Who will judge: dedicated or crowd.")] = "dedicated",
+    cap: Annotated[int, typer.Option(min=1, help="The most judgments of one pair.")] = 6,
+    tests: Annotated[
+        str | None, typer.Option(help="Test pairs: a file of preferences, auto or none. A crowd: auto.")
+    ] = None,
+    guidelines: Annotated[str | None, typer.Option(help="A text file for the assessors.")] = None,
+    budget: Annotated[
+        int | None, typer.Option(min=0, help="Stop new assignments when so much is spent, in cents.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes every random choice of the campaign.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Build judging pools from runs, grades and texts, and say what judging them will take.
@@ -54,7 +80,19 @@ def pool(
       duelpool pool runs/*.gz --qrels qrels.txt --thin 5 --texts passages.tsv.gz -o pools.jsonl
 
       duelpool pool --qrels qrels.txt --thin 5 --json
+
+      duelpool pool runs/ --qrels qrels.txt --texts passages.jsonl --topics topics.tsv -o campaign.db
     """
+    settings = Settings(
+        strategy=strategy,
+        seed=seed,
+        judges=cast("Judges", judges),
+        cap=cap,
+        reward=reward,
+        fee_percent=fee,
+        budget=budget,
+        guidelines=_text(guidelines) if guidelines else "",
+    )
     paths = expand([*(more_runs or []), *(runs or [])])
     if not (paths or qrels or prefs):
         raise BadParameter("There is nothing to pool.", remedy="Give runs, --qrels or --prefs.")
@@ -63,9 +101,9 @@ def pool(
     read_grades = read_qrels(qrels) if qrels else None
     read_prefs = read_preferences(prefs) if prefs else None
     read_texts = read_passages(texts) if texts else None
-    for name, read in ((qrels, read_grades), (prefs, read_prefs), (texts, read_texts)):
+    for file, read in ((qrels, read_grades), (prefs, read_prefs), (texts, read_texts)):
         if read is not None:
-            tell_notices(str(name), read.notices)
+            tell_notices(str(file), read.notices)
     pools = build_pools(
         read_runs,
         qrels=read_grades,
@@ -82,15 +120,109 @@ def pool(
         raise BadParameter(
             "No topic has a candidate.", remedy="Check that runs, qrels and preferences share their topics."
         )
-    expected = estimate(pools.sizes.values(), strategy, Pay(reward, fee))
-    if output:
+    expected = expect(pools, settings)
+    told = ""
+    if output and is_store(output):
+        told = make(
+            output,
+            name or stem_of(output),
+            settings,
+            pools,
+            topics=topics,
+            tests=tests,
+            grades=read_grades.grades() if read_grades else {},
+            texts=read_texts.by_id if read_texts else None,
+        )
+    elif output:
         write_pools(output, pools.pools)
+        told = f"Wrote {len(pools.pools)} pools to {output}."
     if as_json:
         print_json(figures(pools, expected))
     else:
         show(pools, expected)
-    if output:
-        tell(f"Wrote {len(pools.pools)} pools to {output}.")
+    if told:
+        tell(told)
+
+
+def expect(pools: Pools, settings: Settings) -> Estimate:
+    """Estimate what judging will take: in closed form where there is one, else as the strategy says."""
+    pay = Pay(settings.reward, settings.fee_percent, settings.targets)
+    if settings.strategy in CLOSED_FORMS:
+        return estimate(pools.sizes.values(), settings.strategy, pay)
+    judgments = 0.0
+    for each in pools.pools:
+        strategy = make_strategy(settings.strategy, each.items, seed=settings.seed, cap=settings.cap)
+        judgments += strategy.expected_judgments(len(each))
+    assignments = math.ceil(judgments / pay.questions)
+    return Estimate(settings.strategy, round(judgments), assignments, assignments * pay.per_assignment)
+
+
+def is_store(output: str) -> bool:
+    """Say whether an output is to hold a campaign, rather than pools alone."""
+    return "://" in output or Path(output).suffix in STORE_ENDINGS
+
+
+def stem_of(store: str) -> str:
+    """Return the name that a campaign gets from its store."""
+    return Path(store.split("?", 1)[0]).stem or "campaign"
+
+
+def make(
+    store: str,
+    name: str,
+    settings: Settings,
+    pools: Pools,
+    *,
+    topics: str | None,
+    tests: str | None,
+    grades: Mapping[str, Mapping[str, float]],
+    texts: Mapping[str, Passage] | None,
+) -> str:
+    """Make a campaign from pools, and say what it holds."""
+    questions = read_topics(topics) if topics else None
+    if questions is not None:
+        tell_notices(str(topics), questions.notices)
+    known = list(_known(tests, settings, pools, grades, texts))
+    if not known:
+        settings = replace(settings, tests=0)
+    shown = {item for each in pools.pools for item in each.items}
+    shown |= {item for pair in known for item in (pair.better, pair.worse)}
+    passages = [texts[item] for item in sorted(shown) if item in texts] if texts else []
+    with open_store(store, create=True) as opened:
+        Campaign.create(
+            opened,
+            name,
+            settings,
+            topics=questions or (),
+            pools=pools.pools,
+            passages=passages,
+            known_pairs=known,
+        )
+    return (
+        f"Made the campaign '{name}' in {store}: {len(pools.pools)} topics, {pools.candidates:,} candidates, "
+        f"{len(passages):,} texts, {len(known)} test pairs."
+    )
+
+
+def _known(
+    tests: str | None,
+    settings: Settings,
+    pools: Pools,
+    grades: Mapping[str, Mapping[str, float]],
+    texts: Mapping[str, Passage] | None,
+) -> Iterable[KnownPair]:
+    way = tests or ("auto" if settings.judges == "crowd" else "none")
+    if way == "none":
+        return ()
+    if way == "auto":
+        return draw_known_pairs(pools.pools, texts=texts, grades=grades, seed=settings.seed)
+    known, notices = read_known_pairs(way, pools.sizes)
+    tell_notices(way, notices)
+    return known
+
+
+def _text(path: str) -> str:
+    return read_source(path).data.decode(errors="replace").strip()
 
 
 def figures(pools: Pools, expected: Estimate) -> dict[str, object]:

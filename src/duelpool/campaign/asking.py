@@ -1,0 +1,177 @@
+"""What may be asked now, of whom: the strategies' proposals less what is out, and test pairs among them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from duelpool.campaign.settings import Settings, Stage
+from duelpool.campaign.topics import LiveTopics
+from duelpool.errors import BadParameter
+from duelpool.records import Kind, Proposal
+from duelpool.seeds import rng_for
+from duelpool.store import Store, holdings, leases, schema
+from duelpool.store.leases import Wanted
+
+Pairs = Collection[tuple[str, str]]
+
+_ALL = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """What is not to be asked now, by topic: a person's own pairs, what is leased, what waits for the manager."""
+
+    own: Mapping[str, Pairs]
+    leased: Mapping[str, Sequence[Proposal]]
+    parked: Mapping[str, Pairs]
+
+    @property
+    def seen(self) -> int:
+        """How many pairs the person holds or has done."""
+        return sum(map(len, self.own.values()))
+
+
+def what_is_out(connection: Connection, campaign: str, assessor: str, parked_after: int) -> Out:
+    """Look up what is not to be asked of this person now."""
+    columns = schema.question.c
+    rows = connection.execute(
+        select(
+            columns.topic,
+            columns.a,
+            columns.b,
+            columns.phase,
+            columns.proposal,
+            columns.state,
+            columns.assessor,
+        )
+        .where(columns.campaign == campaign, columns.test_pair.is_(None))
+        .where(
+            columns.state.in_((leases.LEASED, leases.CANNOT_JUDGE))
+            | ((columns.assessor == assessor) & (columns.state == leases.ANSWERED))
+        )
+    )
+    own: dict[str, set[tuple[str, str]]] = {}
+    leased: dict[str, list[Proposal]] = {}
+    refused: dict[str, dict[tuple[str, str], int]] = {}
+    for row in rows:
+        pair = (row.a, row.b)
+        if row.assessor == assessor:
+            own.setdefault(row.topic, set()).add(pair)
+        if row.state == leases.LEASED:
+            leased.setdefault(row.topic, []).append(Proposal(pair, row.phase, row.proposal))
+        elif row.state == leases.CANNOT_JUDGE:
+            counts = refused.setdefault(row.topic, {})
+            counts[pair] = counts.get(pair, 0) + 1
+    parked = {
+        topic: {pair for pair, count in counts.items() if count >= parked_after}
+        for topic, counts in refused.items()
+    }
+    return Out(own, leased, parked)
+
+
+class Asking:
+    """Turns what the strategies propose into questions for one person."""
+
+    def __init__(self, store: Store, campaign: str, settings: Settings, live: LiveTopics) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._settings = settings
+        self._live = live
+
+    def of_topic(self, topic: str, head: int, out: Out, assessor: str, n: int = _ALL) -> list[Wanted]:
+        """Return questions of a topic that this person may be asked, the strategy's first choice first."""
+        own = out.own.get(topic, ())
+        if self._settings.stage == "grading":
+            return [
+                self._want(topic, (item, ""), Proposal((item, "")), assessor)
+                for item in self._live.items(topic)
+                if (item, "") not in own
+            ]
+        # What this person has done may stand first: ask for as many more.
+        proposals = self._live.proposals(
+            topic, n + len(own), out.leased.get(topic, ()), out.parked.get(topic, ()), head
+        )
+        return [
+            self._want(topic, proposal.pair, proposal, assessor)
+            for proposal in proposals
+            if proposal.pair not in own
+        ][:n]
+
+    def of_all_topics(self, out: Out, assessor: str) -> list[Wanted]:
+        """Return every question that this person may be asked now."""
+        return [
+            want
+            for topic, head in self._live.heads().items()
+            for want in self.of_topic(topic, head, out, assessor)
+        ]
+
+    def tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
+        """Return test pairs that this person hasn't seen, as many as an assignment takes."""
+        wanted = self._settings.tests
+        if not wanted or self._settings.stage == "grading":
+            return []
+        fresh = self._store.read(lambda connection: self._fresh_tests(connection, assessor))
+        if len(fresh) < wanted:
+            raise BadParameter(
+                f"Only {len(fresh)} test pairs are left for this assessor, and an assignment takes {wanted}.",
+                remedy="Add test pairs, or make a campaign with fewer of them (tests: 0 for none).",
+            )
+        picked = [fresh[at] for at in rng.permutation(len(fresh))[:wanted]]
+        return [
+            replace(
+                self._want(
+                    pair.topic, (pair.better, pair.worse), Proposal((pair.better, pair.worse)), assessor
+                ),
+                test_pair=pair.id,
+            )
+            for pair in picked
+        ]
+
+    def _fresh_tests(self, connection: Connection, assessor: str) -> list[holdings.KnownPair]:
+        columns = schema.question.c
+        seen = set(
+            connection.execute(
+                select(columns.test_pair).where(
+                    columns.campaign == self._campaign,
+                    columns.assessor == assessor,
+                    columns.test_pair.is_not(None),
+                )
+            ).scalars()
+        )
+        known = holdings.known_pairs(connection, self._campaign)
+        return [pair for name, pair in known.items() if name not in seen]
+
+    def _want(self, topic: str, pair: tuple[str, str], proposal: Proposal, assessor: str) -> Wanted:
+        first, second = pair
+        stage: Stage = self._settings.stage
+        if stage == "grading":
+            return Wanted(
+                topic, first, None, criterion=self._settings.criterion, stage=stage, kind=Kind.GRADE
+            )
+        swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
+        low, high = sorted((first, second))
+        return Wanted(
+            topic,
+            high if swap else low,
+            low if swap else high,
+            criterion=self._settings.criterion,
+            stage=stage,
+            kind=self._settings.kind,
+            phase=proposal.phase,
+            proposal=proposal.proposal,
+            propensity=proposal.propensity,
+            strategy=self._live.version_of(topic),
+        )
+
+
+def spread(wanted: Sequence[Wanted], per_topic: int) -> list[Wanted]:
+    """Put first what keeps to so many questions a topic, then the rest, each in its order."""
+    counts: dict[str, int] = {}
+    first: list[Wanted] = []
+    rest: list[Wanted] = []
+    for want in wanted:
+        counts[want.topic] = counts.get(want.topic, 0) + 1
+        (first if counts[want.topic] <= per_topic else rest).append(want)
+    return first + rest

@@ -1,0 +1,144 @@
+"""From a topic's log to what its strategy hears, in the order in which it hears it.
+
+A judgment of a crowd worker is held back until its assignment is released. A retracted one drops out of the
+place where it was told. A phase that closed stays closed, with the survivors that the log names, whatever is
+retracted later, unless the manager rewinds it: then the closings from that phase on fall away, and the judgments
+of later phases are set aside.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from duelpool.records import Judgment, Kind, PhaseClosed
+from duelpool.store import log
+from duelpool.store.log import Line
+from duelpool.strategies import Strategy
+
+TURNS_BACK = frozenset({log.RETRACTION, log.RESTORATION, log.REWIND})
+"""The events after which a strategy is told everything anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Which lines of a log count: retracted ones don't, and rewound phases and what followed them neither."""
+
+    retracted: frozenset[int]
+    set_aside: frozenset[int]  # judgments of phases after a rewound one
+    rewound: frozenset[int]  # closings that fell away
+
+
+def standing(lines: Sequence[Line]) -> Standing:
+    """Return what counts at the end of these lines."""
+    retracted: set[int] = set()
+    set_aside: set[int] = set()
+    rewound: set[int] = set()
+    closings: list[Line] = []
+    for line in lines:
+        if line.event == log.RETRACTION and line.refers_to is not None:
+            retracted.add(line.refers_to)
+        elif line.event == log.RESTORATION and line.refers_to is not None:
+            retracted.discard(line.refers_to)
+        elif line.event == log.PHASE_CLOSED:
+            closings.append(line)
+        elif line.event == log.REWIND:
+            names = [closing.phase for closing in closings]
+            at = names.index(line.phase) if line.phase in names else len(names)
+            gone, closings = closings[at:], closings[:at]
+            rewound.update(closing.seq for closing in gone)
+            kept = {closing.phase for closing in closings} | {line.phase, ""}
+            set_aside.update(
+                each.seq
+                for each in lines
+                if each.judgment is not None and each.seq < line.seq and each.judgment.phase not in kept
+            )
+    return Standing(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
+
+
+def usable(line: Line, counts: Standing) -> bool:
+    """Say whether a line is a judgment that scores and strategies may use."""
+    return (
+        line.judgment is not None
+        and line.test_pair is None
+        and line.judgment.effect.told
+        and line.judgment.kind is not Kind.GRADE
+        and line.seq not in counts.retracted
+    )
+
+
+@dataclass(slots=True)
+class Telling:
+    """Turns lines into what a strategy hears, one line at a time."""
+
+    counts: Standing
+    _held: dict[str, list[Judgment]] = field(default_factory=dict)
+
+    def held(self) -> list[Judgment]:
+        """Return what waits for its assignment to be released."""
+        return [judgment for judgments in self._held.values() for judgment in judgments]
+
+    def hear(self, line: Line) -> Iterator[Judgment | PhaseClosed]:
+        """Yield what the strategy hears because of this line."""
+        if line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
+            yield PhaseClosed(line.topic, line.phase, line.survivors)
+        elif line.event == log.RELEASE and line.assignment is not None:
+            yield from self._held.pop(line.assignment, ())
+        elif (
+            line.judgment is not None and usable(line, self.counts) and line.seq not in self.counts.set_aside
+        ):
+            if line.told or line.assignment is None:
+                yield line.judgment
+            else:
+                self._held.setdefault(line.assignment, []).append(line.judgment)
+
+
+@dataclass(slots=True)
+class TopicState:
+    """A topic's strategy as the log up to `position` has made it."""
+
+    make: Callable[[], Strategy]
+    strategy: Strategy
+    position: int = 0
+    closed_in_log: tuple[str, ...] = ()
+    _lines: list[Line] = field(default_factory=list)
+    _telling: Telling = field(default_factory=lambda: Telling(standing(())))
+
+    @classmethod
+    def new(cls, make: Callable[[], Strategy]) -> "TopicState":
+        """Return the state of an empty log."""
+        return cls(make, make())
+
+    def take(self, lines: Iterable[Line]) -> None:
+        """Take in new lines; after a retraction, a restoration or a rewind everything is told anew."""
+        new = list(lines)
+        if not new:
+            return
+        self._lines.extend(new)
+        self.position = new[-1].seq
+        if any(line.event in TURNS_BACK for line in new):
+            self.strategy = self.make()
+            self._telling = Telling(standing(self._lines))
+            new = self._lines
+            self.closed_in_log = ()
+        for line in new:
+            for event in self._telling.hear(line):
+                self.strategy.tell(event)
+            if line.event == log.PHASE_CLOSED and line.seq not in self._telling.counts.rewound:
+                self.closed_in_log = (*self.closed_in_log, line.phase)
+
+    @property
+    def counts(self) -> Standing:
+        """Which lines count now."""
+        return self._telling.counts
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """The lines taken in so far."""
+        return self._lines
+
+    def held(self) -> list[Judgment]:
+        """Return the judgments that are stored but not told yet: to a strategy they are pending."""
+        return self._telling.held()
+
+    def unlogged_closings(self) -> tuple[PhaseClosed, ...]:
+        """Return the phases that the strategy has closed and the log doesn't say so yet."""
+        return tuple(each for each in self.strategy.closed if each.phase not in self.closed_in_log)

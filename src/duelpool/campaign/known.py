@@ -1,0 +1,82 @@
+"""Test pairs: a question's best-known answer against a passage that answers another question."""
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from duelpool.errors import BadFile, BadParameter
+from duelpool.files import Notice, read_preferences
+from duelpool.files.notices import Tally
+from duelpool.records import Passage, Pool
+from duelpool.seeds import rng_for
+from duelpool.store.holdings import KnownPair
+
+
+def read_known_pairs(
+    path: str | os.PathLike[str], topics: Collection[str]
+) -> tuple[list[KnownPair], tuple[Notice, ...]]:
+    """Read test pairs from a file of preferences: the winner is the better one, beyond doubt."""
+    preferences = read_preferences(path)
+    tally = Tally()
+    found: dict[tuple[str, str, str], KnownPair] = {}
+    for judgment in preferences.judgments():
+        if judgment.winner is None or judgment.loser is None:
+            tally.add("pairs without a winner left out")
+        elif judgment.topic not in topics:
+            tally.add("test pairs of topics that the campaign doesn't have, left out")
+        else:
+            key = (judgment.topic, judgment.winner, judgment.loser)
+            found.setdefault(key, KnownPair(f"test-{len(found) + 1}", *key))
+    if not found:
+        raise BadFile.at(os.fspath(path), None, "No test pair is of a topic of the campaign.")
+    return list(found.values()), (*preferences.notices, *tally.notices)
+
+
+def draw_known_pairs(
+    pools: Sequence[Pool],
+    *,
+    texts: Mapping[str, Passage] | None = None,
+    grades: Mapping[str, Mapping[str, float]] | None = None,
+    seed: int = 1,
+    per_topic: int = 5,
+) -> list[KnownPair]:
+    """Draw test pairs: the candidate of the highest grade against candidates of other topics.
+
+    What has a grade above 0 in the topic, what stands in its pool and what has no text is passed over.
+    """
+    others = {pool.topic: list(pool.items) for pool in pools}
+    found: list[KnownPair] = []
+    for pool in pools:
+        graded = (grades or {}).get(pool.topic, {})
+        members = set(_members(pool))
+        off_topic = sorted(
+            {
+                item
+                for topic, items in others.items()
+                if topic != pool.topic
+                for item in items
+                if item not in members and graded.get(item, 0.0) <= 0 and _has_text(item, texts)
+            }
+        )
+        best = min(pool.items, key=lambda item: (-pool.grades.get(item, float("-inf")), item))
+        rng = rng_for(seed, pool.topic, "test pairs")
+        picked = [off_topic[at] for at in rng.permutation(len(off_topic))[:per_topic]]
+        found += [
+            KnownPair(f"test-{pool.topic}-{at}", pool.topic, best, worse)
+            for at, worse in enumerate(picked, 1)
+        ]
+    if not found:
+        raise BadParameter(
+            "No test pairs can be drawn: no topic has a candidate that isn't another topic's.",
+            remedy="Give a file with --tests, or none with --tests none.",
+        )
+    return found
+
+
+def _members(pool: Pool) -> Iterable[str]:
+    yield from pool.items
+    for twins in pool.twins.values():
+        yield from twins
+
+
+def _has_text(item: str, texts: Mapping[str, Passage] | None) -> bool:
+    return texts is None or bool(item in texts and texts[item].text)

@@ -1,0 +1,453 @@
+"""The one loop that all judges share: ask, answer, take back, finish.
+
+`Campaign` has the verbs; page, command line and programs only translate. Every verb is one transaction: what it
+returns is stored, and a verb that raises has changed nothing.
+"""
+
+import secrets
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal, Self
+
+from sqlalchemy import Connection, select
+
+from duelpool.campaign import assignments, quality, stages
+from duelpool.campaign.asking import Asking, spread, what_is_out
+from duelpool.campaign.assignments import Assignment, Ending, Finished
+from duelpool.campaign.fold import usable
+from duelpool.campaign.settings import Settings
+from duelpool.campaign.topics import LiveTopics
+from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.records import Judgment, Levels, Outcome, Passage, Pool, Question, Topic
+from duelpool.seeds import rng_for
+from duelpool.store import Store, holdings, leases, log, schema
+from duelpool.store.leases import Answer, Receipt, Wanted
+
+_RESERVE = 6  # more questions are chosen than needed, for others may be quicker
+_TRIES = 3
+
+AssessorKind = Literal["crowd", "dedicated", "program"]
+
+
+class NotAllowed(DuelpoolError):
+    """The campaign is paused or closed, or this assessor may not judge in it."""
+
+
+class Campaign:
+    """One campaign of a store."""
+
+    def __init__(self, store: Store, row: holdings.CampaignRow) -> None:
+        self.store = store
+        self.id = row.id
+        self.name = row.name
+        self._set(Settings.from_json(row.settings))
+
+    def _set(self, settings: Settings) -> None:
+        self.settings = settings
+        self.live = LiveTopics(self.store, self.id, settings)
+        self._asking = Asking(self.store, self.id, settings, self.live)
+
+    # ---- setting up
+
+    @classmethod
+    def create(
+        cls,
+        store: Store,
+        name: str,
+        settings: Settings,
+        *,
+        topics: Iterable[Topic],
+        pools: Iterable[Pool],
+        passages: Iterable[Passage] = (),
+        known_pairs: Iterable[holdings.KnownPair] = (),
+    ) -> Self:
+        """Make a campaign with all it needs, in one transaction; topics without a pool are left out."""
+        campaign = secrets.token_hex(8)
+        pools, passages, known_pairs = list(pools), list(passages), list(known_pairs)
+        known = {topic.id: topic for topic in topics}
+        asked = [known.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
+
+        def work(connection: Connection, now: float) -> holdings.CampaignRow:
+            holdings.create_campaign(connection, campaign, name, settings.as_json(), now)
+            holdings.add_topics(connection, campaign, asked)
+            for pool in pools:
+                holdings.add_pool(connection, campaign, pool)
+            holdings.add_passages(connection, campaign, passages)
+            holdings.add_test_pairs(connection, campaign, known_pairs)
+            return holdings.find_campaign(connection, campaign)
+
+        return cls(store, store.write(work))
+
+    @classmethod
+    def open(cls, store: Store, name: str | None = None) -> Self:
+        """Return the campaign of this name, or the only one of the store."""
+        return cls(store, store.read(lambda connection: holdings.find_campaign(connection, name)))
+
+    def set_state(self, state: Literal["open", "paused", "closed"]) -> None:
+        """Open, pause or close the campaign."""
+        self.store.write(lambda connection, now: holdings.set_campaign(connection, self.id, state=state))
+
+    def change(self, settings: Settings) -> None:
+        """Take other settings from now on; what was asked and answered stays as it is."""
+        self.store.write(
+            lambda connection, now: holdings.set_campaign(connection, self.id, settings=settings.as_json())
+        )
+        self._set(settings)
+
+    def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
+        """Let items join a topic (or a new topic join); return how many are new."""
+        texts = list(passages)
+
+        def work(connection: Connection, now: float) -> int:
+            holdings.add_topics(connection, self.id, [Topic(pool.topic, pool.topic)])
+            holdings.add_passages(connection, self.id, texts)
+            return holdings.add_pool(connection, self.id, pool)
+
+        added = self.store.write(work)
+        self.live.forget(pool.topic)
+        return added
+
+    def let_go(self, topic: str, item: str | None = None) -> None:
+        """Let an item leave its topic, or a whole topic leave; what was judged stays in the log."""
+
+        def work(connection: Connection, now: float) -> bool:
+            if item is None:
+                return holdings.set_topic_state(connection, self.id, topic, "left")
+            return holdings.set_item_state(connection, self.id, topic, item, "left")
+
+        if not self.store.write(work):
+            raise BadParameter(f"There is no '{item or topic}' that could leave.", remedy="Check its name.")
+        self.live.forget(topic)
+
+    def next_stage(self) -> dict[str, int]:
+        """End the grading stage: thin the pools by the grades given, and go on to preferences.
+
+        Returns the pool sizes from now on.
+        """
+        if self.settings.stage != "grading":
+            raise BadParameter(
+                "The campaign collects preferences already.", remedy="There is no later stage."
+            )
+        sizes = self.store.write(lambda connection, now: stages.thin(connection, self.id, self.settings))
+        self.change(replace(self.settings, stage="preferences"))
+        return sizes
+
+    def enrol(self, assessor: str, kind: AssessorKind | None = None) -> None:
+        """Let an assessor in, by pseudonym."""
+        chosen = kind or self.settings.judges
+        self.store.write(lambda connection, now: holdings.enrol(connection, self.id, assessor, chosen, now))
+
+    # ---- asking
+
+    def next_question(self, assessor: str, topics: Collection[str] | None = None) -> Question | None:
+        """Return the next question for a dedicated assessor or a program, one topic at a time.
+
+        A question that this person holds already is returned again. None: there is nothing for them now.
+        """
+        self._check(assessor)
+        held = self._held_by(assessor)
+        if held is not None:
+            return held
+        for _ in range(_TRIES):  # everything chosen may just have been taken by others
+            out = self.store.read(
+                lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
+            )
+            chosen: list[Wanted] = []
+            for topic, head in self.live.heads().items():
+                if topics is None or topic in topics:
+                    chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
+                    granted = self._lease(chosen, assessor)
+                    if granted is not None:
+                        return granted
+            if not chosen:
+                return None
+        return None
+
+    def next_assignment(self, assessor: str) -> Assignment | None:
+        """Return the assignment that this person has open, or a new one; None when there is no work or money.
+
+        Questions are drawn at random over all topics, none that this person has answered, at most three of a
+        topic where possible, with test pairs mixed in.
+        """
+        self._check(assessor)
+        held = self.open_assignment(assessor)
+        if held is not None:
+            return held
+        out = self.store.read(
+            lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
+        )
+        wanted = self._asking.of_all_topics(out, assessor)
+        if not wanted:
+            return None
+        rng = rng_for(self.settings.seed, "assignment", assessor, out.seen)
+        shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
+        chosen = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
+        tests = self._asking.tests(assessor, rng)
+        order = rng.permutation(self.settings.targets + len(tests)).tolist()
+
+        def work(connection: Connection, now: float) -> Assignment | None:
+            leases.expire(connection, self.id, now)
+            if not assignments.affordable(connection, self.id, self.settings):
+                return None
+            return assignments.open_new(
+                connection, self.id, assessor, self.settings, chosen=chosen, tests=tests, order=order, now=now
+            )
+
+        return self.store.write(work)
+
+    def open_assignment(self, assessor: str) -> Assignment | None:
+        """Return the assignment that this person has open, with all its questions in order."""
+        return self.store.read(lambda connection: assignments.find_open(connection, self.id, assessor))
+
+    # ---- answering
+
+    def answer(self, question: str, assessor: str, given: Answer) -> Receipt:
+        """Store an answer; sending it again changes nothing, another answer is a conflict."""
+        if given.outcome not in self.settings.outcomes:
+            raise BadRecord(
+                f"This campaign doesn't take the answer '{given.outcome}'.",
+                remedy=f"It takes: {', '.join(sorted(self.settings.outcomes))}.",
+            )
+        if given.outcome is Outcome.GRADE and given.grade not in self.settings.grades:
+            raise BadRecord(
+                f"The grade {given.grade} isn't on the scale.",
+                remedy=f"It is one of {', '.join(f'{grade:g}' for grade in self.settings.grades)}.",
+            )
+
+        def work(connection: Connection, now: float) -> Receipt:
+            at_once = self._kind_of(connection, assessor) != "crowd"
+            return leases.answer(
+                connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
+            )
+
+        return self.store.write(work)
+
+    def undo(self, question: str, assessor: str) -> Question:
+        """Take an answer back and hold the same question again."""
+
+        def work(connection: Connection, now: float) -> Question:
+            row = leases.held(connection, question, assessor)
+            if row.assignment is not None:
+                held = assignments.find_open(connection, self.id, assessor)
+                if held is None or held.id != row.assignment:
+                    raise leases.Conflict("The assignment is finished.", remedy="Its answers stand.")
+            return leases.undo(
+                connection,
+                question,
+                assessor,
+                cap=self.settings.slots,
+                now=now,
+                seconds=self.settings.lease_seconds,
+            )
+
+        return self.store.write(work)
+
+    def extend(self, question: str, assessor: str) -> float:
+        """Give somebody who is still looking more time; return when it ends."""
+        return self.store.write(
+            lambda connection, now: leases.extend(
+                connection, question, assessor, now=now, seconds=self.settings.lease_seconds
+            )
+        )
+
+    def give_back(self, question: str, assessor: str) -> None:
+        """End a lease without an answer."""
+
+        def work(connection: Connection, now: float) -> None:
+            leases.held(connection, question, assessor)
+            leases.give_back(connection, [question])
+
+        self.store.write(work)
+
+    def sweep(self) -> int:
+        """Free the slots of leases that ran out, and end assignments that nobody works on any more."""
+
+        def work(connection: Connection, now: float) -> int:
+            freed = leases.expire(connection, self.id, now)
+            for assignment in assignments.overdue(connection, self.id, now):
+                assignments.finish(
+                    connection, self.id, self.settings, assignment, ending="timed-out", now=now
+                )
+            return freed
+
+        return self.store.write(work)
+
+    def finish(self, assignment: str, ending: Ending = "finished") -> Finished:
+        """End an assignment: look at the tests, let its judgments count or exclude the person, and pay.
+
+        Ending it again changes nothing and returns the same.
+        """
+        return self.store.write(
+            lambda connection, now: assignments.finish(
+                connection, self.id, self.settings, assignment, ending=ending, now=now
+            )
+        )
+
+    # ---- the manager's verbs
+
+    def preview_exclusion(self, assessor: str) -> quality.Exclusion:
+        """Say what excluding somebody would take away."""
+        return self.store.read(lambda connection: quality.preview(connection, self.id, assessor))
+
+    def exclude(self, assessor: str, reason: str) -> quality.Exclusion:
+        """Take somebody's judgments out of every score and let them in no more; they are paid all the same."""
+        return self.store.write(
+            lambda connection, now: quality.exclude(connection, self.id, assessor, reason=reason, now=now)
+        )
+
+    def reinstate(self, assessor: str, reason: str = "re-instated") -> int:
+        """Let somebody in again; return how many of their judgments count again."""
+        return self.store.write(
+            lambda connection, now: quality.reinstate(
+                connection, self.id, assessor, cap=self.settings.slots, reason=reason, now=now
+            )
+        )
+
+    def retract(self, topic: str, seqs: Sequence[int], reason: str) -> list[int]:
+        """Take judgments out of every score, with a reason; return those that counted until now."""
+        return self.store.write(
+            lambda connection, now: leases.retract(connection, self.id, topic, seqs, reason=reason, now=now)
+        )
+
+    def preview_rewind(self, topic: str, phase: str) -> int:
+        """Say how many judgments of later phases opening a closed phase again would set aside."""
+        state = self.live.state(topic)
+        if phase not in state.closed_in_log:
+            raise BadParameter(
+                f"Phase '{phase}' of topic '{topic}' isn't closed.",
+                remedy=f"Closed: {', '.join(state.closed_in_log) or 'none'}.",
+            )
+        kept = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
+        return sum(
+            usable(line, state.counts)
+            and line.seq not in state.counts.set_aside
+            and line.judgment is not None
+            and line.judgment.phase not in kept
+            for line in state.lines
+        )
+
+    def rewind(self, topic: str, phase: str, reason: str) -> int:
+        """Open a closed phase again; return how many judgments of later phases are set aside."""
+        aside = self.preview_rewind(topic, phase)
+        self.store.write(
+            lambda connection, now: log.append(
+                connection, self.id, topic, log.REWIND, now, phase=phase, reason=reason
+            )
+        )
+        return aside
+
+    def take_in(self, judgments: Iterable[Judgment]) -> int:
+        """Add judgments from elsewhere to the log, as they are; unknown topics and items are refused."""
+        given = list(judgments)
+        known = {topic: set(self.live.items(topic)) for topic in self.live.heads()}
+        for judgment in given:
+            if judgment.topic not in known:
+                raise log.UnknownTopic(
+                    f"The campaign has no topic '{judgment.topic}'.", remedy="Add it first, or leave it out."
+                )
+            for item in (judgment.left, judgment.right):
+                if item is not None and item not in known[judgment.topic]:
+                    raise BadRecord(
+                        f"Topic '{judgment.topic}' has no candidate '{item}'.",
+                        remedy="Add it to the pool first, or leave it out.",
+                    )
+
+        def work(connection: Connection, now: float) -> int:
+            for judgment in given:
+                log.append_judgment(connection, self.id, replace(judgment, question=""), now, told=True)
+            return len(given)
+
+        return self.store.write(work)
+
+    # ---- what was found
+
+    def result(self, topic: str) -> Levels:
+        """Return what is known of a topic now."""
+        return self.live.result(topic)
+
+    def results(self) -> dict[str, Levels]:
+        """Return what is known of every open topic now."""
+        return {
+            topic: self.live.state(topic, head).strategy.result() for topic, head in self.live.heads().items()
+        }
+
+    @property
+    def done(self) -> bool:
+        """Whether every open topic has all that it needs."""
+        if self.settings.stage == "grading":
+            return self.store.read(lambda connection: stages.all_graded(connection, self.id, self.settings))
+        return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
+
+    def judgments(self, topic: str) -> list[Judgment]:
+        """Return a topic's judgments of pairs that count, in the order of the log."""
+        state = self.live.state(topic)
+        return [
+            line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
+        ]
+
+    # ---- inside
+
+    def _check(self, assessor: str) -> None:
+        campaigns, people = schema.campaign.c, schema.assessor.c
+
+        def work(connection: Connection) -> tuple[str, str | None]:
+            state = connection.execute(select(campaigns.state).where(campaigns.id == self.id)).scalar_one()
+            person = connection.execute(
+                select(people.state).where(people.campaign == self.id, people.id == assessor)
+            ).scalar_one_or_none()
+            return state, person
+
+        state, person = self.store.read(work)
+        if state != "open":
+            raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
+        if person is None:
+            raise NotAllowed(f"Nobody called '{assessor}' takes part.", remedy="Enrol them first.")
+        if person == "excluded":
+            raise NotAllowed("This assessor takes part no more.", remedy="What was done is paid.")
+
+    def _kind_of(self, connection: Connection, assessor: str) -> str:
+        columns = schema.assessor.c
+        return str(
+            connection.execute(
+                select(columns.kind).where(columns.campaign == self.id, columns.id == assessor)
+            ).scalar_one_or_none()
+        )
+
+    def _held_by(self, assessor: str) -> Question | None:
+        columns = schema.question.c
+
+        def work(connection: Connection, now: float) -> Question | None:
+            leases.expire(connection, self.id, now)
+            row = connection.execute(
+                select(schema.question)
+                .where(
+                    columns.campaign == self.id,
+                    columns.assessor == assessor,
+                    columns.state == leases.LEASED,
+                    columns.assignment.is_(None),
+                )
+                .order_by(columns.asked, columns.id)
+                .limit(1)
+            ).one_or_none()
+            return None if row is None else leases.question_of(row)
+
+        return self.store.write(work)
+
+    def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
+        if not wanted:
+            return None
+        ids = [secrets.token_hex(8) for _ in wanted]
+        granted = self.store.write(
+            lambda connection, now: leases.lease(
+                connection,
+                self.id,
+                wanted,
+                ids,
+                assessor=assessor,
+                cap=self.settings.slots,
+                now=now,
+                seconds=self.settings.lease_seconds,
+                at_most=1,
+            )
+        )
+        return granted[0] if granted else None

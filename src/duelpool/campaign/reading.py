@@ -1,0 +1,104 @@
+"""A campaign's log read from end to end, a few thousand lines in memory at a time; nothing is written.
+
+`LiveTopics` keeps every line for those who judge on. Who only wants to know what was found, or to write the log
+into a file, reads it here: what stays in memory is a strategy and sets of whole numbers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from duelpool.campaign.fold import Standing, Telling, usable
+from duelpool.campaign.loop import Campaign
+from duelpool.records import Judgment
+from duelpool.store import log, schema
+from duelpool.strategies import Strategy
+
+
+def standing_of(connection: Connection, campaign: str, topic: str) -> Standing:
+    """Return which lines of a topic's log count, as `fold.standing` does, from its few lines about others."""
+    columns = schema.log.c
+    rows = connection.execute(
+        select(columns.seq, columns.event, columns.refers_to, columns.phase)
+        .where(
+            columns.campaign == campaign,
+            columns.topic == topic,
+            columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
+        )
+        .order_by(columns.seq)
+    ).all()
+    retracted: set[int] = set()
+    set_aside: set[int] = set()
+    rewound: set[int] = set()
+    closings: list[tuple[int, str]] = []
+    for row in rows:
+        if row.event == log.RETRACTION:
+            retracted.add(row.refers_to)
+        elif row.event == log.RESTORATION:
+            retracted.discard(row.refers_to)
+        elif row.event == log.PHASE_CLOSED:
+            closings.append((row.seq, row.phase))
+        else:
+            names = [phase for _, phase in closings]
+            at = names.index(row.phase) if row.phase in names else len(names)
+            rewound.update(seq for seq, _ in closings[at:])
+            closings = closings[:at]
+            kept = {phase for _, phase in closings} | {row.phase, ""}
+            set_aside.update(_judged_in_other_phases(connection, campaign, topic, row.seq, kept))
+    return Standing(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
+
+
+def _judged_in_other_phases(
+    connection: Connection, campaign: str, topic: str, before: int, phases: set[str]
+) -> Iterator[int]:
+    columns = schema.log.c
+    found = connection.execute(
+        select(columns.seq).where(
+            columns.campaign == campaign,
+            columns.topic == topic,
+            columns.event == log.JUDGMENT,
+            columns.seq < before,
+            columns.phase.not_in(sorted(phases)),
+        )
+    )
+    return (int(seq) for seq in found.scalars())
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A topic as its log has made it: the strategy, how many judgments count, and what isn't told yet."""
+
+    topic: str
+    strategy: Strategy
+    usable: int
+    held: tuple[Judgment, ...]
+    position: int
+
+    @property
+    def judged(self) -> bool:
+        """Whether the result says anything: something was judged, or there was nothing to judge."""
+        return self.usable > 0 or self.strategy.done
+
+
+def read_topic(connection: Connection, campaign: Campaign, topic: str) -> Read:
+    """Fold a topic's log without keeping its lines."""
+    counts = standing_of(connection, campaign.id, topic)
+    strategy = campaign.live.fresh(connection, topic)
+    telling = Telling(counts)
+    found = position = 0
+    for line in log.read_lines(connection, campaign.id, topic):
+        found += usable(line, counts)
+        position = line.seq
+        for event in telling.hear(line):
+            strategy.tell(event)
+    return Read(topic, strategy, found, tuple(telling.held()), position)
+
+
+def topics_of(connection: Connection, campaign: str) -> list[str]:
+    """Return the open topics in their order."""
+    columns = schema.topic.c
+    rows = connection.execute(
+        select(columns.id, columns.position).where(columns.campaign == campaign, columns.state == "open")
+    )
+    return [row.id for row in sorted(rows, key=lambda row: (row.position, row.id))]

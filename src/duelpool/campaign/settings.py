@@ -1,0 +1,139 @@
+"""What a manager decides: every setting of a campaign, validated once."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from duelpool.errors import BadParameter
+from duelpool.records import Kind, Outcome
+from duelpool.strategies import make_strategy
+
+Judges: TypeAlias = Literal["crowd", "dedicated"]
+"""Who judges: paid workers in assignments with test pairs, or people who judge on and on, topic by topic."""
+
+Stage: TypeAlias = Literal["grading", "preferences"]
+"""What is asked now: a grade for one item at a time, or which of two is better."""
+
+Scale: TypeAlias = Literal["binary", "abc", "five"]
+
+SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
+    {"binary": (0.0, 1.0), "abc": (0.0, 1.0, 2.0), "five": (0.0, 1.0, 2.0, 3.0, 4.0)}
+)
+"""The grades of each scale, the worst first."""
+
+TestRule: TypeAlias = Literal["share", "any-failed"]
+"""Who goes: whoever falls below a share of all test pairs so far, or every assignment with a failed one."""
+
+_PLAIN = frozenset({Outcome.LEFT, Outcome.RIGHT, Outcome.LEFT_BAD, Outcome.RIGHT_BAD, Outcome.BOTH_BAD})
+_ALWAYS = frozenset({Outcome.CANNOT_JUDGE, Outcome.SKIP})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a campaign. Money is in minor units, time in seconds."""
+
+    strategy: str = "swissfinals"
+    seed: int = 1
+    judges: Judges = "dedicated"
+    kind: Kind = Kind.PREFERENCE
+    criterion: str = "overall"
+    ties: bool = False
+    same: bool = False  # "these two are duplicates"
+    cap: int = 6  # judgments of one pair, leases included
+    stage: Stage = "preferences"
+    scale: Scale = "binary"  # of the grading stage
+    grades_per_item: int = 1
+    thin: int | None = None  # after grading: take grades top down until so many are in
+    targets: int = 10  # questions of an assignment that count
+    tests: int = 3  # and test pairs beside them
+    per_topic: int = 3  # of one assignment, where possible
+    lease_seconds: float = 1800.0
+    test_rule: TestRule = "share"
+    test_share: float = 0.75
+    bad_votes: int = 0  # of different assessors; 0: one when dedicated, two in a crowd
+    parked_after: int = 3  # so many "cannot judge", and a pair waits for the manager
+    reward: int = 200
+    fee_percent: int = 20
+    budget: int | None = None  # stops new assignments
+    currency: str = "USD"
+    guidelines: str = ""
+
+    def __post_init__(self) -> None:
+        make_strategy(self.strategy, (), seed=self.seed, cap=self.cap)  # refuses what it can't be made of
+        for field, choice, known in (
+            ("judges", self.judges, get_args(Judges)),
+            ("test_rule", self.test_rule, get_args(TestRule)),
+            ("stage", self.stage, get_args(Stage)),
+            ("scale", self.scale, tuple(SCALES)),
+        ):
+            if choice not in known:
+                raise BadParameter(
+                    f"'{field}' can't be '{choice}'.", remedy=f"It is one of {', '.join(known)}."
+                )
+        if self.kind is Kind.GRADE:
+            raise BadParameter(
+                "A campaign's kind is 'preference' or 'definite'.",
+                remedy="For grades, start with stage 'grading'.",
+            )
+        positive = {
+            "cap": self.cap,
+            "targets": self.targets,
+            "per_topic": self.per_topic,
+            "grades_per_item": self.grades_per_item,
+            "parked_after": self.parked_after,
+        }
+        for field, value in positive.items():
+            if value < 1:
+                raise BadParameter(f"'{field}' is a whole number from 1 on, not {value}.")
+        for field in ("tests", "bad_votes", "reward", "fee_percent", "seed"):
+            if getattr(self, field) < 0:
+                raise BadParameter(f"'{field}' is a whole number from 0 on, not {getattr(self, field)}.")
+        if not (math.isfinite(self.lease_seconds) and self.lease_seconds > 0):
+            raise BadParameter(f"A lease lasts more than 0 seconds, not {self.lease_seconds}.")
+        if not 0 <= self.test_share <= 1:
+            raise BadParameter(f"The share of test pairs is from 0 to 1, not {self.test_share}.")
+
+    @property
+    def bad_votes_needed(self) -> int:
+        """How many Bad votes of different assessors take an item out."""
+        return self.bad_votes or (1 if self.judges == "dedicated" else 2)
+
+    @property
+    def grades(self) -> tuple[float, ...]:
+        """The grades that the grading stage takes."""
+        return SCALES[self.scale]
+
+    @property
+    def slots(self) -> int:
+        """How many judgments one question may get: the cap of a pair, or the grades of an item."""
+        return self.grades_per_item if self.stage == "grading" else self.cap
+
+    @property
+    def outcomes(self) -> frozenset[Outcome]:
+        """The answers that this campaign takes now."""
+        if self.stage == "grading":
+            return frozenset({Outcome.GRADE}) | _ALWAYS
+        found = _PLAIN | _ALWAYS | {Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN}
+        if self.kind is Kind.DEFINITE:
+            found |= {Outcome.DEFINITELY_LEFT, Outcome.DEFINITELY_RIGHT}
+        if self.ties:
+            found |= {Outcome.TIE}
+        if self.same:
+            found |= {Outcome.SAME}
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings for the store."""
+        return {**dataclasses.asdict(self), "kind": str(self.kind)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the settings that a store holds; what a newer version added stays at its default."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        given = {name: value for name, value in values.items() if name in known}
+        if "kind" in given:
+            given["kind"] = Kind(given["kind"])
+        return cls(**given)

@@ -1,0 +1,158 @@
+"""The topics of a campaign in memory: each one's strategy, brought up to the log before it is asked.
+
+Nothing here is the truth. It is a cache of a fold over the log, and any process may throw it away.
+"""
+
+import json
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, select
+
+from duelpool.campaign.fold import TopicState
+from duelpool.campaign.settings import Settings
+from duelpool.errors import BadParameter
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
+from duelpool.store import Store, holdings, log, schema
+from duelpool.strategies import Strategy, make_strategy
+from duelpool.strategies.parameters import split_spec
+
+_SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
+
+
+@dataclass(slots=True)
+class _Kept:
+    state: TopicState
+    items: tuple[str, ...]
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
+
+
+class LiveTopics:
+    """Strategies by topic, each as far as the log goes."""
+
+    def __init__(self, store: Store, campaign: str, settings: Settings) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._settings = settings
+        self._kept: dict[str, _Kept] = {}
+        self._lock = threading.Lock()
+
+    # ---- up to date
+
+    def heads(self) -> dict[str, int]:
+        """Return the place of the last line of each open topic's log."""
+        columns = schema.topic.c
+        rows = self._store.read(
+            lambda connection: connection.execute(
+                select(columns.id, columns.next_seq)
+                .where(columns.campaign == self._campaign, columns.state == "open")
+                .order_by(columns.position, columns.id)
+            ).all()
+        )
+        return {row.id: row.next_seq - 1 for row in rows}
+
+    def state(self, topic: str, head: int | None = None) -> TopicState:
+        """Return a topic's state, up to its log, with every closing that is due written down."""
+        kept = self._keep(topic)
+        with kept.lock:
+            for _ in range(_SETTLE_AT_MOST):
+                if head is None or kept.state.position < head:
+                    kept.state.take(self._new_lines(topic, kept.state.position))
+                closings = kept.state.unlogged_closings()
+                if not closings:
+                    return kept.state
+                self._write_down(topic, kept.state.position, closings)
+                head = None
+        raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
+
+    def _new_lines(self, topic: str, after: int) -> list[log.Line]:
+        return self._store.read(
+            lambda connection: list(log.read_lines(connection, self._campaign, topic, after))
+        )
+
+    def _write_down(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
+        """Log closings, if nothing has come in since they were found; else the next look decides."""
+
+        def work(connection: Connection, now: float) -> None:
+            connection.execute(
+                select(schema.topic.c.id)
+                .where(schema.topic.c.campaign == self._campaign, schema.topic.c.id == topic)
+                .with_for_update()
+            )
+            if log.head(connection, self._campaign, topic) == position:
+                for closing in closings:
+                    log.append(
+                        connection,
+                        self._campaign,
+                        topic,
+                        log.PHASE_CLOSED,
+                        now,
+                        phase=closing.phase,
+                        survivors=json.dumps(closing.survivors),
+                    )
+
+        self._store.write(work)
+
+    def _keep(self, topic: str) -> _Kept:
+        with self._lock:
+            if topic not in self._kept:
+                items, spec = self._store.read(lambda connection: self._look_up(connection, topic))
+                self._kept[topic] = _Kept(TopicState.new(lambda: self._make(topic, spec, items)), items)
+            return self._kept[topic]
+
+    def forget(self, topic: str) -> None:
+        """Throw a topic's state away: its items have changed."""
+        with self._lock:
+            self._kept.pop(topic, None)
+
+    def fresh(self, connection: Connection, topic: str) -> Strategy:
+        """Return a topic's strategy before it has heard anything, for those who read a log on their own."""
+        items, spec = self._look_up(connection, topic)
+        return self._make(topic, spec, items)
+
+    def _look_up(self, connection: Connection, topic: str) -> tuple[tuple[str, ...], str]:
+        rows = holdings.items(connection, self._campaign, topic)
+        items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
+        own = holdings.topic_strategies(connection, self._campaign).get(topic, "")
+        return items, own or self._settings.strategy
+
+    def _make(self, topic: str, spec: str, items: tuple[str, ...]) -> Strategy:
+        votes = {} if "bad_votes" in split_spec(spec)[1] else {"bad_votes": self._settings.bad_votes_needed}
+        return make_strategy(
+            spec, items, seed=self._settings.seed, topic=topic, cap=self._settings.cap, **votes
+        )
+
+    # ---- what to ask
+
+    def proposals(
+        self, topic: str, n: int, leased: Collection[Proposal], parked: Collection[tuple[str, str]], head: int
+    ) -> list[Proposal]:
+        """Return up to n proposals of a topic, given what is out; parked pairs are passed over."""
+        kept = self._keep(topic)
+        with kept.lock:
+            state = self.state(topic, head)
+            pending = [*leased, *(_as_proposal(each) for each in state.held())]
+            question = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
+            if kept.asked is None or kept.asked[0] != question:
+                kept.asked = (question, state.strategy.ask(n + len(parked), pending))
+            found = kept.asked[1]
+        return [proposal for proposal in found if proposal.pair not in parked][:n]
+
+    def version_of(self, topic: str) -> str:
+        """Return the name and version of a topic's strategy, for the log."""
+        strategy = self._keep(topic).state.strategy
+        return f"{strategy.name}/{strategy.version}"
+
+    def result(self, topic: str) -> Levels:
+        """Return what is known of a topic now."""
+        return self.state(topic).strategy.result()
+
+    def items(self, topic: str) -> tuple[str, ...]:
+        """Return a topic's candidates."""
+        return self._keep(topic).items
+
+
+def _as_proposal(judgment: Judgment) -> Proposal:
+    return Proposal(judgment.pair, judgment.phase, judgment.proposal)

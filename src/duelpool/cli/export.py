@@ -1,0 +1,110 @@
+"""`duelpool export`: a campaign as files."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import typer
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.bundle import write_bundle
+from duelpool.campaign.exports import (
+    Progress,
+    Values,
+    Written,
+    write_csv,
+    write_levels,
+    write_log,
+    write_prefs,
+    write_qrels,
+)
+from duelpool.cli.frame import print_json, quiet_broken_pipe, tell, tell_notices
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.workers import progress_bar
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.files import read_qrels
+
+FORMS = ("prefs", "qrels", "levels", "jsonl", "csv", "bundle")
+
+
+def export(
+    store: StoreArgument,
+    form: Annotated[str, typer.Option("--as", help=f"What to write: {', '.join(FORMS)}.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The file (.gz packs it); a folder or .zip for a bundle.")
+    ] = "-",
+    best: Annotated[bool, typer.Option("--best", help="qrels: the best items only.")] = False,
+    top: Annotated[int | None, typer.Option(min=1, help="qrels: the first levels that hold so many.")] = None,
+    levels: Annotated[bool, typer.Option("--levels", help="qrels: a value for every level.")] = False,
+    above: Annotated[
+        str | None, typer.Option(help="qrels: put what was found above these grades (a file, or pool).")
+    ] = None,
+    campaign: CampaignOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a campaign's preferences, qrels, levels, log or spreadsheet, or all that a release needs.
+
+    Examples:
+
+      duelpool export campaign.db --as qrels -o best.qrels
+
+      duelpool export campaign.db --as qrels --top 5 --above graded.qrels -o combined.qrels
+
+      duelpool export campaign.db --as prefs -o preferences.txt
+
+      duelpool export campaign.db --as bundle -o release.zip
+    """
+    if form not in FORMS:
+        raise UnknownName("form of export", form, FORMS)
+    if form == "bundle" and output == "-":
+        raise BadParameter("A bundle is a folder or a .zip file.", remedy="Name it with -o.")
+    if as_json and output == "-":
+        raise BadParameter("The export and --json would both go to standard output.", remedy="Give -o FILE.")
+    options = _qrels_options(best, top, levels, above)
+    if options and form not in ("qrels", "bundle"):
+        raise BadParameter("--best, --top, --levels and --above are for qrels.", remedy="Leave them out.")
+    with (
+        quiet_broken_pipe(),
+        opened(store, campaign) as found,
+        progress_bar("Exporting", len(found.live.heads())) as ended,
+    ):
+        written = write(found, form, output, ended, options)
+    tell_notices(output, written.notices)
+    if as_json:
+        print_json(
+            {
+                "files": list(written.files),
+                "rows": written.rows,
+                "notices": {notice.what: notice.count for notice in written.notices},
+            }
+        )
+    elif output != "-":
+        tell(f"Wrote {written.rows:,} rows to {', '.join(written.files)}.")
+
+
+def write(
+    campaign: Campaign, form: str, output: str, progress: Progress, options: Mapping[str, Any]
+) -> Written:
+    """Write one form of a campaign."""
+    if form == "bundle":
+        return write_bundle(campaign, output, progress=progress, **options)
+    if form == "qrels":
+        return write_qrels(campaign, output, progress=progress, **options)
+    return {"prefs": write_prefs, "levels": write_levels, "jsonl": write_log, "csv": write_csv}[form](
+        campaign, output, progress
+    )
+
+
+def _qrels_options(best: bool, top: int | None, levels: bool, above: str | None) -> dict[str, Any]:
+    given: dict[Values, bool] = {"best": best, "top": top is not None, "levels": levels}
+    ways = [way for way, wanted in given.items() if wanted]
+    if len(ways) > 1:
+        raise BadParameter("--best, --top and --levels exclude each other.", remedy="Give one of them.")
+    options: dict[str, Any] = {"values": ways[0]} if ways else {}
+    if top is not None:
+        options["k"] = top
+    if above is not None:
+        grades: Literal["pool"] | Mapping[str, Mapping[str, float]] = (
+            "pool" if above == "pool" else read_qrels(above).grades()
+        )
+        options["above"] = grades
+    return options

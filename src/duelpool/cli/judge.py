@@ -1,0 +1,169 @@
+"""`duelpool judge`: anyone, or anything, judges."""
+
+import getpass
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import count
+from typing import Annotated
+
+import typer
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.sitting import Sat, Sitting, Worked, in_turns, work_assignments
+from duelpool.campaign.status import status
+from duelpool.cli.frame import print_json
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.workers import progress_bar
+from duelpool.demo import load_collection
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.judges import make_judges
+from duelpool.judges.base import JudgeModel
+from duelpool.judges.command import CommandJudge
+from duelpool.judges.live import LiveJudge, SimulatedPerson, TopicJudges, Utilities
+from duelpool.judges.terminal import TerminalJudge
+from duelpool.store import holdings
+
+KINDS = ("terminal", "simulated", "replay", "command")
+ENDINGS = {
+    "done": "Every topic has all that it needs.",
+    "nothing": "There is nothing more for this judge now.",
+    "skipped": "Only skipped questions are left for this judge.",
+    "stopped": "Stopped.",
+    "limit": "The limit is reached.",
+}
+
+
+def judge(
+    store: StoreArgument,
+    kind: Annotated[str, typer.Option("--judge", help=f"Who judges: {', '.join(KINDS)}.")] = "terminal",
+    assessor: Annotated[
+        str | None,
+        typer.Option(help="The pseudonym to judge under. Default: your login, or the judge's kind."),
+    ] = None,
+    topic: Annotated[list[str] | None, typer.Option(help="Judge only this topic; may be repeated.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many judgments.")] = None,
+    model: Annotated[
+        str, typer.Option(help="simulated: how people see the items, such as bt:sd=1, case-a:q=.8, or demo.")
+    ] = "bt:sd=1",
+    file: Annotated[
+        str | None, typer.Option(help="replay: the file of real preferences to draw answers from.")
+    ] = None,
+    assessors: Annotated[
+        int | None, typer.Option(min=1, help="simulated, replay: how many people. Default: 8; a crowd: any.")
+    ] = None,
+    careless: Annotated[
+        float, typer.Option(min=0, max=1, help="simulated, replay: the share who flip a coin.")
+    ] = 0.0,
+    each: Annotated[int, typer.Option(min=1, help="In a crowd: the most assignments of one person.")] = 3,
+    command: Annotated[
+        str | None, typer.Option(help="command: the program, which reads questions and writes outcomes.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.01, help="command: seconds for one answer.")] = 120.0,
+    patience: Annotated[int, typer.Option(min=1, help="command: failures in a row before it ends.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes what simulated people answer.")] = 1,
+    campaign: CampaignOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a campaign's questions: by hand in the terminal, by simulated people, or by any program.
+
+    Examples:
+
+      duelpool judge campaign.db --assessor anna
+
+      duelpool judge campaign.db --judge simulated --model bt:sd=1 --careless .2
+
+      duelpool judge campaign.db --judge replay --file judgments.txt
+
+      duelpool judge campaign.db --judge command --command "python my_judge.py" --timeout 60
+    """
+    if kind not in KINDS:
+        raise UnknownName("judge", kind, KINDS)
+    with opened(store, campaign, writable=True) as found:
+        if kind in ("simulated", "replay"):
+            people = _people(found, _model(kind, model, file), seed, careless)
+            _simulate(found, people, number=assessors, each=each, limit=limit, topics=topic, as_json=as_json)
+            return
+        with ExitStack() as stack:
+            judge_: LiveJudge
+            if kind == "command":
+                if not command:
+                    raise BadParameter(
+                        "No program is named.", remedy='Give one: --command "python judge.py".'
+                    )
+                judge_ = stack.enter_context(CommandJudge(shlex.split(command), timeout=timeout))
+                name = assessor or "command"
+                found.enrol(name, "program")
+            else:
+                judge_ = TerminalJudge()
+                name = assessor or getpass.getuser()
+                found.enrol(name, "dedicated")
+            sat = Sitting(found, name, judge_, topics=topic, patience=patience).run(limit)
+        _report(sat, as_json)
+
+
+def _model(kind: str, model: str, file: str | None) -> JudgeModel:
+    if kind == "replay":
+        if not file:
+            raise BadParameter("No file to replay is named.", remedy="Give one: --file judgments.txt.")
+        return make_judges(f"replay:file={file}")
+    return Utilities(load_collection().utilities) if model == "demo" else make_judges(model)
+
+
+def _people(
+    campaign: Campaign, model: JudgeModel, seed: int, careless: float
+) -> Iterator[tuple[str, SimulatedPerson]]:
+    """Yield simulated people without end, those of a crowd with new names."""
+    judges = TopicJudges(model, campaign.live.items, seed)
+    crowd = campaign.settings.judges == "crowd"
+    known = campaign.store.read(lambda connection: holdings.assessors(connection, campaign.id))
+    word = "worker" if crowd else "person"
+    for number in count(1):
+        name = f"{word}-{number}"
+        if not (crowd and name in known):
+            yield name, SimulatedPerson(number, judges, seed, careless=careless)
+
+
+def _simulate(
+    campaign: Campaign,
+    people: Iterator[tuple[str, SimulatedPerson]],
+    *,
+    number: int | None,
+    each: int,
+    limit: int | None,
+    topics: list[str] | None,
+    as_json: bool,
+) -> None:
+    crowd = campaign.settings.judges == "crowd"
+    before = status(campaign)
+    left = max(0, before.total("expected") - before.total("judgments"))
+    with progress_bar("Judging", min(left, limit) if limit is not None else left) as ended:
+        if crowd:
+            workers = people if number is None else (next(people) for _ in range(number))
+            _report(
+                work_assignments(campaign, workers, each=each, limit=limit, heard=lambda *_: ended(1)),
+                as_json,
+            )
+            return
+        sittings: list[Sitting] = []
+        for _ in range(number or 8):
+            name, person = next(people)
+            campaign.enrol(name)
+            sittings.append(Sitting(campaign, name, person, topics=topics, heard=lambda *_: ended(1)))
+        _report(in_turns(sittings, limit), as_json)
+
+
+def _report(found: Sat | Worked, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(found))
+        return
+    if isinstance(found, Worked):
+        typer.echo(
+            f"{found.judged} answers in {found.assignments} assignments by {found.workers} workers; "
+            f"{len(found.excluded)} of them excluded; rewards {found.reward / 100:,.2f}."
+        )
+        return
+    others = (f"{getattr(found, name)} {name}" for name in ("skipped", "undone", "failed", "late"))
+    told = [f"{found.judged} judged", *(text for text in others if text[0] != "0")]
+    typer.echo(f"{', '.join(told)}. {ENDINGS.get(found.ended, '')}".strip())

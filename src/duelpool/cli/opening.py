@@ -1,0 +1,37 @@
+"""What the commands on a campaign share: its store and name on the command line, and opening it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, TypeAlias
+
+import typer
+
+from duelpool.campaign import Campaign
+from duelpool.store import open_store
+
+StoreArgument: TypeAlias = Annotated[str, typer.Argument(help="The campaign's file, or a PostgreSQL URL.")]
+CampaignOption: TypeAlias = Annotated[
+    str | None, typer.Option("--campaign", help="Which campaign, where the store holds several.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+ReasonOption: TypeAlias = Annotated[str, typer.Option(help="Why; it stands in the log.")]
+
+
+@contextmanager
+def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[Campaign]:
+    """Open a campaign; only where it is to be changed may an old store be upgraded, after a backup."""
+    with open_store(store, writable=writable) as found:
+        yield Campaign.open(found, name)
+
+
+def confirmed(question: str, yes: bool) -> bool:
+    """Ask a person, unless the command says yes already; where nobody can answer, that is a no."""
+    import sys
+
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        typer.echo("Nothing was changed. Add --yes to do it.", err=True)
+        return False
+    return typer.confirm(question)

@@ -1,0 +1,51 @@
+"""The store: many campaigns in one SQLite file or PostgreSQL database, and nothing ever lost.
+
+`open_store("campaign.db")` or `open_store("postgresql://...")`. A write returns once it is durable; what was
+acknowledged is there after a crash.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from sqlalchemy import Connection
+
+from duelpool.store.database import Database, StoreTrouble
+from duelpool.store.opening import open_checked
+
+__all__ = ["Store", "StoreTrouble", "open_store"]
+
+T = TypeVar("T")
+
+
+class Store:
+    """An open store: transactions for those who know its tables."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def write(self, work: Callable[[Connection, float], T]) -> T:
+        """Run work(connection, now) in a transaction, and return its result once it is durable."""
+        return self.database.write(lambda connection: work(connection, self.database.now(connection)))
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run work(connection) on a consistent snapshot."""
+        return self.database.read(work)
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the database."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_store(target: str | Path, *, create: bool = False, writable: bool = True) -> Store:
+    """Open a store by path or URL; make it when `create`, upgrade an old one (after a backup) when `writable`."""
+    return Store(open_checked(target, create=create, writable=writable))

@@ -1,0 +1,380 @@
+"""Transactions on SQLite and on PostgreSQL behind two calls: `write` and `read`.
+
+A write is a function of a connection. It runs inside one transaction, is answered only once it is on the disk,
+and may be run again when it lost a race, so it must do nothing but speak to the database.
+
+SQLite: one writer thread a process takes what is waiting and commits it together, each write in a savepoint of
+its own, so that one that fails takes nobody with it. Readers have connections of their own. PostgreSQL: each
+write is a transaction of its own, and is tried again when the database says that it lost a race.
+"""
+
+import os
+import queue
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as NoConnectionLeft
+from sqlalchemy.pool import QueuePool
+
+from duelpool.errors import DuelpoolError, MissingExtra
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+
+BUSY_SECONDS = 60
+GROUP_AT_MOST = 256
+TRIES = 20
+POSTGRES_CONNECTIONS = 16  # a process; PostgreSQL takes a hundred as it comes
+
+
+class StoreTrouble(DuelpoolError):
+    """The database could not do what was asked; nothing of it was acknowledged."""
+
+
+class Database(Protocol):
+    """Where a store keeps its rows; `place` names it in messages, without a password."""
+
+    place: str
+    engine: Engine
+
+    def write(self, work: Work[T]) -> T:
+        """Run work in a transaction and return its result once that is durable."""
+        ...
+
+    def read(self, work: Work[T]) -> T:
+        """Run work on a consistent snapshot; it can't write."""
+        ...
+
+    def now(self, connection: Connection) -> float:
+        """Return the database's time, seconds since 1970."""
+        ...
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the database."""
+        ...
+
+
+def open_database(target: str | Path) -> Database:
+    """Open a SQLite file, or PostgreSQL by its URL."""
+    path = sqlite_path(target)
+    return PostgresDatabase(str(target)) if path is None else SqliteDatabase(path)
+
+
+def sqlite_path(target: str | Path) -> Path | None:
+    """Return the file that is meant, or None for a PostgreSQL URL."""
+    name = str(target)
+    if name.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        return None
+    plain = name.removeprefix("sqlite:///")
+    if "://" in plain:
+        raise StoreTrouble(
+            f"A store can't live at '{plain.split('://', 1)[0]}://'.",
+            remedy="Name a file, or a URL that starts with postgresql://.",
+        )
+    return Path(plain)
+
+
+# ---- SQLite
+
+
+class SqliteDatabase:
+    """A SQLite file: write-ahead log, full durability, one writer thread, readers apart."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.place = str(path)
+        if not path.parent.is_dir():
+            raise StoreTrouble(
+                f"There is no folder '{path.parent}'.", place=str(path), remedy="Make it, or name another."
+            )
+        self.engine = create_engine(
+            "sqlite://",
+            creator=partial(_connect_to_read, path.absolute()),
+            poolclass=QueuePool,
+            pool_size=16,
+            max_overflow=48,
+        )
+        self._writing = create_engine(
+            "sqlite://",
+            creator=partial(_connect_to_write, path.absolute()),
+            poolclass=QueuePool,
+            pool_size=1,
+            max_overflow=0,
+        )
+        self._waiting: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._queueing = threading.Lock()
+        self._writer: threading.Thread | None = None
+        self._closed = False
+
+    def now(self, connection: Connection) -> float:
+        """Return the database's time, seconds since 1970: SQLite has no clock but this machine's."""
+        return time.time()
+
+    def read(self, work: Work[T]) -> T:
+        """Run work on a consistent snapshot."""
+        try:
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("BEGIN")
+                try:
+                    return work(connection)
+                finally:
+                    connection.exec_driver_sql("ROLLBACK")
+        except (DBAPIError, NoConnectionLeft) as error:
+            raise _outward(self.place, error) from error
+
+    def write(self, work: Work[T]) -> T:
+        """Hand work to the writer and wait until it is committed."""
+        answer: Future[T] = Future()
+        with self._queueing:  # after the word to end, nothing may queue that nobody would answer
+            if self._closed:
+                raise StoreTrouble("The store is closed.", place=self.place, remedy="Open it again.")
+            if threading.current_thread() is self._writer:
+                raise RuntimeError("a write inside a write would wait for itself")
+            if self._writer is None or not self._writer.is_alive():
+                self._writer = threading.Thread(target=self._write_on, name="duelpool-writer", daemon=True)
+                self._writer.start()
+            self._waiting.put((work, answer))
+        return answer.result()
+
+    def _write_on(self) -> None:
+        while True:
+            first = self._waiting.get()
+            if first is None:
+                return
+            group = [first]
+            ending = False
+            with suppress(queue.Empty):
+                while len(group) < GROUP_AT_MOST:
+                    another = self._waiting.get_nowait()
+                    if another is None:
+                        ending = True
+                        break
+                    group.append(another)
+            self._commit_together(group)
+            if ending:
+                return
+
+    def _commit_together(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
+        results: list[tuple[Future[Any], Any, BaseException | None]] = []
+        try:
+            with self._writing.connect() as connection:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                try:
+                    for work, answer in group:
+                        results.append((answer, *_in_savepoint(connection, work)))
+                    connection.exec_driver_sql("COMMIT")
+                except BaseException:
+                    with suppress(DBAPIError, sqlite3.Error):
+                        connection.exec_driver_sql("ROLLBACK")
+                    raise
+        except _TransactionEnded as ended:
+            if len(group) > 1:  # one of them filled the disk, say: each gets a transaction of its own
+                for each in group:
+                    self._commit_together([each])
+            else:
+                group[0][1].set_exception(_outward(self.place, ended.cause))
+            return
+        except BaseException as error:  # nothing of the group was stored, and everybody is told so
+            for _, answer in group:
+                answer.set_exception(_outward(self.place, error))
+            return
+        for answer, value, failure in results:
+            if failure is None:
+                answer.set_result(value)
+            else:
+                answer.set_exception(_outward(self.place, failure))
+
+    def close(self) -> None:
+        """Let the writer finish, and close all connections."""
+        with self._queueing:
+            if self._closed:
+                return
+            self._closed = True
+            self._waiting.put(None)
+            writer = self._writer
+        if writer is not None and writer.is_alive():
+            writer.join()
+        self._writing.dispose()
+        self.engine.dispose()
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    # Without an isolation level, the driver begins and ends nothing of its own accord.
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}{options}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        check_same_thread=False,
+        isolation_level=None,
+    )
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    # Where no file can be made, SQLite can't share a store between programs, and needn't.
+    alone = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
+    connection = _connect(path, "?immutable=1" if alone else "")
+    connection.execute("PRAGMA query_only=ON")
+    return connection
+
+
+def _connect_to_write(path: Path) -> sqlite3.Connection:
+    connection = _connect(path, "")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    return connection
+
+
+class _TransactionEnded(Exception):  # never leaves this module
+    """SQLite gave up the whole transaction, not only the write that met the trouble."""
+
+    def __init__(self, cause: BaseException) -> None:
+        self.cause = cause
+        super().__init__(str(cause))
+
+
+def _in_savepoint(connection: Connection, work: Work[T]) -> tuple[T | None, BaseException | None]:
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("SAVEPOINT one_write")
+    try:
+        value = work(connection)
+        driver.execute("RELEASE one_write")
+    except BaseException as error:
+        if not driver.in_transaction:
+            raise _TransactionEnded(error) from error
+        driver.execute("ROLLBACK TO one_write")
+        driver.execute("RELEASE one_write")
+        return None, error
+    return value, None
+
+
+# ---- PostgreSQL
+
+
+class PostgresDatabase:
+    """PostgreSQL: a transaction a write, tried again when it lost a race."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg  # noqa: F401
+        except ImportError:
+            raise MissingExtra("psycopg", "postgres") from None
+        try:
+            address = make_url(f"postgresql+psycopg://{url.split('://', 1)[1]}")
+        except (ArgumentError, ValueError):
+            raise StoreTrouble(
+                "This is not the URL of a database.", remedy="Write postgresql://user@host/database."
+            ) from None
+        self.place = f"{address.host or address.query.get('host', '')}/{address.database or ''}"
+        self.engine = create_engine(
+            address,
+            pool_size=POSTGRES_CONNECTIONS,
+            max_overflow=0,
+            pool_timeout=BUSY_SECONDS,
+            pool_pre_ping=True,
+            isolation_level="READ COMMITTED",
+        )
+
+    def now(self, connection: Connection) -> float:
+        """Return the database's time, seconds since 1970."""
+        return float(connection.execute(text("select extract(epoch from clock_timestamp())")).scalar_one())
+
+    def read(self, work: Work[T]) -> T:
+        """Run work on a consistent snapshot."""
+        try:
+            with self.engine.connect() as connection:
+                return work(
+                    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                )
+        except (DBAPIError, NoConnectionLeft) as error:
+            raise _outward(self.place, error) from error
+
+    def write(self, work: Work[T]) -> T:
+        """Run work in a transaction of its own."""
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                with self.engine.begin() as connection:
+                    return work(connection)
+            except (DBAPIError, NoConnectionLeft) as error:
+                if left and _lost_a_race(error):
+                    time.sleep(random.random() * 0.02)
+                    continue
+                outward = _outward(self.place, error)
+                if outward is error:
+                    raise
+                raise outward from error
+        raise AssertionError  # pragma: no cover (the loop returns or raises)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _lost_a_race(error: BaseException) -> bool:
+    """Say whether another transaction was first; a second try sees what it did, and can tell what that means."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, a unique key that is taken
+
+
+_REMEDIES = (
+    ("readonly", "Check the file's rights, or copy it to a place where you may write."),
+    ("disk is full", "Free some space; everything that was acknowledged is stored."),
+    ("No space left", "Free some space; everything that was acknowledged is stored."),
+    ("disk I/O", "Check the disk; everything that was acknowledged is stored."),
+    ("not a database", "Name a file that `duelpool pool -o` has made."),
+    ("malformed", "Go back to a backup; `duelpool backup` makes them."),
+    ("locked", "Another program holds the file for over a minute: end it, or try again."),
+    ("unable to open", "Check the path and the rights of its folder."),
+    ("NUL", "Leave out the characters with the code 0."),
+    ("connection", "Check that PostgreSQL is running and reachable, then try again."),
+)
+
+
+def _outward(place: str, error: BaseException) -> BaseException:
+    """Return what a caller gets to see: trouble of the database with its remedy, everything else as it is."""
+    if isinstance(error, NoConnectionLeft):
+        return StoreTrouble("Too many are at the store at once.", place=place, remedy="Try again.")
+    if not isinstance(error, DBAPIError | sqlite3.Error) or isinstance(
+        error, IntegrityError | ProgrammingError
+    ):
+        return error
+    cause = getattr(error, "orig", error)
+    words = (str(cause).strip() or type(cause).__name__).splitlines()[0].rstrip(".")
+    remedy = next((text for sign, text in _REMEDIES if sign in words), "Try again.")
+    return StoreTrouble(f"The database said: {words}.", place=place, remedy=remedy)
+
+
+def backup_sqlite(source: Path, target: Path) -> None:
+    """Copy a SQLite store while people judge on: a consistent snapshot, complete or not there at all."""
+    if not source.is_file():
+        raise StoreTrouble("There is no such store.", place=str(source), remedy="Check its name.")
+    partial_copy = target.with_name(f".{target.name}.partial")
+    partial_copy.unlink(missing_ok=True)
+    try:
+        live, copy = _connect_to_read(source.absolute()), sqlite3.connect(partial_copy)
+        try:
+            live.backup(copy)
+        finally:
+            copy.close()
+            live.close()
+        partial_copy.replace(target)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreTrouble(
+            f"The store could not be copied: {error}.",
+            place=str(target),
+            remedy="Check the rights of the folder and the space that is left.",
+        ) from error
+    finally:
+        partial_copy.unlink(missing_ok=True)

@@ -1,0 +1,296 @@
+"""What a campaign holds: settings, topics, items, texts, test pairs and assessors."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.records import Passage, Pool, Topic
+from duelpool.store import schema
+
+_VALUES_AT_MOST = 900  # SQLite takes about a thousand values a statement
+
+
+class UnknownCampaign(DuelpoolError):
+    """The store has no campaign of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignRow:
+    """A campaign as the store knows it; its settings are the campaign's own business."""
+
+    id: str
+    name: str
+    state: str
+    settings: Mapping[str, Any]
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """A candidate of a topic."""
+
+    id: str
+    grade: float | None
+    twin_of: str | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPair:
+    """A pair whose answer is known, to see whether somebody looks."""
+
+    id: str
+    topic: str
+    better: str
+    worse: str
+
+
+# Ids are sorted here, not by the database: PostgreSQL would go by the alphabet of its country.
+def _id(row: Row[Any]) -> str:
+    return str(row.id)
+
+
+def _place(row: Row[Any]) -> tuple[int, str]:
+    return row.position, row.id
+
+
+def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert rows whose keys aren't there yet; return how many that were."""
+    if not rows:
+        return 0
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    added = 0
+    width = max(1, _VALUES_AT_MOST // max(len(row) for row in rows))
+    for start in range(0, len(rows), width):
+        part = list(rows[start : start + width])
+        new = dialect.insert(table).values(part).on_conflict_do_nothing().returning(table.c.campaign)
+        added += len(connection.execute(new).all())
+    return added
+
+
+def create_campaign(
+    connection: Connection, campaign: str, name: str, settings: Mapping[str, Any], now: float
+) -> None:
+    """Make a campaign; its name must be new in this store."""
+    if connection.execute(select(schema.campaign.c.id).where(schema.campaign.c.name == name)).first():
+        raise BadParameter(
+            f"The store has a campaign called '{name}' already.", remedy="Give another name, or another file."
+        )
+    connection.execute(
+        insert(schema.campaign).values(id=campaign, name=name, settings=json.dumps(settings), created=now)
+    )
+
+
+def campaigns(connection: Connection) -> list[CampaignRow]:
+    """Return all campaigns, the oldest first."""
+    rows = sorted(connection.execute(select(schema.campaign)), key=lambda row: (row.created, row.id))
+    return [CampaignRow(row.id, row.name, row.state, json.loads(row.settings), row.created) for row in rows]
+
+
+def find_campaign(connection: Connection, name: str | None = None) -> CampaignRow:
+    """Return the campaign of this name or id, or the only one when none is named."""
+    known = campaigns(connection)
+    found = [row for row in known if name is None or name in {row.name, row.id}]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(sorted(row.name for row in known))
+    if not known:
+        raise UnknownCampaign("The store holds no campaign.", remedy="Make one with `duelpool pool -o`.")
+    if name is None:
+        raise UnknownCampaign("The store holds several campaigns.", remedy=f"Name one of: {names}.")
+    raise UnknownCampaign(f"There is no campaign called '{name}'.", remedy=f"Known: {names}.")
+
+
+def set_campaign(
+    connection: Connection,
+    campaign: str,
+    *,
+    state: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Change a campaign's state or settings."""
+    values: dict[str, Any] = {}
+    if state is not None:
+        values["state"] = state
+    if settings is not None:
+        values["settings"] = json.dumps(settings)
+    if values:
+        connection.execute(update(schema.campaign).where(schema.campaign.c.id == campaign).values(**values))
+
+
+def add_topics(connection: Connection, campaign: str, topics: Iterable[Topic], strategy: str = "") -> int:
+    """Add topics that aren't there yet; return how many are new."""
+    columns = schema.topic.c
+    first = connection.execute(select(func.count()).where(columns.campaign == campaign)).scalar_one()
+    rows = [
+        {
+            "campaign": campaign,
+            "id": topic.id,
+            "position": first + at,
+            "text": topic.text,
+            "description": topic.description,
+            "conversation": json.dumps(topic.conversation),
+            "tags": json.dumps(topic.tags),
+            "weight": topic.weight,
+            "strategy": strategy,
+        }
+        for at, topic in enumerate(topics)
+    ]
+    return _insert_new(connection, schema.topic, rows)
+
+
+def topics(connection: Connection, campaign: str, *, state: str | None = None) -> dict[str, Topic]:
+    """Return a campaign's topics in their order."""
+    columns = schema.topic.c
+    query = select(schema.topic).where(columns.campaign == campaign)
+    if state is not None:
+        query = query.where(columns.state == state)
+    return {
+        row.id: Topic(
+            row.id,
+            row.text,
+            row.description,
+            tuple(json.loads(row.conversation)),
+            tuple(json.loads(row.tags)),
+            row.weight,
+        )
+        for row in sorted(connection.execute(query), key=_place)
+    }
+
+
+def topic_strategies(connection: Connection, campaign: str) -> dict[str, str]:
+    """Return the topics that have a strategy of their own."""
+    columns = schema.topic.c
+    rows = connection.execute(
+        select(columns.id, columns.strategy).where(columns.campaign == campaign, columns.strategy != "")
+    )
+    return {row.id: row.strategy for row in rows}
+
+
+def add_pool(connection: Connection, campaign: str, pool: Pool) -> int:
+    """Add a topic's candidates and their twins; return how many items are new."""
+    columns = schema.item.c
+    first = connection.execute(
+        select(func.count()).where(columns.campaign == campaign, columns.topic == pool.topic)
+    ).scalar_one()
+    members: list[tuple[str, str | None]] = [(item, None) for item in pool.items]
+    members += [(twin, item) for item, others in pool.twins.items() for twin in others]
+    rows = [
+        {
+            "campaign": campaign,
+            "topic": pool.topic,
+            "id": item,
+            "position": first + at,
+            "grade": pool.grades.get(twin_of or item),
+            "twin_of": twin_of,
+        }
+        for at, (item, twin_of) in enumerate(members)
+    ]
+    return _insert_new(connection, schema.item, rows)
+
+
+def items(connection: Connection, campaign: str, topic: str) -> list[ItemRow]:
+    """Return a topic's items, twins included, in their order."""
+    columns = schema.item.c
+    rows = connection.execute(select(schema.item).where(columns.campaign == campaign, columns.topic == topic))
+    return [ItemRow(row.id, row.grade, row.twin_of, row.state) for row in sorted(rows, key=_place)]
+
+
+def set_item_state(connection: Connection, campaign: str, topic: str, item: str, state: str) -> bool:
+    """Let an item join or leave; return whether it is there."""
+    columns = schema.item.c
+    done = connection.execute(
+        update(schema.item)
+        .where(columns.campaign == campaign, columns.topic == topic, columns.id == item)
+        .values(state=state)
+    )
+    return bool(done.rowcount)
+
+
+def set_topic_state(connection: Connection, campaign: str, topic: str, state: str) -> bool:
+    """Let a topic join or leave; return whether it is there."""
+    columns = schema.topic.c
+    done = connection.execute(
+        update(schema.topic).where(columns.campaign == campaign, columns.id == topic).values(state=state)
+    )
+    return bool(done.rowcount)
+
+
+def add_passages(connection: Connection, campaign: str, passages: Iterable[Passage]) -> int:
+    """Add texts that aren't there yet; return how many are new."""
+    rows = [
+        {"campaign": campaign, "id": each.id, "text": each.text, "title": each.title, "url": each.url}
+        for each in passages
+    ]
+    return _insert_new(connection, schema.passage, rows)
+
+
+def passages(connection: Connection, campaign: str, ids: Sequence[str]) -> dict[str, Passage]:
+    """Return the texts of these items, as far as they are known."""
+    columns = schema.passage.c
+    found: dict[str, Passage] = {}
+    for start in range(0, len(ids), _VALUES_AT_MOST):
+        rows = connection.execute(
+            select(schema.passage).where(
+                columns.campaign == campaign, columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
+            )
+        )
+        found |= {row.id: Passage(row.id, row.text, row.title, row.url) for row in rows}
+    return found
+
+
+def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[KnownPair]) -> int:
+    """Add test pairs that aren't there yet; return how many are new."""
+    rows = [
+        {"campaign": campaign, "id": each.id, "topic": each.topic, "better": each.better, "worse": each.worse}
+        for each in pairs
+    ]
+    return _insert_new(connection, schema.test_pair, rows)
+
+
+def known_pairs(connection: Connection, campaign: str) -> dict[str, KnownPair]:
+    """Return the test pairs by id."""
+    columns = schema.test_pair.c
+    rows = connection.execute(select(schema.test_pair).where(columns.campaign == campaign))
+    return {row.id: KnownPair(row.id, row.topic, row.better, row.worse) for row in sorted(rows, key=_id)}
+
+
+@dataclass(frozen=True, slots=True)
+class AssessorRow:
+    """Somebody who judges, by pseudonym."""
+
+    id: str
+    kind: str
+    state: str
+    created: float
+
+
+def enrol(connection: Connection, campaign: str, assessor: str, kind: str, now: float) -> None:
+    """Add an assessor who isn't there yet."""
+    _insert_new(
+        connection, schema.assessor, [{"campaign": campaign, "id": assessor, "kind": kind, "created": now}]
+    )
+
+
+def assessors(connection: Connection, campaign: str) -> dict[str, AssessorRow]:
+    """Return the assessors by pseudonym, in the order in which they came."""
+    columns = schema.assessor.c
+    rows = connection.execute(select(schema.assessor).where(columns.campaign == campaign))
+    came = sorted(rows, key=lambda row: (row.created, row.id))
+    return {row.id: AssessorRow(row.id, row.kind, row.state, row.created) for row in came}
+
+
+def set_assessor_state(connection: Connection, campaign: str, assessor: str, state: str) -> bool:
+    """Exclude or re-instate an assessor; return whether that changed anything."""
+    columns = schema.assessor.c
+    done = connection.execute(
+        update(schema.assessor)
+        .where(columns.campaign == campaign, columns.id == assessor, columns.state != state)
+        .values(state=state)
+    )
+    return bool(done.rowcount)

@@ -1,0 +1,488 @@
+"""Questions: who holds which slot of which pair, and what became of it.
+
+A pair has as many slots as its cap. A live question holds one of them: leased to somebody, or answered in a way
+that counts. Everything that ends a question without a usable answer frees its slot in the same transaction.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from duelpool.errors import DuelpoolError
+from duelpool.records import Judgment, Kind, Outcome, Question
+from duelpool.store import log, schema
+
+LEASED, ANSWERED, EXPIRED = "leased", "answered", "expired"
+RETURNED, SKIPPED, CANNOT_JUDGE, RETRACTED = "returned", "skipped", "cannot-judge", "retracted"
+
+_ENDED_AS = {Outcome.SKIP: SKIPPED, Outcome.CANNOT_JUDGE: CANNOT_JUDGE, Outcome.FLIP_ABSTAIN: CANNOT_JUDGE}
+
+# Statements that every judgment needs are written once: putting one together costs more than running it.
+_OF_A_PAIR = select(
+    schema.question.c.slot, schema.question.c.assessor, schema.question.c.state, schema.question.c.live
+).where(
+    schema.question.c.campaign == bindparam("campaign"),
+    schema.question.c.topic == bindparam("topic"),
+    schema.question.c.criterion == bindparam("criterion"),
+    schema.question.c.a == bindparam("a"),
+    schema.question.c.b == bindparam("b"),
+    schema.question.c.id != bindparam("besides"),
+)
+_LEASE = {
+    dialect.__name__.rsplit(".", 1)[-1]: dialect.insert(schema.question)
+    .on_conflict_do_nothing()
+    .returning(schema.question.c.id)
+    for dialect in (sqlite, postgresql)
+}
+_ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:campaign, 0))")
+_EXPIRE = (
+    update(schema.question)
+    .where(
+        schema.question.c.id.in_(
+            select(schema.question.c.id)
+            .where(
+                schema.question.c.campaign == bindparam("of"),
+                schema.question.c.state == LEASED,
+                schema.question.c.expires < bindparam("now"),
+            )
+            .with_for_update(skip_locked=True)
+        )
+    )
+    .values(state=EXPIRED, live=None)
+)
+_HOLD = select(schema.question).where(schema.question.c.id == bindparam("held")).with_for_update()
+_SETTLE = (
+    update(schema.question)
+    .where(schema.question.c.id == bindparam("settled"))
+    .values(state=bindparam("state"), live=bindparam("live"), slot=bindparam("slot"))
+)
+
+
+class UnknownQuestion(DuelpoolError):
+    """There is no such question, or it is somebody else's."""
+
+
+class Conflict(DuelpoolError):
+    """The question has another answer already; the first is kept."""
+
+
+class TooLate(DuelpoolError):
+    """The lease ran out and others have done the pair meanwhile; the work is paid all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A question that a campaign would like to put to somebody; `test_pair` ones take no slot."""
+
+    topic: str
+    left: str
+    right: str | None
+    criterion: str = "overall"
+    stage: str = ""
+    kind: Kind = Kind.PREFERENCE
+    phase: str = ""
+    proposal: str = ""
+    propensity: float | None = None
+    strategy: str = ""
+    test_pair: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The pair, smaller id first; for a grade, the item and an empty text."""
+        if self.right is None:
+            return self.left, ""
+        return (self.left, self.right) if self.left < self.right else (self.right, self.left)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an assessor sends back: the outcome, and what the page noted beside it."""
+
+    outcome: Outcome
+    grade: float | None = None
+    confidence: float | None = None
+    note: str = ""
+    seconds: float | None = None
+    context_uses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """That an answer is stored, and at which place of the log; the same however often it is sent.
+
+    `repeated` says that it was there before, `late` that its lease had run out.
+    """
+
+    question: str
+    topic: str
+    seq: int
+    repeated: bool = field(default=False, compare=False)
+    late: bool = field(default=False, compare=False)
+
+
+def expire(connection: Connection, campaign: str, now: float) -> int:
+    """Free the slots of leases that ran out, but for those that somebody is answering or freeing right now."""
+    return int(connection.execute(_EXPIRE, {"of": campaign, "now": now}).rowcount)
+
+
+def lease(
+    connection: Connection,
+    campaign: str,
+    wanted: Sequence[Wanted],
+    ids: Sequence[str],
+    *,
+    assessor: str,
+    cap: int,
+    now: float,
+    seconds: float,
+    at_most: int | None = None,
+    assignment: str | None = None,
+) -> list[Question]:
+    """Lease questions to an assessor, in order, until `at_most` are granted.
+
+    A pair at its cap, or one that this person holds, has answered or could not judge, is passed over.
+    """
+    granted: list[Question] = []
+    if connection.dialect.name == "postgresql" and len(wanted) > 1 and at_most != 1:
+        # Two people who take the same pairs in another order would each wait for the other.
+        connection.execute(_ONE_AT_A_TIME, {"campaign": campaign})
+    for want, question_id in zip(wanted, ids, strict=True):
+        if at_most is not None and len(granted) >= at_most:
+            break
+        slots = _slots(connection, campaign, want, assessor)
+        if slots is None:
+            continue
+        for slot in _free(slots, cap) if want.test_pair is None else [None]:
+            row = {
+                "id": question_id,
+                "campaign": campaign,
+                "slot": slot,
+                "assessor": assessor,
+                "assignment": assignment,
+                "place": len(granted),
+                "asked": now,
+                "expires": now + seconds,
+            }
+            if _insert(connection, want, row):
+                granted.append(_question(want, question_id, assessor, now + seconds))
+                break
+    return granted
+
+
+def _slots(
+    connection: Connection, campaign: str, want: Wanted, assessor: str, besides: str = ""
+) -> set[int] | None:
+    """Return the slots that are taken, or None when this person is done with the pair.
+
+    The question `besides` doesn't speak against itself.
+    """
+    a, b = want.key
+    taken: set[int] = set()
+    pair = {"campaign": campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
+    rows = connection.execute(_OF_A_PAIR, {**pair, "besides": besides})
+    for slot, holder, state, live in rows:
+        if holder == assessor and (live or state == CANNOT_JUDGE):
+            return None
+        if live and slot is not None:
+            taken.add(slot)
+    return taken
+
+
+def _free(taken: Collection[int], cap: int) -> Iterator[int]:
+    """Yield the slots that are left; none when the cap was lowered and higher ones make up for lower ones."""
+    if len(taken) < cap:
+        yield from (slot for slot in range(1, cap + 1) if slot not in taken)
+
+
+def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> bool:
+    """Insert the question unless somebody else has just taken the slot: the unique keys decide."""
+    a, b = want.key
+    asked = {
+        "topic": want.topic,
+        "criterion": want.criterion,
+        "stage": want.stage,
+        "kind": str(want.kind),
+        "a": a,
+        "b": b,
+        "left_item": want.left,
+        "right_item": want.right,
+        "test_pair": want.test_pair,
+        "phase": want.phase,
+        "proposal": want.proposal,
+        "propensity": want.propensity,
+        "strategy": want.strategy,
+    }
+    # By what comes back, and not by a count of rows, which PostgreSQL's driver doesn't keep for inserts.
+    return connection.execute(_LEASE[connection.dialect.name], {**row, **asked}).first() is not None
+
+
+def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> Question:
+    return Question(
+        question_id,
+        want.topic,
+        want.left,
+        want.right,
+        assessor,
+        want.phase,
+        want.proposal,
+        want.criterion,
+        want.propensity,
+        expires,
+    )
+
+
+def question_of(row: Row[Any]) -> Question:
+    """Return a row of the table as a record."""
+    return Question(
+        row.id,
+        row.topic,
+        row.left_item,
+        row.right_item,
+        row.assessor,
+        row.phase,
+        row.proposal,
+        row.criterion,
+        row.propensity,
+        row.expires,
+    )
+
+
+def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
+    """Return a question's row, locked until the commit; it must be this assessor's."""
+    row = connection.execute(_HOLD, {"held": question_id}).one_or_none()
+    if row is None or row.assessor != assessor:
+        raise UnknownQuestion(
+            f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
+        )
+    return row
+
+
+def answer(
+    connection: Connection,
+    question_id: str,
+    assessor: str,
+    given: Answer,
+    *,
+    cap: int,
+    now: float,
+    told: bool,
+) -> Receipt:
+    """Store an answer once; the same answer again changes nothing, another one is a conflict."""
+    row = held(connection, question_id, assessor)
+    if row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
+        return _again(connection, row, given)
+    if row.state == RETRACTED:
+        raise Conflict("This answer was taken back since.", remedy="Ask for the next question.")
+    ended = _ENDED_AS.get(given.outcome, ANSWERED)
+    slot, late = row.slot, row.state != LEASED
+    if late and ended == ANSWERED:
+        slot = _slot_for_late(connection, row, cap)
+    judgment = Judgment(
+        topic=row.topic,
+        left=row.left_item,
+        right=row.right_item,
+        outcome=given.outcome,
+        phase=row.phase,
+        proposal=row.proposal,
+        assessor=assessor,
+        criterion=row.criterion,
+        stage=row.stage,
+        kind=Kind(row.kind),
+        grade=given.grade,
+        confidence=given.confidence,
+        note=given.note,
+        seconds=given.seconds,
+        context_uses=given.context_uses,
+        propensity=row.propensity,
+        strategy=row.strategy,
+        question=row.id,
+    )
+    seq = log.append_judgment(
+        connection,
+        row.campaign,
+        judgment,
+        now,
+        told=told and row.test_pair is None,
+        attempt=row.attempt,
+        assignment=row.assignment,
+        test_pair=row.test_pair,
+    )
+    live = 1 if ended == ANSWERED else None
+    connection.execute(_SETTLE, {"settled": row.id, "state": ended, "live": live, "slot": slot})
+    return Receipt(row.id, row.topic, seq, late=late)
+
+
+def _again(connection: Connection, row: Row[Any], given: Answer) -> Receipt:
+    columns = schema.log.c
+    first = connection.execute(
+        select(columns.seq, columns.outcome, columns.grade).where(
+            columns.question == row.id, columns.attempt == row.attempt, columns.event == log.JUDGMENT
+        )
+    ).one()
+    if (first.outcome, first.grade) != (str(given.outcome), given.grade):
+        raise Conflict(
+            f"This question was answered '{first.outcome}' already; that answer is kept.",
+            remedy="To change it, undo it first.",
+        )
+    return Receipt(row.id, row.topic, first.seq, repeated=True)
+
+
+def _slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None:
+    """Return a slot for a question that lost its own, None for a test pair, which needs none."""
+    want = Wanted(row.topic, row.left_item, row.right_item, row.criterion)
+    slots = _slots(connection, row.campaign, want, row.assessor, besides=row.id)
+    if slots is not None and row.test_pair is not None:
+        return None
+    free = None if slots is None else next(_free(slots, cap), None)
+    if free is None:
+        raise TooLate(
+            "The time for this question ran out, and it has been done meanwhile.",
+            remedy="You are still paid; ask for the next question.",
+        )
+    return free
+
+
+def last_answer(connection: Connection, row: Row[Any]) -> int | None:
+    """Return the place in the log of a question's present answer."""
+    columns = schema.log.c
+    found = connection.execute(
+        select(columns.seq).where(
+            columns.question == row.id, columns.attempt == row.attempt, columns.event == log.JUDGMENT
+        )
+    ).scalar_one_or_none()
+    return None if found is None else int(found)
+
+
+def undo(
+    connection: Connection, question_id: str, assessor: str, *, cap: int, now: float, seconds: float
+) -> Question:
+    """Take an answer back by a new line, and lease the same question to the same person again."""
+    row = held(connection, question_id, assessor)
+    if row.state not in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
+        raise Conflict("There is no answer to take back.", remedy="Answer the question.")
+    seq = last_answer(connection, row)
+    if seq is None or not _stands(connection, row.campaign, row.topic, seq):
+        raise Conflict("This answer was taken back already.", remedy="Ask for the next question.")
+    slot = row.slot if row.state == ANSWERED else _slot_for_late(connection, row, cap)
+    log.append(connection, row.campaign, row.topic, log.RETRACTION, now, refers_to=seq, reason="undone")
+    connection.execute(
+        update(schema.question)
+        .where(schema.question.c.id == row.id)
+        .values(state=LEASED, live=1, slot=slot, attempt=row.attempt + 1, expires=now + seconds)
+    )
+    return question_of(
+        connection.execute(select(schema.question).where(schema.question.c.id == row.id)).one()
+    )
+
+
+def give_back(connection: Connection, question_ids: Collection[str], state: str = RETURNED) -> int:
+    """End leases without an answer and free their slots."""
+    columns = schema.question.c
+    done = connection.execute(
+        update(schema.question)
+        .where(columns.id.in_(tuple(question_ids)), columns.state == LEASED)
+        .values(state=state, live=None)
+    )
+    return int(done.rowcount)
+
+
+def extend(connection: Connection, question_id: str, assessor: str, *, now: float, seconds: float) -> float:
+    """Give somebody who is still looking more time; return when the lease ends now."""
+    row = held(connection, question_id, assessor)
+    if row.state != LEASED:
+        raise TooLate("The time for this question has run out.", remedy="Ask for the next question.")
+    connection.execute(
+        update(schema.question).where(schema.question.c.id == row.id).values(expires=now + seconds)
+    )
+    return now + seconds
+
+
+def retract(
+    connection: Connection, campaign: str, topic: str, seqs: Sequence[int], *, reason: str, now: float
+) -> list[int]:
+    """Take judgments out of every score by new lines, and free their slots; return those that counted."""
+    columns = schema.question.c
+    taken: list[int] = []
+    for line in _judgments_held(connection, campaign, topic, seqs):
+        if not _stands(connection, campaign, topic, line.seq):
+            continue
+        log.append(connection, campaign, topic, log.RETRACTION, now, refers_to=line.seq, reason=reason)
+        if line.judgment is not None and line.judgment.question:
+            connection.execute(
+                update(schema.question)
+                .where(columns.id == line.judgment.question, columns.state == ANSWERED)
+                .values(state=RETRACTED, live=None)
+            )
+        taken.append(line.seq)
+    return taken
+
+
+def restore(
+    connection: Connection,
+    campaign: str,
+    topic: str,
+    seqs: Sequence[int],
+    *,
+    cap: int,
+    now: float,
+    reason: str,
+) -> list[int]:
+    """Let retracted judgments count again where their pairs have a slot left; return those that do.
+
+    What its assessor took back stays so.
+    """
+    back: list[int] = []
+    for line in _judgments_held(connection, campaign, topic, seqs):
+        if _stands(connection, campaign, topic, line.seq):
+            continue
+        if line.judgment is not None and line.judgment.question:
+            row = held(connection, line.judgment.question, line.judgment.assessor)
+            if last_answer(connection, row) != line.seq or not _taken_up_again(connection, row, cap):
+                continue
+        log.append(connection, campaign, topic, log.RESTORATION, now, refers_to=line.seq, reason=reason)
+        back.append(line.seq)
+    return back
+
+
+def _taken_up_again(connection: Connection, row: Row[Any], cap: int) -> bool:
+    """Let a retracted question hold a slot again, where there is one; skipped ones need none."""
+    if row.state != RETRACTED:
+        return row.state in {SKIPPED, CANNOT_JUDGE}
+    try:
+        slot = _slot_for_late(connection, row, cap)
+    except TooLate:
+        return False
+    connection.execute(_SETTLE, {"settled": row.id, "state": ANSWERED, "live": 1, "slot": slot})
+    return True
+
+
+def _judgments_held(connection: Connection, campaign: str, topic: str, seqs: Sequence[int]) -> list[log.Line]:
+    """Return the judgments at these places, with their questions and the topic locked until the commit.
+
+    Questions before topics, as an answer does it, and questions by their id.
+    """
+    lines = [line for line in log.read_places(connection, campaign, topic, seqs) if line.judgment is not None]
+    for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
+        connection.execute(_HOLD, {"held": question})
+    columns = schema.topic.c
+    connection.execute(
+        select(columns.id)
+        .where(columns.campaign == campaign, columns.id == topic)
+        .with_for_update(key_share=True)
+    )
+    return lines
+
+
+def _stands(connection: Connection, campaign: str, topic: str, seq: int) -> bool:
+    """Say whether a judgment counts: its last retraction, if any, was followed by a restoration."""
+    columns = schema.log.c
+    last = connection.execute(
+        select(columns.event)
+        .where(columns.campaign == campaign, columns.topic == topic, columns.refers_to == seq)
+        .order_by(columns.seq.desc())
+        .limit(1)
+    ).scalar_one_or_none()
+    return last != log.RETRACTION

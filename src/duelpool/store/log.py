@@ -1,0 +1,205 @@
+"""The log: append-only, per topic, gapless. Every other state is a fold over it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+
+from duelpool.errors import DuelpoolError
+from duelpool.records import Judgment, Kind, Outcome
+from duelpool.store import schema
+
+JUDGMENT = "judgment"
+RETRACTION = "retraction"
+RESTORATION = "restoration"
+RELEASE = "release"
+PHASE_CLOSED = "phase-closed"
+REWIND = "rewind"
+
+_READ_AT_ONCE = 2000
+
+# Statements that every judgment needs are written once: putting one together costs more than running it.
+_TAKE_A_PLACE = (
+    update(schema.topic)
+    .where(schema.topic.c.campaign == bindparam("in_campaign"), schema.topic.c.id == bindparam("in_topic"))
+    .values(next_seq=schema.topic.c.next_seq + 1)
+    .returning(schema.topic.c.next_seq)
+)
+_ADD_A_LINE = insert(schema.log)
+
+
+class UnknownTopic(DuelpoolError):
+    """The campaign has no topic of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a topic's log.
+
+    `judgment` is there for judgments; `told` says whether strategies hear of it at once, or only when its
+    assignment is released. `refers_to` is the line that a retraction or restoration is about.
+    """
+
+    topic: str
+    seq: int
+    event: str
+    time: float
+    judgment: Judgment | None = None
+    told: bool = True
+    assignment: str | None = None
+    test_pair: str | None = None
+    refers_to: int | None = None
+    phase: str = ""
+    survivors: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def iso_time(seconds: float) -> str:
+    """Return a time of the database as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def append(connection: Connection, campaign: str, topic: str, event: str, now: float, **values: Any) -> int:
+    """Append a line to a topic's log and return its place; the topic's row is held until the commit."""
+    place = connection.execute(
+        _TAKE_A_PLACE, {"in_campaign": campaign, "in_topic": topic}
+    ).scalar_one_or_none()
+    if place is None:
+        raise UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Add it first, or check its name.")
+    seq = int(place) - 1
+    line = {"campaign": campaign, "topic": topic, "seq": seq, "event": event, "time": now, **values}
+    connection.execute(_ADD_A_LINE, line)
+    return seq
+
+
+def append_judgment(
+    connection: Connection,
+    campaign: str,
+    judgment: Judgment,
+    now: float,
+    *,
+    told: bool,
+    attempt: int | None = None,
+    assignment: str | None = None,
+    test_pair: str | None = None,
+) -> int:
+    """Append a judgment with everything that it carries."""
+    return append(
+        connection,
+        campaign,
+        judgment.topic,
+        JUDGMENT,
+        now,
+        question=judgment.question or None,
+        attempt=attempt,
+        left_item=judgment.left,
+        right_item=judgment.right,
+        outcome=str(judgment.outcome),
+        grade=judgment.grade,
+        kind=str(judgment.kind),
+        criterion=judgment.criterion,
+        stage=judgment.stage,
+        assessor=judgment.assessor,
+        assignment=assignment,
+        test_pair=test_pair,
+        phase=judgment.phase,
+        proposal=judgment.proposal,
+        propensity=judgment.propensity,
+        strategy=judgment.strategy,
+        confidence=judgment.confidence,
+        seconds=judgment.seconds,
+        context_uses=judgment.context_uses,
+        note=judgment.note,
+        sides_known=int(judgment.sides_known),
+        inferred=int(judgment.inferred),
+        told=int(told),
+    )
+
+
+def head(connection: Connection, campaign: str, topic: str) -> int:
+    """Return the place of the last line, 0 for an empty log."""
+    found = connection.execute(
+        select(func.max(schema.log.c.seq)).where(
+            schema.log.c.campaign == campaign, schema.log.c.topic == topic
+        )
+    ).scalar()
+    return int(found or 0)
+
+
+def read_lines(connection: Connection, campaign: str, topic: str, after: int = 0) -> Iterator[Line]:
+    """Yield a topic's lines after a place, in order, a few thousand in memory at a time."""
+    columns = schema.log.c
+    rows = connection.execute(
+        select(schema.log)
+        .where(columns.campaign == campaign, columns.topic == topic, columns.seq > after)
+        .order_by(columns.seq)
+        .execution_options(yield_per=_READ_AT_ONCE)
+    )
+    return (line_of(row) for row in rows)
+
+
+def read_places(connection: Connection, campaign: str, topic: str, places: Sequence[int]) -> list[Line]:
+    """Return the lines at these places."""
+    columns = schema.log.c
+    wanted = sorted(set(places))
+    found: list[Line] = []
+    for start in range(0, len(wanted), _READ_AT_ONCE):
+        rows = connection.execute(
+            select(schema.log)
+            .where(
+                columns.campaign == campaign,
+                columns.topic == topic,
+                columns.seq.in_(wanted[start : start + _READ_AT_ONCE]),
+            )
+            .order_by(columns.seq)
+        )
+        found += [line_of(row) for row in rows]
+    return found
+
+
+def line_of(row: Row[Any]) -> Line:
+    """Return a row of the table as a record."""
+    return Line(
+        topic=row.topic,
+        seq=row.seq,
+        event=row.event,
+        time=row.time,
+        judgment=_judgment_of(row) if row.event == JUDGMENT else None,
+        told=bool(row.told),
+        assignment=row.assignment,
+        test_pair=row.test_pair,
+        refers_to=row.refers_to,
+        phase=row.phase or "",
+        survivors=tuple(json.loads(row.survivors)) if row.survivors else (),
+        reason=row.reason or "",
+    )
+
+
+def _judgment_of(row: Row[Any]) -> Judgment:
+    return Judgment(
+        topic=row.topic,
+        left=row.left_item,
+        right=row.right_item,
+        outcome=Outcome(row.outcome),
+        phase=row.phase,
+        proposal=row.proposal,
+        assessor=row.assessor,
+        criterion=row.criterion,
+        stage=row.stage,
+        kind=Kind(row.kind),
+        grade=row.grade,
+        confidence=row.confidence,
+        note=row.note,
+        seconds=row.seconds,
+        context_uses=row.context_uses,
+        sides_known=bool(row.sides_known),
+        inferred=bool(row.inferred),
+        propensity=row.propensity,
+        strategy=row.strategy,
+        question=row.question or "",
+        seq=row.seq,
+        time=iso_time(row.time),
+    )

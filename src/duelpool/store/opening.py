@@ -1,0 +1,108 @@
+"""Opening a store: making it, checking its schema, upgrading it after a backup."""
+
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, inspect, text
+
+from duelpool.store.database import (
+    Database,
+    SqliteDatabase,
+    StoreTrouble,
+    backup_sqlite,
+    open_database,
+    sqlite_path,
+)
+from duelpool.store.schema import SCHEMA_VERSION
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_ONE_AT_A_TIME = threading.Lock()  # Alembic keeps what it is about in its modules
+_UPGRADING = 3_785_377_201  # a number of ours, under which PostgreSQL lets one process upgrade at a time
+
+
+def _config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def version_of(database: Database) -> str | None:
+    """Return the schema version of a database, None when it is empty."""
+
+    def look(connection: Connection) -> tuple[str | None, bool]:
+        tables = inspect(connection).get_table_names()
+        ours = "alembic_version" in tables
+        return MigrationContext.configure(connection).get_current_revision() if ours else None, bool(tables)
+
+    version, filled = database.read(look)
+    if version is None and filled:
+        raise StoreTrouble(
+            "This is not a Duelpool store, and not empty either.",
+            place=database.place,
+            remedy="Name another one; nothing was changed.",
+        )
+    return version
+
+
+def upgrade(database: Database) -> None:
+    """Bring the schema to the newest version, in one transaction; SQLite files are copied first."""
+    present = version_of(database)
+    if present == SCHEMA_VERSION:
+        return
+    _refuse_newer(database, present)
+    if present is not None and isinstance(database, SqliteDatabase):
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        backup_sqlite(
+            database.path, database.path.with_name(f"{database.path.name}.{present}.{stamp}.backup")
+        )
+    with _ONE_AT_A_TIME:
+        database.write(_to_the_newest)
+
+
+def _to_the_newest(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
+    command.upgrade(_config(connection), "head")
+
+
+def _refuse_newer(database: Database, present: str | None) -> None:
+    if present is not None and present > SCHEMA_VERSION:
+        raise StoreTrouble(
+            f"The store has schema {present}, and this Duelpool knows {SCHEMA_VERSION} at most.",
+            place=database.place,
+            remedy="Install the newer Duelpool that wrote it.",
+        )
+
+
+def open_checked(target: str | Path, *, create: bool, writable: bool) -> Database:
+    """Open a database that holds a store of our schema, making or upgrading it where that is allowed."""
+    path = sqlite_path(target)
+    if path is not None and not create and not path.exists():
+        raise StoreTrouble(
+            "There is no such store.", place=str(path), remedy="Make one with `duelpool pool -o`."
+        )
+    database = open_database(target)
+    try:
+        present = version_of(database)
+        _refuse_newer(database, present)
+        if present is None and not create:
+            raise StoreTrouble(
+                "This is not a Duelpool store.", place=database.place, remedy="Name another one."
+            )
+        if present != SCHEMA_VERSION:
+            if not writable:
+                raise StoreTrouble(
+                    f"The store has the old schema {present}.",
+                    place=database.place,
+                    remedy="Run `duelpool migrate`.",
+                )
+            upgrade(database)
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -1,0 +1,255 @@
+"""The tables of a store, as they are in the newest schema.
+
+The guarantees are here, not in the code above: a pair never has more live slots than its cap, a person never
+has two live answers to one pair, an answer is stored once, and a topic's log has no gaps and no doubles.
+
+Money is whole minor units. Times are seconds since 1970 in UTC, from the database. Who an assessor is stands in
+`identity` alone, which may be erased; everything else knows a pseudonym.
+"""
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+SCHEMA_VERSION = "0001"
+
+metadata = MetaData()
+
+campaign = Table(
+    "campaign",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("state", String, nullable=False, server_default="open"),
+    Column("settings", Text, nullable=False),  # JSON
+    Column("created", Float, nullable=False),
+    CheckConstraint("state in ('open', 'paused', 'closed')", name="campaign_state"),
+)
+
+topic = Table(
+    "topic",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("description", Text, nullable=False, server_default=""),
+    Column("conversation", Text, nullable=False, server_default="[]"),  # JSON
+    Column("tags", Text, nullable=False, server_default="[]"),  # JSON
+    Column("weight", Float, nullable=False, server_default="1"),
+    Column("strategy", String, nullable=False, server_default=""),  # empty: the campaign's
+    Column("state", String, nullable=False, server_default="open"),
+    Column("next_seq", Integer, nullable=False, server_default="1"),  # the place of the log's next line
+    ForeignKeyConstraint(["campaign"], ["campaign.id"]),
+    CheckConstraint("state in ('open', 'left')", name="topic_state"),
+)
+
+item = Table(
+    "item",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("grade", Float),
+    Column("twin_of", String),  # the item that is judged for this one
+    Column("state", String, nullable=False, server_default="in"),
+    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
+    CheckConstraint("state in ('in', 'left')", name="item_state"),
+)
+
+passage = Table(
+    "passage",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("title", Text, nullable=False, server_default=""),
+    Column("url", Text, nullable=False, server_default=""),
+    ForeignKeyConstraint(["campaign"], ["campaign.id"]),
+)
+
+test_pair = Table(
+    "test_pair",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("id", String, primary_key=True),
+    Column("topic", String, nullable=False),
+    Column("better", String, nullable=False),
+    Column("worse", String, nullable=False),
+    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
+)
+
+assessor = Table(
+    "assessor",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("id", String, primary_key=True),  # a pseudonym
+    Column("kind", String, nullable=False),
+    Column("state", String, nullable=False, server_default="in"),
+    Column("created", Float, nullable=False),
+    ForeignKeyConstraint(["campaign"], ["campaign.id"]),
+    CheckConstraint("kind in ('crowd', 'dedicated', 'program')", name="assessor_kind"),
+    CheckConstraint("state in ('in', 'excluded')", name="assessor_state"),
+)
+
+identity = Table(  # the only table that says who somebody is; rows may be erased
+    "identity",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("assessor", String, primary_key=True),
+    Column("panel", String, nullable=False),
+    Column("external", String, nullable=False),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    Index("identity_known_once", "campaign", "panel", "external", unique=True),
+)
+
+assignment = Table(
+    "assignment",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("campaign", String, nullable=False),
+    Column("assessor", String, nullable=False),
+    Column("state", String, nullable=False, server_default="open"),
+    Column("questions", Integer, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("closed", Float),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    CheckConstraint(
+        "state in ('open', 'finished', 'stopped', 'returned', 'timed-out')", name="assignment_state"
+    ),
+    Index(
+        "assignment_one_open",
+        "campaign",
+        "assessor",
+        unique=True,
+        sqlite_where=text("state = 'open'"),
+        postgresql_where=text("state = 'open'"),
+    ),
+)
+
+question = Table(
+    "question",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("campaign", String, nullable=False),
+    Column("topic", String, nullable=False),
+    Column("criterion", String, nullable=False),
+    Column("stage", String, nullable=False, server_default=""),
+    Column("kind", String, nullable=False),
+    Column("a", String, nullable=False),  # the pair, smaller id first; for a grade, the item and ''
+    Column("b", String, nullable=False),
+    Column("left_item", String, nullable=False),
+    Column("right_item", String),
+    Column("slot", Integer),  # 1 to the cap; null for test pairs, which have none
+    Column("assessor", String, nullable=False),
+    Column("assignment", String),
+    Column("place", Integer, nullable=False, server_default="0"),  # within the assignment
+    Column("test_pair", String),
+    Column("phase", String, nullable=False, server_default=""),
+    Column("proposal", String, nullable=False, server_default=""),
+    Column("propensity", Float),
+    Column("strategy", String, nullable=False, server_default=""),
+    Column("asked", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("attempt", Integer, nullable=False, server_default="1"),  # one more after each undo
+    Column("state", String, nullable=False, server_default="leased"),
+    Column("live", Integer, server_default="1"),  # 1: holds its slot; null: doesn't
+    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    ForeignKeyConstraint(["assignment"], ["assignment.id"]),
+    CheckConstraint(
+        "state in ('leased', 'answered', 'expired', 'returned', 'skipped', 'cannot-judge', 'retracted')",
+        name="question_state",
+    ),
+    CheckConstraint("live is null or live = 1", name="question_live"),
+    # The cap: of each slot of a pair there is one live holder. Null is different from every null.
+    Index("question_slot_once", "campaign", "topic", "criterion", "a", "b", "slot", "live", unique=True),
+    # One answer per person and pair, over live rows.
+    Index(
+        "question_person_once", "campaign", "topic", "criterion", "a", "b", "assessor", "live", unique=True
+    ),
+    Index("question_by_person", "campaign", "assessor", "state"),
+    Index("question_by_assignment", "assignment"),
+    Index("question_open", "campaign", "state", "expires"),
+)
+
+log = Table(
+    "log",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("seq", Integer, primary_key=True),  # gapless from 1
+    Column("event", String, nullable=False),
+    Column("time", Float, nullable=False),
+    # a judgment
+    Column("question", String),
+    Column("attempt", Integer),
+    Column("left_item", String),
+    Column("right_item", String),
+    Column("outcome", String),
+    Column("grade", Float),
+    Column("kind", String),
+    Column("criterion", String),
+    Column("stage", String),
+    Column("assessor", String),
+    Column("assignment", String),
+    Column("test_pair", String),
+    Column("phase", String),
+    Column("proposal", String),
+    Column("propensity", Float),
+    Column("strategy", String),
+    Column("confidence", Float),
+    Column("seconds", Float),
+    Column("context_uses", Integer),
+    Column("note", Text),
+    Column("sides_known", Integer),
+    Column("inferred", Integer),
+    Column("told", Integer),  # 1: strategies hear of it at once; 0: when its assignment is released
+    # everything else
+    Column("refers_to", Integer),  # the line that is retracted or restored
+    Column("survivors", Text),  # JSON, of a phase that closed
+    Column("reason", Text),
+    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
+    CheckConstraint(
+        "event in ('judgment', 'retraction', 'restoration', 'release', 'phase-closed', 'rewind')",
+        name="log_event",
+    ),
+    # A question is answered once per attempt, whoever asks how often.
+    Index("log_answer_once", "question", "attempt", "event", unique=True),
+    Index("log_refers_to", "campaign", "topic", "refers_to"),
+    Index("log_by_assessor", "campaign", "assessor"),
+)
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("campaign", String, nullable=False),
+    Column("assessor", String, nullable=False),
+    Column("assignment", String),
+    Column("entry", String, nullable=False),
+    Column("amount", Integer, nullable=False),  # minor units
+    Column("reason", Text, nullable=False, server_default=""),
+    Column("time", Float, nullable=False),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    CheckConstraint("entry in ('reward', 'fee', 'compensation', 'bonus')", name="ledger_entry"),
+    Index(
+        "ledger_paid_once",
+        "assignment",
+        "entry",
+        unique=True,
+        sqlite_where=text("entry in ('reward', 'fee')"),
+        postgresql_where=text("entry in ('reward', 'fee')"),
+    ),
+)

@@ -1,0 +1,31 @@
+"""The contract that every store keeps, as code: run it over an open store before you rely on its back end.
+
+    from duelpool.testing_store import store_contract
+    store_contract(store)                # raises ContractError, which says what isn't kept
+
+Each check of `STORE_CHECKS` takes an open store, makes a campaign of its own in it, and leaves everything else
+alone. `audit` recounts a campaign from its rows, and says what doesn't add up.
+"""
+
+from collections.abc import Callable
+
+from duelpool.store import Store
+from duelpool.testing_store import answering, held, leasing, logged
+from duelpool.testing_store.audit import audit
+from duelpool.testing_store.scene import Scene
+
+__all__ = ["STORE_CHECKS", "Scene", "audit", "store_contract"]
+
+STORE_CHECKS: dict[str, Callable[[Store], None]] = {
+    name.removeprefix("check_").replace("_", " "): check
+    for part in (held, leasing, answering, logged)
+    for name, check in vars(part).items()
+    if name.startswith("check_")
+}
+"""Every promise of a store by its name."""
+
+
+def store_contract(store: Store) -> None:
+    """Raise ContractError unless the store keeps every promise."""
+    for check in STORE_CHECKS.values():
+        check(store)

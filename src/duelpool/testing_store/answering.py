@@ -1,0 +1,182 @@
+"""Checks of answers: once, late, undone, retracted, restored."""
+
+from collections import Counter
+from functools import partial
+
+from sqlalchemy import select
+
+from duelpool.records import Judgment, Outcome
+from duelpool.store import Store, log, schema
+from duelpool.store.leases import Conflict, Receipt, TooLate, UnknownQuestion, Wanted
+from duelpool.testing import require
+from duelpool.testing_store.scene import TOPIC, Scene, at_once, refused
+
+
+def check_the_same_answer_ten_times(store: Store) -> None:
+    """One row and ten equal replies; another answer is a conflict, and the first is kept."""
+    scene = Scene.set_up(store)
+    question = scene.leased("p0")
+    replies = at_once(lambda _: scene.answer(question, "p0"), range(10))
+    receipts = [reply for reply in replies if isinstance(reply, Receipt)]
+    require(len(receipts) == 10 and len(set(receipts)) == 1, "ten equal replies", seen=replies)
+    require(sum(not each.repeated for each in receipts) == 1, "one of them was the first", seen=receipts)
+    require(len(scene.lines()) == 1, "one row", seen=scene.lines())
+    refused(Conflict, lambda: scene.answer(question, "p0", Outcome.RIGHT), "another answer is a conflict")
+    mixed = scene.leased("p1")
+    racing = at_once(lambda side: scene.answer(mixed, "p1", side), (Outcome.LEFT, Outcome.RIGHT) * 5)
+    require(
+        sorted(type(each).__name__ for each in racing) == ["Conflict"] * 5 + ["Receipt"] * 5,
+        "of two different answers at once, one is taken",
+        seen=racing,
+    )
+    require(len(scene.lines()) == 2, "and stored once")
+    scene.sound()
+
+
+def check_late_answers(store: Store) -> None:
+    """A late answer is taken while the cap allows it; then it is too late, and nothing is written."""
+    scene = Scene.set_up(store, cap=1)
+    question = scene.leased("p0")
+    scene.expire()
+    require(scene.answer(question, "p0").late, "a late answer is taken and called late")
+    second = Scene.set_up(store, cap=1)
+    slow, quick = second.leased("p0"), None
+    second.expire()
+    quick = second.leased("p1")
+    refused(TooLate, lambda: second.answer(slow, "p0"), "a leased pair takes no late answer")
+    second.answer(quick, "p1")
+    refused(TooLate, lambda: second.answer(slow, "p0"), "a done pair takes no late answer")
+    require(len(second.lines()) == 1, "nothing of it is written")
+    require(second.answer(slow, "p0", Outcome.SKIP).late, "a late skip needs no slot")
+    third = Scene.set_up(store, cap=2, people=10)
+    late = []
+    for at in range(10):
+        late.append(third.leased(f"p{at}"))
+        third.expire()
+    racing = at_once(lambda at: third.answer(late[at], f"p{at}"), range(10))
+    kinds = Counter(type(each).__name__ for each in racing)
+    require(kinds == {"Receipt": 2, "TooLate": 8}, "of ten late at once, the cap is taken", seen=kinds)
+    twice = Scene.set_up(store, cap=3)
+    old = twice.leased("p0")
+    twice.expire()
+    new = twice.leased("p0")
+    refused(TooLate, lambda: twice.answer(old, "p0"), "who holds the pair anew answers the new question")
+    twice.answer(new, "p0")
+    for each in (scene, second, third, twice):
+        each.sound()
+
+
+def check_undo(store: Store) -> None:
+    """Undo takes the answer back by a new line, and the same person has the same question again."""
+    scene = Scene.set_up(store, cap=1)
+    question = scene.leased("p0")
+    refused(Conflict, lambda: scene.undo(question, "p0"), "without an answer there is nothing to undo")
+    first = scene.answer(question, "p0")
+    refused(UnknownQuestion, lambda: scene.undo(question, "p1"), "nobody undoes another's answer")
+    again = scene.undo(question, "p0")
+    require(again.id == question.id and scene.lease("p1") is None, "the slot stays with the person")
+    second = scene.answer(again, "p0", Outcome.RIGHT)
+    require(second.seq == first.seq + 2, "answer, retraction, answer", seen=scene.lines())
+    attempt = store.read(
+        lambda connection: (
+            connection.execute(
+                select(schema.log.c.attempt)
+                .where(schema.log.c.question == question.id)
+                .order_by(schema.log.c.seq)
+            )
+            .scalars()
+            .all()
+        )
+    )
+    require(list(attempt) == [1, 2], "each undo is followed by another attempt", seen=attempt)
+    require(scene.restore(first.seq) == [], "what its assessor took back isn't restored")
+    scene.retract(second.seq)
+    require(scene.restore(first.seq) == [], "not even when the second answer is gone")
+    require(scene.restore(second.seq) == [second.seq], "the second answer can come back")
+    refused(Conflict, lambda: scene.answer(question, "p0"), "and it is the answer that is kept")
+    for outcome in (Outcome.CANNOT_JUDGE, Outcome.SKIP):
+        other = Wanted(TOPIC, "x", str(outcome))
+        passed = scene.leased("p0", other)
+        scene.answer(passed, "p0", outcome)
+        scene.undo(passed, "p0")
+        require(scene.answer(passed, "p0").seq > 0, f"{outcome} can be undone")
+        skipped = scene.leased("p1", Wanted(TOPIC, "y", str(outcome)))
+        scene.answer(skipped, "p1", outcome)
+        scene.leased("p2", Wanted(TOPIC, "y", str(outcome)))
+        refused(TooLate, partial(scene.undo, skipped, "p1"), "unless others have the slot")
+    scene.sound()
+
+
+def check_retract_and_restore(store: Store) -> None:
+    """A retraction frees the slot; a restoration takes one, if there is one left; both are told once."""
+    scene = Scene.set_up(store, cap=1)
+    question = scene.leased("p0")
+    first = scene.answer(question, "p0").seq
+    require(scene.retract(first, first, 99) == [first], "what counted is taken out")
+    require(scene.retract(first) == [], "once")
+    refused(Conflict, lambda: scene.answer(question, "p0"), "a retracted question takes no answer")
+    require(scene.restore(first) == [first] and scene.restore(first) == [], "it comes back once")
+    scene.retract(first)
+    second = scene.judged("p1").seq
+    require(scene.restore(first) == [], "not while the pair is at its cap")
+    scene.retract(second)
+    both = scene.restore(first, second)
+    require(both == [first], "of two, the one that the cap allows", seen=both)
+    third = scene.judged("p2", Outcome.CANNOT_JUDGE, Wanted(TOPIC, "a", "z")).seq
+    require(scene.retract(third) == [third] and scene.restore(third) == [third], "so does an abstention")
+    racing = at_once(lambda _: scene.retract(first, third), range(8))
+    taken = sorted(seq for each in racing if isinstance(each, list) for seq in each)
+    require(taken == [first, third], "of many retractions at once, one counts", seen=racing)
+    racing = at_once(lambda _: scene.restore(first, second, third), range(8))
+    back = sorted(seq for each in racing if isinstance(each, list) for seq in each)
+    require(back == [first, third], "of many restorations at once, one counts", seen=racing)
+    scene.sound()
+
+
+def check_imported_lines(store: Store) -> None:
+    """Judgments without a question are lines like others, and hold no slot."""
+    scene = Scene.set_up(store)
+    judgment = Judgment(TOPIC, "a", "b", Outcome.LEFT, sides_known=False)
+    seq = store.write(
+        lambda connection, now: log.append_judgment(connection, scene.campaign, judgment, now, told=True)
+    )
+    require(scene.retract(seq) == [seq] and scene.restore(seq) == [seq], "they are retracted and restored")
+    refused(
+        log.UnknownTopic,
+        lambda: store.write(
+            lambda connection, now: log.append(connection, scene.campaign, "nowhere", log.REWIND, now)
+        ),
+        "an unknown topic has no log",
+    )
+    scene.sound()
+
+
+def check_foreign_questions(store: Store) -> None:
+    """An unknown question and somebody else's are the same to a caller, and nothing is written."""
+    scene = Scene.set_up(store)
+    question = scene.leased("p0")
+    refused(UnknownQuestion, lambda: scene.answer("no such", "p0"), "an unknown question is refused")
+    refused(UnknownQuestion, lambda: scene.answer(question, "p1"), "somebody else's question is refused")
+    refused(UnknownQuestion, lambda: scene.answer(question, "nobody"), "a stranger is refused")
+    require(scene.lines() == [], "nothing is written")
+    scene.sound()
+
+
+def check_test_pairs(store: Store) -> None:
+    """A test pair takes no slot, is held once a person, and is never told."""
+    scene = Scene.set_up(store, cap=1)
+    test = Wanted(TOPIC, "good", "poor", test_pair="k1")
+    questions = [scene.leased(f"p{at}", test) for at in range(4)]
+    require(scene.lease("p0", test) is None, "a test is held once a person")
+    for at, question in enumerate(questions):
+        scene.answer(question, f"p{at}")
+    require(all(line.test_pair == "k1" and not line.told for line in scene.lines()), "a test is never told")
+    other = Wanted(TOPIC, "good", "poor", criterion="c", test_pair="k2")
+    old = scene.leased("p0", other)
+    scene.expire()
+    new = scene.leased("p0", other)
+    refused(TooLate, lambda: scene.answer(old, "p0"), "a test leased anew is answered anew")
+    scene.answer(new, "p0")
+    seq = scene.lines()[0].seq
+    require(scene.retract(seq) == [seq] and scene.restore(seq) == [seq], "a test is retracted and restored")
+    scene.sound()

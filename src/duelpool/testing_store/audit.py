@@ -1,0 +1,64 @@
+"""The recount: what a campaign's rows say of it, against each other."""
+
+from collections import Counter
+
+from sqlalchemy import Connection, select
+
+from duelpool.records import Judgment
+from duelpool.store import Store, leases, log, schema
+
+
+def audit(store: Store, campaign: str, cap: int) -> list[str]:
+    """Recount a campaign from its rows; return what doesn't add up, in words."""
+    return store.read(lambda connection: _audit(connection, campaign, cap))
+
+
+def _audit(connection: Connection, campaign: str, cap: int) -> list[str]:
+    wrong: list[str] = []
+    pairs: Counter[tuple[str, ...]] = Counter()
+    people: Counter[tuple[str, ...]] = Counter()
+    states: dict[str, tuple[str, int]] = {}
+    for row in connection.execute(select(schema.question).where(schema.question.c.campaign == campaign)):
+        states[row.id] = row.state, row.attempt
+        if (row.live is not None) != (row.state in {leases.LEASED, leases.ANSWERED}):
+            wrong.append(f"question {row.id} is {row.state}, and live is {row.live}")
+        if row.live is not None:
+            pair = (row.topic, row.criterion, row.a, row.b)
+            pairs[pair] += row.test_pair is None
+            people[*pair, row.assessor] += 1
+    wrong += [f"the pair {pair} has {count} live slots" for pair, count in pairs.items() if count > cap]
+    wrong += [f"{who[-1]} holds {who[:-1]} {count} times" for who, count in people.items() if count > 1]
+    answered = 0
+    topics = connection.execute(
+        select(schema.topic.c.id, schema.topic.c.next_seq).where(schema.topic.c.campaign == campaign)
+    )
+    for topic, next_seq in topics.all():
+        standing: dict[int, Judgment] = {}
+        gone: dict[int, Judgment] = {}
+        expected = 1
+        for line in log.read_lines(connection, campaign, topic):
+            if line.seq != expected:
+                wrong.append(f"topic {topic}: line {line.seq} stands where {expected} should")
+            expected = line.seq + 1
+            if line.judgment is not None:
+                standing[line.seq] = line.judgment
+            elif line.event == log.RETRACTION and line.refers_to in standing:
+                gone[line.refers_to] = standing.pop(line.refers_to)
+            elif line.event == log.RESTORATION and line.refers_to in gone:
+                standing[line.refers_to] = gone.pop(line.refers_to)
+            elif line.event in {log.RETRACTION, log.RESTORATION}:
+                wrong.append(f"topic {topic}: line {line.seq} refers to {line.refers_to}, which was not so")
+        if next_seq != expected:
+            wrong.append(f"topic {topic}: the next line is {expected}, and the topic says {next_seq}")
+        usable = [each for each in standing.values() if each.question and each.effect.told]
+        answered += len(usable)
+        for each in usable:
+            state = states.get(each.question, ("unknown", 0))[0]
+            if state != leases.ANSWERED:
+                wrong.append(f"line {each.seq} of {topic} counts, and its question is {state}")
+        if len({each.question for each in usable}) != len(usable):
+            wrong.append(f"topic {topic}: a question counts twice")
+    held = sum(state == leases.ANSWERED for state, _ in states.values())
+    if held != answered:
+        wrong.append(f"{held} questions are answered, and {answered} lines of the log say so")
+    return wrong

@@ -1,0 +1,129 @@
+"""Checks of leases: the cap, one per person, expiry, giving back."""
+
+from collections import Counter
+
+from duelpool.records import Outcome, Question
+from duelpool.store import Store, leases
+from duelpool.store.leases import Conflict, TooLate, UnknownQuestion, Wanted
+from duelpool.testing import require
+from duelpool.testing_store.scene import TOPIC, Scene, at_once, refused
+
+
+def check_the_cap(store: Store) -> None:
+    """A pair has as many live questions as its cap, whichever side comes first; another pair has its own."""
+    scene = Scene.set_up(store)
+    for person in ("p0", "p1", "p2"):
+        scene.leased(person, Wanted(TOPIC, *(("a", "b") if person == "p1" else ("b", "a"))))
+    require(scene.lease("p3") is None, "a pair at its cap is passed over")
+    require(scene.lease("p3", Wanted(TOPIC, "a", "c")) is not None, "another pair has its own cap")
+    require(
+        scene.lease("p3", Wanted(TOPIC, "a", "b", criterion="brevity")) is not None,
+        "another criterion has its own cap",
+    )
+    scene.cap = 2
+    scene.expire()
+    scene.judged("p0")
+    scene.judged("p1")
+    require(scene.lease("p3") is None, "answers count like leases")
+    scene.cap = 0
+    require(scene.lease("p5", Wanted(TOPIC, "x", "y")) is None, "a cap of none allows nobody")
+    scene.cap = 2_000_000_000
+    require(scene.lease("p3") is not None, "a cap may be out of reach")
+    scene.cap = 3
+    scene.sound()
+
+
+def check_a_lowered_cap(store: Store) -> None:
+    """After the cap is lowered, no pair gets a question while it has as many live ones."""
+    scene = Scene.set_up(store, cap=3)
+    first = scene.leased("p0")
+    scene.leased("p1")
+    scene.leased("p2")
+    store.write(lambda connection, now: leases.give_back(connection, [first.id]))
+    scene.cap = 2
+    require(scene.lease("p3") is None, "two higher slots fill a cap of two")
+    scene.sound()
+
+
+def check_one_per_person(store: Store) -> None:
+    """Nobody holds a pair twice, in one call or in ten at once."""
+    scene = Scene.set_up(store)
+    granted = scene.lease_all(
+        "p0", [Wanted(TOPIC, "a", "b"), Wanted(TOPIC, "b", "a"), Wanted(TOPIC, "a", "c")]
+    )
+    require([each.pair for each in granted] == [("a", "b"), ("a", "c")], "a pair is leased once a person")
+    many = [Wanted(TOPIC, "x", str(at)) for at in range(5)]
+    require(len(scene.lease_all("p0", many, at_most=2)) == 2, "no more are leased than asked for")
+    racing = at_once(lambda _: scene.lease("p1"), range(10))
+    require(sum(isinstance(each, Question) for each in racing) == 1, "ten at once get one", seen=racing)
+    scene.answer(granted[0], "p0")
+    require(scene.lease("p0") is None, "who has answered isn't asked again")
+    scene.sound()
+
+
+def check_the_cap_under_threads(store: Store) -> None:
+    """Many people at once on a few pairs: every slot is given, none twice."""
+    scene = Scene.set_up(store, people=12)
+    wanted = [Wanted(TOPIC, "a", other) for other in "bcdef"]
+    granted = at_once(lambda at: scene.lease_all(f"p{at}", wanted[at % 5 :] + wanted[: at % 5]), range(12))
+    taken = Counter(each.pair for got in granted if isinstance(got, list) for each in got)
+    require(set(taken.values()) == {3} and len(taken) == 5, "every pair is leased up to its cap", seen=taken)
+    scene.sound()
+
+
+def check_cannot_judge_and_skip(store: Store) -> None:
+    """Both free the slot; who could not judge isn't asked again, who skipped may be."""
+    scene = Scene.set_up(store, cap=1)
+    scene.judged("p0", Outcome.CANNOT_JUDGE)
+    require(scene.lease("p0") is None, "cannot judge: not offered to this person again")
+    scene.judged("p1", Outcome.SKIP)
+    scene.judged("p1", Outcome.SKIP)
+    scene.judged("p1", Outcome.FLIP_ABSTAIN)
+    require(scene.lease("p1") is None, "an abstention is not offered again")
+    question = scene.leased("p2")
+    require(scene.lease("p3") is None, "and the slot is held as ever")
+    scene.answer(question, "p2", Outcome.SKIP)
+    require(scene.answer(question, "p2", Outcome.SKIP).repeated, "a skip is stored once")
+    refused(Conflict, lambda: scene.answer(question, "p2"), "a skipped question takes no other answer")
+    require(len(scene.lines()) == 5, "each is a line of the log", seen=scene.lines())
+    scene.sound()
+
+
+def check_expiry(store: Store) -> None:
+    """A lease that ran out frees its slot, and the same person may come again."""
+    scene = Scene.set_up(store, cap=1)
+    question = scene.leased("p0")
+    require(scene.expire(later=59.0) == 0 and scene.lease("p1") is None, "a lease lasts as long as it says")
+    require(scene.expire(later=61.0) == 1, "then it is over")
+    again = scene.leased("p0")
+    require(again.id != question.id, "the same person gets a new question")
+    scene.expire()
+    scene.answer(scene.leased("p1"), "p1")
+    require(scene.expire() == 0, "an answer doesn't expire")
+    scene.sound()
+
+
+def check_give_back_and_extend(store: Store) -> None:
+    """A question given back frees its slot; one that is extended lasts longer."""
+    scene = Scene.set_up(store, cap=1)
+    question = scene.leased("p0")
+    require(
+        store.write(lambda connection, now: leases.give_back(connection, [question.id])) == 1,
+        "it is returned",
+    )
+    require(
+        store.write(lambda connection, now: leases.give_back(connection, [question.id])) == 0, "only once"
+    )
+    held = scene.leased("p1")
+
+    def extend(person: str) -> float:
+        return store.write(
+            lambda connection, now: leases.extend(connection, held.id, person, now=now, seconds=500.0)
+        )
+
+    require(extend("p1") > held.expires + 300, "more time is given")
+    require(scene.expire(later=400.0) == 0, "an extended lease lasts longer")
+    refused(UnknownQuestion, lambda: extend("p0"), "only the holder gets more time")
+    scene.expire()
+    refused(TooLate, lambda: extend("p1"), "a lease that is over isn't extended")
+    scene.sound()

@@ -1,0 +1,198 @@
+"""Checks of the log and of transactions."""
+
+from functools import partial
+
+from sqlalchemy import Connection, text, update
+
+from duelpool.errors import DuelpoolError
+from duelpool.records import Judgment, Kind, Outcome
+from duelpool.store import Store, StoreTrouble, log, schema
+from duelpool.store.leases import Answer, Conflict, Wanted
+from duelpool.testing import require
+from duelpool.testing_store.scene import TOPIC, Scene, at_once, refused
+
+
+def check_the_log_keeps_everything(store: Store) -> None:
+    """A judgment comes back from the log with every field that it carried."""
+    scene = Scene.set_up(store)
+    want = Wanted(
+        TOPIC, "b", "a", "brevity", "second", Kind.DEFINITE, "phase 3", "p-17", 0.125, "prefbest/1", None
+    )
+    question = scene.leased("p0", want)
+    given = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4)
+    receipt = scene.give(question, "p0", given, told=False)
+    grade = scene.leased("p0", Wanted(TOPIC, "a", None, kind=Kind.GRADE))
+    scene.give(grade, "p0", Answer(Outcome.GRADE, 2.5))
+    line, second = scene.lines()
+    kept = line.judgment
+    require(
+        kept is not None
+        and kept
+        == Judgment(
+            TOPIC,
+            "b",
+            "a",
+            Outcome.DEFINITELY_RIGHT,
+            "phase 3",
+            "p-17",
+            "p0",
+            "brevity",
+            "second",
+            Kind.DEFINITE,
+            None,
+            0.75,
+            "a note \N{SNOWMAN} 'quoted'\n",
+            2.87,
+            4,
+            True,
+            False,
+            0.125,
+            "prefbest/1",
+            question.id,
+            receipt.seq,
+            log.iso_time(line.time),
+        ),
+        "every field is kept",
+        seen=kept,
+    )
+    require(not line.told and second.told, "whether it is told is kept")
+    require(second.judgment is not None and second.judgment.grade == 2.5, "a grade is kept", seen=second)
+    scene.sound()
+
+
+def check_seq_under_threads(store: Store) -> None:
+    """Every topic's log is gapless from 1, whoever writes to it at once, and whatever fails in between."""
+    scene = Scene.set_up(store, topics=("t1", "t2"))
+
+    def write(at: int) -> int:
+        topic = f"t{at % 2 + 1}"
+
+        def work(connection: Connection, now: float) -> int:
+            seq = log.append(connection, scene.campaign, topic, log.PHASE_CLOSED, now, phase=str(at))
+            if at % 5 == 0:
+                raise Conflict("no", remedy="none")
+            return seq
+
+        return store.write(work)
+
+    results = at_once(write, range(40))
+    stored = sorted(each for each in results if isinstance(each, int))
+    require(stored == sorted([*range(1, 17), *range(1, 17)]), "a failed write leaves no gap", seen=stored)
+    for topic in ("t1", "t2"):
+        require([line.seq for line in scene.lines(topic)] == list(range(1, 17)), "gapless from 1")
+        head = store.read(partial(log.head, campaign=scene.campaign, topic=topic))
+        require(head == 16, "the head is the last line")
+    scene.sound()
+
+
+def check_reading_and_writing_in_one(store: Store) -> None:
+    """A write may read the log and go on writing."""
+    scene = Scene.set_up(store)
+    for person in ("p0", "p1"):
+        scene.judged(person)
+
+    def work(connection: Connection, now: float) -> int:
+        before = list(log.read_lines(connection, scene.campaign, TOPIC))
+        log.append(connection, scene.campaign, TOPIC, log.REWIND, now, phase="1")
+        after = list(log.read_lines(connection, scene.campaign, TOPIC, after=before[-1].seq))
+        return len(before) * 10 + len(after)
+
+    require(store.write(work) == 21, "a write sees what it wrote")
+
+
+def check_a_failing_write_fails_alone(store: Store) -> None:
+    """Of many writes at once, those that fail leave nothing behind and take nobody with them."""
+    scene = Scene.set_up(store)
+
+    def write(at: int) -> int:
+        def work(connection: Connection, now: float) -> int:
+            seq = log.append(connection, scene.campaign, TOPIC, log.PHASE_CLOSED, now, phase=str(at))
+            if at % 4 == 1:
+                raise Conflict("no", remedy="none")
+            if at % 4 == 2:
+                connection.execute(text("select * from a_table_that_is_not_there"))
+            if at % 4 == 3:
+                connection.execute(
+                    update(schema.campaign).where(schema.campaign.c.id == scene.campaign).values(state="odd")
+                )
+            return seq
+
+        try:
+            return store.write(work)
+        except DuelpoolError:
+            raise
+        except Exception as error:  # whatever the driver calls a mistake of ours
+            raise Conflict(type(error).__name__, remedy="none") from error
+
+    results = at_once(write, range(40))
+    require(
+        [isinstance(each, int) for each in results] == [at % 4 == 0 for at in range(40)],
+        "each write has its own fate",
+        seen=results,
+    )
+    require(
+        {int(line.phase) for line in scene.lines()} == set(range(0, 40, 4)), "what failed left nothing behind"
+    )
+    scene.sound()
+
+
+def check_a_write_is_seen_when_it_returns(store: Store) -> None:
+    """What a write returned after is there for every reader."""
+    scene = Scene.set_up(store)
+    for at in range(20):
+        store.write(
+            lambda connection, now: log.append(connection, scene.campaign, TOPIC, log.REWIND, now, phase="x")
+        )
+        require(len(scene.lines()) == at + 1, "a reader sees what was acknowledged")
+
+
+def check_reads_are_snapshots(store: Store) -> None:
+    """A read sees one state from its beginning to its end, and can't write."""
+    scene = Scene.set_up(store)
+
+    def look(connection: Connection) -> tuple[int, int]:
+        before = len(list(log.read_lines(connection, scene.campaign, TOPIC)))
+        scene.judged("p0")
+        return before, len(list(log.read_lines(connection, scene.campaign, TOPIC)))
+
+    require(store.read(look) == (0, 0), "a read isn't disturbed by writes")
+    require(len(scene.lines()) == 1, "the next one sees them")
+    refused(
+        StoreTrouble,
+        lambda: store.read(
+            lambda connection: (
+                connection.execute(
+                    update(schema.campaign)
+                    .where(schema.campaign.c.id == scene.campaign)
+                    .values(state="paused")
+                ).rowcount
+            )
+        ),
+        "a read can't write",
+    )
+
+
+def check_time(store: Store) -> None:
+    """Time is the database's, in seconds since 1970, and doesn't go back."""
+    times = [store.write(lambda connection, now: now) for _ in range(5)]
+    require(times == sorted(times), "time doesn't go back", seen=times)
+    require(1.7e9 < times[0] < 1e11, "seconds since 1970", seen=times[0])
+
+
+def check_odd_texts(store: Store) -> None:
+    """Whatever a note holds is stored as it is or refused with a remedy; nothing is half-written."""
+    scene = Scene.set_up(store)
+    for at, note in enumerate(
+        ("", "'; drop table log; --", "\u202e\U0001f600", "\r\n\t", "%s %(x)s :x ?", "a\x00b")
+    ):
+        question = scene.leased("p0", Wanted(TOPIC, "a", f"b{at}"))
+        before = len(scene.lines())
+        try:
+            scene.give(question, "p0", Answer(Outcome.LEFT, note=note))
+        except StoreTrouble as error:
+            require("\x00" in note and bool(error.remedy), "only what can't be stored is refused", note=note)
+            require(len(scene.lines()) == before, "nothing of it is written")
+        else:
+            last = scene.lines()[-1].judgment
+            require(last is not None and last.note == note, "a note is kept as it is", note=note, seen=last)
+    scene.sound()

@@ -1,0 +1,164 @@
+"""A small campaign to try things on, and what it takes to race for it."""
+
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from duelpool.errors import DuelpoolError
+from duelpool.records import Outcome, Question, Topic
+from duelpool.store import Store, holdings, leases, log
+from duelpool.store.leases import Answer, Receipt, Wanted
+from duelpool.testing import ContractError, require
+from duelpool.testing_store.audit import audit
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+TOPIC = "t1"
+LONG = 1_000.0  # seconds that nobody waits for
+
+
+@dataclass
+class Scene:
+    """A small campaign in a store, with the verbs that the checks need."""
+
+    store: Store
+    campaign: str
+    cap: int = 3
+
+    @classmethod
+    def set_up(
+        cls, store: Store, *, topics: Sequence[str] = (TOPIC,), people: int = 6, cap: int = 3
+    ) -> "Scene":
+        """Make a campaign of its own, with topics, and people called p0, p1, ..."""
+        campaign = uuid.uuid4().hex
+
+        def work(connection: Connection, now: float) -> None:
+            holdings.create_campaign(connection, campaign, f"contract {campaign}", {}, now)
+            holdings.add_topics(connection, campaign, [Topic(topic, f"text of {topic}") for topic in topics])
+            for person in range(people):
+                holdings.enrol(connection, campaign, f"p{person}", "crowd", now)
+
+        store.write(work)
+        return cls(store, campaign, cap)
+
+    def enrol(self, person: str) -> None:
+        """Let somebody in."""
+        self.store.write(
+            lambda connection, now: holdings.enrol(connection, self.campaign, person, "crowd", now)
+        )
+
+    def lease_all(
+        self, person: str, wanted: Sequence[Wanted], *, later: float = 0.0, at_most: int | None = None
+    ) -> list[Question]:
+        """Lease what is wanted, as far as the rules allow; `later` moves the clock."""
+        ids = [uuid.uuid4().hex for _ in wanted]
+        return self.store.write(
+            lambda connection, now: leases.lease(
+                connection,
+                self.campaign,
+                wanted,
+                ids,
+                assessor=person,
+                cap=self.cap,
+                now=now + later,
+                seconds=60.0,
+                at_most=at_most,
+            )
+        )
+
+    def lease(self, person: str, want: Wanted | None = None, *, later: float = 0.0) -> Question | None:
+        """Lease one pair, by default that of a and b, or None."""
+        granted = self.lease_all(person, [want or Wanted(TOPIC, "a", "b")], later=later)
+        return granted[0] if granted else None
+
+    def leased(self, person: str, want: Wanted | None = None, *, later: float = 0.0) -> Question:
+        """Lease one pair that must be granted."""
+        granted = self.lease(person, want, later=later)
+        if granted is None:
+            raise ContractError(f"{person} should have got the pair")
+        return granted
+
+    def answer(self, question: Question | str, person: str, outcome: Outcome = Outcome.LEFT) -> Receipt:
+        """Answer a question."""
+        return self.give(question, person, Answer(outcome))
+
+    def give(self, question: Question | str, person: str, given: Answer, *, told: bool = True) -> Receipt:
+        """Answer a question, with all that belongs to an answer."""
+        name = question if isinstance(question, str) else question.id
+        return self.store.write(
+            lambda connection, now: leases.answer(
+                connection, name, person, given, cap=self.cap, now=now, told=told
+            )
+        )
+
+    def judged(self, person: str, outcome: Outcome = Outcome.LEFT, want: Wanted | None = None) -> Receipt:
+        """Lease and answer."""
+        return self.answer(self.leased(person, want), person, outcome)
+
+    def undo(self, question: Question, person: str) -> Question:
+        """Take an answer back."""
+        return self.store.write(
+            lambda connection, now: leases.undo(
+                connection, question.id, person, cap=self.cap, now=now, seconds=60.0
+            )
+        )
+
+    def expire(self, later: float = LONG) -> int:
+        """Let the leases run out that end before `later`."""
+        return self.store.write(lambda connection, now: leases.expire(connection, self.campaign, now + later))
+
+    def retract(self, *seqs: int, topic: str = TOPIC) -> list[int]:
+        """Take lines out of the scores."""
+        return self.store.write(
+            lambda connection, now: leases.retract(
+                connection, self.campaign, topic, seqs, reason="test", now=now
+            )
+        )
+
+    def restore(self, *seqs: int, topic: str = TOPIC) -> list[int]:
+        """Let lines count again."""
+        return self.store.write(
+            lambda connection, now: leases.restore(
+                connection, self.campaign, topic, seqs, cap=self.cap, now=now, reason="test"
+            )
+        )
+
+    def lines(self, topic: str = TOPIC) -> list[log.Line]:
+        """Return a topic's log."""
+        return self.store.read(lambda connection: list(log.read_lines(connection, self.campaign, topic)))
+
+    def sound(self) -> None:
+        """Raise unless the campaign adds up."""
+        wrong = audit(self.store, self.campaign, self.cap)
+        require(not wrong, "the campaign's rows add up", wrong=wrong)
+
+
+def refused(kind: type[DuelpoolError], work: Callable[[], object], promise: str) -> DuelpoolError:
+    """Raise unless the work is refused with this error, which says what to do."""
+    try:
+        result = work()
+    except kind as error:
+        require(bool(error.problem and error.remedy), "an error says the problem and the remedy", error=error)
+        return error
+    raise ContractError(f"{promise} (got {result!r})")
+
+
+def at_once(work: Callable[[A], T], given: Sequence[A]) -> list[T | DuelpoolError]:
+    """Run work for all that is given at the same moment, each in a thread; return the results or refusals."""
+    gate = threading.Barrier(len(given))
+
+    def run(one: A) -> T | DuelpoolError:
+        gate.wait()
+        try:
+            return work(one)
+        except DuelpoolError as error:
+            return error
+
+    with ThreadPoolExecutor(len(given)) as threads:
+        return list(threads.map(run, given))

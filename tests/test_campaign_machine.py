@@ -1,0 +1,207 @@
+"""Any order of verbs: replaying the log gives the live state and the next questions, bit for bit."""
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sqlalchemy import func, select
+
+from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
+from duelpool.records import Judgment, Outcome, Pool, Question, Topic
+from duelpool.store import Store, open_store, schema
+from duelpool.store.holdings import KnownPair
+from duelpool.store.leases import Answer, Conflict, TooLate
+
+ITEMS = tuple("abcdef")
+TOPICS = ("one", "two")
+DEDICATED = ("ann", "ben", "cem")
+CROWD = ("w1", "w2", "w3")
+STRATEGIES = (
+    "prefbest:n=2,m=3",
+    "prefbest:n=2,m=3,final_phases=2",
+    "swissfinals:finalists=4",
+    "topk:k=1,P=2,F=3",
+    "allpairs",
+    "knockout",
+    "sorting",
+)
+OUTCOMES = (
+    Outcome.LEFT,
+    Outcome.RIGHT,
+    Outcome.LEFT_BAD,
+    Outcome.BOTH_BAD,
+    Outcome.TIE,
+    Outcome.SKIP,
+    Outcome.CANNOT_JUDGE,
+)
+CAP = 2
+
+answers = st.sampled_from(OUTCOMES)
+people = st.sampled_from(DEDICATED)
+workers = st.sampled_from(CROWD)
+topic_names = st.sampled_from(TOPICS)
+
+
+class CampaignMachine(RuleBasedStateMachine):
+    """People, workers and a manager do whatever they like to one campaign."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.store: Store = open_store(Path(self.folder.name, "c.db"), create=True)
+        self.held: dict[str, Question] = {}
+        self.answered: list[tuple[str, str]] = []
+        self.working: dict[str, Assignment] = {}
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.folder.cleanup()
+
+    @initialize(strategy=st.sampled_from(STRATEGIES))
+    def begin(self, strategy: str) -> None:
+        self.campaign = Campaign.create(
+            self.store,
+            "any",
+            Settings(strategy=strategy, cap=CAP, ties=True, targets=3, tests=1, bad_votes=1),
+            topics=[Topic(name, name) for name in TOPICS],
+            pools=[Pool(name, ITEMS) for name in TOPICS],
+            known_pairs=[KnownPair(f"k{at}", TOPICS[at % 2], "a", f"off{at}") for at in range(30)],
+        )
+        for person in DEDICATED:
+            self.campaign.enrol(person, "dedicated")
+        for worker in CROWD:
+            self.campaign.enrol(worker, "crowd")
+
+    # ---- dedicated people
+
+    @rule(person=people)
+    def ask(self, person: str) -> None:
+        try:
+            question = self.campaign.next_question(person)
+        except NotAllowed:
+            return
+        if question is not None:
+            self.held[person] = question
+
+    @rule(person=people, outcome=answers)
+    def answer(self, person: str, outcome: Outcome) -> None:
+        question = self.held.pop(person, None)
+        if question is not None:
+            try:
+                self.campaign.answer(question.id, person, Answer(outcome))
+            except TooLate:
+                return
+            self.answered.append((question.id, person))
+
+    @precondition(lambda self: self.answered)
+    @rule(data=st.data())
+    def undo(self, data: st.DataObject) -> None:
+        question, person = self.answered.pop(data.draw(st.integers(0, len(self.answered) - 1)))
+        try:
+            again = self.campaign.undo(question, person)
+        except (Conflict, TooLate):
+            return
+        if person not in self.held:
+            self.held[person] = again
+
+    # ---- the crowd
+
+    @rule(worker=workers)
+    def accept(self, worker: str) -> None:
+        try:
+            assignment = self.campaign.next_assignment(worker)
+        except NotAllowed:
+            return
+        if assignment is not None:
+            self.working[worker] = assignment
+
+    @rule(worker=workers, careless=st.booleans(), ending=st.sampled_from(["finished", "stopped", "returned"]))
+    def work(self, worker: str, careless: bool, ending: str) -> None:
+        assignment = self.working.pop(worker, None)
+        if assignment is None:
+            return
+        done = assignment.questions if ending == "finished" else assignment.questions[:2]
+        for question in done:
+            off_left = question.left.startswith("off")
+            right = off_left if not careless else not off_left
+            self.campaign.answer(question.id, worker, Answer(Outcome.RIGHT if right else Outcome.LEFT))
+        self.campaign.finish(assignment.id, ending)  # type: ignore[arg-type]
+
+    # ---- the manager
+
+    @rule(who=people | workers)
+    def exclude(self, who: str) -> None:
+        preview = self.campaign.preview_exclusion(who)
+        assert self.campaign.exclude(who, "by hand") == preview
+        assert self.campaign.preview_exclusion(who).judgments == 0
+        self.held.pop(who, None)
+        self.answered = [each for each in self.answered if each[1] != who]
+        if (assignment := self.working.pop(who, None)) is not None:
+            self.campaign.finish(assignment.id, "returned")
+
+    @rule(who=people | workers)
+    def reinstate(self, who: str) -> None:
+        self.campaign.reinstate(who)
+
+    @rule(topic=topic_names, data=st.data())
+    def retract(self, topic: str, data: st.DataObject) -> None:
+        judged = self.campaign.judgments(topic)
+        if judged:
+            seq = data.draw(st.sampled_from([judgment.seq for judgment in judged]))
+            assert seq is not None
+            assert self.campaign.retract(topic, [seq], "by hand") == [seq]
+
+    @rule(topic=topic_names, data=st.data())
+    def rewind(self, topic: str, data: st.DataObject) -> None:
+        closed = self.campaign.live.state(topic).closed_in_log
+        if closed:
+            self.campaign.rewind(topic, data.draw(st.sampled_from(closed)), "by hand")
+
+    @rule(topic=topic_names, pair=st.permutations(ITEMS), left=st.booleans())
+    def take_in(self, topic: str, pair: list[str], left: bool) -> None:
+        outcome = Outcome.LEFT if left else Outcome.RIGHT
+        self.campaign.take_in([Judgment(topic, pair[0], pair[1], outcome, assessor="elsewhere")])
+
+    @rule()
+    def restart(self) -> None:
+        self.campaign = Campaign.open(self.store)
+
+    # ---- what must always hold
+
+    @invariant()
+    def replay_gives_the_live_state(self) -> None:
+        fresh = Campaign.open(self.store)
+        for topic in TOPICS:
+            mine, theirs = self.campaign.live.state(topic), fresh.live.state(topic)
+            assert mine.position == theirs.position
+            assert mine.closed_in_log == theirs.closed_in_log
+            assert mine.held() == theirs.held()
+            assert mine.strategy.done == theirs.strategy.done
+            assert mine.strategy.result() == theirs.strategy.result()
+            assert mine.strategy.ask(30) == theirs.strategy.ask(30)
+
+    @invariant()
+    def the_cap_holds_and_nobody_answers_twice(self) -> None:
+        columns = schema.question.c
+
+        def most(*by: object) -> int:
+            counts = select(func.count().label("n")).where(columns.live == 1, columns.test_pair.is_(None))
+            counts = counts.group_by(columns.topic, columns.a, columns.b, *by)  # type: ignore[arg-type]
+            return self.store.read(
+                lambda connection: connection.execute(select(func.max(counts.subquery().c.n))).scalar() or 0
+            )
+
+        assert most() <= CAP
+        assert most(columns.assessor) <= 1
+
+    @invariant()
+    def the_log_has_no_gaps(self) -> None:
+        for topic in TOPICS:
+            seqs = [line.seq for line in self.campaign.live.state(topic).lines]
+            assert seqs == list(range(1, len(seqs) + 1))
+
+
+TestCampaign = CampaignMachine.TestCase
+TestCampaign.settings = settings(max_examples=25, stateful_step_count=40)
