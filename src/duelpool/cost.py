@@ -1,56 +1,21 @@
-"""What a campaign will ask of people: judgments per pool in closed form, and the money for them.
+"""What a campaign will ask of people: judgments per pool, in closed form or by simulation, and the money for them.
 
-The closed forms assume that half of a pool survives each pruning phase and that nobody is excluded. Money is in
-minor units (cents), as whole numbers.
+The closed forms are the strategies' own: they assume that half of a pool survives each pruning phase and that
+nobody is excluded. A simulation lets made-up assessors judge pools of the same sizes, and says how often the best
+item is found besides. Money is in minor units (cents), as whole numbers.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter
+from duelpool.simulation import simulate
+from duelpool.strategies import make_strategy
 
-
-def all_pairs(items: int) -> int:
-    """Every pair once."""
-    return items * (items - 1) // 2
-
-
-def pref_best(items: int, n: int = 7, m: int = 9, final_phases: int = 1) -> int:
-    """Pruning phases in which each item meets n others and half of them stay, then all pairs of at most m."""
-    judgments = 0
-    while items > m:
-        judgments += min(all_pairs(items), math.ceil(items * n / 2))
-        items = math.ceil(items / 2)
-    return judgments + final_phases * all_pairs(items)
-
-
-def knockout(items: int, k: int = 1) -> int:
-    """Single elimination, then the next best from the losers' heap: |C| + (k - 1) ceil(log2 |C|)."""
-    return items + (k - 1) * math.ceil(math.log2(items)) if items > 1 else 0
-
-
-def sorting(items: int) -> int:
-    """Binary insertion: ceil(log2) of what is sorted already, for each item."""
-    return sum(math.ceil(math.log2(rank)) for rank in range(1, items + 1))
-
-
-def swiss_finals(items: int, cap: int = 6) -> int:
-    """Seven judgments an item, as far as the cap of a pair lets them be asked."""
-    return min(7 * items, cap * all_pairs(items))
-
-
-CLOSED_FORMS: Mapping[str, Callable[[int], int]] = MappingProxyType(
-    {
-        "swissfinals": swiss_finals,
-        "prefbest": pref_best,
-        "topk": pref_best,
-        "knockout": knockout,
-        "sorting": sorting,
-        "allpairs": all_pairs,
-    }
-)
+SIMULATED_JUDGES = "bt:sd=1"  # strengths spread as a logistic judge with standard deviation 1 sees them
+_TRIALS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +38,48 @@ class Pay:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What judging pools of these sizes takes with one strategy."""
+    """What judging pools of these sizes takes with one strategy; `found` only where it was simulated."""
 
     strategy: str
     judgments: int
     assignments: int
     cost: int
+    found: float | None = None  # the share of topics whose best item is found
 
 
-def estimate(sizes: Iterable[int], strategy: str = "swissfinals", pay: Pay | None = None) -> Estimate:
+def estimate(
+    sizes: Iterable[int],
+    strategy: str = "swissfinals",
+    pay: Pay | None = None,
+    *,
+    cap: int | None = 6,
+    simulated: bool = False,
+    seed: int = 1,
+) -> Estimate:
     """Estimate judgments, assignments and cost for pools of these sizes."""
-    if strategy not in CLOSED_FORMS:
-        raise UnknownName("strategy with a closed-form estimate", strategy, CLOSED_FORMS)
+    counts = Counter(sizes)
+    if simulated:
+        judgments, found = _by_simulation(counts, strategy, cap, seed)
+    else:
+        judgments, found = _in_closed_form(counts, strategy, cap), None
     pay = pay or Pay()
-    judgments = sum(CLOSED_FORMS[strategy](size) for size in sizes)
     assignments = math.ceil(judgments / pay.questions)
-    return Estimate(strategy, judgments, assignments, assignments * pay.per_assignment)
+    return Estimate(strategy, round(judgments), assignments, assignments * pay.per_assignment, found)
+
+
+def _in_closed_form(counts: Counter[int], strategy: str, cap: int | None) -> float:
+    shape = make_strategy(strategy, (), seed=0, cap=cap)
+    return math.fsum(number * shape.expected_judgments(size) for size, number in counts.items() if size > 1)
+
+
+def _by_simulation(counts: Counter[int], strategy: str, cap: int | None, seed: int) -> tuple[float, float]:
+    judgments, right, topics = 0.0, 0.0, 0
+    for size, number in counts.items():
+        topics += number
+        if size < 2:  # nothing to ask, and the only item is the best
+            right += number
+            continue
+        result = simulate(strategy, SIMULATED_JUDGES, items=size, cap=cap, trials=_TRIALS, seed=seed)
+        judgments += number * result.comparisons["mean"]
+        right += number * result.single
+    return judgments, right / topics if topics else 0.0

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from duelpool import __version__
+from duelpool.cli.compare import compare
 from duelpool.cli.demo import demo
+from duelpool.cli.evaluate import evaluate
 from duelpool.cli.export import export
 from duelpool.cli.frame import DuelpoolCommands
 from duelpool.cli.judge import judge
@@ -29,6 +31,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "judge": judge,
     "status": status,
     "export": export,
+    "compare": compare,
+    "evaluate": evaluate,
     "simulate": simulate,
     "reproduce": reproduce,
     "demo": demo,

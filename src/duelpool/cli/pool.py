@@ -1,6 +1,5 @@
 """`duelpool pool`: runs and grades in, judging pools out."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.known import draw_known_pairs, read_known_pairs
 from duelpool.campaign.settings import Judges
 from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
-from duelpool.cost import CLOSED_FORMS, Estimate, Pay, estimate
+from duelpool.cost import Estimate, Pay, estimate
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import (
     Run,
@@ -29,7 +28,6 @@ from duelpool.pool import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.store import open_store
 from duelpool.store.holdings import KnownPair
-from duelpool.strategies import make_strategy
 
 STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 
@@ -53,6 +51,9 @@ def pool(
     ] = False,
     groups: Annotated[str | None, typer.Option(help="Lines `run group`, for contributions by group.")] = None,
     strategy: Annotated[str, typer.Option(help="Whose judgments and cost to estimate.")] = "swissfinals",
+    simulated: Annotated[
+        bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
+    ] = False,
     reward: Annotated[int, typer.Option(min=0, help="Pay for an assignment of ten, in cents.")] = 200,
     fee: Annotated[int, typer.Option(min=0, help="The platform's fee in percent.")] = 20,
     output: Annotated[
@@ -120,7 +121,14 @@ def pool(
         raise BadParameter(
             "No topic has a candidate.", remedy="Check that runs, qrels and preferences share their topics."
         )
-    expected = expect(pools, settings)
+    expected = estimate(
+        pools.sizes.values(),
+        settings.strategy,
+        Pay(settings.reward, settings.fee_percent, settings.targets),
+        cap=settings.cap,
+        simulated=simulated,
+        seed=settings.seed,
+    )
     told = ""
     if output and is_store(output):
         told = make(
@@ -142,19 +150,6 @@ def pool(
         show(pools, expected)
     if told:
         tell(told)
-
-
-def expect(pools: Pools, settings: Settings) -> Estimate:
-    """Estimate what judging will take: in closed form where there is one, else as the strategy says."""
-    pay = Pay(settings.reward, settings.fee_percent, settings.targets)
-    if settings.strategy in CLOSED_FORMS:
-        return estimate(pools.sizes.values(), settings.strategy, pay)
-    judgments = 0.0
-    for each in pools.pools:
-        strategy = make_strategy(settings.strategy, each.items, seed=settings.seed, cap=settings.cap)
-        judgments += strategy.expected_judgments(len(each))
-    assignments = math.ceil(judgments / pay.questions)
-    return Estimate(settings.strategy, round(judgments), assignments, assignments * pay.per_assignment)
 
 
 def is_store(output: str) -> bool:
@@ -254,6 +249,7 @@ def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
             "judgments": expected.judgments,
             "assignments": expected.assignments,
             "cost": expected.cost,
+            "found": expected.found,
         },
     }
 
@@ -286,6 +282,8 @@ def show(pools: Pools, expected: Estimate) -> None:
     facts.add_row(f"judgments, with {expected.strategy}", f"about {expected.judgments:,}")
     facts.add_row("assignments of ten", f"{expected.assignments:,}")
     facts.add_row("cost", f"{expected.cost / 100:,.2f}")
+    if expected.found is not None:
+        facts.add_row("best items found, simulated", f"{expected.found:.0%}")
     print_table(facts)
     for title, contributions in (("Runs", pools.runs), ("Groups", pools.groups)):
         if contributions:

@@ -1,0 +1,153 @@
+"""Which of two runs is better, how sure that is, and what to judge next to find out.
+
+On each topic the pairs on which the two rankings differ are what can tell them apart. The verdict says whether
+the judgments so far settle the sign of the topic's difference, whatever the rest may say; over topics the
+differences are tested as any two systems' scores are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal, TypeAlias
+
+from duelpool.comparison import ScoreTable, difference
+from duelpool.errors import BadParameter
+from duelpool.files import Preferences, Qrels, Run
+from duelpool.records import Judgment
+from duelpool.strategies.difference import AbsoluteDifference, Difference, Verdict
+
+PreferenceMeasure: TypeAlias = Literal["ppref", "wpref"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicVerdict:
+    """What is known of one topic, and what to judge next, the most telling first."""
+
+    topic: str
+    verdict: Verdict
+    judged: int
+    done: bool
+    ask_next: tuple[tuple[str, ...], ...]  # pairs, or single items to grade
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """Two runs compared: topic by topic, and over all topics."""
+
+    a: str
+    b: str
+    measure: str
+    topics: tuple[TopicVerdict, ...]
+    mean_a: float
+    mean_b: float
+    low: float | None  # of the mean difference a - b, over topics with judgments
+    high: float | None
+    p: float | None
+
+    def won_by(self, leader: str) -> int:
+        """Return on how many topics the sign is settled for "a", for "b", or not yet ("")."""
+        return sum(each.verdict.leader == leader for each in self.topics)
+
+
+def compare_runs(
+    a: Run,
+    b: Run,
+    *,
+    preferences: Preferences | None = None,
+    qrels: Qrels | None = None,
+    measure: PreferenceMeasure = "ppref",
+    depth: int = 10,
+    ask: int = 3,
+    seed: int = 1,
+) -> Versus:
+    """Compare two runs to a depth, from preferences, or from grades (by DCG) when qrels are given."""
+    if preferences is not None and qrels is not None:
+        raise BadParameter("Preferences and qrels are two ways to judge.", remedy="Give one of them.")
+    rankings_a, rankings_b = _rankings(a, depth), _rankings(b, depth)
+    shared = [topic for topic in rankings_a if topic in rankings_b]
+    if not shared:
+        raise BadParameter(
+            f"'{a.name}' and '{b.name}' share no topic.", remedy="Check that the files belong together."
+        )
+    if qrels is not None:
+        grades = qrels.grades()
+        highest = max(1, *(int(grade) for of_topic in grades.values() for grade in of_topic.values()))
+        by_grades = [
+            _by_grades(
+                topic, rankings_a[topic], rankings_b[topic], grades.get(topic, {}), highest=highest, ask=ask
+            )
+            for topic in shared
+        ]
+        return _over_topics(a.name, b.name, f"DCG@{depth}", by_grades)
+    told = _by_topic(preferences)
+    by_pairs = [
+        _by_pairs(
+            topic,
+            rankings_a[topic],
+            rankings_b[topic],
+            told.get(topic, ()),
+            measure=measure,
+            ask=ask,
+            seed=seed,
+        )
+        for topic in shared
+    ]
+    return _over_topics(a.name, b.name, measure, by_pairs)
+
+
+def _rankings(run: Run, depth: int) -> dict[str, list[str]]:
+    rows = run.top(depth).unique(["topic", "docno"], keep="first", maintain_order=True)
+    found: dict[str, list[str]] = {}
+    for topic, docno in rows.select("topic", "docno").iter_rows():
+        found.setdefault(topic, []).append(docno)
+    return found
+
+
+def _by_topic(preferences: Preferences | None) -> dict[str, list[Judgment]]:
+    found: dict[str, list[Judgment]] = {}
+    for judgment in preferences.judgments() if preferences is not None else ():
+        found.setdefault(judgment.topic, []).append(judgment)
+    return found
+
+
+def _by_pairs(
+    topic: str,
+    a: Sequence[str],
+    b: Sequence[str],
+    told: Sequence[Judgment],
+    *,
+    measure: PreferenceMeasure,
+    ask: int,
+    seed: int,
+) -> TopicVerdict:
+    strategy = Difference(
+        tuple(dict.fromkeys((*a, *b))), seed=seed, topic=topic, run_a=a, run_b=b, measure=measure
+    )
+    for judgment in told:
+        strategy.tell(judgment)
+    ask_next = tuple(proposal.pair for proposal in strategy.ask(ask))
+    return TopicVerdict(topic, strategy.verdict(), len(told), strategy.done, ask_next)
+
+
+def _by_grades(
+    topic: str, a: Sequence[str], b: Sequence[str], grades: Mapping[str, float], *, highest: int, ask: int
+) -> TopicVerdict:
+    items = tuple(dict.fromkeys((*a, *b)))
+    strategy = AbsoluteDifference(items, run_a=a, run_b=b, highest_grade=highest)
+    judged = [item for item in items if item in grades]
+    for item in judged:
+        strategy.tell(item, grades[item])
+    ask_next = tuple((item,) for item in strategy.ask(ask))
+    return TopicVerdict(topic, strategy.verdict(), len(judged), strategy.done, ask_next)
+
+
+def _over_topics(a: str, b: str, measure: str, topics: Sequence[TopicVerdict]) -> Versus:
+    known = [each for each in topics if each.judged]
+    scores = {side: {each.topic: getattr(each.verdict, side) for each in known} for side in ("a", "b")}
+    mean_a, mean_b = (fmean(scores[side].values()) if known else 0.0 for side in ("a", "b"))
+    low = high = p = None
+    if len(known) > 1:
+        p = difference(ScoreTable.of(scores), "a", "b").p
+        gaps = {topic: scores["a"][topic] - scores["b"][topic] for topic in scores["a"]}
+        (low, high), *_ = ScoreTable.of({"a - b": gaps}).intervals()
+    return Versus(a, b, measure, tuple(topics), mean_a, mean_b, low, high, p)
