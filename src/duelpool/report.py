@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import TypeAlias
 
 Cell: TypeAlias = str | int | float | None
@@ -53,6 +54,7 @@ def plain_text(grid: Grid, width: int = 80) -> str:
         [_shortened(text, limit) if at < grid.keys else text for text in (name, *(row[at] for row in texts))]
         for at, name in enumerate(grid.columns)
     ]
+    columns = [column if at < grid.keys else _marks_aligned(column) for at, column in enumerate(columns)]
     widths = [max(len(text) for text in column) for column in columns]
     keys = list(range(grid.keys))
     used = sum(widths[at] + len(_GAP) for at in keys)
@@ -65,6 +67,24 @@ def plain_text(grid: Grid, width: int = 80) -> str:
         blocks[-1].append(at)
         room -= widths[at] + len(_GAP)
     return "\n\n".join(_block(columns, widths, keys, block) for block in blocks)
+
+
+def _marks_aligned(column: list[str]) -> list[str]:
+    """Put blanks where others have stars, so that the numbers stand below each other."""
+    stars = [len(text) - len(text.rstrip("*")) for text in column]
+    most = max(stars[1:], default=0)
+    return [text + " " * (most - count) for text, count in zip(column, stars, strict=True)]
+
+
+def notes_text(notes: Iterable[str], width: int = 80) -> list[str]:
+    """Return notes as lines that begin with '#', wrapped to a width."""
+    return [
+        line
+        for note in notes
+        for line in wrap(
+            note, max(20, width), initial_indent="# ", subsequent_indent="#   ", break_long_words=False
+        )
+    ]
 
 
 def _block(columns: list[list[str]], widths: list[int], keys: list[int], block: list[int]) -> str:

@@ -9,7 +9,17 @@ import polars as pl
 from duelpool.comparison import ScoreTable
 from duelpool.errors import UnknownName
 from duelpool.measures import Measure
-from duelpool.report import Cell, Grid, csv_text, html_text, json_text, latex_text, markdown_text, plain_text
+from duelpool.report import (
+    Cell,
+    Grid,
+    csv_text,
+    html_text,
+    json_text,
+    latex_text,
+    markdown_text,
+    notes_text,
+    plain_text,
+)
 
 ALL = "all"
 FORMATS = ("table", "csv", "json", "trec", "markdown", "latex")
@@ -128,7 +138,7 @@ class Evaluation:
             return markdown_text(grid)
         if form == "latex":
             return "\n".join([*(f"% {line}" for line in self.header), latex_text(grid)])
-        return "\n".join([*(f"# {line}" for line in self.header), plain_text(grid, width)])
+        return "\n".join([*notes_text(self.header, width), plain_text(grid, width)])
 
     def _as_trec(self, by_topic: bool) -> str:
         """Return lines as trec_eval prints them: measure, topic, value; a line names each run."""
@@ -157,5 +167,5 @@ def _cell(row: Row) -> Cell:
     if row.low is not None and row.high is not None:
         text += "" if np.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
     if row.p_corrected is not None:
-        text += "**" if row.p_corrected < 0.01 else "* " if row.p_corrected < 0.05 else "  "
+        text += "**" if row.p_corrected < 0.01 else "*" if row.p_corrected < 0.05 else ""
     return text
