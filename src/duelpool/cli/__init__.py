@@ -9,6 +9,7 @@ from duelpool import __version__
 from duelpool.cli.demo import demo
 from duelpool.cli.export import export
 from duelpool.cli.frame import DuelpoolCommands
+from duelpool.cli.intake import take_in
 from duelpool.cli.judge import judge
 from duelpool.cli.pool import pool
 from duelpool.cli.reproduce import reproduce
@@ -29,6 +30,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "judge": judge,
     "status": status,
     "export": export,
+    "import": take_in,
     "simulate": simulate,
     "reproduce": reproduce,
     "demo": demo,
