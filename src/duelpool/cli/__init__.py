@@ -12,9 +12,11 @@ from duelpool.cli.frame import DuelpoolCommands
 from duelpool.cli.intake import take_in
 from duelpool.cli.judge import judge
 from duelpool.cli.pool import pool
+from duelpool.cli.quality import exclude, reinstate, retract, rewind
 from duelpool.cli.reproduce import reproduce
 from duelpool.cli.simulate import simulate
 from duelpool.cli.status import status
+from duelpool.cli.upkeep import backup, log, migrate
 
 app = typer.Typer(
     cls=DuelpoolCommands,
@@ -31,6 +33,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "status": status,
     "export": export,
     "import": take_in,
+    "exclude": exclude,
+    "reinstate": reinstate,
+    "retract": retract,
+    "rewind": rewind,
+    "log": log,
+    "backup": backup,
+    "migrate": migrate,
     "simulate": simulate,
     "reproduce": reproduce,
     "demo": demo,
