@@ -196,7 +196,7 @@ def write_qrels(
 
 def _kept(found: Read, values: Values, k: int | None) -> tuple[tuple[str, ...], ...]:
     levels = found.strategy.result()
-    goal = found.strategy.goal
+    goal = getattr(found.strategy, "goal", "best")
     wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
     if wanted == "best":
         return levels.levels[:1]

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, insert, update
 from duelpool.campaign.entries import FOLLOW_UPS, Entry, chosen, entries_of, fitting, known_to
 from duelpool.campaign.fold import Telling, standing
 from duelpool.campaign.loop import Campaign
+from duelpool.campaign.newcomers import own_strategy
 from duelpool.campaign.reading import read_topic
 from duelpool.errors import BadFile, BadParameter, BadRecord, DuelpoolError
 from duelpool.files import Notice, PreferenceForm
@@ -149,12 +150,13 @@ def _plan(
     for topic, own in by_topic.items():
         found = read_topic(connection, campaign, topic)
         if phases == "blocks":
-            if not isinstance(found.strategy, Elimination):
+            strategy = own_strategy(found.strategy)
+            if not isinstance(strategy, Elimination):
                 raise BadParameter(
-                    f"The strategy '{found.strategy.name}' has no phases that blocks could be.",
+                    f"The strategy '{strategy.name}' has no phases that blocks could be.",
                     remedy="Leave out --phases; it counts every judgment.",
                 )
-            planned = _in_phases(found.strategy, own)
+            planned = _in_phases(strategy, own)
         else:
             planned = own
             _refuse_misfits(connection, campaign, file, topic, own)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from duelpool import __version__
+from duelpool.cli.challenge import challenge
 from duelpool.cli.demo import demo
 from duelpool.cli.export import export
 from duelpool.cli.frame import DuelpoolCommands
@@ -30,6 +31,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "pool": pool,
     "judge": judge,
+    "challenge": challenge,
     "status": status,
     "export": export,
     "import": take_in,
