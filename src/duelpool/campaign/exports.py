@@ -196,7 +196,7 @@ def write_qrels(
 
 def _kept(found: Read, values: Values, k: int | None) -> tuple[tuple[str, ...], ...]:
     levels = found.strategy.result()
-    goal = found.strategy.goal
+    goal = getattr(found.strategy, "goal", "best")
     wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
     if wanted == "best":
         return levels.levels[:1]
@@ -262,7 +262,7 @@ def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 
     def lines(connection: Connection) -> Iterator[str]:
         for topic in topics_of(connection, campaign.id):
-            for row in _log_rows(connection, campaign, topic):
+            for row in log_rows(connection, campaign, topic):
                 count.rows += 1
                 yield json.dumps(line_to_json(row), ensure_ascii=False)
             progress(1)
@@ -271,11 +271,15 @@ def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     return Written((os.fspath(path),), count.rows)
 
 
-def _log_rows(connection: Connection, campaign: Campaign, topic: str) -> Iterator[Row[Any]]:
+def log_rows(
+    connection: Connection, campaign: Campaign, topic: str, last: int | None = None
+) -> Iterator[Row[Any]]:
+    """Yield the rows of a topic's log in order, all of them or the last few."""
     columns = schema.log.c
+    after = 0 if last is None else max(0, log.head(connection, campaign.id, topic) - last)
     yield from connection.execute(
         select(schema.log)
-        .where(columns.campaign == campaign.id, columns.topic == topic)
+        .where(columns.campaign == campaign.id, columns.topic == topic, columns.seq > after)
         .order_by(columns.seq)
         .execution_options(yield_per=_READ_AT_ONCE)
     )
@@ -339,7 +343,7 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
         yield csv_line(CSV_COLUMNS)
         for topic in topics_of(connection, campaign.id):
             gone = standing_of(connection, campaign.id, topic).retracted
-            for row in _log_rows(connection, campaign, topic):
+            for row in log_rows(connection, campaign, topic):
                 if row.event == log.JUDGMENT:
                     count.rows += 1
                     yield csv_line(_cells(row, row.seq in gone))

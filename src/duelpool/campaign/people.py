@@ -80,7 +80,7 @@ def assessors(connection: Connection, campaign: str) -> tuple[AssessorStatus, ..
         )
     }
     enrolled = holdings.assessors(connection, campaign)
-    others = sorted(name for name in done if name not in enrolled)
+    others = sorted(name for name in done if name and name not in enrolled)
     found: list[AssessorStatus] = []
     for name in (*enrolled, *others):
         row = done.get(name)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, select
 
 from duelpool.campaign.fold import TopicState
+from duelpool.campaign.newcomers import is_challenge, with_newcomers
 from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -27,6 +28,15 @@ class _Kept:
     items: tuple[str, ...]
     lock: threading.RLock = field(default_factory=threading.RLock)
     asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A topic's candidates, those who were there before any challenge, and the strategy's name."""
+
+    items: tuple[str, ...]
+    first: tuple[str, ...]
+    strategy: str
 
 
 class LiveTopics:
@@ -98,8 +108,8 @@ class LiveTopics:
     def _keep(self, topic: str) -> _Kept:
         with self._lock:
             if topic not in self._kept:
-                items, spec = self._store.read(lambda connection: self._look_up(connection, topic))
-                self._kept[topic] = _Kept(TopicState.new(lambda: self._make(topic, spec, items)), items)
+                found = self._store.read(lambda connection: self._look_up(connection, topic))
+                self._kept[topic] = _Kept(TopicState.new(lambda: self._make(topic, found)), found.items)
             return self._kept[topic]
 
     def forget(self, topic: str) -> None:
@@ -109,19 +119,37 @@ class LiveTopics:
 
     def fresh(self, connection: Connection, topic: str) -> Strategy:
         """Return a topic's strategy before it has heard anything, for those who read a log on their own."""
-        items, spec = self._look_up(connection, topic)
-        return self._make(topic, spec, items)
+        return self._make(topic, self._look_up(connection, topic))
 
-    def _look_up(self, connection: Connection, topic: str) -> tuple[tuple[str, ...], str]:
+    def _look_up(self, connection: Connection, topic: str) -> _Pool:
         rows = holdings.items(connection, self._campaign, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
         own = holdings.topic_strategies(connection, self._campaign).get(topic, "")
-        return items, own or self._settings.strategy
+        columns = schema.log.c
+        closings = connection.execute(
+            select(columns.phase, columns.survivors).where(
+                columns.campaign == self._campaign,
+                columns.topic == topic,
+                columns.event == log.PHASE_CLOSED,
+            )
+        )
+        came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
+        return _Pool(items, tuple(item for item in items if item not in came), own or self._settings.strategy)
 
-    def _make(self, topic: str, spec: str, items: tuple[str, ...]) -> Strategy:
-        votes = {} if "bad_votes" in split_spec(spec)[1] else {"bad_votes": self._settings.bad_votes_needed}
-        return make_strategy(
-            spec, items, seed=self._settings.seed, topic=topic, cap=self._settings.cap, **votes
+    def _make(self, topic: str, pool: _Pool) -> Strategy:
+        votes = (
+            {}
+            if "bad_votes" in split_spec(pool.strategy)[1]
+            else {"bad_votes": self._settings.bad_votes_needed}
+        )
+
+        def make(items: tuple[str, ...], name: str) -> Strategy:
+            return make_strategy(
+                pool.strategy, items, seed=self._settings.seed, topic=name, cap=self._settings.cap, **votes
+            )
+
+        return with_newcomers(
+            make(pool.first, topic), pool.first, lambda items, name: make(items, f"{topic}/{name}")
         )
 
     # ---- what to ask

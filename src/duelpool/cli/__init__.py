@@ -6,16 +6,20 @@ from typing import Annotated
 import typer
 
 from duelpool import __version__
+from duelpool.cli.challenge import challenge
 from duelpool.cli.compare import compare
 from duelpool.cli.demo import demo
 from duelpool.cli.evaluate import evaluate
 from duelpool.cli.export import export
 from duelpool.cli.frame import DuelpoolCommands
+from duelpool.cli.intake import take_in
 from duelpool.cli.judge import judge
 from duelpool.cli.pool import pool
+from duelpool.cli.quality import exclude, reinstate, retract, rewind
 from duelpool.cli.reproduce import reproduce
 from duelpool.cli.simulate import simulate
 from duelpool.cli.status import status
+from duelpool.cli.upkeep import backup, log, migrate
 
 app = typer.Typer(
     cls=DuelpoolCommands,
@@ -26,20 +30,33 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "pool": pool,
-    "judge": judge,
-    "status": status,
-    "export": export,
-    "compare": compare,
-    "evaluate": evaluate,
-    "simulate": simulate,
-    "reproduce": reproduce,
-    "demo": demo,
+PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "A campaign, from the pool to the scores": {
+        "pool": pool,
+        "judge": judge,
+        "status": status,
+        "export": export,
+        "evaluate": evaluate,
+    },
+    "Along the way": {
+        "import": take_in,
+        "challenge": challenge,
+        "compare": compare,
+        "exclude": exclude,
+        "reinstate": reinstate,
+        "retract": retract,
+        "rewind": rewind,
+        "log": log,
+        "backup": backup,
+        "migrate": migrate,
+    },
+    "Before it, and for those who check": {"demo": demo, "simulate": simulate, "reproduce": reproduce},
 }
+COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+for _panel, _commands in PANELS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, rich_help_panel=_panel)(_command)
 
 
 def _print_version(wanted: bool) -> None:

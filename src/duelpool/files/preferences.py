@@ -99,7 +99,11 @@ class Preferences:
 
 def read_preferences(path: str | os.PathLike[str], form: PreferenceForm | None = None) -> Preferences:
     """Read preferences, plain or gzip, from a path or standard input ("-"); the form is read off the file."""
-    source = read_source(path)
+    return preferences_of(read_source(path), form)
+
+
+def preferences_of(source: Source, form: PreferenceForm | None = None) -> Preferences:
+    """Read preferences from a source."""
     guessed = form is None
     form = form or _form_of(source)
     if form == "jsonl":

@@ -1,0 +1,212 @@
+"""The lines of a file as they would stand in a campaign's log: read, chosen, and fitted to its topics and items."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from duelpool.errors import BadFile, BadParameter, BadRecord
+from duelpool.files import PreferenceForm
+from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, text_of
+from duelpool.files.judgments import judgment_from_json
+from duelpool.files.notices import Tally
+from duelpool.files.preferences import preferences_of
+from duelpool.files.source import Source
+from duelpool.records import Judgment
+from duelpool.store import holdings, log, schema
+
+FOLLOW_UPS = (log.RETRACTION, log.RESTORATION)
+_EVENTS = (log.JUDGMENT, *FOLLOW_UPS, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line to be written, and where it came from."""
+
+    topic: str
+    event: str
+    line: int | None = None
+    judgment: Judgment | None = None
+    told: bool = True
+    assignment: str | None = None
+    test_pair: str | None = None
+    phase: str = ""
+    survivors: tuple[str, ...] = ()
+    refers_to: int | None = None  # in the file's own numbers
+    seq: int | None = None  # likewise
+    reason: str = ""
+    block: int = 0  # which run of consecutive rows of a topic it belongs to
+
+
+def entries_of(source: Source, form: PreferenceForm | None, tally: Tally) -> Iterator[Entry]:
+    """Yield a file's rows, be they preferences in one of their forms or the lines of a log."""
+    if form == "jsonl" or (form is None and is_json(source)):
+        for line, row in json_rows(source):
+            try:
+                yield _entry_from_json(row, line)
+            except BadRecord as error:
+                raise BadFile.at(source.name, line, error.problem, error.remedy) from None
+        return
+    preferences = preferences_of(source, form)
+    for notice in preferences.notices:
+        tally.add(notice.what, notice.first_line, notice.count)
+    for judgment in preferences.judgments():
+        yield Entry(judgment.topic, log.JUDGMENT, judgment=judgment)
+
+
+def _entry_from_json(row: Row, line: int) -> Entry:
+    event = text_of(row, "event") or log.JUDGMENT
+    if event not in _EVENTS:
+        raise BadRecord(f"There is no event called '{event}'.", remedy=f"Known: {', '.join(_EVENTS)}.")
+    seq = number_of(row, "seq")
+    common: dict[str, Any] = {
+        "line": line,
+        "seq": None if seq is None else int(seq),
+        "assignment": text_of(row, "assignment"),
+        "reason": text_of(row, "reason") or "",
+    }
+    if event == log.JUDGMENT:
+        judgment = replace(judgment_from_json(row), question="", seq=None, time="")
+        told = row.get("told", True)
+        if not isinstance(told, bool):
+            raise BadRecord('"told" must be true or false.')
+        return Entry(
+            judgment.topic, event, judgment=judgment, told=told, test_pair=text_of(row, "test_pair"), **common
+        )
+    topic = text_of(row, "topic")
+    if topic is None:
+        raise BadRecord('The field "topic" is missing.', remedy="Every line of a log is of a topic.")
+    if event in FOLLOW_UPS:
+        refers_to = number_of(row, "refers_to")
+        if refers_to is None:
+            raise BadRecord('The field "refers_to" is missing.', remedy="It is the seq of a judgment.")
+        return Entry(topic, event, refers_to=int(refers_to), **common)
+    survivors = row.get("survivors", [])
+    if not isinstance(survivors, list) or not all(isinstance(item, str) for item in survivors):
+        raise BadRecord('"survivors" must be a list of ids.')
+    return Entry(topic, event, phase=text_of(row, "phase") or "", survivors=tuple(survivors), **common)
+
+
+def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, int]]) -> Iterator[Entry]:
+    """Yield the entries of the rows asked for, numbered by block; a new range begins a new block."""
+    ranges = sorted(rows)
+    for (first, last), after in zip(ranges, [*ranges[1:], None], strict=True):
+        if first < 1 or last < first or (after is not None and after[0] <= last):
+            raise BadParameter(
+                f"Rows {first}-{last} are no range, or overlap with another.", remedy="Write 1-100,201-300."
+            )
+    block, before = 0, ("", -1)
+    number = 0
+    for number, entry in enumerate(entries, 1):
+        part = next((at for at, (first, last) in enumerate(ranges) if first <= number <= last), -1)
+        if ranges and part < 0:
+            continue
+        if (entry.topic, part) != before:
+            block, before = block + 1, (entry.topic, part)
+        line = entry.line if entry.line is not None else -number
+        yield replace(entry, block=block, line=line)
+    if ranges and ranges[-1][1] > number:
+        raise BadFile.at(
+            source.name, None, f"It has {number} rows, and row {ranges[-1][1]} is asked for.", "Check --rows."
+        )
+
+
+def line_of_row(source: Source, row: int) -> int | None:
+    """Return the line that holds a file's nth row: blank lines and comments are none."""
+    found = 0
+    for number, line in enumerate(source.lines(), 1):
+        words = line.split(None, 1)
+        if words and not words[0].startswith(b"#"):
+            found += 1
+            if found == row:
+                return number
+    return None
+
+
+# ---- checking
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a campaign knows: every item of a topic with the one that is judged for it, and test pairs."""
+
+    canonical: Mapping[str, Mapping[str, str]]
+    test_pairs: Collection[str]
+
+
+def known_to(connection: Connection, campaign: str) -> Known:
+    """Look up what a campaign knows."""
+    columns = schema.item.c
+    topics = {topic: dict[str, str]() for topic in holdings.topics(connection, campaign)}
+    for row in connection.execute(
+        select(columns.topic, columns.id, columns.twin_of).where(columns.campaign == campaign)
+    ):
+        topics[row.topic][row.id] = row.twin_of or row.id
+    return Known(topics, frozenset(holdings.known_pairs(connection, campaign)))
+
+
+def fitting(
+    source: Source, entries: Sequence[Entry], known: Known, skip_unknown: bool, tally: Tally
+) -> Iterator[Entry]:
+    """Yield what fits the campaign, by canonical ids; count what doesn't, or refuse it with its line."""
+    left_out: set[tuple[str, int]] = set()
+    for entry in entries:
+        stranger = _stranger(entry, known)
+        if stranger:
+            line = _line(source, entry)
+            if not skip_unknown:
+                raise BadFile.at(
+                    source.name, line, stranger[1], "Add it to the campaign first, or leave it out."
+                )
+            tally.add(stranger[0], line)
+        elif (fitting := _canonical(entry, known, tally)) is not None:
+            if entry.event in FOLLOW_UPS and (entry.topic, entry.refers_to) in left_out:
+                tally.add("retractions and restorations of what was left out, left out too")
+                continue
+            yield fitting
+            continue
+        if entry.seq is not None:
+            left_out.add((entry.topic, entry.seq))
+
+
+def _line(source: Source, entry: Entry) -> int | None:
+    if entry.line is None or entry.line > 0:
+        return entry.line
+    return line_of_row(source, -entry.line)
+
+
+def _stranger(entry: Entry, known: Known) -> tuple[str, str] | None:
+    """Return what the campaign doesn't know of an entry, as it is counted and as it is refused."""
+    items = known.canonical.get(entry.topic)
+    if items is None:
+        return "judgments of unknown topics left out", f"The campaign has no topic '{entry.topic}'."
+    if entry.judgment is None:
+        return None
+    if entry.test_pair is not None:
+        if entry.test_pair in known.test_pairs:
+            return None
+        return "answers to unknown test pairs left out", f"There is no test pair '{entry.test_pair}'."
+    for item in (entry.judgment.left, entry.judgment.right):
+        if item is not None and item not in items:
+            return (
+                "judgments of unknown items left out",
+                f"Topic '{entry.topic}' has no candidate '{item}'.",
+            )
+    return None
+
+
+def _canonical(entry: Entry, known: Known, tally: Tally) -> Entry | None:
+    judgment = entry.judgment
+    if judgment is None or entry.test_pair is not None:
+        return entry
+    items = known.canonical[entry.topic]
+    left = items[judgment.left]
+    right = None if judgment.right is None else items[judgment.right]
+    if (left, right) == (judgment.left, judgment.right):
+        return entry
+    if left == right:
+        tally.add("votes between twins dropped")
+        return None
+    tally.add("judgments of twins, counted for the item that is judged for them")
+    return replace(entry, judgment=replace(judgment, left=left, right=right))

@@ -1,0 +1,329 @@
+"""Judgments from files: preferences in any form, or a whole log, taken into a campaign's log.
+
+Everything is checked before anything is written, and written in one transaction. Twins become the item that is
+judged for them. A file that has lost its phases may get them back: consecutive rows of one topic are a phase, and
+the strategy's own rule says who went on.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Connection, insert, update
+
+from duelpool.campaign.entries import FOLLOW_UPS, Entry, chosen, entries_of, fitting, known_to
+from duelpool.campaign.fold import Telling, standing
+from duelpool.campaign.loop import Campaign
+from duelpool.campaign.newcomers import own_strategy
+from duelpool.campaign.reading import read_topic
+from duelpool.errors import BadFile, BadParameter, BadRecord, DuelpoolError
+from duelpool.files import Notice, PreferenceForm
+from duelpool.files.notices import Tally
+from duelpool.files.source import read_source
+from duelpool.records import Judgment, PhaseClosed
+from duelpool.store import log, schema
+from duelpool.strategies.elimination import Elimination
+
+Phases: TypeAlias = Literal["as-given", "blocks"]
+"""Where phases come from: as the file says, or from consecutive rows of one topic."""
+
+_ALL = 10**6
+_TRIES = 5
+_WRITE_AT_ONCE = 1000
+
+
+class Changed(DuelpoolError):
+    """Somebody judged while a file was taken in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of an import."""
+
+    judgments: int
+    others: int
+    topics: int
+    closings: int
+    notices: tuple[Notice, ...] = field(default=())
+
+
+def take_in_file(
+    campaign: Campaign,
+    path: str | os.PathLike[str],
+    *,
+    form: PreferenceForm | None = None,
+    rows: Sequence[tuple[int, int]] = (),
+    phases: Phases = "as-given",
+    skip_unknown: bool = False,
+    assessor: str = "",
+) -> Taken:
+    """Take a file's judgments into a campaign's log.
+
+    `rows` are ranges of its rows, from 1, both ends included; nothing else is taken. Unknown topics and items are
+    refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of judgments
+    that name none.
+    """
+    source = read_source(path)
+    tally = Tally()
+    entries = list(chosen(source, entries_of(source, form, tally), rows))
+    known = campaign.store.read(lambda connection: known_to(connection, campaign.id))
+    kept = [
+        entry if entry.judgment is None or entry.judgment.assessor or not assessor else _by(entry, assessor)
+        for entry in fitting(source, entries, known, skip_unknown, tally)
+    ]
+    if not kept:
+        raise BadFile.at(source.name, None, "Nothing in it is of this campaign.", "Check topics and items.")
+    _warn_of_phases(campaign, kept, phases, tally)
+    plan = _planned_and_written(campaign, source.name, kept, phases)
+    for topic in plan:
+        campaign.live.forget(topic)
+    written = [entry for part in plan.values() for entry in part.entries]
+    judgments = sum(entry.event == log.JUDGMENT for entry in written)
+    closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
+    return Taken(judgments, len(written) - judgments, len(plan), closings, tally.notices)
+
+
+def _planned_and_written(
+    campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
+) -> dict[str, "_Part"]:
+    """Write all of it at once; when somebody judged between plan and writing, plan again."""
+    for _ in range(_TRIES):
+        plan = campaign.store.read(lambda connection: _plan(connection, campaign, file, entries, phases))
+        with suppress(Changed):
+            campaign.store.write(partial(_write, campaign=campaign.id, plan=plan))
+            return plan
+    raise Changed("The campaign is judged all the time.", remedy="Pause it, or try again.")
+
+
+def _by(entry: Entry, assessor: str) -> Entry:
+    return (
+        entry
+        if entry.judgment is None
+        else replace(entry, judgment=replace(entry.judgment, assessor=assessor))
+    )
+
+
+def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases, tally: Tally) -> None:
+    """Say so when a strategy that scores phase by phase gets judgments without one."""
+    by_phase = campaign.store.read(
+        lambda connection: {
+            topic: not campaign.live.fresh(connection, topic).pools_judgments
+            for topic in {entry.topic for entry in entries}
+        }
+    )
+    if phases == "blocks":
+        if any(entry.judgment is None for entry in entries):
+            raise BadParameter(
+                "A log that closes its phases itself needs no blocks.", remedy="Leave out --phases blocks."
+            )
+        return
+    lost = sum(
+        entry.judgment is not None and not entry.judgment.phase and by_phase[entry.topic] for entry in entries
+    )
+    tally.add("judgments without a phase, which this strategy can't score (see --phases blocks)", None, lost)
+
+
+# ---- planning
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is to be written of one topic, after which line of its log."""
+
+    after: int
+    entries: tuple[Entry, ...]
+
+
+def _plan(
+    connection: Connection, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
+) -> dict[str, _Part]:
+    """Try everything on the topics' strategies, so that nothing is written that could not be read again."""
+    by_topic: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_topic.setdefault(entry.topic, []).append(entry)
+    plan: dict[str, _Part] = {}
+    for topic, own in by_topic.items():
+        found = read_topic(connection, campaign, topic)
+        if phases == "blocks":
+            strategy = own_strategy(found.strategy)
+            if not isinstance(strategy, Elimination):
+                raise BadParameter(
+                    f"The strategy '{strategy.name}' has no phases that blocks could be.",
+                    remedy="Leave out --phases; it counts every judgment.",
+                )
+            planned = _in_phases(strategy, own)
+        else:
+            planned = own
+            _refuse_misfits(connection, campaign, file, topic, own)
+        plan[topic] = _Part(found.position, tuple(planned))
+    return plan
+
+
+def _refuse_misfits(
+    connection: Connection, campaign: Campaign, file: str, topic: str, entries: Sequence[Entry]
+) -> None:
+    """Fold the log as it would be; a closing or a rewind that its strategy can't follow is refused."""
+    if not any(entry.event in (log.PHASE_CLOSED, log.REWIND) for entry in entries):
+        return
+    lines = list(log.read_lines(connection, campaign.id, topic))
+    after = lines[-1].seq if lines else 0
+    seqs = _places(entries, after)
+    lines += [_as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
+    telling = Telling(standing(lines))
+    strategy = campaign.live.fresh(connection, topic)
+    for line in lines:
+        try:
+            for event in telling.hear(line):
+                strategy.tell(event)
+        except (BadRecord, KeyError) as error:
+            said = error.problem if isinstance(error, BadRecord) else f"There is no candidate {error}."
+            raise BadFile.at(
+                file,
+                entries[line.seq - after - 1].line if line.seq > after else None,
+                f"This line doesn't follow from the campaign's log. {said}",
+                "Take a whole log into a campaign of the same pools, strategy and seed without judgments.",
+            ) from None
+
+
+def _places(entries: Sequence[Entry], after: int) -> dict[int | None, int]:
+    """Return the place in the campaign's log of each line by its place in the file's own log."""
+    return {entry.seq: after + at for at, entry in enumerate(entries, 1)}
+
+
+def _as_line(entry: Entry, seq: int, seqs: Mapping[int | None, int]) -> log.Line:
+    return log.Line(
+        entry.topic,
+        seq,
+        entry.event,
+        0.0,
+        judgment=entry.judgment,
+        told=entry.told,
+        assignment=entry.assignment,
+        test_pair=entry.test_pair,
+        refers_to=_referred(entry, seqs),
+        phase=entry.phase,
+        survivors=entry.survivors,
+    )
+
+
+def _referred(entry: Entry, seqs: Mapping[int | None, int]) -> int | None:
+    if entry.event not in FOLLOW_UPS:
+        return None
+    if entry.refers_to not in seqs:
+        raise BadRecord(
+            f"A line of topic '{entry.topic}' refers to line {entry.refers_to}, which isn't in the file.",
+            remedy="Take the whole log, or leave out retractions.",
+        )
+    return seqs[entry.refers_to]
+
+
+def _in_phases(strategy: Elimination, entries: Sequence[Entry]) -> list[Entry]:
+    """Return a topic's entries with a phase for each block, and each closing after its block."""
+    planned: list[Entry] = []
+    for _, group in groupby(entries, key=lambda entry: entry.block):
+        block = list(group)
+        phase = strategy.phase
+        if not phase:  # all phases are closed: what comes now counts for nothing but the cap
+            planned += block
+            continue
+        before = {closing.phase for closing in strategy.closed}
+        early = False
+        tagged: list[Entry] = []
+        for entry in block:
+            if entry.judgment is None:
+                continue
+            early = strategy.phase != phase
+            judgment = replace(entry.judgment, phase=phase)
+            strategy.tell(judgment)
+            tagged.append(replace(entry, judgment=judgment))
+        planned += tagged
+        if strategy.phase == phase:
+            strategy.tell(PhaseClosed(strategy.topic, phase, strategy.survivors()))
+        elif early:
+            # The strategy's own pairings were all judged before the block ended: the whole block decides.
+            survivors = _half_won([entry.judgment for entry in tagged if entry.judgment], strategy, phase)
+            strategy.tell(PhaseClosed(strategy.topic, phase, survivors))
+        planned += [
+            Entry(closing.topic, log.PHASE_CLOSED, phase=closing.phase, survivors=closing.survivors)
+            for closing in strategy.closed
+            if closing.phase not in before
+        ]
+    return planned
+
+
+def _half_won(judgments: Sequence[Judgment], strategy: Elimination, phase: str) -> tuple[str, ...]:
+    """Return who won at least half of their games in a block; in a final, everybody."""
+    closed = {closing.phase: closing.survivors for closing in strategy.closed}
+    if phase.startswith("final"):
+        return closed[phase]
+    wins: dict[str, float] = {}
+    games: dict[str, int] = {}
+    for judgment in judgments:
+        for item, won in ((judgment.left, judgment.effect.left), (judgment.right, judgment.effect.right)):
+            if item is not None:
+                wins[item] = wins.get(item, 0.0) + won
+                games[item] = games.get(item, 0) + 1
+    kept = tuple(item for item in games if 2 * wins[item] >= games[item])
+    return kept or closed[phase]
+
+
+# ---- writing
+
+
+def _write(connection: Connection, now: float, *, campaign: str, plan: Mapping[str, _Part]) -> None:
+    """Write all topics' lines; each topic's log must end where it did when the plan was made."""
+    topics = schema.topic.c
+    for topic in sorted(plan):
+        part = plan[topic]
+        place = connection.execute(
+            update(schema.topic)
+            .where(topics.campaign == campaign, topics.id == topic, topics.next_seq == part.after + 1)
+            .values(next_seq=topics.next_seq + len(part.entries))
+            .returning(topics.next_seq)
+        ).scalar_one_or_none()
+        if place is None:
+            raise Changed(f"Topic '{topic}' was judged meanwhile.")
+        seqs = _places(part.entries, part.after)
+        rows = [_row(entry, campaign, part.after + at, seqs, now) for at, entry in enumerate(part.entries, 1)]
+        for start in range(0, len(rows), _WRITE_AT_ONCE):
+            connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
+
+
+def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:
+    row: dict[str, Any] = {column.name: None for column in schema.log.columns}
+    row |= {"campaign": campaign, "topic": entry.topic, "seq": seq, "event": entry.event, "time": now}
+    row |= {"assignment": entry.assignment, "reason": entry.reason or None}
+    row["refers_to"] = _referred(entry, seqs)
+    if entry.event in (log.PHASE_CLOSED, log.REWIND):
+        row["phase"] = entry.phase
+        row["survivors"] = json.dumps(entry.survivors) if entry.event == log.PHASE_CLOSED else None
+    if entry.judgment is not None:
+        judgment = entry.judgment
+        row |= {
+            "left_item": judgment.left,
+            "right_item": judgment.right,
+            "outcome": str(judgment.outcome),
+            "grade": judgment.grade,
+            "kind": str(judgment.kind),
+            "criterion": judgment.criterion,
+            "stage": judgment.stage,
+            "assessor": judgment.assessor,
+            "test_pair": entry.test_pair,
+            "phase": judgment.phase,
+            "proposal": judgment.proposal,
+            "propensity": judgment.propensity,
+            "strategy": judgment.strategy,
+            "confidence": judgment.confidence,
+            "seconds": judgment.seconds,
+            "context_uses": judgment.context_uses,
+            "note": judgment.note,
+            "sides_known": int(judgment.sides_known),
+            "inferred": int(judgment.inferred),
+            "told": int(entry.told),
+        }
+    return row

@@ -1,0 +1,78 @@
+"""`duelpool challenge`: a late run's unjudged items against the best known."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from duelpool.campaign.challenge import challenge as let_join
+from duelpool.campaign.challenge import find_challenges
+from duelpool.cli.frame import print_json, print_table, tell_notices
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.files import read_passages, read_run
+
+
+def challenge(
+    store: StoreArgument,
+    run: Annotated[str, typer.Argument(help="The late run.")],
+    texts: Annotated[
+        str | None, typer.Option(help="Passages: what assessors see, and which items are twins.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=1, help="How deep the run is read at most.")] = 10,
+    topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may be repeated.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would join, and change nothing.")
+    ] = False,
+    campaign: CampaignOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find what a late run ranks above the best known items and nobody has judged, and have it duelled.
+
+    The newcomers join the campaign's pools and meet the best item of their topic when that topic is done;
+    `duelpool judge` asks about them.
+
+    Examples:
+
+      duelpool challenge campaign.db new.run --texts passages.jsonl
+
+      duelpool challenge campaign.db new.run --depth 5 --dry-run
+    """
+    read = read_run(run)
+    tell_notices(run, read.notices)
+    shown = read_passages(texts) if texts else None
+    if shown is not None:
+        tell_notices(str(texts), shown.notices)
+    by_id = shown.by_id if shown is not None else None
+    with opened(store, campaign, writable=not dry_run) as found:
+        challenges = find_challenges(found, read, depth=depth, texts=by_id, topics=topic)
+        if not dry_run and challenges:
+            let_join(found, challenges, by_id)
+    newcomers = sum(len(each.newcomers) for each in challenges)
+    same = sum(len(each.twins) for each in challenges)
+    if as_json:
+        print_json(
+            {
+                "run": read.name,
+                "newcomers": newcomers,
+                "twins": same,
+                "joined": not dry_run,
+                "topics": {
+                    each.topic: {
+                        "best": list(each.best),
+                        "newcomers": list(each.newcomers),
+                        "twins": dict(each.twins),
+                    }
+                    for each in challenges
+                },
+            }
+        )
+        return
+    if challenges:
+        table = Table(title=f"What {read.name} brings", title_justify="left")
+        for column in ("topic", "best so far", "newcomers", "twins of known items"):
+            table.add_column(column, overflow="fold")
+        for each in challenges:
+            table.add_row(each.topic, ", ".join(each.best), ", ".join(each.newcomers), ", ".join(each.twins))
+        print_table(table)
+    verb = "would join" if dry_run else "joined"
+    typer.echo(f"{newcomers} newcomers {verb} {len(challenges)} topics, and {same} twins of known items.")
