@@ -14,7 +14,10 @@ import pytest
 
 from duelpool.cli import COMMANDS
 from duelpool.demo.story import write_collection
+from duelpool.judges import JUDGES
+from duelpool.measures import MEASURES
 from duelpool.records import Kind, Outcome
+from duelpool.strategies import STRATEGIES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -109,6 +112,7 @@ def test_make_targets_named_in_the_pages_exist(example: Example) -> None:
 def test_every_name_of_every_table_stands_in_the_docs() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     names = [*(f"duelpool {name}" for name in COMMANDS), *Outcome, *Kind]
+    names += [f"`{name}`" for table in (STRATEGIES, MEASURES, JUDGES) for name in table]
     missing = [str(name) for name in names if str(name) not in text]
     assert not missing
 

@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "simulation": (*GROUND, "strategies", "judges"),
     "cost": (*GROUND, "strategies", "judges", "simulation"),
     "store": GROUND,
-    "campaign": (*GROUND, "files", "strategies", "judges", "store"),
+    "campaign": (*GROUND, "files", "pool", "strategies", "judges", "store"),
     "report": (*GROUND,),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
     "versus": (*GROUND, "files", "strategies", "comparison"),

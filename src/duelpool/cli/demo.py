@@ -1,25 +1,26 @@
 """`duelpool demo`: the main job end to end, on a small collection of our own."""
 
-from collections import Counter
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from duelpool.cli.frame import print_table
-from duelpool.cli.pool import pool
+from duelpool.campaign import Campaign
+from duelpool.cli.frame import tell
+from duelpool.demo import load_collection
 from duelpool.demo.story import write_collection
-from duelpool.files import read_pools, read_topics
+from duelpool.errors import BadFile
+from duelpool.store import open_store
 
 
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything random.")] = 1,
-    depth: Annotated[int, typer.Option(min=1, help="How deep each run is pooled.")] = 10,
-    thin: Annotated[int, typer.Option(min=1, help="Take grades top down until this many are in.")] = 5,
 ) -> None:
-    """Write the demo collection as files of the field, and build judging pools from them.
+    """Run the main job end to end on a small collection: pool, judge, find the best, score the rankers.
+
+    People are simulated: they see a hidden utility of each passage, with noise.
 
     Examples:
 
@@ -27,41 +28,57 @@ def demo(
 
       duelpool demo --folder my-demo --seed 3
     """
+    store = folder / "demo.db"
+    if store.exists():
+        if not _is_ours(store):
+            raise BadFile.at(str(store), None, "This isn't the demo's own store.", "Name another folder.")
+        for leftover in folder.glob("demo.db*"):
+            leftover.unlink()
     files = write_collection(folder, seed)
-    typer.echo(
-        f"Wrote the demo collection to {folder}: topics, passages, qrels and {len(files.runs)} runs.\n"
+    tell(f"The demo collection is in {folder}: topics, passages, qrels and {len(files.runs)} runs.")
+    _run(
+        "The pools: the runs' top ten, thinned by coarse grades, twins merged.",
+        f"pool {folder}/runs --qrels {files.qrels} --texts {files.passages} --topics {files.topics}"
+        f" --thin 5 --strategy swissfinals --seed {seed} -o {store}",
     )
-    runs, pools = folder / "runs", folder / "pools.jsonl"
-    typer.echo(
-        f"$ duelpool pool {runs} --qrels {files.qrels} --texts {files.passages}"
-        f" --depth {depth} --thin {thin} -o {pools}\n"
+    _run(
+        "Eight people judge side by side. Each question goes where it tells most.",
+        f"judge {store} --judge simulated --model demo --seed {seed}",
     )
-    pool(
-        runs=[str(runs)],
-        qrels=str(files.qrels),
-        texts=str(files.passages),
-        depth=depth,
-        thin=thin,
-        output=str(pools),
+    _run("What they found.", f"status {store}")
+    _run("The best answers as labels.", f"export {store} --as qrels --best -o {folder}/best.qrels")
+    _run(
+        "The rankers, scored by where they put the best answers.",
+        f"evaluate {folder}/best.qrels {folder}/runs -m RR -m 'Compat(p=0.8)' --ci t",
     )
-    show_pools(files.topics, pools)
+    _tell_the_truth(store)
 
 
-def show_pools(topics: Path, pools: Path) -> None:
-    """Print a line per pool: the question, how many candidates it has, and of what grade."""
-    questions = read_topics(topics).by_id
-    table = Table(title="Who will be judged", title_justify="left")
-    table.add_column("question", overflow="fold")
-    table.add_column("candidates", justify="right")
-    for grade in (3, 2, 1):
-        table.add_column(f"grade {grade}", justify="right")
-    table.add_column("twins", justify="right")
-    for each in read_pools(pools):
-        grades = Counter(each.grades.values())
-        table.add_row(
-            questions[each.topic].text,
-            str(len(each)),
-            *(str(grades[grade]) for grade in (3, 2, 1)),
-            str(sum(map(len, each.twins.values()))),
-        )
-    print_table(table)
+def _run(about: str, words: str) -> None:
+    """Say what comes, show the command, and run just that."""
+    from duelpool.cli import app  # the commands know the demo, so the demo can't know them sooner
+
+    typer.echo(f"\n{about}\n$ duelpool {words}\n")
+    app(shlex.split(words), standalone_mode=False)
+
+
+def _is_ours(store: Path) -> bool:
+    with open_store(store, writable=False) as opened:
+        return Campaign.open(opened).name == store.stem
+
+
+def _tell_the_truth(store: Path) -> None:
+    """Compare what was found with the hidden utilities."""
+    utilities = load_collection().utilities
+    with open_store(store, writable=False) as opened:
+        campaign = Campaign.open(opened)
+        results = campaign.results()
+        judgments = sum(len(campaign.judgments(topic)) for topic in results)
+    right = sum(
+        max(utilities[topic].values()) == max(utilities[topic][item] for item in levels.best)
+        for topic, levels in results.items()
+    )
+    typer.echo(
+        f"\n{judgments} judgments found the truly best answer of {right} of {len(results)} questions."
+        f"\nLook around: duelpool status {store}, or judge some yourself: duelpool judge {store}"
+    )
