@@ -43,18 +43,29 @@ def cpu_seconds(work: Callable[[], object], rounds: int) -> float:
     return best
 
 
-def make_collection(folder: Path, runs: int) -> None:
+def make_collection(folder: Path, runs: int, pooled: bool = False) -> None:
+    """Write qrels, preferences and runs.
+
+    The judged documents of a topic are drawn from all of its documents, a third of them relevant; with
+    `pooled`, they are the best-ranked ones of a good ranker, and three in five are relevant.
+    """
     rng = np.random.default_rng(1)
     (folder / "runs").mkdir()
     numbers = rng.permutation(10 * TOPICS * POOL)[: TOPICS * POOL].reshape(TOPICS, POOL)
     docs = [[f"msmarco_passage_{number % 70:02}_{number}" for number in row] for row in numbers.tolist()]
     worth = rng.normal(0, 1, (TOPICS, POOL))
-    judged = [rng.permutation(POOL)[:JUDGED] for _ in range(TOPICS)]
+    judged = [
+        np.argsort(-worth[topic] + rng.normal(0, 0.5, POOL))[:JUDGED]
+        if pooled
+        else rng.permutation(POOL)[:JUDGED]
+        for topic in range(TOPICS)
+    ]
+    bounds = np.quantile(worth[0][judged[0]], [0.4, 0.68, 0.9]) if pooled else [0.5, 1.5, 2.5]
     with (folder / "qrels.txt").open("w") as out:
         for topic in range(TOPICS):
             for at in judged[topic]:
                 out.write(
-                    f"{1000 + topic} 0 {docs[topic][at]} {int(np.clip(np.round(worth[topic, at]), 0, 3))}\n"
+                    f"{1000 + topic} 0 {docs[topic][at]} {int(np.searchsorted(bounds, worth[topic, at]))}\n"
                 )
     with (folder / "prefs.txt").open("w") as out:
         for topic in range(TOPICS):
@@ -322,6 +333,12 @@ def main() -> int:
         failed += peak >= MEMORY
         verdict = "holds" if peak < MEMORY else "DOES NOT HOLD"
         print(f"peak memory of load + four measures: {peak:.0f} MB, below {MEMORY}: {verdict}", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder, few = Path(name), max(1, asked.runs // 4)
+        make_collection(folder, few, pooled=True)
+        fast = cpu_seconds(lambda: ours(folder), asked.rounds)
+        what = f"the same with pooled judgments, {few} runs | plain set-based RBO"
+        tell(what, fast, cpu_seconds(lambda: by_plain_overlap(folder), 1), None)
     tell(
         "Bradley-Terry, 1e6 pairs of 200 items | evalica",
         *bradley_terry_ratio(1_000_000, 200, asked.rounds),

@@ -3,6 +3,7 @@
 import math
 import random
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -209,7 +210,7 @@ def test_ranks_are_those_of_the_run_itself(rows: list[tuple[str, str, float]]) -
     made = Rankings.of(run.frame["topic"], run.frame["docno"], run.frame["score"].to_numpy())
     orders: tuple[TieOrder, ...] = ("docno-descending", "docno-ascending", "file")
     for ties in orders:
-        ranks = made.ranks(ties, "double")
+        ranks = made.ranks(np.arange(len(rows)), ties, "double")
         expected = {(topic, docno): rank for topic, docno, _, rank in run.ranked(ties).iter_rows()}
         found = {(topic, docno): int(rank) for (topic, docno, _), rank in zip(rows, ranks, strict=True)}
         assert found == expected

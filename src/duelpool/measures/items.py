@@ -120,7 +120,7 @@ class Items:
         hit = self.keys[items] == wanted
         rows, items = rows[hit], items[hit]
         equal = (rankings.docnos[rows] == self.docnos[items]).to_numpy()
-        equal &= self._topic_here(rankings)[rankings.topic[rows]] == self.topic[items]
+        equal &= self._topic_here(rankings)[rankings.topic_of(rows)] == self.topic[items]
         return (rows, items) if equal.all() else (rows[equal], items[equal])
 
     def _topic_here(self, rankings: Rankings) -> Ints:
@@ -129,8 +129,9 @@ class Items:
 
     def _find_by_text(self, rankings: Rankings) -> tuple[Ints, Ints]:
         mine = pl.DataFrame({"topic": self.topic, "docno": self.docnos}).with_row_index("item")
+        every = np.arange(len(rankings.docnos))
         theirs = pl.DataFrame(
-            {"topic": self._topic_here(rankings)[rankings.topic], "docno": rankings.docnos}
+            {"topic": self._topic_here(rankings)[rankings.topic_of(every)], "docno": rankings.docnos}
         ).with_row_index("row")
         found = theirs.join(mine, on=["topic", "docno"], how="inner").sort("row")
         rows, items = (found.get_column(name).cast(pl.Int64).to_numpy() for name in ("row", "item"))
@@ -147,7 +148,7 @@ class Items:
         here = self._topic_here(rankings)
         retrieved = np.zeros(len(self.topics), dtype=np.int64)
         retrieved[here[here >= 0]] = rankings.retrieved[here >= 0]
-        topic, rank = self.topic[items], rankings.ranks(rules.ties, rules.scores)[rows]
+        topic, rank = self.topic[items], rankings.ranks(rows, rules.ties, rules.scores)
         place = topic * (int(retrieved.max(initial=0)) + 1) + rank
         if np.any(place[1:] <= place[:-1]):
             order = np.argsort(place, kind="stable")

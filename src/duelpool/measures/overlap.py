@@ -140,8 +140,9 @@ class RBO(Measure):
 
         def listed() -> tuple[Items, Ints]:
             rankings = ready.rankings("first")
-            topics = pl.Series(rankings.topics, dtype=pl.String).gather(rankings.topic)
-            return Items.of(topics, rankings.docnos), rankings.ranks(self.ties, self.scores)
+            every = np.arange(len(rankings.docnos))
+            topics = pl.Series(rankings.topics, dtype=pl.String).gather(rankings.topic_of(every))
+            return Items.of(topics, rankings.docnos), rankings.ranks(every, self.ties, self.scores)
 
         return ready.once(("items", self.ties, self.scores), listed)
 

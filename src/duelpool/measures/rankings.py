@@ -40,108 +40,135 @@ def hash_of(texts: pl.Series, seed: int) -> Keys:
     return texts.hash(seed=seed).to_numpy()
 
 
+def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:
+    """Return the different topics in the order of their first row, and the pieces of rows of one topic.
+
+    A piece is a topic's place in that list, and the row that it starts at.
+    """
+    if not len(topics):
+        return [], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    changes = (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    place: dict[str, int] = {}
+    codes = [place.setdefault(name, len(place)) for name in topics[starts].to_list()]
+    return list(place), np.array(codes, dtype=np.int64), starts
+
+
 def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
     """Return the different topics in the order of their first row, and each row's place in that list."""
-    if not len(topics):
-        return [], np.zeros(0, dtype=np.int64)
-    starts = np.flatnonzero(
-        np.concatenate(([True], (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()))
-    )
-    names = topics[starts].to_list()
-    place: dict[str, int] = {}
-    codes = np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int64)
-    return list(place), np.repeat(codes, np.diff(starts, append=len(topics)))
+    names, codes, starts = topic_pieces(topics)
+    return names, np.repeat(codes, np.diff(starts, append=len(topics)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rankings:
-    """The rows of a run by score within their topics; ranks are worked out when first asked for."""
+    """The rows of a run by score within their topics.
+
+    A measure asks for the ranks of a few rows, so nothing is kept for every row that can be worked out for
+    these few: most runs stand in order, and few of their scores are equal.
+    """
 
     topics: tuple[str, ...]
-    topic: Ints  # per row, the place of its topic in `topics`
     docnos: pl.Series
     keys: Keys  # per row, a hash of (topic, docno)
     retrieved: Ints  # per topic
-    order: Ints  # the rows topic by topic, the best score first, equal ones as they stand
-    tied: dict[Precision, Flags]  # per row of `order` but the first: it equals the one before
-    in_order: bool  # `order` is the order in which the rows stand
-    _known: dict[object, Ints] = field(default_factory=dict)
+    pieces: tuple[Ints, Ints]  # rows of one topic side by side: their topic, and where they start
+    order: Ints | None  # the rows topic by topic, the best score first; None: as they stand
+    tied: dict[Precision, Ints]  # places in that order whose score equals the one before
+    _known: dict[object, tuple[Ints, Ints]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topics: pl.Series, docnos: pl.Series, scores: Floats) -> "Rankings":
         """Order the rows by score, and note which scores are equal in which precision."""
-        names, topic = topic_codes(topics)
-        keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
-        retrieved = np.bincount(topic, minlength=len(names))
-        order, by_topic = np.arange(len(topic)), topic
-        same_topic = topic[1:] == topic[:-1]
-        in_order = bool(np.all((topic[1:] > topic[:-1]) | (same_topic & (scores[1:] <= scores[:-1]))))
-        if not in_order:
-            order = np.lexsort((-scores, topic))
-            scores, by_topic = scores[order], topic[order]
-            same_topic = by_topic[1:] == by_topic[:-1]
+        names, codes, starts = topic_pieces(topics)
+        sizes = np.diff(starts, append=len(topics))
+        keys = np.repeat(hash_of(pl.Series(names, dtype=pl.String), 1)[codes], sizes)
+        keys ^= hash_of(docnos, 0)
+        retrieved = np.zeros(len(names), dtype=np.int64)
+        np.add.at(retrieved, codes, sizes)
+        order, first = None, starts
+        falling = scores[1:] <= scores[:-1]
+        falling[starts[1:] - 1] = True
+        if len(codes) > len(names) or not falling.all():
+            order = np.lexsort((-scores, np.repeat(codes, sizes)))
+            scores, first = scores[order], np.cumsum(retrieved) - retrieved
         with np.errstate(over="ignore"):  # a score beyond single precision is infinite there
             single = scores.astype(np.float32)
-        tied: dict[Precision, Flags] = {
-            "double": same_topic & (scores[1:] == scores[:-1]),
-            "single": same_topic & (single[1:] == single[:-1]),  # rounding keeps the order, but for new ties
-        }
-        if np.count_nonzero(tied["double"]) == np.count_nonzero(tied["single"]):
-            tied["single"] = tied["double"]
-        return cls(tuple(names), topic, docnos, keys, retrieved, order, tied, in_order)
+        equal = single[1:] == single[:-1]  # rounding keeps the order, but for new ties
+        equal[first[1:] - 1] = False
+        tied = np.flatnonzero(equal) + 1
+        both: dict[Precision, Ints] = {"single": tied, "double": tied[scores[tied] == scores[tied - 1]]}
+        return cls(tuple(names), docnos, keys, retrieved, (codes, starts), order, both)
 
     def repeated(self) -> bool:
         """Say whether a document may stand twice in a topic (true once in 2^64 pairs when none does)."""
         ordered = np.sort(self.keys)
         return bool(np.any(ordered[1:] == ordered[:-1]))
 
-    def ranks(self, ties: TieOrder, scores: Precision) -> Ints:
-        """Return each row's rank from 1 within its topic."""
-        tied = self.tied[scores]
-        question = (ties, id(tied))
-        if question not in self._known:
-            self._known[question] = self._ranks(ties, tied)
-        return self._known[question]
+    def topic_of(self, rows: Ints) -> Ints:
+        """Return the places of rows' topics among the topics."""
+        codes, starts = self.pieces
+        found: Ints = codes[np.searchsorted(starts, rows, side="right") - 1]
+        return found
 
-    def _ranks(self, ties: TieOrder, tied: Flags) -> Ints:
-        starts = np.concatenate(([0], np.cumsum(self.retrieved)[:-1])) if self.topics else self.retrieved
-        by_place: Ints = np.arange(len(self.order)) - np.repeat(starts, self.retrieved) + 1
-        order = self.order
-        if tied.any() and not (ties == "file" and self.in_order):
-            order = _tie_broken(order, tied, self.docnos, ties)
-        elif self.in_order:
-            return by_place
-        ranks = np.empty_like(by_place)
-        ranks[order] = by_place
+    def ranks(self, rows: Ints, ties: TieOrder, scores: Precision) -> Ints:
+        """Return the ranks of rows, from 1 within their topics."""
+        place = rows.copy()
+        if self.order is not None:
+            row_places = self._once("places", lambda: (_inverse(self.order), self.retrieved))[0]
+            place = row_places[rows]
+        tied = self.tied[scores]
+        if len(tied) and len(rows):
+            moved, moved_to = self._once((ties, len(tied)), lambda: self._tie_broken(ties, tied))
+            at = np.minimum(np.searchsorted(moved, rows), len(moved) - 1)
+            place = np.where(moved[at] == rows, moved_to[at], place)
+        first = np.cumsum(self.retrieved) - self.retrieved
+        ranks: Ints = place - first[self.topic_of(rows)] + 1
         return ranks
 
+    def _once(self, question: object, answer: Callable[[], tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+        if question not in self._known:
+            self._known[question] = answer()
+        return self._known[question]
 
-def _tie_broken(order: Ints, tied: Flags, docnos: pl.Series, ties: TieOrder) -> Ints:
-    """Return the rows with those of equal scores in the order of their docnos, or as they stand."""
-    starts_group = np.concatenate(([True], ~tied))
-    first = np.flatnonzero(starts_group)
-    size = np.diff(first, append=len(order))
-    broken = order.copy()
-    # Most ties are of two rows, and a comparison is faster than sorting.
-    twos = first[size == 2]
-    one, two = order[twos], order[twos + 1]
-    if ties == "file":
-        swap = one > two
-    else:
-        a, b = docnos[one], docnos[two]
-        swap = ((a < b) if ties == "docno-descending" else (b < a)).to_numpy()
-    broken[twos[swap]], broken[twos[swap] + 1] = two[swap], one[swap]
-    many = np.repeat(size > 2, size)
-    if many.any():
-        places = np.flatnonzero(many)
-        group = np.cumsum(starts_group)[places]
-        rows = order[places]
+    def _tie_broken(self, ties: TieOrder, tied: Ints) -> tuple[Ints, Ints]:
+        """Return the rows that have equals, ascending, and their places once the tie is broken."""
+        inside = np.union1d(tied - 1, tied)
+        begins = np.isin(inside, tied, assume_unique=True, invert=True)  # the first of each group of equals
+        rows = inside if self.order is None else self.order[inside]
         if ties == "file":
             inner = np.argsort(rows, kind="stable")
+            broken = rows[inner[np.argsort(np.cumsum(begins)[inner], kind="stable")]]
         else:
-            inner = docnos[rows].arg_sort(descending=ties == "docno-descending").to_numpy()
-        broken[places] = rows[inner[np.argsort(group[inner], kind="stable")]]
+            broken = _by_docno(rows, begins, self.docnos, descending=ties == "docno-descending")
+        by_row = np.argsort(broken)
+        return broken[by_row], inside[by_row]
+
+
+def _by_docno(rows: Ints, begins: Flags, docnos: pl.Series, *, descending: bool) -> Ints:
+    """Return rows in groups, of which some begin one, with each group in the order of its docnos."""
+    first = np.flatnonzero(begins)
+    size = np.diff(first, append=len(rows))
+    broken = rows.copy()
+    twos = first[size == 2]  # most ties are of two rows, and a comparison is faster than sorting
+    one, two = rows[twos], rows[twos + 1]
+    a, b = docnos[one], docnos[two]
+    swap = ((a < b) if descending else (b < a)).to_numpy()
+    broken[twos[swap]], broken[twos[swap] + 1] = two[swap], one[swap]
+    places = np.flatnonzero(np.repeat(size > 2, size))
+    if len(places):
+        many = rows[places]
+        inner = docnos[many].arg_sort(descending=descending).to_numpy()
+        broken[places] = many[inner[np.argsort(np.cumsum(begins)[places][inner], kind="stable")]]
     return broken
+
+
+def _inverse(order: Ints | None) -> Ints:
+    if order is None:
+        return np.zeros(0, dtype=np.int64)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
