@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -212,16 +213,22 @@ def test_an_old_store_is_upgraded_after_a_backup(old_store: Path) -> None:
 def test_without_room_for_the_backup_nothing_is_upgraded(
     old_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(source: Path) -> sqlite3.Connection:
-        raise sqlite3.OperationalError("database or disk is full")
+    def full(source: Path, target: Path) -> None:
+        raise StoreTrouble("The disk is full.", remedy="Free some space.")
 
     upgraded: list[object] = []
-    monkeypatch.setattr(opening.command, "upgrade", lambda *given: upgraded.append(given))
-    monkeypatch.setattr(database, "_connect_to_read", full)
-    with pytest.raises(StoreTrouble, match="could not be copied"):
-        database.backup_sqlite(old_store, old_store.with_name("copy.db"))
+    monkeypatch.setattr(opening, "_to_the_newest", upgraded.append)
+    monkeypatch.setattr(opening, "backup_sqlite", full)
+    refuses(old_store, "The disk is full")
     assert not upgraded
-    assert [each.name for each in old_store.parent.glob("*copy*")] == []
+
+
+def test_a_backup_that_fails_leaves_nothing_behind(path: Path) -> None:
+    open_store(path, create=True).close()
+    path.with_name("copy.db").mkdir()  # so that the copy can't take its place
+    with pytest.raises(StoreTrouble, match="could not be copied"):
+        database.backup_sqlite(path, path.with_name("copy.db"))
+    assert sorted(each.name for each in path.parent.iterdir()) == ["campaign.db", "copy.db"]
 
 
 def test_a_backup_while_people_judge_on(path: Path) -> None:
@@ -289,9 +296,8 @@ def grow(store: Store, scene: Scene, at: int) -> int:
 
 
 def texts(store: Store) -> int:
-    return store.read(
-        lambda connection: connection.execute(text("select count(*) from passage")).scalar_one()
-    )
+    count = text("select count(*) from passage")
+    return int(store.read(lambda connection: connection.execute(count).scalar_one()))
 
 
 def test_a_full_disk_acknowledges_nothing_that_is_not_stored(path: Path) -> None:
@@ -314,10 +320,8 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_stored(path: Path) -> None
         done: list[int] = []
 
         def judge(person: str) -> None:
-            try:
+            with suppress(StoreTrouble):
                 done.append(scene.judged(person).seq)
-            except StoreTrouble:
-                pass
 
         def overfill() -> None:
             with pytest.raises(StoreTrouble):

@@ -212,12 +212,13 @@ def _outcome(row: Mapping[str, Any], sheet: Sheet) -> Outcome:
     name = row.get("outcome")
     if name is None and "winner" in row and sheet.right is not None:
         sides = {sheet.left.id: "left", sheet.right.id: "right"}
-        if row["winner"] not in sides:
-            raise _wrong(f"the winner {row['winner']!r} is neither of the two")
-        name = sides[row["winner"]]
+        winner = row["winner"]
+        if not isinstance(winner, str) or winner not in sides:
+            raise _wrong(f"the winner {winner!r} is neither of the two")
+        name = sides[winner]
     if name is None and "grade" in row:
         name = str(Outcome.GRADE)
-    if name not in {str(each) for each in sheet.outcomes}:
+    if name not in [str(each) for each in sheet.outcomes]:
         known = ", ".join(sorted(map(str, sheet.outcomes)))
         raise _wrong(f"the outcome {name!r} isn't one of {known}")
     return Outcome(name)

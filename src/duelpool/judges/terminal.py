@@ -95,7 +95,7 @@ class TerminalKeys:
 
         before = termios.tcgetattr(self._file)
         try:
-            tty.setcbreak(self._file)
+            tty.setcbreak(self._file, termios.TCSADRAIN)  # keys that were typed ahead count
             sign = os.read(self._file, 1)
             if sign == b"\x1b":
                 rest = b""
@@ -134,7 +134,8 @@ class TerminalJudge:
             if not key:
                 return Wish.STOP
             if key in HELP_KEYS:
-                self._console.print(keys_line(sheet), sheet.guidelines, markup=False, highlight=False)
+                for text in (sheet.guidelines, keys_line(sheet)):
+                    self._console.print(_plain(text), markup=False, highlight=False)
                 continue
             if key in WISH_KEYS:
                 return WISH_KEYS[key]

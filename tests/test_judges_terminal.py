@@ -1,0 +1,135 @@
+"""The terminal judge: the page's keys, texts side by side, nothing shown that should be hidden."""
+
+import io
+import os
+import pty
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from duelpool.judges.live import Reply, Sheet, Wish
+from duelpool.judges.terminal import LineKeys, TerminalJudge, TerminalKeys, keys_of
+from duelpool.records import Outcome, Passage, Topic
+
+PLAIN = frozenset(
+    {
+        Outcome.LEFT,
+        Outcome.RIGHT,
+        Outcome.LEFT_BAD,
+        Outcome.RIGHT_BAD,
+        Outcome.BOTH_BAD,
+        Outcome.CANNOT_JUDGE,
+        Outcome.SKIP,
+    }
+)
+SHEET = Sheet(
+    "q1",
+    Topic("jaffe", "who is jaffe?", "A person.", conversation=("Tell me about people.",)),
+    Passage("SECRET-1", "The left text.", title="A title"),
+    Passage("SECRET-2", "The right text."),
+    PLAIN,
+    guidelines="Choose what answers best.",
+)
+
+
+def ask(keys: str, sheet: Sheet = SHEET, width: int = 80) -> tuple[Reply | Wish, str]:
+    screen = io.StringIO()
+    judge = TerminalJudge(Console(file=screen, width=width), LineKeys(io.StringIO(keys)))
+    return judge.reply(sheet), screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("key", "outcome"),
+    [
+        ("1", Outcome.LEFT),
+        ("2", Outcome.RIGHT),
+        ("left", Outcome.LEFT),
+        ("right", Outcome.RIGHT),
+        ("q", Outcome.LEFT_BAD),
+        ("P", Outcome.RIGHT_BAD),
+        ("b", Outcome.BOTH_BAD),
+        ("x", Outcome.CANNOT_JUDGE),
+        ("s", Outcome.SKIP),
+        ("left-bad", Outcome.LEFT_BAD),
+    ],
+)
+def test_a_key_is_an_answer(key: str, outcome: Outcome) -> None:
+    reply, _ = ask(f"{key}\n")
+    assert isinstance(reply, Reply)
+    assert reply.outcome is outcome
+    assert reply.seconds is not None
+    assert reply.seconds >= 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "wish"), [("u\n", Wish.UNDO), ("esc\n", Wish.STOP), ("", Wish.STOP), ("\n\n", Wish.STOP)]
+)
+def test_wishes_and_the_end_of_input(keys: str, wish: Wish) -> None:
+    assert ask(keys)[0] is wish
+
+
+def test_what_a_campaign_does_not_take_is_said_and_asked_again() -> None:
+    reply, screen = ask("t\nshift+left\n=\ngrade\nz\n?\n1\n")
+    assert isinstance(reply, Reply)
+    assert reply.outcome is Outcome.LEFT
+    assert screen.count("means nothing here") == 5
+    assert "Choose what answers best." in screen
+    generous = replace(SHEET, outcomes=PLAIN | {Outcome.TIE, Outcome.DEFINITELY_LEFT})
+    for key, outcome in (("t", Outcome.TIE), ("shift+left", Outcome.DEFINITELY_LEFT)):
+        taken, _ = ask(f"{key}\n", generous)
+        assert isinstance(taken, Reply)
+        assert taken.outcome is outcome
+
+
+def test_the_page_shows_both_texts_side_by_side_and_no_ids() -> None:
+    _, screen = ask("1\n", replace(SHEET, right=Passage("SECRET-2", "The right text.", title="Other")))
+    assert any("The left text." in line and "The right text." in line for line in screen.splitlines())
+    assert screen.index("Tell me about people.") < screen.index("who is jaffe?") < screen.index("A title")
+    assert "SECRET" not in screen
+    assert max(map(len, screen.splitlines())) <= 80
+
+
+def test_a_text_can_not_move_the_cursor() -> None:
+    nasty = replace(SHEET, left=Passage("n", "be\x1b[2Jfore\x07\x9b31m[bold]after[/bold]\ttab"))
+    _, screen = ask("1\n", nasty)
+    assert "\x1b" not in screen
+    assert "\x07" not in screen
+    assert "\x9b" not in screen
+    assert "[bold]after[/bold]" in screen.replace("\n", "").replace(" ", "") or "[bold]" in screen
+
+
+def test_a_grade_for_one_item() -> None:
+    sheet = replace(
+        SHEET, right=None, grades=(0.0, 1.0, 2.0), outcomes=frozenset({Outcome.GRADE, Outcome.SKIP})
+    )
+    reply, screen = ask("7\nleft\n2\n", sheet)
+    assert isinstance(reply, Reply)
+    assert (reply.outcome, reply.grade) == (Outcome.GRADE, 2.0)
+    assert screen.count("means nothing here") == 2
+    assert "0 1 2: the grade" in screen
+
+
+@pytest.mark.parametrize(
+    ("pressed", "key"),
+    [
+        (b"\x1b[D", "left"),
+        (b"\x1b[C", "right"),
+        (b"\x1bOD", "left"),
+        (b"\x1b[1;2C", "shift+right"),
+        (b"\x1b", "esc"),
+        (b"\x1b[5~", "unknown"),
+        (b"Q", "q"),
+    ],
+)
+def test_single_keys_of_a_real_terminal(pressed: bytes, key: str) -> None:
+    master, slave = pty.openpty()
+    try:
+        with os.fdopen(os.dup(slave), "r") as terminal:
+            keys = keys_of(terminal)
+            assert isinstance(keys, TerminalKeys)
+            os.write(master, pressed)
+            assert keys.read() == key
+    finally:
+        os.close(master)
+        os.close(slave)
