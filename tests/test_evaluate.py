@@ -21,7 +21,7 @@ from duelpool.errors import BadFile, BadParameter, BadRecord, DuelpoolError, Unk
 from duelpool.evaluation import FORMATS, kind_of, record_of
 from duelpool.files import Preferences, Qrels, Run, read_run
 from duelpool.measures import MEASURES, Compat, nDCG
-from duelpool.plots_measures import leaderboard, save_picture, scatter
+from duelpool.plots import leaderboard, save_figure, scatter
 from duelpool.report import Grid, latex_text, markdown_text, plain_text
 from duelpool.seeds import rng_for
 
@@ -303,8 +303,8 @@ def test_pictures_show_what_was_found(folder: Path, tmp_path: Path) -> None:
     board = leaderboard(found).axes[0]
     assert [label.get_text() for label in board.get_yticklabels()] == ["poor", "fair", "good", "great"]
     assert len(board.collections) == 1
-    with pytest.raises(BadParameter, match=r"\.svg, \.png or \.pdf"):
-        save_picture(leaderboard(found), tmp_path / "picture.gif")
+    with pytest.raises(BadParameter, match=r"\.svg, \.png, \.pdf"):
+        save_figure(leaderboard(found), tmp_path / "picture.gif")
 
 
 def test_tables_fit_the_terminal_and_text_is_escaped() -> None:
@@ -373,7 +373,7 @@ def test_errors_say_problem_place_and_remedy(folder: Path, tmp_path: Path) -> No
         (UnknownName, "no interval called 'z'", (qrels, runs, "-m", "AP", "--ci", "z")),
         (UnknownName, "no format called 'xml'", (qrels, runs, "-m", "AP", "-f", "xml")),
         (UnknownName, "no kind of file called 'x'", (qrels, runs, "-m", "AP", "--kind", "x")),
-        (BadParameter, "no kind of picture", (qrels, runs, "-m", "AP", "--plot", "x.gif")),
+        (BadParameter, "known picture format", (qrels, runs, "-m", "AP", "--plot", "x.gif")),
         (
             BadParameter,
             "None of the measures has a rule 'votes'",

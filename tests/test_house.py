@@ -32,7 +32,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
-    "plots_measures": (*GROUND, "comparison", "simulation", "evaluation"),
     "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
@@ -40,7 +39,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         *GROUND,
         *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "evaluation", "versus", "plots", "plots_measures", "experiments", "demo"),
+        *("campaign", "report", "evaluation", "versus", "plots", "experiments", "demo"),
     ),
 }
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

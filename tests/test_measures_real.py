@@ -18,7 +18,7 @@ from duelpool.comparison import kendall_tau, leave_group_out, sensitivity
 from duelpool.evaluation import Evaluation
 from duelpool.files import Preferences, read_preferences, read_qrels, read_run
 from duelpool.measures import AP, Truth
-from duelpool.plots_measures import save_picture, scatter
+from duelpool.plots import save_figure, scatter
 from duelpool.preferences import bradley_terry, levels_of, top_values, win_matrices
 
 
@@ -94,7 +94,7 @@ def test_preference_graph_compatibility_orders_runs_as_the_best_items_do(
         [folder / "Combined-I+II.qrels", papers_judgments(real)], folder / "runs", ["BestRR", "PGC"]
     )
     for name, found in {"figure4.svg": figure4, "figure5.svg": figure5}.items():
-        save_picture(scatter(found, *list(found.tables)[:2]), tmp_path / name)  # type: ignore[arg-type]
+        save_figure(scatter(found, *list(found.tables)[:2]), tmp_path / name)  # type: ignore[arg-type]
         assert (tmp_path / name).stat().st_size > 10_000
 
 

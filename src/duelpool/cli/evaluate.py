@@ -18,7 +18,6 @@ from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation.sources import Kind
 from duelpool.files import read_topics
 from duelpool.measures import MEASURES
-from duelpool.plots_measures import PICTURE_ENDINGS, leaderboard, save_picture, scatter
 
 _RULES = "Rules (each measure has its own defaults; the header says them)"
 
@@ -82,13 +81,21 @@ def evaluate(
 ) -> None:
     """Score runs from grades or preferences, and say how sure we are.
 
-    Example: duelpool evaluate qrels.txt runs/*.gz -m nDCG@10 -m 'Compat(p=0.8)' --baseline bm25 --ci t
+    Examples:
+
+      duelpool evaluate qrels.txt runs/*.gz -m nDCG@10 -m 'Compat(p=0.8)' --baseline bm25 --ci t
+
+      duelpool evaluate votes.txt runs/ -m ppref -m 'PGC(p=0.8)' --format csv -o scores.csv
+
+      duelpool evaluate qrels.txt runs/ -m nDCG@10 -m AP --plot scatter.svg
     """
     form = "json" if json else form
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
-    if plot is not None and not plot.lower().endswith(PICTURE_ENDINGS):
-        raise BadParameter(f"'{plot}' is no kind of picture.", remedy="End it in .svg, .png or .pdf.")
+    if plot is not None:
+        from duelpool.plots import refuse_unknown_format  # matplotlib takes its time: only when it is needed
+
+        refuse_unknown_format(Path(plot))
     if kind not in (None, "qrels", "preferences", "run"):
         raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
     truths = [read_truth(truth, cast("Kind | None", kind))]
@@ -148,6 +155,8 @@ def _progress() -> Progress:
 
 
 def _draw(found: Evaluation, path: str) -> None:
+    from duelpool.plots import leaderboard, save_figure, scatter
+
     names = list(found.tables)
     figure = scatter(found, names[0], names[1]) if len(names) == 2 else leaderboard(found)
-    save_picture(figure, path)
+    save_figure(figure, path)

@@ -1,0 +1,24 @@
+"""Records as pictures: each function takes a record and returns a figure; `save_figure` writes it."""
+
+from duelpool.plots.evaluated import leaderboard, scatter
+from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure
+from duelpool.plots.simulated import (
+    bars_beside,
+    found_curve,
+    growth_curve,
+    judgments_by_size,
+    reliability_plot,
+)
+
+__all__ = [
+    "FORMATS",
+    "bars_beside",
+    "found_curve",
+    "growth_curve",
+    "judgments_by_size",
+    "leaderboard",
+    "refuse_unknown_format",
+    "reliability_plot",
+    "save_figure",
+    "scatter",
+]

@@ -1,0 +1,53 @@
+"""A figure to draw on, and the file that it ends in: SVG, PNG or PDF, whichever the name ends with."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from duelpool.errors import BadParameter
+
+FORMATS = (".svg", ".png", ".pdf")
+
+
+def save_figure(figure: Figure, path: Path | str) -> None:
+    """Write a figure as its file's name ends; a reader sees the old file or the whole new one."""
+    place = Path(path)
+    refuse_unknown_format(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    handle, written = tempfile.mkstemp(dir=place.parent, suffix=place.suffix)
+    os.close(handle)
+    # No date and fixed ids: the same record gives the same file, byte for byte.
+    metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(place.suffix, {})
+    try:
+        with rc_context({"svg.hashsalt": "duelpool", "svg.fonttype": "none"}):
+            figure.savefig(written, format=place.suffix[1:], dpi=150, metadata=metadata)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(written).chmod(0o666 & ~umask)
+        Path(written).replace(place)
+    finally:
+        Path(written).unlink(missing_ok=True)
+
+
+def refuse_unknown_format(path: Path) -> None:
+    """Refuse a file name that doesn't say in which format to draw."""
+    if path.suffix not in FORMATS:
+        problem = f"'{path.name}' doesn't end in a known picture format."
+        raise BadParameter(problem, remedy=f"Known: {', '.join(FORMATS)}.")
+
+
+def drawing(x: str, y: str, *, width: float = 7.0, height: float = 4.5) -> tuple[Figure, Axes]:
+    """Return an empty figure with named axes, drawn without a screen."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(alpha=0.3)
+    return figure, axes
