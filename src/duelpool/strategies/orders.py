@@ -1,13 +1,18 @@
 """The exact posterior over all orders of a few items, by dynamic programming over their subsets.
 
-The model: there is one true order, and each judgment of a pair names its better item with probability q,
-whatever the pair. With `net[a, b]` the wins of a over b less its losses and h = ln(q / (1 - q)) / 2, an order
-has the weight exp(h x the sum of net[a, b] over all a above b). Summed over the m! orders by its first item,
+The model: there is one true order, and a judgment of a pair names its better item with probability q. Pairs
+may be stubborn: with stubbornness r, a pair has a probability of its own, drawn with mean q from a beta
+distribution whose intraclass correlation is r, so that its repeats agree with each other more than with the
+order. Neither q nor r is known: a grid stands for them, and the judgments weigh it.
 
-    Z(empty) = 1,    Z(S) = sum over a in S of exp(h x sum over b in S of net[a, b]) x Z(S without a),
+With d[a, b] half the log likelihood ratio of "a above b" to "b above a" given their judgments (for r = 0 it
+is ln(q / (1 - q)) / 2 times wins less losses), the weight of an order is exp(sum of d[a, b] over all a above
+b), and summed over the m! orders by their first item
 
-which takes m 2^(m-1) steps. q is not known: a grid of values with equal prior weight stands for it. All sums
-are kept as logarithms, so that thousands of judgments don't overflow.
+    Z(empty) = 1,    Z(S) = sum over a in S of exp(sum over b in S of d[a, b]) x Z(S without a),
+
+which takes m 2^(m-1) steps. Where the sums could overflow (many hundreds of judgments) they are kept as
+logarithms, which is slower.
 """
 
 from dataclasses import dataclass
@@ -16,6 +21,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from duelpool.errors import BadParameter
 
@@ -25,8 +31,14 @@ Indices: TypeAlias = NDArray[np.intp]
 MOST_ITEMS = 12
 """Beyond this the tables (2^m subsets) are no longer small."""
 
-Q_GRID: tuple[float, ...] = (0.55, 0.65, 0.75, 0.85, 0.95)
+ACCURACIES: tuple[float, ...] = (0.55, 0.65, 0.75, 0.85, 0.95)
 """The chances, equally likely beforehand, that a judgment names the better item."""
+
+STUBBORN: tuple[tuple[float, float], ...] = ((0.0, 0.8), (0.6, 0.2))
+"""How stubborn pairs may be, and how likely that is beforehand."""
+
+
+SAFE_EXPONENT = 650.0  # exp of it is far from overflow even after m! orders are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +46,12 @@ class OrderPosterior:
     """What the judgments of a few items say about their order.
 
     `first[a]` is the chance that a is the best of them, `mean_rank[a]` the expected number of items above it
-    (None when it wasn't asked for), `accuracy[k]` the posterior weight of the k-th q of the grid.
+    (None when it wasn't asked for); `accuracy` and `stubbornness` hold the posterior weights of their grids.
     """
 
     first: Floats
     accuracy: Floats
+    stubbornness: Floats
     mean_rank: Floats | None = None
 
 
@@ -48,6 +61,7 @@ class _Layer:
 
     subsets: Indices  # (n,)
     members: Indices  # (n, size)
+    entries: Indices  # (n, size): where a table of (subset, item) has subset and member
     without: Indices  # (n, size)
 
 
@@ -60,76 +74,116 @@ def _layers(m: int) -> tuple[_Layer, ...]:
     for size in range(1, m + 1):
         subsets = np.array(by_size[size], dtype=np.intp)
         members = np.array([[a for a in range(m) if s >> a & 1] for s in by_size[size]], dtype=np.intp)
-        layers.append(_Layer(subsets, members, subsets[:, None] ^ (1 << members)))
+        layers.append(
+            _Layer(subsets, members, subsets[:, None] * m + members, subsets[:, None] ^ (1 << members))
+        )
     return tuple(layers)
 
 
-@cache
-def _membership(m: int) -> Floats:
-    return ((np.arange(1 << m)[:, None] >> np.arange(m)) & 1).astype(np.float64)
+def _leads_over_subsets(lead: Floats) -> Floats:
+    """Return the sum of lead[a, b, g] over b in S as [S, a, g]; grid points move as one, last."""
+    m = len(lead)
+    within = np.zeros((1 << m, *lead.shape[1:]))
+    for b in range(m):
+        np.add(within[: 1 << b], lead[:, b], out=within[1 << b : 2 << b])
+    return within
 
 
-def _log_sum_exp(values: Floats, axis: int) -> Floats:
-    top = values.max(axis=axis, keepdims=True)
-    return np.asarray(np.log(np.exp(values - top).sum(axis=axis)) + top.squeeze(axis), dtype=np.float64)
-
-
-def _fold(m: int, steps: Floats, h: Floats) -> Floats:
-    """Return ln T(q, S), T(S) the sum over a in S of exp(h steps[S, a]) T(S without a), T(empty) = 1."""
-    table = np.zeros((len(h), 1 << m))
+def _fold(steps: Floats) -> Floats:
+    """Return ln T(S, g), T(S) the sum over a in S of exp(steps[S, a, g]) T(S without a), T(empty) = 1."""
+    subsets, m, points = steps.shape
+    entries = steps.reshape(-1, points)
+    if np.abs(steps).max(axis=0, initial=0.0).sum(axis=0).max(initial=0.0) < SAFE_EXPONENT:
+        growth = np.exp(entries)
+        plain = np.ones((subsets, points))
+        for layer in _layers(m):
+            terms = growth.take(layer.entries, axis=0)
+            terms *= plain.take(layer.without, axis=0)
+            plain[layer.subsets] = terms.sum(axis=1)
+        return np.log(plain)
+    table = np.zeros((subsets, points))
     for layer in _layers(m):
-        exponent = steps[layer.subsets[:, None], layer.members]
-        table[:, layer.subsets] = _log_sum_exp(h[:, None, None] * exponent + table[:, layer.without], axis=2)
+        terms = entries.take(layer.entries, axis=0) + table.take(layer.without, axis=0)
+        top = terms.max(axis=1)
+        table[layer.subsets] = np.log(np.exp(terms - top[:, None]).sum(axis=1)) + top
     return table
 
 
+def _log_likelihood(wins: Floats, accuracy: float, stubbornness: float) -> Floats:
+    """Return, for every a and b, the log likelihood of their judgments if a is above b."""
+    losses = wins.T
+    if stubbornness == 0:
+        return np.asarray(wins * np.log(accuracy) + losses * np.log(1 - accuracy), dtype=np.float64)
+    held = 1 / stubbornness - 1  # the judgments that a pair's mean q is worth
+    right, wrong = held * accuracy, held * (1 - accuracy)
+    won = gammaln(right + wins) - gammaln(right)
+    lost = gammaln(wrong + losses) - gammaln(wrong)
+    return np.asarray(won + lost + gammaln(held) - gammaln(held + wins + losses), dtype=np.float64)
+
+
 def order_posterior(
-    net: Floats,
-    judged: float,
+    wins: Floats,
     *,
     outside: Floats | None = None,
-    grid: tuple[float, ...] = Q_GRID,
+    accuracies: tuple[float, ...] = ACCURACIES,
+    stubborn: tuple[tuple[float, float], ...] = STUBBORN,
     ranks: bool = False,
 ) -> OrderPosterior:
     """Return the chance of each item to be first, and with `ranks` its mean rank (0 for the first).
 
-    `net` is antisymmetric (wins less losses, a tie half a win each), `judged` the number of judgments behind
-    it, and `outside[a]` the log weight that evidence from outside these items gives to a being the first.
+    `wins[a, b]` is how often a won against b, a tie half a win for each; `outside[a]` is the log weight that
+    evidence from outside these items gives to a being the first.
     """
-    m = len(net)
-    if net.shape != (m, m) or m > MOST_ITEMS:
+    m = len(wins)
+    if wins.shape != (m, m) or m > MOST_ITEMS:
         raise BadParameter(
-            f"The exact posterior takes a square matrix of at most {MOST_ITEMS} items, not {net.shape}.",
+            f"The exact posterior takes a square matrix of at most {MOST_ITEMS} items, not {wins.shape}.",
             remedy="Give fewer finalists.",
         )
-    if m == 0:
-        return OrderPosterior(np.zeros(0), np.full(len(grid), 1 / len(grid)), np.zeros(0) if ranks else None)
-    q = np.array(grid)
-    h = np.log(q / (1 - q)) / 2
-    within = _membership(m) @ net.T  # within[S, a]: wins less losses of a against S
-    below = _fold(m, within, h)  # ln Z(q, S): all orders of S
+    grid = [(q, r, weight / len(accuracies)) for r, weight in stubborn for q in accuracies]
+    above = np.stack([_log_likelihood(wins, q, r) for q, r, _ in grid], axis=-1)
+    below = above.transpose(1, 0, 2)
+    lead = (above - below) / 2
+    common = np.log([weight for _, _, weight in grid]) + (above + below).sum(axis=(0, 1)) / 4
+    within = _leads_over_subsets(lead)
+    total = lead.sum(axis=1)
+    all_orders = _fold(within)  # ln Z(S, g)
     everyone = (1 << m) - 1
-    total = net.sum(axis=1)
-    noise = judged / 2 * np.log(q * (1 - q))
-    first = noise[:, None] + h[:, None] * total + below[:, everyone ^ (1 << np.arange(m))]
+    first = common + total + all_orders[everyone ^ (1 << np.arange(m))]
     if outside is not None:
-        first = first + outside
-    weights = np.exp(first - first.max())
-    chance = weights.sum(axis=0) / weights.sum()
-    accuracy = weights.sum(axis=1) / weights.sum()
-    if not ranks:
-        return OrderPosterior(chance, accuracy)
-    above = _fold(m, total[None, :] - within, h)  # ln A(q, S): S, in any order, on top of all the others
-    rank = np.zeros((len(q), m))
+        first = first + outside[:, None]
+    weights = np.exp(first - first.max()) if m else np.exp(common)[None, :]
+    weights = weights / weights.sum()
+    by_grid = weights.sum(axis=0)
+    table = by_grid.reshape(len(stubborn), len(accuracies))
+    return OrderPosterior(
+        first=weights.sum(axis=1)[:m],
+        accuracy=table.sum(axis=0),
+        stubbornness=table.sum(axis=1),
+        mean_rank=_mean_ranks(within, total, all_orders) @ by_grid if ranks else None,
+    )
+
+
+def _mean_ranks(within: Floats, total: Floats, all_orders: Floats) -> Floats:
+    """Return the expected number of items above each item, by grid point.
+
+    With A(S) the weight of all ways to place S above the others, exactly S stands above a with the chance
+    A(S) x exp(the leads of a over those outside S) x Z(those outside S and a) / Z(all).
+    """
+    subsets, m, points = within.shape
+    over_others = total - within
+    on_top = _fold(over_others)
+    entries = over_others.reshape(-1, points)
+    rank = np.zeros((m, points))
     for layer in _layers(m):
-        exponent = total[layer.members] - within[layer.subsets[:, None], layer.members]
         log_chance = (
-            above[:, layer.without]
-            + h[:, None, None] * exponent
-            + below[:, everyone ^ layer.subsets][:, :, None]
-            - below[:, everyone][:, None, None]
+            on_top.take(layer.without, axis=0)
+            + entries.take(layer.entries, axis=0)
+            + all_orders[subsets - 1 - layer.subsets][:, None]
+            - all_orders[-1]
         )
-        size = layer.members.shape[1]
-        for k in range(len(q)):
-            np.add.at(rank[k], layer.members.ravel(), (size - 1) * np.exp(log_chance[k]).ravel())
-    return OrderPosterior(chance, accuracy, accuracy @ rank)
+        above = layer.members.shape[1] - 1
+        chance = above * np.exp(log_chance)
+        for a in range(m):
+            rank[a] += chance[layer.members == a].sum(axis=0)
+    return rank

@@ -5,6 +5,7 @@ before it.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,16 @@ from duelpool.records import Judgment, Proposal
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of a pool: the places of their items, the wins of the first, and all that were won or tied."""
+
+    first: Indices
+    second: Indices
+    won: Floats
+    judged: Floats
 
 
 class Standings:
@@ -37,8 +48,6 @@ class Standings:
         self.games: Floats = np.zeros(size)
         self.out = np.zeros(size, dtype=bool)
         self.told = 0
-        self.agreeing = 0.0  # pairs of judgments of the same pair that gave the same answer
-        self.disagreeing = 0.0  # and that gave different ones
         self._bad_votes = bad_votes
         self._voters: dict[int, set[str]] = {}
         self._meetings: list[dict[int, int]] = [{} for _ in self.items]
@@ -58,8 +67,6 @@ class Standings:
         self._meetings[i][j] = self._meetings[j][i] = self._meetings[i].get(j, 0) + 1
         if effect.left or effect.right:
             won, lost = self._wins[i].get(j, 0.0), self._wins[j].get(i, 0.0)
-            self.agreeing += effect.left * won + effect.right * lost
-            self.disagreeing += effect.left * lost + effect.right * won
             self._wins[i][j] = won + effect.left
             self._wins[j][i] = lost + effect.right
             self.score[i] += effect.left - effect.right
@@ -87,18 +94,23 @@ class Standings:
         """Return how often item i won against item j, a tie as half a win."""
         return self._wins[i].get(j, 0.0)
 
-    def net(self, group: Indices) -> Floats:
-        """Return wins less losses between the items of a group."""
+    def wins(self, group: Indices) -> Floats:
+        """Return how often each item of a group won against each other one, ties as half wins."""
         members = group.tolist()
-        wins = np.zeros((len(members), len(members)))
-        wins[...] = [[self._wins[i].get(j, 0.0) for j in members] for i in members] or 0.0
-        net: Floats = wins - wins.T
-        return net
+        table = np.zeros((len(members), len(members)))
+        table[...] = [[self._wins[i].get(j, 0.0) for j in members] for i in members] or 0.0
+        return table
 
-    def decided(self, group: Indices) -> float:
-        """Return the judgments within a group that named a winner or a tie."""
-        members: list[int] = group.tolist()
-        return sum(self._wins[i].get(j, 0.0) for i in members for j in members)
+    def pairs(self) -> Pairs:
+        """Return every pair that was decided at least once, by the places of its items."""
+        rows = [
+            (i, j, won, won + self._wins[j].get(i, 0.0))
+            for i, opponents in enumerate(self._wins)
+            for j, won in opponents.items()
+            if i < j
+        ]
+        table = np.array(rows).reshape(-1, 4)
+        return Pairs(table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3])
 
     def met(self, group: Indices) -> NDArray[np.int64]:
         """Return how often the items of a group met each other."""

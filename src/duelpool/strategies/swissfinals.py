@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
+from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
-from duelpool.strategies.orders import MOST_ITEMS, OrderPosterior, order_posterior
+from duelpool.strategies.orders import MOST_ITEMS, order_posterior
 from duelpool.strategies.standings import Standings
+from duelpool.strategies.swiss import any_open_pair, swiss_pairs
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -26,11 +28,8 @@ Indices = NDArray[np.intp]
 SWISS = "swiss"
 FINALS = "swiss-finals"
 
-REST = 2.0  # lambda: a game more than the other's weighs like two points of standing
-REPEAT = 0.5  # a former meeting weighs like half a point
-OUTSIDE = 0.2  # eta: log weight of a point won against items that are no finalists
-LOST = 0.33  # c: log odds per point that an item outside the finals is the best
-TRIES = 30
+OUTSIDE = 0.2  # log weight of a point won against items that are no finalists
+LOST = 0.33  # log odds per point that an item outside the finals is the best
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +51,8 @@ class _Seeding:
     standing: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Finals:
-    """The finalists, best standing first, and what is known of them."""
-
-    members: Indices
-    chances: OrderPosterior
-    met: NDArray[np.int64]
-    lost: float  # the chance that the best item isn't among them
-
-
 def finalists_of(size: int, top: int) -> int:
-    """Return how many finalists are best: all items of a small pool, else 8, or 3 more than the top wanted."""
+    """Return how many finalists to have: all of a small pool, else 8, or 3 more than the top wanted."""
     return max(2, size) if size <= MOST_ITEMS else max(8, min(10, top + 3))
 
 
@@ -140,6 +129,7 @@ class SwissFinals:
         self._seeding: _Seeding | None = None
         self._weight: tuple[int, float] = (-1, 0.0)
         self._finals: tuple[int, Finals] | None = None
+        self._answered: tuple[int, _Answer] | None = None
 
     # ---- the log
 
@@ -164,7 +154,7 @@ class SwissFinals:
             survivors + [i for i in seeding.ranking.tolist() if i not in set(survivors)], dtype=np.intp
         )
         self._seeding = replace(seeding, ranking=ranking)
-        self._finals = None
+        self._finals = self._answered = None
 
     def _seed_now(self) -> _Seeding:
         return _Seeding(self._ranking(), self._standing())
@@ -199,10 +189,8 @@ class SwissFinals:
 
     def _ranking(self) -> Indices:
         """Return the items that are in, the best standing first, ties at random."""
-        chance = rng_for(self.seed, self.topic, self.name, "field", self._standings.told).random(
-            len(self._standings.items)
-        )
-        order = np.lexsort((chance, -self._standing()))
+        tie_breaks = self._chances_for("field").random(len(self._standings.items))
+        order = np.lexsort((tie_breaks, -self._standing()))
         return order[~self._standings.out[order]]
 
     @property
@@ -238,14 +226,12 @@ class SwissFinals:
         seeding = self._seeding or self._seed_now()
         ranking = seeding.ranking[~self._standings.out[seeding.ranking]]
         members = ranking[: self.finalists]
-        net = self._standings.net(members)
-        beyond = self._standing()[members] - net.sum(axis=1)
-        posterior = order_posterior(
-            net, self._standings.decided(members), outside=OUTSIDE * beyond, ranks=self.top > 1
-        )
+        wins = self._standings.wins(members)
+        beyond = self._standing()[members] - (wins - wins.T).sum(axis=1)
+        orders = order_posterior(wins, outside=OUTSIDE * beyond, ranks=self.top > 1)
         odds = np.exp(LOST * (seeding.standing[ranking] - seeding.standing[ranking].max(initial=0.0)))
         lost = float(odds[self.finalists :].sum() / odds.sum()) if len(ranking) else 0.0
-        return Finals(members, posterior, self._standings.met(members), lost)
+        return Finals(members, orders, self._standings.met(members), lost)
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:
@@ -261,10 +247,10 @@ class SwissFinals:
         """Whether the budget is spent, the wanted confidence reached, or no pair is left to ask."""
         if self._standings.left < 2 or self._standings.told >= self.schedule.budget:
             return True
-        if not self.in_finals and self._open_in_field():
+        if self._pruning():
             return False
         finals = self.finals()
-        if self.confidence is not None and self._sureness(finals) >= self.confidence:
+        if self.confidence is not None and (self._sureness() or 0.0) >= self.confidence:
             return True
         pairs = np.triu_indices(len(finals.members), 1)
         return bool((finals.met[pairs] >= self.cap).all())
@@ -277,17 +263,10 @@ class SwissFinals:
         """Return the budget."""
         return float(self.most_judgments(n_items) or 0)
 
-    def _open_in_field(self) -> bool:
-        size = self.field_size
-        field = self._ranking()[:size].tolist()
-        inside = set(field)
-        for i in field:
-            full = sum(
-                1 for j, times in self._standings.meetings(i).items() if times >= self.cap and j in inside
-            )
-            if full < size - 1:
-                return True
-        return False
+    def _pruning(self) -> bool:
+        if self.in_finals:
+            return False
+        return any_open_pair(self._standings, self._ranking()[: self.field_size], self.cap)
 
     # ---- asking
 
@@ -297,7 +276,7 @@ class SwissFinals:
             return []
         out = self._standings.places(pending)
         room = min(n, self.schedule.budget - self._standings.told - len(pending))
-        if not self.in_finals and self._open_in_field():
+        if self._pruning():
             limit = max(1, math.ceil(self.field_size * self.schedule.games_per_round / 2))
             room = min(room, limit - len(pending))
             phase, pairs = SWISS, self._swiss_pairs(room, out) if room > 0 else []
@@ -314,139 +293,103 @@ class SwissFinals:
 
     def _swiss_pairs(self, room: int, out: list[tuple[int, int]]) -> list[tuple[int, int]]:
         field = self._ranking()[: self.field_size]
-        size = len(field)
-        at = {i: k for k, i in enumerate(field.tolist())}
-        standing = self._standing()[field]
-        games = self._standings.games[field]
-        waiting: dict[int, dict[int, int]] = {}
-
-        def count(k: int, other: int) -> None:
-            games[k] += 1
-            waiting.setdefault(k, {})[other] = waiting.get(k, {}).get(other, 0) + 1
-
-        for i, j in out:
-            if i in at:
-                count(at[i], at.get(j, -1))
-            if j in at:
-                count(at[j], at.get(i, -1))
-        chances = rng_for(self.seed, self.topic, self.name, SWISS, self._standings.told)
-        chances.bit_generator.advance(2 * size * len(out))  # type: ignore[attr-defined]
-        pairs: list[tuple[int, int]] = []
-        for _ in range(room):
-            u = chances.random(2 * size)
-            turn = games + 0.5 * u[:size]
-            while True:
-                k = int(turn.argmin())
-                if turn[k] == np.inf:
-                    return pairs
-                cost = np.abs(standing - standing[k])
-                cost += REST * games
-                cost += 0.2 * u[size:]
-                for j, times in self._standings.meetings(int(field[k])).items():
-                    if (other := at.get(j)) is not None:
-                        cost[other] += REPEAT * times if times < self.cap else np.inf
-                for other, times in waiting.get(k, {}).items():
-                    if other < 0:
-                        continue
-                    cost[other] += REPEAT * times
-                    met = self._standings.meetings(int(field[k])).get(int(field[other]), 0)
-                    if times >= self.at_once or times + met >= self.cap:
-                        cost[other] = np.inf
-                cost[k] = np.inf
-                partner = int(cost.argmin())
-                if cost[partner] < np.inf:
-                    break
-                turn[k] = np.inf
-            count(k, partner)
-            count(partner, k)
-            pairs.append((int(field[k]), int(field[partner])))
-        return pairs
+        return swiss_pairs(
+            self._standings,
+            field,
+            self._standing()[field],
+            room=room,
+            out=out,
+            cap=self.cap,
+            at_once=self.at_once,
+            chances=self._chances_for(SWISS),
+        )
 
     def _finals_pairs(self, room: int, out: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        finals = self.finals()
-        members = finals.members.tolist()
-        size = len(members)
-        at = {i: k for k, i in enumerate(members)}
-        met = finals.met.astype(np.float64)
-        waiting = np.zeros_like(met)
-        for i, j in out:
-            if i in at and j in at:
-                waiting[at[i], at[j]] += 1
-                waiting[at[j], at[i]] += 1
-        met += waiting
-        np.fill_diagonal(met, np.inf)
-        first = finals.chances.first
-        ladder = np.cumsum(first)
-        chances = rng_for(self.seed, self.topic, self.name, FINALS, self._standings.told)
-        chances.bit_generator.advance(2 * TRIES * len(out))  # type: ignore[attr-defined]
-        pairs: list[tuple[int, int]] = []
-        for turn in range(room):
-            open_pairs = (met < self.cap) & (waiting < self.at_once)
-            if not open_pairs.any():
-                break
-            drawn = np.searchsorted(ladder, chances.random((TRIES, 2)) * ladder[-1], side="right").clip(
-                0, size - 1
-            )
-            usable = open_pairs[drawn[:, 0], drawn[:, 1]]
-            ranks = finals.chances.mean_rank
-            if ranks is not None and (self._standings.told + len(out) + turn) % 2:
-                apart = met + 0.3 * np.abs(ranks[:, None] - ranks[None, :])
-                x, y = divmod(int(np.where(open_pairs, apart, np.inf).argmin()), size)
-            elif usable.any():
-                x, y = drawn[int(usable.argmax())].tolist()
-            else:
-                x, y = divmod(int(np.where(open_pairs, np.outer(first, first), -1.0).argmax()), size)
-            for counts in (met, waiting):
-                counts[x, y] += 1
-                counts[y, x] += 1
-            pairs.append((members[x], members[y]))
-        return pairs
+        return finals_pairs(
+            self.finals(),
+            self._standings,
+            room=room,
+            out=out,
+            cap=self.cap,
+            at_once=self.at_once,
+            chances=self._chances_for(FINALS),
+            wide_chances=lambda turn: self._chances_for("new pair", turn),
+        )
+
+    def _chances_for(self, *decision: str | int) -> np.random.Generator:
+        return rng_for(self.seed, self.topic, self.name, *decision, self._standings.told)
 
     # ---- the answer
 
-    def _sureness(self, finals: Finals) -> float:
-        return 0.9 * float(finals.chances.first.max(initial=0.0)) * (1 - finals.lost / 2)
+    def _answer(self) -> "_Answer":
+        if self._answered is None or self._answered[0] != self._standings.told:
+            finals = self.finals()
+            chances, ranks = chances_to_win(finals, self._standings)
+            order = np.argsort(-chances, kind="stable")
+            tied = int((chances >= self.tie_share * chances.max(initial=0.0)).sum())
+            if self.top > 1:
+                tied = min(1, len(order))
+            self._answered = (self._standings.told, _Answer(finals, chances, ranks, order, tied))
+        return self._answered[1]
+
+    def _sureness(self) -> float | None:
+        """Return the chance that the first level holds the best item."""
+        answer = self._answer()
+        if self._standings.left < 2:
+            return 1.0 if self._standings.left else None
+        mass = float(answer.chances[answer.order[: answer.tied]].sum())
+        return calibrated(mass, answer.finals.lost, answer.finals.stubborn)
 
     @property
     def posterior(self) -> dict[str, float]:
         """The chance of each finalist to be the best of the finalists."""
-        finals = self.finals()
+        answer = self._answer()
+        items = self._standings.items
         return {
-            self._standings.items[i]: float(chance)
-            for i, chance in zip(finals.members.tolist(), finals.chances.first, strict=True)
+            items[i]: float(p) for i, p in zip(answer.finals.members.tolist(), answer.chances, strict=True)
         }
 
     @property
     def best_one(self) -> str | None:
         """The one item that is most likely the best; None when no item is left."""
-        posterior = self.posterior
-        return max(posterior, key=posterior.__getitem__) if posterior else None
+        answer = self._answer()
+        return self._standings.items[answer.finals.members[answer.order[0]]] if len(answer.order) else None
 
     def result(self) -> Levels:
         """Return the tied best (or the ordered top), the other finalists, the rest by standing, the Bad."""
-        items = self._standings.items
-        finals = self.finals()
-        first = finals.chances.first
-        order = np.argsort(-first, kind="stable")
-        levels: list[tuple[str, ...]] = []
-        if len(order):
-            tied = 1 if self.top > 1 else int((first >= self.tie_share * first.max()).sum())
-            levels.append(tuple(items[finals.members[k]] for k in order[:tied].tolist()))
-            rest = order[tied:]
-            if finals.chances.mean_rank is not None:
-                rest = rest[np.argsort(finals.chances.mean_rank[rest], kind="stable")]
-            levels.extend((items[finals.members[k]],) for k in rest.tolist())
+        answer = self._answer()
+        items, out = self._standings.items, self._standings.out
+        members = answer.finals.members
+        rest = answer.order[answer.tied :]
+        if answer.ranks is not None:
+            rest = rest[np.argsort(answer.ranks[rest], kind="stable")]
+        levels = [tuple(items[members[k]] for k in answer.order[: answer.tied].tolist())]
+        levels.extend((items[members[k]],) for k in rest.tolist())
         standing = self._standing()
-        outside = [
-            i
-            for i in range(len(items))
-            if not self._standings.out[i] and i not in set(finals.members.tolist())
-        ]
-        values = sorted({float(standing[i]) for i in outside}, reverse=True)
-        levels.extend(tuple(items[i] for i in outside if standing[i] == value) for value in values)
-        if bad := tuple(items[i] for i in np.flatnonzero(self._standings.out).tolist()):
-            levels.append(bad)
-        return Levels(tuple(levels), self._sureness(finals) if len(order) else None)
+        finalists = set(members.tolist())
+        outside: dict[float, list[str]] = {}
+        for i in np.argsort(-standing, kind="stable").tolist():
+            if not out[i] and i not in finalists:
+                outside.setdefault(float(standing[i]), []).append(items[i])
+        levels.extend(tuple(level) for level in outside.values())
+        levels.append(tuple(items[i] for i in np.flatnonzero(out).tolist()))
+        return Levels(tuple(level for level in levels if level), self._sureness())
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What the finals say at one moment: the finalists by their chance, the first `tied` of them on top."""
+
+    finals: Finals
+    chances: Floats
+    ranks: Floats | None
+    order: Indices
+    tied: int
+
+
+def calibrated(mass: float, lost: float, stubborn: float) -> float:
+    """Return how often items that hold so much of the posterior do hold the best."""
+    return 0.9 * mass * (1 - lost / 2)
 
 
 def _lead_written_in(proposal: str) -> float:

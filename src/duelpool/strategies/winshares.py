@@ -1,0 +1,47 @@
+"""Each item's expected wins against all others: what was seen where they met, else a fit's guess.
+
+When repeats of a pair only say again what it said before, the best item is no longer the first of an order
+but the one that wins most of its pairs, and new pairs say more than repeats.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from duelpool.strategies.standings import Standings
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+REPEATS_AGREE = 0.85  # the correlation of a pair's repeats; at 1 a repeat would say nothing new
+STRENGTH_SD = 1.0  # the spread of the strengths before any judgment, in log odds
+STEPS = 80
+
+
+def fitted_strengths(standings: Standings) -> Floats:
+    """Return Bradley-Terry strengths with a normal prior, repeats of a pair counting for little."""
+    pairs = standings.pairs()
+    repeats = 1 + (pairs.judged - 1) * REPEATS_AGREE
+    first, second = pairs.first, pairs.second
+    size = len(standings.items)
+    strength = np.zeros(size)
+    for _ in range(STEPS):  # half a diagonal Newton step can't overshoot
+        p = 1 / (1 + np.exp(strength[second] - strength[first]))
+        pull = (pairs.won - pairs.judged * p) / repeats
+        curve = pairs.judged * p * (1 - p) / repeats
+        slope = np.bincount(first, pull, size) - np.bincount(second, pull, size) - strength / STRENGTH_SD**2
+        bend = np.bincount(first, curve, size) + np.bincount(second, curve, size) + 1 / STRENGTH_SD**2
+        strength += 0.5 * slope / bend
+    return strength
+
+
+def expected_wins(standings: Standings, group: Indices) -> Floats:
+    """Return, for each item of a group, its expected wins if it met every item that is still in once."""
+    strength = fitted_strengths(standings)
+    guess = 1 / (1 + np.exp(strength[None, :] - strength[group][:, None]))
+    held = 1 / REPEATS_AGREE - 1  # the judgments that the guess is worth
+    for row, i in enumerate(group.tolist()):
+        guess[row, i] = 0.0
+        for j in standings.meetings(i):
+            won, lost = standings.won(i, j), standings.won(j, i)
+            guess[row, j] = (won + held * guess[row, j]) / (won + lost + held)
+    return np.asarray(guess[:, ~standings.out].sum(axis=1), dtype=np.float64)
