@@ -33,8 +33,8 @@ Progress: TypeAlias = Callable[[int], None]
 
 _READ_AT_ONCE = 2000
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
-_BESIDE_JUDGMENTS = frozenset({"campaign", "attempt"})
-_WHOLE_SWITCHES = ("sides_known", "inferred", "told")
+_NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
+_SWITCHES = {"sides_known": True, "inferred": False, "told": True}  # and what goes without saying
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,25 +285,28 @@ def log_rows(
     )
 
 
+_LOG_NAMES = tuple(
+    {"left_item": "left", "right_item": "right"}.get(column.name, column.name)
+    for column in schema.log.columns
+)
+
+
 def line_to_json(row: Row[Any]) -> dict[str, Any]:
     """Return a line of the log as a JSON object, with the names of a judgment's fields and without empty ones."""
     found: dict[str, Any] = {"event": row.event}
-    names = {"left_item": "left", "right_item": "right"}
     judged = row.event == log.JUDGMENT
-    for name, value in row._mapping.items():
-        if value is None or value == "" or name in _BESIDE_JUDGMENTS or name == "event":
+    for name, value in zip(_LOG_NAMES, row, strict=True):
+        if value is None or value == "" or name in _NOT_WRITTEN:
             continue
-        if name == "time":
+        if name in _SWITCHES:
+            if judged and bool(value) != _SWITCHES[name]:
+                found[name] = bool(value)
+        elif name == "time":
             found["time"] = log.iso_time(value)
         elif name == "survivors":
             found["survivors"] = json.loads(value)
-        elif name in _WHOLE_SWITCHES:
-            if judged and bool(value) != (name in ("sides_known", "told")):
-                found[name] = bool(value)
-        elif name == "context_uses" and not value:
-            continue
-        else:
-            found[names.get(name, name)] = value
+        elif name != "context_uses" or value:
+            found[name] = value
     return found
 
 
