@@ -358,10 +358,7 @@ def fill(campaign: Campaign, judgments: int) -> None:
 def test_exports_stream(tmp_path: Path, judgments: int, bound: int) -> None:
     items = tuple(f"d{at:03}" for at in range(60))
     with open_store(tmp_path / "large.db", create=True) as store:
-        fill(
-            make_campaign(store, [Pool("one", tuple(f"d{at:03}" for at in range(60)))], strategy="allpairs"),
-            judgments,
-        )
+        fill(make_campaign(store, [Pool("one", items)], strategy="allpairs"), judgments)
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(tmp_path / "large.db"), str(tmp_path / "out")],
         capture_output=True,

@@ -91,11 +91,13 @@ def _entry_from_json(row: Row, line: int) -> Entry:
 def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, int]]) -> Iterator[Entry]:
     """Yield the entries of the rows asked for, numbered by block; a new range begins a new block."""
     ranges = sorted(rows)
-    for (first, last), after in zip(ranges, [*ranges[1:], None], strict=True):
-        if first < 1 or last < first or (after is not None and after[0] <= last):
+    before_it = 0
+    for first, last in ranges:
+        if not before_it < first <= last:
             raise BadParameter(
                 f"Rows {first}-{last} are no range, or overlap with another.", remedy="Write 1-100,201-300."
             )
+        before_it = last
     block, before = 0, ("", -1)
     number = 0
     for number, entry in enumerate(entries, 1):

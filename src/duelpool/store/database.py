@@ -169,7 +169,7 @@ class SqliteDatabase:
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
             with self._writing.connect() as connection:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                _begin(connection)
                 try:
                     for work, answer in group:
                         results.append((answer, *_in_savepoint(connection, work)))
@@ -234,7 +234,27 @@ def _connect_to_write(path: Path) -> sqlite3.Connection:
     connection = _connect(path, "")
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA busy_timeout=0")  # `_begin` waits in SQLite's place
     return connection
+
+
+def _begin(connection: Connection) -> None:
+    """Begin a write when no other process has one under way.
+
+    SQLite would look again after up to a tenth of a second, while others come and go; this looks all the time.
+    """
+    connection.begin()  # tells SQLAlchemy so, and does nothing to SQLite
+    driver: Any = connection.connection.dbapi_connection
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            driver.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > end:
+                raise
+        time.sleep(random.uniform(0.0005, 0.002))
 
 
 class _TransactionEnded(Exception):  # never leaves this module

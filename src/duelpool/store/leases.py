@@ -9,55 +9,59 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select, text, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome, Question
 from duelpool.store import log, schema
+from duelpool.store.statements import Statement
 
 LEASED, ANSWERED, EXPIRED = "leased", "answered", "expired"
 RETURNED, SKIPPED, CANNOT_JUDGE, RETRACTED = "returned", "skipped", "cannot-judge", "retracted"
 
 _ENDED_AS = {Outcome.SKIP: SKIPPED, Outcome.CANNOT_JUDGE: CANNOT_JUDGE, Outcome.FLIP_ABSTAIN: CANNOT_JUDGE}
 
-# Statements that every judgment needs are written once: putting one together costs more than running it.
-_OF_A_PAIR = select(
-    schema.question.c.slot, schema.question.c.assessor, schema.question.c.state, schema.question.c.live
-).where(
-    schema.question.c.campaign == bindparam("campaign"),
-    schema.question.c.topic == bindparam("topic"),
-    schema.question.c.criterion == bindparam("criterion"),
-    schema.question.c.a == bindparam("a"),
-    schema.question.c.b == bindparam("b"),
-    schema.question.c.id != bindparam("besides"),
+_COLUMNS = schema.question.c
+_ASKED = (
+    *("id", "campaign", "slot", "assessor", "assignment", "place", "asked", "expires"),
+    *("topic", "criterion", "stage", "kind", "a", "b", "left_item", "right_item"),
+    *("test_pair", "phase", "proposal", "propensity", "strategy"),
 )
-_LEASE = {
-    dialect.__name__.rsplit(".", 1)[-1]: dialect.insert(schema.question)
-    .on_conflict_do_nothing()
-    .returning(schema.question.c.id)
-    for dialect in (sqlite, postgresql)
-}
+_OF_A_PAIR = Statement(
+    lambda _: select(_COLUMNS.slot, _COLUMNS.assessor, _COLUMNS.state, _COLUMNS.live).where(
+        _COLUMNS.campaign == bindparam("campaign"),
+        _COLUMNS.topic == bindparam("topic"),
+        _COLUMNS.criterion == bindparam("criterion"),
+        _COLUMNS.a == bindparam("a"),
+        _COLUMNS.b == bindparam("b"),
+        _COLUMNS.id != bindparam("besides"),
+    )
+)
+_LEASE = Statement(
+    lambda dialect: dialect.insert(schema.question).on_conflict_do_nothing().returning(_COLUMNS.id), _ASKED
+)
+_HOLD = Statement(lambda _: select(schema.question).where(_COLUMNS.id == bindparam("held")).with_for_update())
+_SETTLE = Statement(
+    lambda _: (
+        update(schema.question)
+        .where(_COLUMNS.id == bindparam("settled"))
+        .values(state=bindparam("state"), live=bindparam("live"), slot=bindparam("slot"))
+    )
+)
 _ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:campaign, 0))")
 _EXPIRE = (
     update(schema.question)
     .where(
-        schema.question.c.id.in_(
-            select(schema.question.c.id)
+        _COLUMNS.id.in_(
+            select(_COLUMNS.id)
             .where(
-                schema.question.c.campaign == bindparam("of"),
-                schema.question.c.state == LEASED,
-                schema.question.c.expires < bindparam("now"),
+                _COLUMNS.campaign == bindparam("of"),
+                _COLUMNS.state == LEASED,
+                _COLUMNS.expires < bindparam("now"),
             )
             .with_for_update(skip_locked=True)
         )
     )
     .values(state=EXPIRED, live=None)
-)
-_HOLD = select(schema.question).where(schema.question.c.id == bindparam("held")).with_for_update()
-_SETTLE = (
-    update(schema.question)
-    .where(schema.question.c.id == bindparam("settled"))
-    .values(state=bindparam("state"), live=bindparam("live"), slot=bindparam("slot"))
 )
 
 
@@ -182,7 +186,7 @@ def _slots(
     a, b = want.key
     taken: set[int] = set()
     pair = {"campaign": campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
-    rows = connection.execute(_OF_A_PAIR, {**pair, "besides": besides})
+    rows = _OF_A_PAIR.run(connection, {**pair, "besides": besides})
     for slot, holder, state, live in rows:
         if holder == assessor and (live or state == CANNOT_JUDGE):
             return None
@@ -216,7 +220,7 @@ def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> boo
         "strategy": want.strategy,
     }
     # By what comes back, and not by a count of rows, which PostgreSQL's driver doesn't keep for inserts.
-    return connection.execute(_LEASE[connection.dialect.name], {**row, **asked}).first() is not None
+    return bool(_LEASE.run(connection, {**row, **asked}))
 
 
 def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> Question:
@@ -252,11 +256,12 @@ def question_of(row: Row[Any]) -> Question:
 
 def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
     """Return a question's row, locked until the commit; it must be this assessor's."""
-    row = connection.execute(_HOLD, {"held": question_id}).one_or_none()
-    if row is None or row.assessor != assessor:
+    found = _HOLD.run(connection, {"held": question_id})
+    if not found or found[0].assessor != assessor:
         raise UnknownQuestion(
             f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
         )
+    row: Row[Any] = found[0]
     return row
 
 
@@ -311,7 +316,7 @@ def answer(
         test_pair=row.test_pair,
     )
     live = 1 if ended == ANSWERED else None
-    connection.execute(_SETTLE, {"settled": row.id, "state": ended, "live": live, "slot": slot})
+    _SETTLE.run(connection, {"settled": row.id, "state": ended, "live": live, "slot": slot})
     return Receipt(row.id, row.topic, seq, late=late)
 
 
@@ -455,7 +460,7 @@ def _taken_up_again(connection: Connection, row: Row[Any], cap: int) -> bool:
         slot = _slot_for_late(connection, row, cap)
     except TooLate:
         return False
-    connection.execute(_SETTLE, {"settled": row.id, "state": ANSWERED, "live": 1, "slot": slot})
+    _SETTLE.run(connection, {"settled": row.id, "state": ANSWERED, "live": 1, "slot": slot})
     return True
 
 
@@ -466,7 +471,7 @@ def _judgments_held(connection: Connection, campaign: str, topic: str, seqs: Seq
     """
     lines = [line for line in log.read_places(connection, campaign, topic, seqs) if line.judgment is not None]
     for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
-        connection.execute(_HOLD, {"held": question})
+        _HOLD.run(connection, {"held": question})
     columns = schema.topic.c
     connection.execute(
         select(columns.id)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import schema
+from duelpool.store.statements import Statement
 
 JUDGMENT = "judgment"
 RETRACTION = "retraction"
@@ -21,14 +22,18 @@ REWIND = "rewind"
 
 _READ_AT_ONCE = 2000
 
-# Statements that every judgment needs are written once: putting one together costs more than running it.
-_TAKE_A_PLACE = (
-    update(schema.topic)
-    .where(schema.topic.c.campaign == bindparam("in_campaign"), schema.topic.c.id == bindparam("in_topic"))
-    .values(next_seq=schema.topic.c.next_seq + 1)
-    .returning(schema.topic.c.next_seq)
+_TAKE_A_PLACE = Statement(
+    lambda _: (
+        update(schema.topic)
+        .where(
+            schema.topic.c.campaign == bindparam("in_campaign"), schema.topic.c.id == bindparam("in_topic")
+        )
+        .values(next_seq=schema.topic.c.next_seq + 1)
+        .returning(schema.topic.c.next_seq)
+    )
 )
-_ADD_A_LINE = insert(schema.log)
+_NOTHING = dict.fromkeys(schema.log.columns.keys())
+_ADD_A_LINE = Statement(lambda dialect: dialect.insert(schema.log), _NOTHING)
 
 
 class UnknownTopic(DuelpoolError):
@@ -64,14 +69,12 @@ def iso_time(seconds: float) -> str:
 
 def append(connection: Connection, campaign: str, topic: str, event: str, now: float, **values: Any) -> int:
     """Append a line to a topic's log and return its place; the topic's row is held until the commit."""
-    place = connection.execute(
-        _TAKE_A_PLACE, {"in_campaign": campaign, "in_topic": topic}
-    ).scalar_one_or_none()
-    if place is None:
+    place = _TAKE_A_PLACE.run(connection, {"in_campaign": campaign, "in_topic": topic})
+    if not place:
         raise UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Add it first, or check its name.")
-    seq = int(place) - 1
+    seq = int(place[0].next_seq) - 1
     line = {"campaign": campaign, "topic": topic, "seq": seq, "event": event, "time": now, **values}
-    connection.execute(_ADD_A_LINE, line)
+    _ADD_A_LINE.run(connection, _NOTHING | line)
     return seq
 
 

@@ -4,9 +4,6 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 
 from duelpool.store.database import (
@@ -24,20 +21,14 @@ _ONE_AT_A_TIME = threading.Lock()  # Alembic keeps what it is about in its modul
 _UPGRADING = 3_785_377_201  # a number of ours, under which PostgreSQL lets one process upgrade at a time
 
 
-def _config(connection: Connection) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    return config
-
-
 def version_of(database: Database) -> str | None:
     """Return the schema version of a database, None when it is empty."""
 
     def look(connection: Connection) -> tuple[str | None, bool]:
         tables = inspect(connection).get_table_names()
-        ours = "alembic_version" in tables
-        return MigrationContext.configure(connection).get_current_revision() if ours else None, bool(tables)
+        if "alembic_version" not in tables:
+            return None, bool(tables)
+        return connection.execute(text("select version_num from alembic_version")).scalar(), True
 
     version, filled = database.read(look)
     if version is None and filled:
@@ -65,9 +56,15 @@ def upgrade(database: Database) -> None:
 
 
 def _to_the_newest(connection: Connection) -> None:
+    from alembic import command  # here, for it takes its time, and most stores are up to date
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
     if connection.dialect.name == "postgresql":
         connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
-    command.upgrade(_config(connection), "head")
+    command.upgrade(config, "head")
 
 
 def _refuse_newer(database: Database, present: str | None) -> None:

@@ -1,0 +1,193 @@
+"""How many judgments a store takes a second: leased and answered, each acknowledged once it is on the disk.
+
+The opponent is the loop that one writes first: SQLite with the same tables and the same durability
+(synchronous=FULL), one commit a judgment. The store must take at least three times as many.
+
+python benchmarks/store.py [--seconds 5]
+"""
+
+import argparse
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from duelpool.records import Outcome, Question, Topic
+from duelpool.store import Store, holdings, leases, open_store
+from duelpool.store.leases import Answer, Wanted
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+AT_LEAST = 3.0
+TOPICS = 50
+ASSESSORS = 100
+THREADS = 64  # of one process; four share them
+CAMPAIGN = "benchmark"
+
+
+def set_up(target: str) -> None:
+    def work(connection: Connection, now: float) -> None:
+        holdings.create_campaign(connection, CAMPAIGN, CAMPAIGN, {}, now)
+        holdings.add_topics(connection, CAMPAIGN, [Topic(f"t{at}", "text") for at in range(TOPICS)])
+        for at in range(ASSESSORS):
+            holdings.enrol(connection, CAMPAIGN, f"p{at}", "dedicated", now)
+
+    with open_store(target, create=True) as store:
+        store.write(work)
+
+
+# ---- the opponent
+
+
+def plain_loop(target: str, seconds: float, journal: str) -> float:
+    """Lease and answer with one commit a judgment; return judgments a second."""
+    connection = sqlite3.connect(target, isolation_level=None)
+    connection.execute(f"pragma journal_mode={journal}")
+    connection.execute("pragma synchronous=full")
+    connection.execute("pragma foreign_keys=on")
+    judged, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        plain_judgment(connection, f"t{judged % TOPICS}", f"p{judged % ASSESSORS}", f"i{judged}")
+        judged += 1
+    taken = time.perf_counter() - began
+    connection.close()
+    return judged / taken
+
+
+def plain_judgment(connection: sqlite3.Connection, topic: str, person: str, item: str) -> None:
+    run, name, now = connection.execute, uuid.uuid4().hex, time.time()
+    run("begin immediate")
+    run(
+        "select slot, assessor, state, live from question"
+        " where campaign = ? and topic = ? and criterion = 'overall' and a = ? and b = 'j'",
+        (CAMPAIGN, topic, item),
+    ).fetchall()
+    run(
+        "insert into question (id, campaign, topic, criterion, kind, a, b, left_item, right_item, slot,"
+        " assessor, asked, expires) values (?, ?, ?, 'overall', 'preference', ?, 'j', ?, 'j', 1, ?, ?, ?)",
+        (name, CAMPAIGN, topic, item, item, person, now, now + 60),
+    )
+    (place,) = run(
+        "update topic set next_seq = next_seq + 1 where campaign = ? and id = ? returning next_seq",
+        (CAMPAIGN, topic),
+    ).fetchone()
+    run(
+        "insert into log (campaign, topic, seq, event, time, question, attempt, left_item, right_item, outcome,"
+        " kind, criterion, assessor, told) values (?, ?, ?, 'judgment', ?, ?, 1, ?, 'j', 'left', 'preference',"
+        " 'overall', ?, 1)",
+        (CAMPAIGN, topic, place - 1, now, name, item, person),
+    )
+    run("update question set state = 'answered' where id = ?", (name,))
+    run("commit")
+
+
+# ---- the store
+
+
+def lease(store: Store, topic: str, person: str, item: str) -> Question:
+    want, name = Wanted(topic, item, "j"), uuid.uuid4().hex
+    return store.write(
+        lambda connection, now: leases.lease(
+            connection, CAMPAIGN, [want], [name], assessor=person, cap=3, now=now, seconds=60.0
+        )
+    )[0]
+
+
+def answer(store: Store, question: Question) -> None:
+    given = Answer(Outcome.LEFT)
+    store.write(
+        lambda connection, now: leases.answer(
+            connection, question.id, question.assessor, given, cap=3, now=now, told=True
+        )
+    )
+
+
+def judge(target: str, threads: int, seconds: float) -> list[float]:
+    """Lease and answer in many threads; return how long each answer took."""
+    times: list[float] = []
+    gate = threading.Barrier(threads + 1)
+
+    def run(at: int) -> None:
+        own = uuid.uuid4().hex[:8]
+        lease(
+            store, f"t{at % TOPICS}", f"p{at}", f"{own}-first"
+        )  # the connection and the statements are made
+        gate.wait()
+        end, turn = time.perf_counter() + seconds, 0
+        while time.perf_counter() < end:
+            question = lease(store, f"t{(at + turn) % TOPICS}", f"p{at}", f"{own}-{turn}")
+            asked = time.perf_counter()
+            answer(store, question)
+            times.append(time.perf_counter() - asked)
+            turn += 1
+
+    with open_store(target) as store:
+        crew = [threading.Thread(target=run, args=(at,)) for at in range(threads)]
+        for each in crew:
+            each.start()
+        gate.wait()
+        for each in crew:
+            each.join()
+    return times
+
+
+def measure(target: str, processes: int, seconds: float) -> tuple[float, float]:
+    """Return judgments a second of all processes together, and the p99 of an answer in milliseconds."""
+    command = [sys.executable, __file__, "--child", target, str(THREADS // processes), str(seconds)]
+    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
+    times: list[float] = []
+    for child in children:
+        told, _ = child.communicate(timeout=seconds + 300)
+        if child.returncode:
+            raise SystemExit(f"a process ended with {child.returncode}")
+        times += json.loads(told)
+    return len(times) / seconds, sorted(times)[int(len(times) * 0.99)] * 1000
+
+
+def main() -> int:
+    reading = argparse.ArgumentParser(description=__doc__)
+    reading.add_argument("--seconds", type=float, default=5.0)
+    reading.add_argument("--child", nargs=3, metavar=("TARGET", "THREADS", "SECONDS"))
+    asked = reading.parse_args()
+    if asked.child:
+        target, threads, seconds = asked.child
+        print(json.dumps(judge(target, int(threads), float(seconds))))
+        return 0
+
+    from stores import BACK_ENDS, new_target
+
+    rates: dict[tuple[str, int], float] = {}
+    plain = 0.0
+    for back_end in BACK_ENDS:
+        with tempfile.TemporaryDirectory() as name, new_target(back_end, Path(name)) as target:
+            if back_end == "sqlite":
+                for journal in ("delete", "wal"):
+                    opponent = str(Path(name) / f"{journal}.db")
+                    set_up(opponent)
+                    rate = plain_loop(opponent, asked.seconds, journal)
+                    plain = max(plain, rate)
+                    print(f"plain sqlite3, one commit a judgment, {journal:6}  {rate:7.0f} judgments/s")
+            set_up(target)
+            for processes in (1, 4):
+                rate, p99 = measure(target, processes, asked.seconds)
+                rates[back_end, processes] = rate
+                print(
+                    f"{back_end:10} {processes} process{'es' if processes > 1 else '  '} x"
+                    f" {THREADS // processes:2} assessors       {rate:7.0f} judgments/s,"
+                    f" p99 of an answer {p99:5.0f} ms,"
+                    f" {rate / plain:4.1f} times the plain loop"
+                )
+    ratio = rates["sqlite", 1] / plain
+    print(f"SQLite with group commit: {ratio:.1f} times the faster plain loop (at least {AT_LEAST:.0f})")
+    return int(ratio < AT_LEAST)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
