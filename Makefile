@@ -40,8 +40,9 @@ test: lint  ## style, types and all tests that fit in eight minutes
 test-all: lint  ## the slow tests too
 	@$(BIN)/pytest -n 2 --cov --cov-report=term
 
-stress: $(READY)  ## many more random examples for the property tests
-	@HYPOTHESIS_PROFILE=stress $(BIN)/pytest -n 2 -m 'not slow' -k 'property or round_trip or paths'
+stress: $(READY)  ## processes killed while people judge, then many more random examples
+	@$(BIN)/python tests/stress_store.py
+	@HYPOTHESIS_PROFILE=stress $(BIN)/pytest -n 2 -m 'not slow' -k 'property or round_trip or paths or machine'
 
 bench: $(READY)  ## benchmarks against the field's tools; every ratio is printed
 	@for each in benchmarks/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
