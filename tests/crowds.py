@@ -162,7 +162,7 @@ def let_judge(
     target: str, folder: Path, crowd: Crowd, *, seconds: float, kills: int = 0, every: float = 2.0
 ) -> Outcomes:
     """Let the crowd judge; kill a process at random every so often, and put another in its place."""
-    from duelpool.testing_store import audit  # not for the children, who start often
+    from duelpool.testing.stores import audit  # not for the children, who start often
 
     with open_store(target, create=True) as store:
         campaign = set_up(store, crowd)

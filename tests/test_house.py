@@ -35,7 +35,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
-    "testing_store": (*GROUND, "strategies", "store", "testing"),
     "cli": (
         *GROUND,
         *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),

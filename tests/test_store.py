@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from duelpool.store import Store, leases, open_store
-from duelpool.testing import ContractError
-from duelpool.testing_store import STORE_CHECKS, Scene, audit
+from duelpool.testing.promises import ContractError
+from duelpool.testing.stores import STORE_CHECKS, Scene, audit
 from stores import BACK_ENDS, new_target
 
 

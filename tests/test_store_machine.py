@@ -16,7 +16,7 @@ from duelpool.errors import DuelpoolError
 from duelpool.records import Outcome
 from duelpool.store import Store, leases, log, open_store, schema
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion, Wanted
-from duelpool.testing_store import Scene, audit
+from duelpool.testing.stores import Scene, audit
 from stores import new_target
 
 PEOPLE = ("p0", "p1", "p2")

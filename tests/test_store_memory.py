@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duelpool.store import open_store, schema
-from duelpool.testing_store import Scene
+from duelpool.testing.stores import Scene
 from stores import BACK_ENDS, new_target
 
 LINES = 1_000_000

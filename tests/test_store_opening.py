@@ -19,7 +19,7 @@ from sqlalchemy import CheckConstraint, Connection, inspect, text
 from duelpool.errors import MissingExtra
 from duelpool.records import Outcome, Passage
 from duelpool.store import Store, StoreTrouble, database, holdings, leases, log, open_store, opening, schema
-from duelpool.testing_store import Scene, audit
+from duelpool.testing.stores import Scene, audit
 from stores import BACK_ENDS, new_target
 
 
@@ -487,7 +487,7 @@ def test_a_lost_connection_in_the_middle() -> None:
 JUDGE_ON = """
 import sys
 from duelpool.store import open_store
-from duelpool.testing_store import Scene
+from duelpool.testing.stores import Scene
 store = open_store(sys.argv[1])
 scene = Scene(store, sys.argv[2], 1000)
 for at in range(1000):

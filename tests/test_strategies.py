@@ -11,9 +11,9 @@ from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal, p
 from duelpool.seeds import rng_for
 from duelpool.strategies import STRATEGIES, make_strategy
 from duelpool.strategies.prefbest import PrefBest
-from duelpool.testing import (
+from duelpool.testing.promises import ContractError
+from duelpool.testing.strategies import (
     STRATEGY_CHECKS,
-    ContractError,
     Loop,
     check_cap,
     check_finds,
@@ -234,9 +234,9 @@ def test_the_contract_catches_a_planted_fault(
 
 
 def test_every_check_of_the_contract_is_in_its_table() -> None:
-    import duelpool.testing
+    import duelpool.testing.strategies
 
-    written = {name for name in vars(duelpool.testing) if name.startswith("check_")}
+    written = {name for name in vars(duelpool.testing.strategies) if name.startswith("check_")}
     assert written == {check.__name__ for check in STRATEGY_CHECKS}
 
 

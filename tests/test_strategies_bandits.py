@@ -12,7 +12,7 @@ from duelpool.records import Judgment, Outcome
 from duelpool.strategies import make_strategy
 from duelpool.strategies.roundefficient import RoundEfficient
 from duelpool.strategies.thompson import DoubleThompson, MergeDTS, merged_batches
-from duelpool.testing import Loop, consistent, noisy, pool_of
+from duelpool.testing.strategies import Loop, consistent, noisy, pool_of
 
 
 def told(strategy: DoubleThompson | MergeDTS, wins: dict[tuple[str, str], int]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from duelpool.strategies import STRATEGIES
-from duelpool.testing import STRATEGY_CHECKS
+from duelpool.testing.strategies import STRATEGY_CHECKS
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -19,7 +19,7 @@ def test_contract(name: str, check: Callable[[str], None]) -> None:
 
 PLAY_ALL = """
 from duelpool.strategies import STRATEGIES
-from duelpool.testing import Loop, contract_strategy, noisy, pool_of
+from duelpool.testing.strategies import Loop, contract_strategy, noisy, pool_of
 truth = pool_of(15)
 for name in STRATEGIES:
     loop = Loop(contract_strategy(name, truth, 1, cap=6), noisy(truth, 1), 1).play(batch=5)

@@ -18,7 +18,7 @@ from duelpool.strategies.difference import (
     pair_weights,
     ranks_in,
 )
-from duelpool.testing import Loop, consistent, noisy, pool_of, two_runs
+from duelpool.testing.strategies import Loop, consistent, noisy, pool_of, two_runs
 
 Preferences = set[tuple[str, str]]
 

@@ -13,7 +13,7 @@ from duelpool.records import Judgment, Outcome, PhaseClosed, Proposal, pair_of
 from duelpool.strategies.elimination import random_pairings
 from duelpool.strategies.prefbest import PrefBest
 from duelpool.strategies.topk import TopK
-from duelpool.testing import Answer, Loop, consistent, noisy, pool_of
+from duelpool.testing.strategies import Answer, Loop, consistent, noisy, pool_of
 
 
 def judge(proposal: Proposal, winner: str, phase: str | None = None) -> Judgment:

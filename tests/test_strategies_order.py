@@ -15,7 +15,7 @@ from duelpool.strategies.knockout import Knockout, knockout_bound
 from duelpool.strategies.sorting import CarryOn, Sorting
 from duelpool.strategies.standings import Standings
 from duelpool.strategies.transitivity import Preferences
-from duelpool.testing import Answer, Loop, consistent, noisy, pool_of
+from duelpool.testing.strategies import Answer, Loop, consistent, noisy, pool_of
 
 
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 1000), st.sampled_from((1, 100)))

@@ -19,6 +19,7 @@ import numpy as np
 from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies import STRATEGIES, Strategy, make_strategy, replay
+from duelpool.testing.promises import ContractError, require
 
 Answer: TypeAlias = Callable[[str, str], Outcome]
 """What an assessor says of two items."""
@@ -29,17 +30,6 @@ TOPIC = "contract"
 EXACT_UP_TO = 9  # a pool of so many gets its top k exactly from every strategy that looks for it
 SIZES = (2, 3, 5, 9, 13)
 SEEDS = (1, 2, 3)
-
-
-class ContractError(AssertionError):
-    """A strategy doesn't keep one of its promises."""
-
-
-def require(kept: bool, promise: str, **seen: object) -> None:
-    """Raise ContractError unless the promise was kept."""
-    if not kept:
-        details = ", ".join(f"{name} = {value!r}" for name, value in seen.items())
-        raise ContractError(f"{promise} ({details})" if details else promise)
 
 
 # ---- pools and assessors

@@ -13,8 +13,8 @@ from duelpool.errors import DuelpoolError
 from duelpool.records import Outcome, Question, Topic
 from duelpool.store import Store, holdings, leases, log
 from duelpool.store.leases import Answer, Receipt, Wanted
-from duelpool.testing import ContractError, require
-from duelpool.testing_store.audit import audit
+from duelpool.testing.promises import ContractError, require
+from duelpool.testing.stores.audit import audit
 
 A = TypeVar("A")
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from collections import Counter
 from duelpool.records import Outcome, Question
 from duelpool.store import Store, leases
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion, Wanted
-from duelpool.testing import require
-from duelpool.testing_store.scene import TOPIC, Scene, at_once, refused
+from duelpool.testing.promises import require
+from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
 
 
 def check_the_cap(store: Store) -> None:

@@ -5,8 +5,8 @@ from sqlalchemy import Connection
 from duelpool.errors import BadParameter
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import Store, holdings
-from duelpool.testing import require
-from duelpool.testing_store.scene import Scene, refused
+from duelpool.testing.promises import require
+from duelpool.testing.stores.scene import Scene, refused
 
 
 def check_campaigns(store: Store) -> None:

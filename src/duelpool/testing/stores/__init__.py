@@ -1,6 +1,6 @@
 """The contract that every store keeps, as code: run it over an open store before you rely on its back end.
 
-    from duelpool.testing_store import store_contract
+    from duelpool.testing.stores import store_contract
     store_contract(store)                # raises ContractError, which says what isn't kept
 
 Each check of `STORE_CHECKS` takes an open store, makes a campaign of its own in it, and leaves everything else
@@ -10,9 +10,9 @@ alone. `audit` recounts a campaign from its rows, and says what doesn't add up.
 from collections.abc import Callable
 
 from duelpool.store import Store
-from duelpool.testing_store import answering, held, leasing, logged
-from duelpool.testing_store.audit import audit
-from duelpool.testing_store.scene import Scene
+from duelpool.testing.stores import answering, held, leasing, logged
+from duelpool.testing.stores.audit import audit
+from duelpool.testing.stores.scene import Scene
 
 __all__ = ["STORE_CHECKS", "Scene", "audit", "store_contract"]
 

@@ -8,8 +8,8 @@ from sqlalchemy import select
 from duelpool.records import Judgment, Outcome
 from duelpool.store import Store, log, schema
 from duelpool.store.leases import Conflict, Receipt, TooLate, UnknownQuestion, Wanted
-from duelpool.testing import require
-from duelpool.testing_store.scene import TOPIC, Scene, at_once, refused
+from duelpool.testing.promises import require
+from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
 
 
 def check_the_same_answer_ten_times(store: Store) -> None:

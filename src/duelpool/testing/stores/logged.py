@@ -8,8 +8,8 @@ from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import Store, StoreTrouble, log, schema
 from duelpool.store.leases import Answer, Conflict, Wanted
-from duelpool.testing import require
-from duelpool.testing_store.scene import TOPIC, Scene, at_once, refused
+from duelpool.testing.promises import require
+from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
 
 
 def check_the_log_keeps_everything(store: Store) -> None:
