@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,8 @@ def test_checks_carry_our_counts_in_a_thousand(small: Figure3) -> None:
 def canned(small: Figure3, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command without the wait: its experiment hands out the small one."""
     experiment = replace(EXPERIMENTS["figure3"], run=lambda *_: small)
-    monkeypatch.setattr("duelpool.cli.reproduce.EXPERIMENTS", {"figure3": experiment})
+    module = import_module("duelpool.cli.reproduce")  # by name: the package shows the command instead
+    monkeypatch.setattr(module, "EXPERIMENTS", {"figure3": experiment})
 
 
 @pytest.mark.usefixtures("canned")
