@@ -180,6 +180,11 @@ def make(
     known = list(_known(tests, settings, pools, grades, texts))
     if not known:
         settings = replace(settings, tests=0)
+    elif settings.judges == "crowd" and len(known) < settings.tests:
+        raise BadParameter(
+            f"An assignment takes {settings.tests} test pairs, and there are {len(known)}.",
+            remedy="Give more of them with --tests, or none with --tests none.",
+        )
     shown = {item for each in pools.pools for item in each.items}
     shown |= {item for pair in known for item in (pair.better, pair.worse)}
     passages = [texts[item] for item in sorted(shown) if item in texts] if texts else []
