@@ -147,6 +147,10 @@ def test_the_manager_takes_back_and_gives_back(folder: Path) -> None:
     }  # fmt: skip
     assert figures("status", "c.db")["totals"]["judgments"] == 10  # type: ignore[index]
     assert "takes part no more" in call("judge", "c.db", "--assessor", "person-1", code=2, stdin="1\n")[1]
+    again = figures(
+        "judge", "c.db", "--judge", "simulated", "--model", "order", "--assessors", "2", "--limit", "1"
+    )
+    assert again["judged"] == 0, "closed phases stay closed, and the excluded person is passed over"
     assert figures("reinstate", "c.db", "person-1")["judgments"] == 10
     out, _ = call("retract", "c.db", "1", "2", "99", "--reason", "the screen was cut off")
     assert "Retracted 1 judgments of topic 1." in out

@@ -114,14 +114,14 @@ def _model(kind: str, model: str, file: str | None) -> JudgeModel:
 def _people(
     campaign: Campaign, model: JudgeModel, seed: int, careless: float
 ) -> Iterator[tuple[str, SimulatedPerson]]:
-    """Yield simulated people without end, those of a crowd with new names."""
+    """Yield simulated people without end, those of a crowd with new names, and nobody who was excluded."""
     judges = TopicJudges(model, campaign.live.items, seed)
     crowd = campaign.settings.judges == "crowd"
     known = campaign.store.read(lambda connection: holdings.assessors(connection, campaign.id))
     word = "worker" if crowd else "person"
     for number in count(1):
         name = f"{word}-{number}"
-        if not (crowd and name in known):
+        if name not in known or (not crowd and known[name].state == "in"):
             yield name, SimulatedPerson(number, judges, seed, careless=careless)
 
 
