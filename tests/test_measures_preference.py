@@ -169,6 +169,7 @@ def test_inferred_preferences_count_only_when_asked_for() -> None:
     assert ppref(inferred=True).calc(preferences, run) == {"1": 0.5}
     from_bad = [judgments[0], Judgment("1", "a", "c", Outcome.RIGHT_BAD, inferred=True)]
     assert ppref().calc(Preferences.from_judgments(from_bad), run) == {"1": pytest.approx(1 / 3)}
+    assert ppref(bad_votes=2).calc(Preferences.from_judgments(from_bad), run) == {"1": 0.5}
 
 
 def test_grades_give_preferences_only_when_asked_for() -> None:

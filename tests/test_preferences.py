@@ -153,6 +153,13 @@ def test_bradley_terry_of_two_items_is_the_log_odds() -> None:
     assert bradley_terry(WinMatrix(("a", "b"), *half)).chance("a", "b") == pytest.approx(7 / 12)
 
 
+def test_the_sandwich_interval_of_two_items_is_that_of_log_odds() -> None:
+    # The log odds of 30 wins of 40 have the variance 1/30 + 1/10; each strength is half of them from 0.
+    low, high = bradley_terry(votes({"ab": 30, "ba": 10})).intervals("sandwich", level=0.95)[0]
+    assert (high - low) / 2 == pytest.approx(1.959964 * math.sqrt(1 / 30 + 1 / 10) / 2)
+    assert (high + low) / 2 == pytest.approx(math.log(3) / 2)
+
+
 def test_bradley_terry_equals_choix_where_it_is_installed() -> None:
     choix = pytest.importorskip("choix")
     rng = rng_for(3, "games")
