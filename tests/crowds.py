@@ -109,7 +109,6 @@ def answer(store: Store, question: Question, given: Answer) -> leases.Receipt | 
 
 def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, seconds: float) -> None:
     """Lease and answer in many threads until the time is over; this is the child's whole life."""
-    end = time.monotonic() + seconds
     rng = random.SystemRandom()
     writing = threading.Lock()
     failures: list[BaseException] = []
@@ -137,6 +136,7 @@ def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, seconds: floa
             failures.append(error)
 
     with file.open("a", encoding="utf-8") as out, open_store(target) as store:
+        end = time.monotonic() + seconds
         threads = [threading.Thread(target=run, args=(store,)) for _ in range(crowd.threads)]
         for thread in threads:
             thread.start()

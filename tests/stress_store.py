@@ -21,8 +21,8 @@ def verdict(seen: Outcomes, kills: int) -> list[str]:
         wrong.append(f"{seen.lost} acknowledged judgments are not there")
     if seen.failures:
         wrong.append(f"{seen.failures} processes ended with an error")
-    if kills and seen.acknowledged < ENOUGH:
-        wrong.append(f"only {seen.acknowledged} were acknowledged, and it takes {ENOUGH}")
+    if seen.acknowledged < (ENOUGH if kills else 1):
+        wrong.append(f"only {seen.acknowledged} were acknowledged, and that is too few")
     if seen.kills < kills * 0.9:
         wrong.append(f"only {seen.kills} of {kills} kills met a living process")
     return wrong

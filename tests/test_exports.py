@@ -9,11 +9,13 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from campaigns import judge_all, make_campaign
 from duelpool.campaign import Campaign
+from duelpool.campaign import bundle as bundle_module
 from duelpool.campaign.bundle import write_bundle
 from duelpool.campaign.exports import (
     csv_line,
@@ -294,6 +296,23 @@ def test_a_bundle_is_the_same_again_and_overwrites_no_folder(judged: Campaign, t
     with pytest.raises(BadFile, match="isn't there"):
         write_bundle(judged, str(tmp_path / "nowhere" / "x.zip"))
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_files_of_a_bundle_agree_while_people_judge_on(
+    judged: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = write_prefs
+
+    def judged_meanwhile(*given: Any) -> object:
+        Campaign.open(judged.store).take_in([Judgment("one", "a", "b", Outcome.LEFT, assessor="late")])
+        return write(*given)
+
+    monkeypatch.setattr(bundle_module, "write_prefs", judged_meanwhile)
+    write_bundle(judged, str(tmp_path / "release"))
+    assert len((tmp_path / "release" / "preferences.txt").read_text().splitlines()) == 4
+    assert "late" not in (tmp_path / "release" / "log.jsonl").read_text()
+    assert "that count: 4" in (tmp_path / "release" / "DATA-STATEMENT.md").read_text()
+    assert write_prefs(judged, tmp_path / "p.txt").rows == 5
 
 
 # ---- size

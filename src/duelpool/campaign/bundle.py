@@ -5,10 +5,11 @@ import platform
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select
 
@@ -26,9 +27,11 @@ from duelpool.campaign.loop import Campaign
 from duelpool.campaign.status import Status, status
 from duelpool.errors import BadFile
 from duelpool.files import Notice, write_lines, write_topics
-from duelpool.store import holdings, log, schema
+from duelpool.store import Store, holdings, log, schema
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
+
+T = TypeVar("T")
 
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same bytes
 
@@ -48,7 +51,9 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
             path, None, f"It can't be written ({error.strerror}).", "Check the rights."
         ) from None
     try:
-        rows, notices = _fill(campaign, place, progress, qrels)
+        rows, notices = campaign.store.read(
+            lambda connection: _fill(_as_of_now(campaign, connection), place, progress, qrels)
+        )
         names = sorted(each.name for each in place.iterdir())
         if packed:
             _pack(place, target)
@@ -59,6 +64,25 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
         with suppress(OSError):
             shutil.rmtree(place)
     return Written(tuple(str(target / name) for name in names), rows, notices)
+
+
+class _Snapshot(Store):
+    """A store as it is at one moment: whatever is read comes from the same snapshot."""
+
+    def __init__(self, store: Store, connection: Connection) -> None:
+        super().__init__(store.database)
+        self._connection = connection
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run work on the snapshot."""
+        return work(self._connection)
+
+
+def _as_of_now(campaign: Campaign, connection: Connection) -> Campaign:
+    """Return the campaign as it is now, so that all files of a bundle agree while people judge on."""
+    found = copy(campaign)
+    found.store = _Snapshot(campaign.store, connection)
+    return found
 
 
 def _fill(
