@@ -548,6 +548,16 @@ def test_a_store_holds_many_campaigns_that_do_not_meet(store: Store) -> None:
     )
     judge_alone(one)
     assert all(not two.judgments(topic.id) for topic in TOPICS)
+    for campaign in (one, two):
+        campaign.enrol("p")
+    question = two.next_question("p")
+    assert question is not None
+    for verb in (one.undo, one.extend, one.give_back):
+        with pytest.raises(UnknownQuestion):
+            verb(question.id, "p")
+    with pytest.raises(UnknownQuestion):
+        one.answer(question.id, "p", better(question))
+    assert two.next_question("p") == question
     assert Campaign.open(store, "two").id == two.id
     with pytest.raises(BadParameter, match="already"):
         make(store, Settings(), name="two")

@@ -7,9 +7,9 @@ returns is stored, and a verb that raises has changed nothing.
 import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from duelpool.campaign import assignments, quality, stages
 from duelpool.campaign.asking import Asking, spread, what_is_out
@@ -215,6 +215,7 @@ class Campaign:
             )
 
         def work(connection: Connection, now: float) -> Receipt:
+            self._own(connection, question, assessor)
             at_once = self._kind_of(connection, assessor) != "crowd"
             return leases.answer(
                 connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
@@ -226,7 +227,7 @@ class Campaign:
         """Take an answer back and hold the same question again."""
 
         def work(connection: Connection, now: float) -> Question:
-            row = leases.held(connection, question, assessor)
+            row = self._own(connection, question, assessor)
             if row.assignment is not None:
                 held = assignments.find_open(connection, self.id, assessor)
                 if held is None or held.id != row.assignment:
@@ -244,17 +245,18 @@ class Campaign:
 
     def extend(self, question: str, assessor: str) -> float:
         """Give somebody who is still looking more time; return when it ends."""
-        return self.store.write(
-            lambda connection, now: leases.extend(
-                connection, question, assessor, now=now, seconds=self.settings.lease_seconds
-            )
-        )
+
+        def work(connection: Connection, now: float) -> float:
+            self._own(connection, question, assessor)
+            return leases.extend(connection, question, assessor, now=now, seconds=self.settings.lease_seconds)
+
+        return self.store.write(work)
 
     def give_back(self, question: str, assessor: str) -> None:
         """End a lease without an answer."""
 
         def work(connection: Connection, now: float) -> None:
-            leases.held(connection, question, assessor)
+            self._own(connection, question, assessor)
             leases.give_back(connection, [question])
 
         self.store.write(work)
@@ -404,6 +406,15 @@ class Campaign:
             raise NotAllowed(f"Nobody called '{assessor}' takes part.", remedy="Enrol them first.")
         if person == "excluded":
             raise NotAllowed("This assessor takes part no more.", remedy="What was done is paid.")
+
+    def _own(self, connection: Connection, question: str, assessor: str) -> Row[Any]:
+        """Return a question's row, locked; another campaign's question is unknown here."""
+        row = leases.held(connection, question, assessor)
+        if row.campaign != self.id:
+            raise leases.UnknownQuestion(
+                f"There is no question '{question}' in this campaign.", remedy="Ask for the next question."
+            )
+        return row
 
     def _kind_of(self, connection: Connection, assessor: str) -> str:
         columns = schema.assessor.c
