@@ -120,6 +120,24 @@ def test_pay_per_hour_by_hand(store: Store) -> None:
     assert (w.tests_passed, w.tests_seen, w.pay) == (3, 3, 200)
 
 
+def test_test_pairs_that_were_undone_or_skipped_are_not_seen(store: Store) -> None:
+    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
+    campaign = make_campaign(store, {"one": "abcde"}, judges="crowd", known=known)
+    campaign.enrol("w", "crowd")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    tests = [each for each in assignment.questions if not {each.left, each.right} <= set("abcde")]
+    wrong = Outcome.RIGHT if tests[0].left == "a" else Outcome.LEFT
+    campaign.answer(tests[0].id, "w", Answer(wrong))
+    (w,) = status(campaign).assessors
+    assert (w.tests_passed, w.tests_seen, w.judgments) == (0, 1, 0)
+    campaign.undo(tests[0].id, "w")
+    campaign.answer(tests[0].id, "w", knows(tests[0]))
+    campaign.answer(tests[1].id, "w", Answer(Outcome.SKIP))
+    (w,) = status(campaign).assessors
+    assert (w.tests_passed, w.tests_seen) == (1, 1)
+
+
 def test_what_blocks_is_said(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"}, judges="crowd", budget=100)
     campaign.set_state("paused")

@@ -8,7 +8,7 @@ from rich.table import Table
 from duelpool.campaign.challenge import challenge as let_join
 from duelpool.campaign.challenge import find_challenges
 from duelpool.cli.frame import print_json, print_table, tell_notices
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
 from duelpool.files import read_passages, read_run
 
 
@@ -43,7 +43,7 @@ def challenge(
     if shown is not None:
         tell_notices(str(texts), shown.notices)
     by_id = shown.by_id if shown is not None else None
-    with opened(store, campaign, writable=not dry_run) as found:
+    with opened(store, campaign, writable=not dry_run) as found, working("Looking for newcomers"):
         challenges = find_challenges(found, read, depth=depth, texts=by_id, topics=topic)
         if not dry_run and challenges:
             let_join(found, challenges, by_id)

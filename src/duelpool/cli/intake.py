@@ -7,7 +7,7 @@ import typer
 
 from duelpool.campaign.intake import Phases, take_in_file
 from duelpool.cli.frame import print_json, tell_notices
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import PreferenceForm
 
@@ -44,7 +44,7 @@ def take_in(
         raise UnknownName("way of telling phases", phases, get_args(Phases))
     if form is not None and form not in get_args(PreferenceForm):
         raise UnknownName("preference form", form, get_args(PreferenceForm))
-    with opened(store, campaign, writable=True) as found:
+    with opened(store, campaign, writable=True) as found, working("Taking judgments in"):
         taken = take_in_file(
             found,
             file,

@@ -1,10 +1,12 @@
 """What the commands on a campaign share: its store and name on the command line, and opening it."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, TypeAlias
 
 import typer
+from rich.console import Console
 
 from duelpool.campaign import Campaign
 from duelpool.store import open_store
@@ -25,10 +27,18 @@ def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[
         yield Campaign.open(found, name)
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on standard error, where a person looks at it, that something is under way."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(what):
+        yield
+
+
 def confirmed(question: str, yes: bool) -> bool:
     """Ask a person, unless the command says yes already; where nobody can answer, that is a no."""
-    import sys
-
     if yes:
         return True
     if not sys.stdin.isatty():

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from duelpool.campaign.exports import line_to_json, log_rows
 from duelpool.campaign.reading import topics_of
 from duelpool.cli.frame import print_json, quiet_broken_pipe
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
 from duelpool.errors import BadFile, BadParameter
 from duelpool.store import open_store
 from duelpool.store.database import backup_sqlite, open_database, sqlite_path
@@ -35,7 +35,8 @@ def backup(
     if output.exists():
         raise BadFile.at(str(output), None, "The file is there already.", "Name another one.")
     open_store(store, writable=False).close()  # a copy of something else would be no backup
-    backup_sqlite(path, output)
+    with working("Copying"):
+        backup_sqlite(path, output)
     if as_json:
         print_json({"backup": str(output), "bytes": output.stat().st_size})
     else:
@@ -57,7 +58,8 @@ def migrate(store: StoreArgument, as_json: JsonOption = False) -> None:
             before = version_of(database)
         finally:
             database.close()
-    open_store(store).close()
+    with working("Upgrading"):
+        open_store(store).close()
     if as_json:
         print_json({"before": before, "schema": SCHEMA_VERSION})
     elif before == SCHEMA_VERSION:
