@@ -1,9 +1,10 @@
 """The exact posterior over all orders of a few items, by dynamic programming over their subsets.
 
-The model: there is one true order, and a judgment of a pair names its better item with probability q. Pairs
-may be stubborn: with stubbornness r, a pair has a probability of its own, drawn with mean q from a beta
+The model: there is one true order, and a judgment of a pair names its better item with a probability: p where
+the first of all is one of the two, q among the others, p >= q, for the best often stands out. Pairs may be
+stubborn: with stubbornness r, a pair has a probability of its own, drawn with that mean from a beta
 distribution whose intraclass correlation is r, so that its repeats agree with each other more than with the
-order. Neither q nor r is known: a grid stands for them, and the judgments weigh it.
+order. None of p, q and r is known: a grid stands for them, and the judgments weigh it.
 
 With d[a, b] half the log likelihood ratio of "a above b" to "b above a" given their judgments (for r = 0 it
 is ln(q / (1 - q)) / 2 times wins less losses), the weight of an order is exp(sum of d[a, b] over all a above
@@ -46,7 +47,8 @@ class OrderPosterior:
     """What the judgments of a few items say about their order.
 
     `first[a]` is the chance that a is the best of them, `mean_rank[a]` the expected number of items above it
-    (None when it wasn't asked for); `accuracy` and `stubbornness` hold the posterior weights of their grids.
+    (None when it wasn't asked for); `accuracy`, of judgments about the first, and `stubbornness` hold the
+    posterior weights of their grids.
     """
 
     first: Floats
@@ -140,27 +142,34 @@ def order_posterior(
             f"The exact posterior takes a square matrix of at most {MOST_ITEMS} items, not {wins.shape}.",
             remedy="Give fewer finalists.",
         )
-    grid = [(q, r, weight / len(accuracies)) for r, weight in stubborn for q in accuracies]
-    above = np.stack([_log_likelihood(wins, q, r) for q, r, _ in grid], axis=-1)
+    q_first, q_rest = np.tril_indices(len(accuracies))  # the grid ascends: p >= q
+    likelihood = [[_log_likelihood(wins, q, r) for q in accuracies] for r, _ in stubborn]
+    above = (
+        np.array(likelihood).reshape(len(stubborn) * len(accuracies), m, m).transpose(1, 2, 0)
+    )  # [a, b, grid point]
     below = above.transpose(1, 0, 2)
     lead = (above - below) / 2
-    common = np.log([weight for _, _, weight in grid]) + (above + below).sum(axis=(0, 1)) / 4
+    even = (above + below) / 2
     within = _leads_over_subsets(lead)
-    total = lead.sum(axis=1)
-    all_orders = _fold(within)  # ln Z(S, g)
+    all_orders = _fold(within)  # ln Z(S, grid point)
     everyone = (1 << m) - 1
-    first = common + total + all_orders[everyone ^ (1 << np.arange(m))]
+    beats_all = above.sum(axis=1)
+    of_others = even.sum(axis=(0, 1)) / 2 - even.sum(axis=1) + all_orders[everyone ^ (1 << np.arange(m))]
+    shape = (m, len(stubborn), len(accuracies))
+    joint = beats_all.reshape(shape)[:, :, q_first] + of_others.reshape(shape)[:, :, q_rest]
+    joint += np.log([weight for _, weight in stubborn])[:, None]
     if outside is not None:
-        first = first + outside[:, None]
-    weights = np.exp(first - first.max()) if m else np.exp(common)[None, :]
-    weights = weights / weights.sum()
-    by_grid = weights.sum(axis=0)
-    table = by_grid.reshape(len(stubborn), len(accuracies))
+        joint += outside[:, None, None]
+    weights = np.exp(joint - joint.max()) if m else np.ones((1, *joint.shape[1:]))
+    weights /= weights.sum()
+    by_item, by_first = weights.sum(axis=(1, 2))[:m], weights.sum(axis=(0, 1))
+    by_point = np.zeros(shape[1:])
+    np.add.at(by_point, (slice(None), q_rest), weights.sum(axis=0))
     return OrderPosterior(
-        first=weights.sum(axis=1)[:m],
-        accuracy=table.sum(axis=0),
-        stubbornness=table.sum(axis=1),
-        mean_rank=_mean_ranks(within, total, all_orders) @ by_grid if ranks else None,
+        first=by_item,
+        accuracy=np.bincount(q_first, weights=by_first, minlength=len(accuracies)),
+        stubbornness=weights.sum(axis=(0, 2)),
+        mean_rank=_mean_ranks(within, lead.sum(axis=1), all_orders) @ by_point.ravel() if ranks else None,
     )
 
 
