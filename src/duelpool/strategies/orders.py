@@ -164,10 +164,11 @@ def order_posterior(
     weights /= weights.sum()
     by_item, by_first = weights.sum(axis=(1, 2))[:m], weights.sum(axis=(0, 1))
     by_point = np.zeros(shape[1:])
-    np.add.at(by_point, (slice(None), q_rest), weights.sum(axis=0))
+    for at, rest in enumerate(q_rest.tolist()):
+        by_point[:, rest] += weights[:, :, at].sum(axis=0)
     return OrderPosterior(
         first=by_item,
-        accuracy=np.bincount(q_first, weights=by_first, minlength=len(accuracies)),
+        accuracy=np.bincount(q_first, weights=by_first, minlength=len(accuracies)).astype(np.float64),
         stubbornness=weights.sum(axis=(0, 2)),
         mean_rank=_mean_ranks(within, lead.sum(axis=1), all_orders) @ by_point.ravel() if ranks else None,
     )
