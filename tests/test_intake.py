@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from campaigns import judge_all, make_campaign
 from duelpool.campaign import Campaign
 from duelpool.campaign import intake as intake_module
+from duelpool.campaign.batch import Changed
 from duelpool.campaign.exports import write_log
-from duelpool.campaign.intake import Changed, take_in_file
+from duelpool.campaign.intake import take_in_file
 from duelpool.cli import app
 from duelpool.cli.intake import ranges
 from duelpool.errors import BadFile, BadParameter, DuelpoolError

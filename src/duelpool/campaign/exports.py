@@ -34,7 +34,13 @@ Progress: TypeAlias = Callable[[int], None]
 _READ_AT_ONCE = 2000
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
-_SWITCHES = {"sides_known": True, "inferred": False, "told": True}  # and what goes without saying
+_SWITCHES = {
+    "sides_known": True,
+    "inferred": False,
+    "told": True,
+    "highlighted": None,
+    "repeated": False,
+}  # and what goes without saying
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,7 @@ def _rows(connection: Connection, campaign: Campaign, topic: str, *wanted: Any) 
             columns.topic == topic,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),
+            columns.repeated.is_distinct_from(1),
         )
         .order_by(columns.seq)
         .execution_options(yield_per=_READ_AT_ONCE)
@@ -324,6 +331,7 @@ CSV_COLUMNS = (
     "grade",
     "counts",
     "test_pair",
+    "repeated",
     "phase",
     "criterion",
     "stage",
@@ -359,7 +367,7 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:
     effect = EFFECTS[Outcome(row.outcome)]
     winner = "" if effect.left == effect.right else _winner(row, effect.left > effect.right)
-    counts = not gone and row.test_pair is None and effect.told
+    counts = not gone and row.test_pair is None and not row.repeated and effect.told
     return (
         row.topic,
         row.seq,
@@ -372,6 +380,7 @@ def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:
         row.grade,
         "yes" if counts else "no",
         row.test_pair,
+        "yes" if row.repeated else "no",
         row.phase,
         row.criterion,
         row.stage,

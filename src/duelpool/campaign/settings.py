@@ -50,6 +50,7 @@ class Settings:
     targets: int = 10  # questions of an assignment that count
     tests: int = 3  # and test pairs beside them
     per_topic: int = 3  # of one assignment, where possible
+    repeat_every: int = 0  # after so many answers one pair is put to the same person again; 0: never
     lease_seconds: float = 1800.0
     test_rule: TestRule = "share"
     test_share: float = 0.75
@@ -88,7 +89,7 @@ class Settings:
         for field, value in positive.items():
             if value < 1:
                 raise BadParameter(f"'{field}' is a whole number from 1 on, not {value}.")
-        for field in ("tests", "bad_votes", "reward", "fee_percent", "seed"):
+        for field in ("tests", "repeat_every", "bad_votes", "reward", "fee_percent", "seed"):
             if getattr(self, field) < 0:
                 raise BadParameter(f"'{field}' is a whole number from 0 on, not {getattr(self, field)}.")
         if not (math.isfinite(self.lease_seconds) and self.lease_seconds > 0):

@@ -19,7 +19,7 @@ def check_the_log_keeps_everything(store: Store) -> None:
         TOPIC, "b", "a", "brevity", "second", Kind.DEFINITE, "phase 3", "p-17", 0.125, "prefbest/1", None
     )
     question = scene.leased("p0", want)
-    given = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4)
+    given = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4, True)
     receipt = scene.give(question, "p0", given, told=False)
     grade = scene.leased("p0", Wanted(TOPIC, "a", None, kind=Kind.GRADE))
     scene.give(grade, "p0", Answer(Outcome.GRADE, 2.5))
@@ -45,6 +45,8 @@ def check_the_log_keeps_everything(store: Store) -> None:
             2.87,
             4,
             True,
+            True,
+            False,
             False,
             0.125,
             "prefbest/1",
