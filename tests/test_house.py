@@ -33,12 +33,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
     "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
+    "web": (*GROUND, "store", "campaign"),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
     "cli": (
         *GROUND,
         *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "evaluation", "versus", "plots", "experiments", "demo"),
+        *("campaign", "report", "evaluation", "versus", "plots", "experiments", "demo", "web"),
     ),
 }
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

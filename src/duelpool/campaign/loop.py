@@ -25,6 +25,7 @@ from duelpool.store.leases import Answer, Receipt, Wanted
 
 _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
 _TRIES = 3
+_ALL_HELD = 1000
 
 AssessorKind = Literal["crowd", "dedicated", "program"]
 
@@ -156,19 +157,32 @@ class Campaign:
         return found[0] if found else None
 
     def next_questions(
-        self, assessor: str, n: int, topics: Collection[str] | None = None
+        self, assessor: str, n: int, topics: Collection[str] | None = None, *, one_topic: bool = False
     ) -> tuple[Question, ...]:
-        """Return up to n questions that this person holds from now on, the one to be answered first first."""
+        """Return up to n questions that this person holds from now on, the one to be answered first first.
+
+        With `one_topic`, what is added to the first is of its topic: nobody is sent to and fro between topics.
+        """
         self._check(assessor)
         held = self._held_by(assessor, n)
         while len(held) < n:
-            another = self._one_more(assessor, topics)
+            among = {held[0].topic} if one_topic and held else topics
+            another = self._one_more(assessor, among)
             if another is None:
                 break
             held.append(another)
         return tuple(held)
 
+    def held(self, assessor: str) -> list[Question]:
+        """Return the questions outside of assignments that this person holds."""
+        return self._held_by(assessor, _ALL_HELD)
+
     def _one_more(self, assessor: str, topics: Collection[str] | None) -> Question | None:
+        """Lease another question; when there is none, once more after what ran out is free again."""
+        found = self._choose(assessor, topics)
+        return self._choose(assessor, topics) if found is None and self._free_overdue() else found
+
+    def _choose(self, assessor: str, topics: Collection[str] | None) -> Question | None:
         """Lease another question: one that is due again, or what the strategies want, skipped ones last."""
         again = self._lease(self._repeats(assessor, topics), assessor)
         if again is not None:
@@ -280,12 +294,33 @@ class Campaign:
 
         return self.store.write(work)
 
+    def let_pass(self, question: str, assessor: str) -> None:
+        """Count a question as done whose answer came too late to be kept: the person is paid for it."""
+
+        def work(connection: Connection, now: float) -> None:
+            self._own(connection, question, assessor)
+            leases.give_up(connection, question)
+
+        self.store.write(work)
+
+    def question(self, question: str, assessor: str) -> Question:
+        """Return a question that this person holds or has answered."""
+
+        def work(connection: Connection) -> Question:
+            return leases.question_of(self._own(connection, question, assessor))
+
+        return self.store.read(work)
+
     def extend(self, question: str, assessor: str) -> float:
-        """Give somebody who is still looking more time; return when it ends."""
+        """Give somebody who is still looking more time, for the whole assignment; return when it ends."""
 
         def work(connection: Connection, now: float) -> float:
-            self._own(connection, question, assessor)
-            return leases.extend(connection, question, assessor, now=now, seconds=self.settings.lease_seconds)
+            row = self._own(connection, question, assessor)
+            seconds = self.settings.lease_seconds
+            ends = leases.extend(connection, question, assessor, now=now, seconds=seconds)
+            if row.assignment is not None:
+                leases.extend_assignment(connection, row.assignment, ends)
+            return ends
 
         return self.store.write(work)
 
@@ -473,11 +508,14 @@ class Campaign:
             ).scalar_one_or_none()
         )
 
+    def _free_overdue(self) -> int:
+        return self.store.write(lambda connection, now: leases.expire(connection, self.id, now))
+
     def _held_by(self, assessor: str, n: int) -> list[Question]:
+        """Return what somebody holds; looking is no write, unless something of theirs has run out."""
         columns = schema.question.c
 
-        def work(connection: Connection, now: float) -> list[Question]:
-            leases.expire(connection, self.id, now)
+        def work(connection: Connection) -> tuple[list[Question], float]:
             rows = connection.execute(
                 select(schema.question)
                 .where(
@@ -487,18 +525,23 @@ class Campaign:
                     columns.assignment.is_(None),
                 )
                 .order_by(columns.asked, columns.id)
-                .limit(n)
             )
-            return [leases.question_of(row) for row in rows]
+            return [leases.question_of(row) for row in rows], self.store.database.now(connection)
 
-        return self.store.write(work)
+        held, now = self.store.read(work)
+        if any(question.expires < now for question in held):
+            self._free_overdue()
+            held = [question for question in held if question.expires >= now]
+        return held[:n]
 
     def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
         if not wanted:
             return None
         ids = [secrets.token_hex(8) for _ in wanted]
-        granted = self.store.write(
-            lambda connection, now: leases.lease(
+
+        def work(connection: Connection, now: float) -> list[Question]:
+            leases.expire(connection, self.id, now)
+            return leases.lease(
                 connection,
                 self.id,
                 wanted,
@@ -509,5 +552,6 @@ class Campaign:
                 seconds=self.settings.lease_seconds,
                 at_most=1,
             )
-        )
+
+        granted = self.store.write(work)
         return granted[0] if granted else None

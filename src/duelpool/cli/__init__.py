@@ -17,6 +17,7 @@ from duelpool.cli.judge import judge
 from duelpool.cli.pool import pool
 from duelpool.cli.quality import exclude, reinstate, retract, rewind
 from duelpool.cli.reproduce import reproduce
+from duelpool.cli.serve import link, serve
 from duelpool.cli.simulate import simulate
 from duelpool.cli.status import status
 from duelpool.cli.upkeep import backup, log, migrate
@@ -33,12 +34,14 @@ app = typer.Typer(
 PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "A campaign, from the pool to the scores": {
         "pool": pool,
+        "serve": serve,
         "judge": judge,
         "status": status,
         "export": export,
         "evaluate": evaluate,
     },
     "Along the way": {
+        "link": link,
         "import": take_in,
         "challenge": challenge,
         "compare": compare,

@@ -1,0 +1,244 @@
+"""Visits: how people come in, what they went through before judging, and what they said afterwards.
+
+Who somebody is outside stands in the table `identity` alone.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select
+
+from duelpool.campaign.money import REWARD
+from duelpool.store import holdings, leases, log, schema
+
+_ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
+_LOOK_BACK = 20  # answers; what was taken back since is passed over
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """One thing that somebody went through."""
+
+    name: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentDone:
+    """An assignment of a person's past: how it ended, what of it was done, and what it is paid."""
+
+    id: str
+    state: str
+    answered: int
+    questions: int
+    reward: int
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """All that decides what a visitor sees: the campaign's state, who they are, and what they did."""
+
+    campaign: str
+    person: str | None  # "in", "excluded"; None: nobody of this name takes part yet
+    kind: str | None
+    steps: tuple[StepTaken, ...]
+    assignments: tuple[tuple[str, str], ...]  # id and state, the oldest first
+    feedback: frozenset[str]  # assignments and topics that they spoke about
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """Return how often each step had each outcome."""
+        return Counter((step.name, step.outcome) for step in self.steps)
+
+
+def look(connection: Connection, campaign: str, assessor: str) -> Present:
+    """Look up all that decides what a visitor sees."""
+    people, done, said = schema.assessor.c, schema.assignment.c, schema.feedback.c
+    state = connection.execute(
+        select(schema.campaign.c.state).where(schema.campaign.c.id == campaign)
+    ).scalar_one()
+    person = connection.execute(
+        select(people.state, people.kind).where(people.campaign == campaign, people.id == assessor)
+    ).one_or_none()
+    if person is None:
+        return Present(state, None, None, (), (), frozenset())
+    steps = connection.execute(
+        select(schema.step.c.name, schema.step.c.outcome)
+        .where(schema.step.c.campaign == campaign, schema.step.c.assessor == assessor)
+        .order_by(schema.step.c.id)
+    )
+    assignments = connection.execute(
+        select(done.id, done.state)
+        .where(done.campaign == campaign, done.assessor == assessor)
+        .order_by(done.created, done.id)
+    )
+    feedback = connection.execute(
+        select(said.assignment, said.topic).where(said.campaign == campaign, said.assessor == assessor)
+    )
+    return Present(
+        state,
+        person.state,
+        person.kind,
+        tuple(StepTaken(row.name, row.outcome) for row in steps),
+        tuple((row.id, row.state) for row in assignments),
+        frozenset(each for row in feedback for each in (row.assignment, row.topic) if each is not None),
+    )
+
+
+def known_as(connection: Connection, campaign: str, panel: str, external: str) -> str | None:
+    """Return the pseudonym of somebody who came from outside before."""
+    columns = schema.identity.c
+    return connection.execute(
+        select(columns.assessor).where(
+            columns.campaign == campaign, columns.panel == panel, columns.external == external
+        )
+    ).scalar_one_or_none()
+
+
+def let_in(
+    connection: Connection,
+    campaign: str,
+    assessor: str,
+    kind: str,
+    now: float,
+    *,
+    panel: str = "",
+    external: str = "",
+) -> str:
+    """Enrol a visitor, and note who they are outside; return their pseudonym, an older one where there is one."""
+    if external:
+        known = known_as(connection, campaign, panel, external)
+        if known is not None:
+            return known
+    holdings.enrol(connection, campaign, assessor, kind, now)
+    if external:
+        connection.execute(
+            insert(schema.identity).values(
+                campaign=campaign, assessor=assessor, panel=panel, external=external
+            )
+        )
+    return assessor
+
+
+def take_step(
+    connection: Connection, campaign: str, assessor: str, name: str, outcome: str, now: float
+) -> None:
+    """Write down what somebody went through."""
+    connection.execute(
+        insert(schema.step).values(
+            campaign=campaign, assessor=assessor, name=name, outcome=outcome, time=now
+        )
+    )
+
+
+def take_step_once(
+    connection: Connection, campaign: str, assessor: str, name: str, outcome: str, now: float
+) -> bool:
+    """Write a step down unless it stands there; return whether it was new. Two at once: one is first."""
+    people, steps = schema.assessor.c, schema.step.c
+    connection.execute(
+        select(people.id).where(people.campaign == campaign, people.id == assessor).with_for_update()
+    )
+    there = connection.execute(
+        select(steps.id).where(
+            steps.campaign == campaign,
+            steps.assessor == assessor,
+            steps.name == name,
+            steps.outcome == outcome,
+        )
+    ).first()
+    if there is None:
+        take_step(connection, campaign, assessor, name, outcome, now)
+    return there is None
+
+
+def give_feedback(
+    connection: Connection,
+    campaign: str,
+    assessor: str,
+    now: float,
+    *,
+    assignment: str | None = None,
+    topic: str | None = None,
+    confidence: int | None = None,
+    understanding: int | None = None,
+    text: str = "",
+) -> bool:
+    """Keep what somebody said after an assignment or a topic, once; return whether it was new."""
+    people, columns = schema.assessor.c, schema.feedback.c
+    connection.execute(
+        select(people.id).where(people.campaign == campaign, people.id == assessor).with_for_update()
+    )
+    about = columns.assignment == assignment if assignment is not None else columns.topic == topic
+    if connection.execute(
+        select(columns.id).where(columns.campaign == campaign, columns.assessor == assessor, about)
+    ).first():
+        return False
+    connection.execute(
+        insert(schema.feedback).values(
+            campaign=campaign,
+            assessor=assessor,
+            assignment=assignment,
+            topic=topic,
+            confidence=confidence,
+            understanding=understanding,
+            text=text,
+            time=now,
+        )
+    )
+    return True
+
+
+def assignment_done(connection: Connection, assignment: str) -> AssignmentDone:
+    """Return what became of an assignment."""
+    columns, money = schema.assignment.c, schema.ledger.c
+    row = connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
+    answered = connection.execute(
+        select(func.count()).where(
+            schema.question.c.assignment == assignment, schema.question.c.state.in_((*_ENDED, leases.RETRACTED))
+        )
+    ).scalar_one()
+    reward = connection.execute(
+        select(func.coalesce(func.sum(money.amount), 0)).where(
+            money.assignment == assignment, money.entry == REWARD
+        )
+    ).scalar_one()
+    return AssignmentDone(row.id, row.state, int(answered), row.questions, int(reward))
+
+
+def last_answered(connection: Connection, campaign: str, assessor: str) -> Row[Any] | None:
+    """Return the question that somebody answered last and hasn't taken back."""
+    columns, questions = schema.log.c, schema.question.c
+    rows: Sequence[Row[Any]] = connection.execute(
+        select(
+            columns.question,
+            columns.topic,
+            columns.attempt,
+            questions.attempt.label("present"),
+            questions.state,
+            questions.assignment,
+        )
+        .join(schema.question, questions.id == columns.question)
+        .where(
+            columns.campaign == campaign, columns.assessor == assessor, columns.event == log.JUDGMENT
+        )
+        .order_by(columns.time.desc(), questions.place.desc())
+        .limit(_LOOK_BACK)
+    ).all()
+    return next((row for row in rows if row.attempt == row.present and row.state in _ENDED), None)
+
+
+def answered_by(connection: Connection, campaign: str, assessor: str) -> dict[str, int]:
+    """Return how many questions somebody has answered, by topic."""
+    columns = schema.question.c
+    rows = connection.execute(
+        select(columns.topic, func.count().label("number"))
+        .where(
+            columns.campaign == campaign,
+            columns.assessor == assessor,
+            columns.state.in_((leases.ANSWERED, leases.CANNOT_JUDGE)),
+        )
+        .group_by(columns.topic)
+    )
+    return {row.topic: int(row.number) for row in rows}

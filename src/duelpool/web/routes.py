@@ -1,0 +1,504 @@
+"""The routes of the judging page: each one parses, makes one call, and shows what came of it."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from duelpool.campaign import visits as kept
+from duelpool.errors import BadRecord
+from duelpool.records import Passage, Question
+from duelpool.seeds import rng_for
+from duelpool.store import holdings
+from duelpool.store.leases import TooLate, UnknownQuestion
+from duelpool.web import passages
+from duelpool.web.flow import TRIES, Flow, Place, checks, practice_pairs, saved_json
+from duelpool.web.guard import FRAME_CSP, CrossSite, NoVisit, TooLarge, Unsupported, same_origin, wants_json
+from duelpool.web.halls import Halls
+from duelpool.web.links import ExpiredLink, Links
+from duelpool.web.pages import TEMPLATE_OF, language_of, markdown_or, render
+from duelpool.web.visits import PANEL, Visitor, form_key, is_form_key, read_cookie, write_cookie
+from duelpool.web.wire import answer_of, passage_json, question_id, scale_point, text_of
+from duelpool.web.words import Words
+
+CONTEXT_AT_MOST = 10
+FIELDS_AT_MOST = 200
+POLL_SECONDS = 15
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request of somebody who has come in: the campaign, who it is, what they sent."""
+
+    request: Request
+    flow: Flow
+    links: Links
+    visitor: Visitor
+    words: Words
+    values: Mapping[str, Any]
+
+    @property
+    def assessor(self) -> str:
+        """The visitor's pseudonym."""
+        return self.visitor.assessor
+
+    @property
+    def base(self) -> str:
+        """Where the campaign's pages are."""
+        return f"/j/{self.flow.campaign.id}"
+
+    def back(self) -> RedirectResponse:
+        """Return the way to the page of the visitor's state."""
+        return RedirectResponse(f"{self.base}/", 303)
+
+
+def _halls(request: Request) -> Halls:
+    found: Halls = request.app.state.halls
+    return found
+
+
+def _links(request: Request) -> Links:
+    found: Links = request.app.state.links
+    return found
+
+
+def visit(request: Request, campaign: str) -> Visit:
+    """Say who this is, or refuse; this is what every page but the entry begins with."""
+    flow = _halls(request).flow(campaign)
+    links = _links(request)
+    visitor = read_cookie(request, links, campaign)
+    if visitor is None:
+        raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
+    words = language_of(request, visitor.lang, flow.campaign.settings.languages)
+    return Visit(request, flow, links, visitor, words, {})
+
+
+async def _sent(request: Request) -> Mapping[str, Any]:
+    """Return what a request brought, a form or JSON."""
+    if request.scope.get("too_large"):
+        raise TooLarge("That is too much at once.", remedy="Send less.")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if kind not in (_FORM, _JSON) and (body or kind):
+        raise Unsupported("Only forms and JSON are taken.", remedy="Use the page's own buttons.")
+    try:
+        if kind == _JSON:
+            values = json.loads(body or b"{}")
+        else:
+            values = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
+    except (ValueError, RecursionError):
+        raise BadRecord("What was sent can't be read.", remedy="Use the page's own buttons.") from None
+    if not isinstance(values, dict):
+        raise BadRecord("What was sent is not an object.", remedy="Send an object with named values.")
+    return values
+
+
+def changing(
+    found: Annotated[Visit, Depends(visit)], sent: Annotated[Mapping[str, Any], Depends(_sent)]
+) -> Visit:
+    """Say who wants to change something, and refuse what comes from another site."""
+    origin = same_origin(found.request.headers)
+    if origin is None:
+        origin = is_form_key(found.links, found.visitor, str(sent.get("form_key", "")))
+    if not origin:
+        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+    return Visit(found.request, found.flow, found.links, found.visitor, found.words, sent)
+
+
+Looking = Annotated[Visit, Depends(visit)]
+Changing = Annotated[Visit, Depends(changing)]
+
+
+# ---- coming in
+
+
+@router.get("/j/{campaign}")
+def enter(request: Request, campaign: str, key: str = "") -> Response:
+    """Come in by a signed link."""
+    flow = _halls(request).flow(campaign)
+    links = _links(request)
+    before = read_cookie(request, links, campaign) if not key else _remembered(request, links, campaign)
+    if not key:
+        if before is None:
+            raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
+        return RedirectResponse(f"/j/{campaign}/", 303)
+    store = flow.campaign.store
+    link = links.open(key, campaign, store.read(store.database.now))
+    external = request.query_params.get(flow.campaign.settings.identity_parameter, "")
+    text_of({"identity": external}, "identity")
+    visitor = Visitor.of(link, external=external if link.kind == "open" else "")
+    if request.query_params.get("lang"):
+        visitor = visitor.speaking(language_of(request).lang)
+    if link.once and not (before is not None and before.assessor == link.assessor):
+        _use_once(flow, link.assessor, link.once)
+    if visitor.external:
+        visitor = _known(flow, visitor)
+    elif link.kind == "open" and before is not None and before.kind == "open" and not before.external:
+        visitor = before  # the same browser again
+    response = RedirectResponse(f"/j/{campaign}/", 303)
+    write_cookie(response, request, links, visitor)
+    return response
+
+
+def _remembered(request: Request, links: Links, campaign: str) -> Visitor | None:
+    """Return the visitor of an earlier link; a cookie that isn't ours is as good as none."""
+    try:
+        return read_cookie(request, links, campaign)
+    except NoVisit:  # pragma: no cover
+        return None
+    except Exception:
+        return None
+
+
+def _use_once(flow: Flow, assessor: str, name: str) -> None:
+    campaign = flow.campaign
+    kind = campaign.settings.judges
+
+    def work(connection: Any, now: float) -> bool:
+        kept.let_in(connection, campaign.id, assessor, kind, now)
+        return kept.take_step_once(connection, campaign.id, assessor, "link", name, now)
+
+    if not campaign.store.write(work):
+        raise ExpiredLink("This link has been used.", remedy="Ask for a new one.")
+
+
+def _known(flow: Flow, visitor: Visitor) -> Visitor:
+    """Return a visitor from outside under the pseudonym that they have, or get now."""
+    campaign = flow.campaign
+    name = campaign.store.write(
+        lambda connection, now: kept.let_in(
+            connection,
+            campaign.id,
+            visitor.assessor,
+            campaign.settings.judges,
+            now,
+            panel=PANEL,
+            external=visitor.external,
+        )
+    )
+    return Visitor(visitor.campaign, name, visitor.kind, visitor.external, visitor.lang)
+
+
+# ---- pages
+
+
+@router.get("/j/{campaign}/")
+def show(found: Looking) -> Response:
+    """Show the page of the visitor's state."""
+    place = found.flow.place(found.assessor, found.words)
+    response = page(found, place)
+    lang = found.request.query_params.get("lang")
+    if lang and found.words.lang != found.visitor.lang:
+        write_cookie(response, found.request, found.links, found.visitor.speaking(found.words.lang))
+    return response
+
+
+def page(found: Visit, place: Place, status: int = 200, template: str = "") -> HTMLResponse:
+    """Return the page of a place."""
+    more = _MAKERS[place.state](found, place) if place.state in _MAKERS else {}
+    name = template or TEMPLATE_OF[place.state]
+    return render(name, found.words, {**common(found), **_ending(found, place), "state": place.state, **more}, status)
+
+
+def common(found: Visit) -> dict[str, Any]:
+    """Return what every page of a campaign knows."""
+    return {
+        "campaign": found.flow.campaign.name,
+        "base": found.base,
+        "form_key": form_key(found.links, found.visitor),
+        "preview": found.visitor.previews,
+        "visitor": found.links.sign("outbox", found.assessor)[-12:],
+        "poll_seconds": POLL_SECONDS,
+    }
+
+
+def _ending(found: Visit, place: Place) -> dict[str, Any]:
+    settings = found.flow.campaign.settings
+    return {
+        "code": settings.completion_code or None,
+        "redirect_url": settings.completion_url or None,
+        "credit": found.flow.credit(place),
+        **place.more,
+    }
+
+
+def _guide(found: Visit) -> str:
+    return markdown_or(found.flow.campaign.settings.guidelines, "guide_text", found.words)
+
+
+def _check_page(found: Visit, place: Place) -> dict[str, Any]:
+    listed = checks(found.flow.campaign, found.words)
+    return {
+        "questions": [
+            {"id": name, "text": each.text, "choices": list(each.choices)} for name, each in listed.items()
+        ],
+        "tries_left": place.tries_left,
+        "wrong": place.tries_left < TRIES,
+        "guide_html": _guide(found),
+    }
+
+
+def _practice_page(found: Visit, place: Place) -> dict[str, Any]:
+    pairs = practice_pairs(found.flow.campaign, found.words)
+    pair = pairs[place.number]
+    feedback = None if not place.practised else "right" if place.practised == pair.better else "wrong"
+    question = {
+        "id": f"practice-{place.number + 1}",
+        "attempt": 1,
+        "kind": "preference",
+        "topic": {"text": pair.topic, "description": "", "conversation": []},
+        "criterion": found.flow.campaign.settings.criterion,
+        "left": passages.shown(Passage("left", pair.left)),
+        "right": passages.shown(Passage("right", pair.right)),
+        "outcomes": ["left", "right"],
+        "grades": [],
+        "terms": [],
+        "expires_in": 0,
+    }
+    return {
+        "question": question,
+        "feedback": feedback,
+        "why": pair.why if feedback else "",
+        "better": pair.better if feedback else "",
+        "chosen": place.practised,
+        "number": place.number + 1,
+        "of": len(pairs),
+    }
+
+
+def _judge_page(found: Visit, place: Place) -> dict[str, Any]:
+    settings = found.flow.campaign.settings
+    return {
+        "work": found.flow.work(found.assessor, place, found.words),
+        "guide_html": _guide(found),
+        "settings": {
+            "context": settings.context,
+            "ties": settings.ties,
+            "same": settings.same,
+            "kind": str(settings.kind),
+            "judges": settings.judges,
+        },
+    }
+
+
+def _feedback_page(found: Visit, place: Place) -> dict[str, Any]:
+    about: dict[str, Any] = {"assignment": True}
+    if place.topic:
+        campaign = found.flow.campaign
+        known = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+        about = {"topic": known[place.topic].text}
+    return {
+        "scales": [{"name": name, "values": [1, 2, 3, 4, 5]} for name in ("confidence", "understanding")],
+        "about": about,
+        "can_undo": found.flow.can_undo(found.assessor, place),
+    }
+
+
+_MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
+    "consent": lambda found, place: {
+        "consent_html": markdown_or(found.flow.campaign.settings.consent, "consent_text", found.words)
+    },
+    "guide": lambda found, place: {"guide_html": _guide(found)},
+    "check": _check_page,
+    "check-failed": _check_page,
+    "practice": _practice_page,
+    "judging": _judge_page,
+    "waiting": _judge_page,
+    "feedback": _feedback_page,
+}
+
+
+# ---- before judging
+
+
+@router.post("/j/{campaign}/step")
+def step(found: Changing) -> Response:
+    """Take one of the steps before judging, or ask for another assignment."""
+    name = str(found.values.get("step", ""))
+    place = found.flow.place(found.assessor, found.words) if name != "another" else None
+    if place is not None and place.state != name:  # a second tab, or a page from before
+        return found.back()
+    outcomes = _taken(found, name, place)
+    campaign = found.flow.campaign
+
+    def work(connection: Any, now: float) -> None:
+        kept.let_in(connection, campaign.id, found.assessor, campaign.settings.judges, now)
+        for each, outcome in outcomes:
+            kept.take_step(connection, campaign.id, found.assessor, each, outcome, now)
+
+    campaign.store.write(work)
+    return found.back()
+
+
+def _taken(found: Visit, name: str, place: Place | None) -> list[tuple[str, str]]:
+    """Return the steps that a form stands for."""
+    values = found.values
+    if name == "consent":
+        return [("consent", "yes")] if values.get("agree") == "yes" else []
+    if name == "guide":
+        return [("guide", "yes")]
+    if name == "check":
+        asked = checks(found.flow.campaign, found.words)
+        right = all(str(values.get(key, "")) == str(each.answer) for key, each in asked.items())
+        return [("check", "passed" if right else "failed")]
+    if name == "practice" and place is not None:
+        if str(values.get("number", place.number + 1)) != str(place.number + 1):
+            return []  # a page from before
+        if values.get("go_on"):
+            return [("practised", str(place.number))] if place.practised else []
+        if values.get("outcome") not in ("left", "right"):
+            raise BadRecord("A practice pair is answered left or right.", remedy="Use the page's buttons.")
+        return [("practice", f"{place.number}:{values['outcome']}")]
+    if name == "another":
+        present = found.flow.look(found.assessor)
+        paid = [each for each, state in present.assignments if state in ("finished", "stopped")]
+        if paid and len(paid) >= found.flow.campaign.settings.assignments_each:
+            return []
+        return [("another", paid[-1] if paid else "")]
+    raise BadRecord(f"There is no step called '{name[:50]}'.", remedy="Use the page's own buttons.")
+
+
+# ---- judging
+
+
+@router.get("/j/{campaign}/work")
+def work(found: Looking) -> Response:
+    """Return where the visitor stands, with the questions that they hold."""
+    place = found.flow.place(found.assessor, found.words)
+    return JSONResponse(found.flow.work(found.assessor, place, found.words))
+
+
+@router.post("/j/{campaign}/answer")
+def answer(found: Changing) -> Response:
+    """Store an answer, and return what comes next."""
+    question = question_id(found.values)
+    given = answer_of(found.values)
+    campaign = found.flow.campaign
+    try:
+        receipt = campaign.answer(question, found.assessor, given)
+    except TooLate:
+        campaign.let_pass(question, found.assessor)
+        raise
+    if not wants_json(found.request):
+        return found.back()
+    place = found.flow.place(found.assessor, found.words)
+    have = found.values.get("have")
+    return JSONResponse(
+        found.flow.work(
+            found.assessor,
+            place,
+            found.words,
+            saved=saved_json(receipt, str(given.outcome), given.attempt),
+            have=frozenset(map(str, have)) if isinstance(have, list) else (),
+        )
+    )
+
+
+@router.post("/j/{campaign}/undo")
+def undo(found: Changing) -> Response:
+    """Take an answer back, and ask the same again."""
+    reopened = found.flow.campaign.undo(question_id(found.values), found.assessor)
+    if not wants_json(found.request):
+        return found.back()
+    place = found.flow.place(found.assessor, found.words)
+    first = sorted(place.questions, key=lambda each: each.id != reopened.id)
+    told = Place(
+        place.state, place.present, tuple(first), place.assignment, place.last, place.topic, more=place.more
+    )
+    return JSONResponse(found.flow.work(found.assessor, told, found.words))
+
+
+@router.post("/j/{campaign}/extend")
+def extend(found: Changing) -> Response:
+    """Give somebody who is still looking more time."""
+    campaign = found.flow.campaign
+    ends = campaign.extend(question_id(found.values), found.assessor)
+    now = campaign.store.read(campaign.store.database.now)
+    return JSONResponse({"expires_in": int(ends - now)})
+
+
+@router.post("/j/{campaign}/stop")
+def stop(found: Changing) -> Response:
+    """Stop early: what is done is paid, what isn't goes to others."""
+    campaign = found.flow.campaign
+    held = campaign.open_assignment(found.assessor)
+    if held is not None:
+        campaign.finish(held.id, "stopped")
+    elif campaign.settings.judges != "crowd":
+        found.flow.leave(found.assessor)
+    if not wants_json(found.request):
+        return found.back()
+    place = found.flow.place(found.assessor, found.words)
+    return JSONResponse(found.flow.work(found.assessor, place, found.words))
+
+
+@router.post("/j/{campaign}/feedback")
+def feedback(found: Changing) -> Response:
+    """Keep what somebody says about an assignment or a topic."""
+    campaign = found.flow.campaign
+    said = {
+        "confidence": scale_point(found.values, "confidence"),
+        "understanding": scale_point(found.values, "understanding"),
+    }
+    text = text_of(found.values, "text")
+    place = found.flow.place(found.assessor, found.words)
+    if place.state == "feedback":
+        campaign.store.write(
+            lambda connection, now: kept.give_feedback(
+                connection,
+                campaign.id,
+                found.assessor,
+                now,
+                assignment=place.last.id if place.last is not None else None,
+                topic=place.topic or None,
+                text=text,
+                **said,
+            )
+        )
+    return found.back()
+
+
+# ---- beside a question
+
+
+def _held(found: Visit, question: str) -> Question:
+    """Return a question of this visitor, or say that there is none."""
+    return found.flow.campaign.question(question_id({"question": question}), found.assessor)
+
+
+@router.get("/j/{campaign}/context/{question}")
+def context(found: Looking, question: str) -> Response:
+    """Return what else there is on a question's topic, in random order."""
+    campaign = found.flow.campaign
+    asked = _held(found, question)
+    if not campaign.settings.context:
+        raise UnknownQuestion("This campaign shows no context.", remedy="Judge the texts as they are.")
+    rng = rng_for(campaign.settings.seed, "context", asked.id)
+    topic = found.flow.sheets.topic(asked)
+    if topic.snippets:
+        shown = [passages.shown(Passage("snippet", topic.snippets[at])) for at in rng.permutation(len(topic.snippets))]
+        return JSONResponse({"snippets": shown[:CONTEXT_AT_MOST]})
+    others = [item for item in campaign.live.items(asked.topic) if item not in (asked.left, asked.right)]
+    picked = [others[at] for at in rng.permutation(len(others))[:CONTEXT_AT_MOST]]
+    texts = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, picked))
+    return JSONResponse({"snippets": [passage_json(texts[item]) for item in picked if item in texts]})
+
+
+@router.get("/j/{campaign}/frame/{question}/{side}")
+def frame(found: Looking, question: str, side: str) -> Response:
+    """Return an HTML passage alone, sealed."""
+    left, right = found.flow.sheets.passages_of(_held(found, question))
+    passage = {"left": left, "right": right}.get(side)
+    if passage is None or passage.format != "html":
+        raise UnknownQuestion("There is no such text.", remedy="Go back to the page.")
+    return HTMLResponse(
+        passages.frame_document(passage.text, passage.title),
+        headers={"Content-Security-Policy": FRAME_CSP, "X-Frame-Options": "SAMEORIGIN"},
+    )
