@@ -22,8 +22,9 @@ let work = JSON.parse($("work").textContent);
 let queue = [];
 let shown = null;
 let last = null; // the question answered last, for undo
-let held = false; // nothing may be answered now
-let shownAt = 0;
+let held = false; // an undo is under way
+let open = false; // whether the pair has stood long enough to be answered
+let opening = 0;
 let viewed = 0; // milliseconds in view, up to `viewedFrom`
 let viewedFrom = 0;
 let uses = 0; // of context
@@ -112,11 +113,14 @@ function show(question, focus = true) {
   shown = question ?? null;
   $("panes").hidden = document.querySelector(".asked").hidden = !shown;
   $("hold").hidden = Boolean(shown);
+  clearTimeout(opening);
+  open = false;
+  root.dataset.open = "";
   if (shown) {
     if (!first) drawQuestion(shown, words); // the first one is there: the server drew it
-    shownAt = performance.now();
     viewed = uses = 0;
-    viewedFrom = shownAt;
+    viewedFrom = performance.now();
+    opening = setTimeout(() => ((open = true), (root.dataset.open = keyOf(shown))), SETTLE);
     seen.watch(panes(), document.querySelector(".foot"));
     drawMarks();
     warm(queue[queue.indexOf(shown) + 1]);
@@ -176,7 +180,7 @@ function inView() {
 }
 
 function choose(outcome, grade = null) {
-  if (!shown || held || performance.now() - shownAt < SETTLE) return;
+  if (!shown || held || !open) return;
   if (!shown.outcomes.includes(outcome)) return;
   if (seen.missing && outcome !== "cannot-judge" && outcome !== "skip") return lookThere();
   const { id: question, attempt } = shown;
@@ -225,7 +229,7 @@ const toggle = (id) => $(id).togglePopover();
 
 const ACTIONS = {
   undo,
-  context: () => toggle("context"),
+  context: () => document.querySelector('[popovertarget="context"]') && toggle("context"),
   note: () => toggle("note"),
   help: () => toggle("guide"),
   highlight() {
@@ -263,8 +267,11 @@ for (const form of [$("answer"), $("grading"), $("undo")].filter(Boolean)) {
 }
 
 // The second click of a double click meets the next pair; it was meant for this one.
+let clicked = false;
 document.addEventListener("click", (event) => {
-  if (event.detail > 1 && event.target.closest('button[name="outcome"], button[name="grade"], #undo button')) event.preventDefault();
+  const again = clicked && event.detail > 1;
+  clicked = Boolean(event.target.closest('button[name="outcome"], button[name="grade"], #undo button'));
+  if (clicked && again) event.preventDefault();
 }, true);
 
 $("look-there").addEventListener("click", lookThere);
