@@ -121,20 +121,16 @@ def let_in(
     return assessor
 
 
-def take_step(
-    connection: Connection, campaign: str, assessor: str, name: str, outcome: str, now: float
-) -> None:
+def take_step(connection: Connection, campaign: str, assessor: str, step: StepTaken, now: float) -> None:
     """Write down what somebody went through."""
     connection.execute(
         insert(schema.step).values(
-            campaign=campaign, assessor=assessor, name=name, outcome=outcome, time=now
+            campaign=campaign, assessor=assessor, name=step.name, outcome=step.outcome, time=now
         )
     )
 
 
-def take_step_once(
-    connection: Connection, campaign: str, assessor: str, name: str, outcome: str, now: float
-) -> bool:
+def take_step_once(connection: Connection, campaign: str, assessor: str, step: StepTaken, now: float) -> bool:
     """Write a step down unless it stands there; return whether it was new. Two at once: one is first."""
     people, steps = schema.assessor.c, schema.step.c
     connection.execute(
@@ -144,12 +140,12 @@ def take_step_once(
         select(steps.id).where(
             steps.campaign == campaign,
             steps.assessor == assessor,
-            steps.name == name,
-            steps.outcome == outcome,
+            steps.name == step.name,
+            steps.outcome == step.outcome,
         )
     ).first()
     if there is None:
-        take_step(connection, campaign, assessor, name, outcome, now)
+        take_step(connection, campaign, assessor, step, now)
     return there is None
 
 
@@ -196,7 +192,8 @@ def assignment_done(connection: Connection, assignment: str) -> AssignmentDone:
     row = connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
     answered = connection.execute(
         select(func.count()).where(
-            schema.question.c.assignment == assignment, schema.question.c.state.in_((*_ENDED, leases.RETRACTED))
+            schema.question.c.assignment == assignment,
+            schema.question.c.state.in_((*_ENDED, leases.RETRACTED)),
         )
     ).scalar_one()
     reward = connection.execute(
@@ -210,7 +207,7 @@ def assignment_done(connection: Connection, assignment: str) -> AssignmentDone:
 def last_answered(connection: Connection, campaign: str, assessor: str) -> Row[Any] | None:
     """Return the question that somebody answered last and hasn't taken back."""
     columns, questions = schema.log.c, schema.question.c
-    rows: Sequence[Row[Any]] = connection.execute(
+    rows: Sequence[Any] = connection.execute(
         select(
             columns.question,
             columns.topic,
@@ -220,9 +217,7 @@ def last_answered(connection: Connection, campaign: str, assessor: str) -> Row[A
             questions.assignment,
         )
         .join(schema.question, questions.id == columns.question)
-        .where(
-            columns.campaign == campaign, columns.assessor == assessor, columns.event == log.JUDGMENT
-        )
+        .where(columns.campaign == campaign, columns.assessor == assessor, columns.event == log.JUDGMENT)
         .order_by(columns.time.desc(), questions.place.desc())
         .limit(_LOOK_BACK)
     ).all()

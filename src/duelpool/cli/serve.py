@@ -85,7 +85,9 @@ def link(
         bool, typer.Option("--preview", help="A link for you: all pages, and nothing is kept.")
     ] = False,
     days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
-    url: Annotated[str, typer.Option(help="The address of the server, as people see it.")] = "http://127.0.0.1:8000",
+    url: Annotated[
+        str, typer.Option(help="The address of the server, as people see it.")
+    ] = "http://127.0.0.1:8000",
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:

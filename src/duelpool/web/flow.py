@@ -16,7 +16,7 @@ from duelpool.campaign import Assignment, Campaign, NotAllowed
 from duelpool.campaign import visits as kept
 from duelpool.campaign.assignments import affordable
 from duelpool.campaign.money import prorated
-from duelpool.campaign.visits import AssignmentDone, Present
+from duelpool.campaign.visits import AssignmentDone, Present, StepTaken
 from duelpool.campaign.welcome import CheckQuestion, PracticePair
 from duelpool.errors import BadParameter
 from duelpool.records import Question
@@ -75,9 +75,7 @@ class Flow:
 
     def look(self, assessor: str) -> Present:
         """Look up what decides what somebody sees."""
-        return self.campaign.store.read(
-            lambda connection: kept.look(connection, self.campaign.id, assessor)
-        )
+        return self.campaign.store.read(lambda connection: kept.look(connection, self.campaign.id, assessor))
 
     def place(self, assessor: str, words: Words, present: Present | None = None) -> Place:
         """Return where somebody stands; questions are leased when they have come that far."""
@@ -198,7 +196,9 @@ class Flow:
         for question in campaign.held(assessor):
             campaign.give_back(question.id, assessor)
         campaign.store.write(
-            lambda connection, now: kept.take_step(connection, campaign.id, assessor, "stopped", "", now)
+            lambda connection, now: kept.take_step(
+                connection, campaign.id, assessor, StepTaken("stopped", ""), now
+            )
         )
 
     # ---- as JSON
@@ -251,7 +251,11 @@ class Flow:
             return None
         if place.assignment is not None:
             of, done = len(place.assignment.questions), len(place.assignment.done)
-            return {"done": done, "of": of, "pay": money(prorated(settings.reward, done, of), settings.currency)}
+            return {
+                "done": done,
+                "of": of,
+                "pay": money(prorated(settings.reward, done, of), settings.currency),
+            }
         if place.last is not None:
             last = place.last
             return {"done": last.answered, "of": last.questions, "pay": money(last.reward, settings.currency)}
@@ -262,7 +266,7 @@ class Flow:
             return {"done": len(place.assignment.done), "of": len(place.assignment.questions)}
         if place.last is not None:
             return {"done": place.last.answered, "of": place.last.questions}
-        if place.present.person is None or self.campaign.settings.judges == "crowd":
+        if self.campaign.settings.judges == "crowd":
             return {"done": 0, "of": None}
         own = self.campaign.store.read(
             lambda connection: kept.answered_by(connection, self.campaign.id, assessor)

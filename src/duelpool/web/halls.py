@@ -25,7 +25,9 @@ class Halls:
     def __init__(self, store: Store, only: str | None = None) -> None:
         self.store = store
         self._only = (
-            None if only is None else store.read(lambda connection: holdings.find_campaign(connection, only)).id
+            None
+            if only is None
+            else store.read(lambda connection: holdings.find_campaign(connection, only)).id
         )
         self._halls: dict[str, _Hall] = {}
         self._lock = threading.Lock()

@@ -83,9 +83,7 @@ def static_response(name: str) -> Response | None:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     if name.endswith((".js", ".mjs")):
         kind = "text/javascript"
-    return Response(
-        found, media_type=kind, headers={"Cache-Control": LONG_CACHE if lasting else SHORT_CACHE}
-    )
+    return Response(found, media_type=kind, headers={"Cache-Control": LONG_CACHE if lasting else SHORT_CACHE})
 
 
 def language_of(request: Request, wished: str = "", offered: tuple[str, ...] = ()) -> Words:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -15,7 +15,7 @@ from duelpool.records import Passage, Question
 from duelpool.seeds import rng_for
 from duelpool.store import holdings
 from duelpool.store.leases import TooLate, UnknownQuestion
-from duelpool.web import passages
+from duelpool.web import passages, preview
 from duelpool.web.flow import TRIES, Flow, Place, checks, practice_pairs, saved_json
 from duelpool.web.guard import FRAME_CSP, CrossSite, NoVisit, TooLarge, Unsupported, same_origin, wants_json
 from duelpool.web.halls import Halls
@@ -163,7 +163,7 @@ def _use_once(flow: Flow, assessor: str, name: str) -> None:
 
     def work(connection: Any, now: float) -> bool:
         kept.let_in(connection, campaign.id, assessor, kind, now)
-        return kept.take_step_once(connection, campaign.id, assessor, "link", name, now)
+        return kept.take_step_once(connection, campaign.id, assessor, kept.StepTaken("link", name), now)
 
     if not campaign.store.write(work):
         raise ExpiredLink("This link has been used.", remedy="Ask for a new one.")
@@ -192,11 +192,33 @@ def _known(flow: Flow, visitor: Visitor) -> Visitor:
 @router.get("/j/{campaign}/")
 def show(found: Looking) -> Response:
     """Show the page of the visitor's state."""
-    place = found.flow.place(found.assessor, found.words)
-    response = page(found, place)
+    response = page(found, _place(found))
     lang = found.request.query_params.get("lang")
     if lang and found.words.lang != found.visitor.lang:
         write_cookie(response, found.request, found.links, found.visitor.speaking(found.words.lang))
+    return response
+
+
+def _place(found: Visit) -> Place:
+    if found.visitor.previews:
+        return preview.place(found.flow, found.visitor.preview, found.words)
+    return found.flow.place(found.assessor, found.words)
+
+
+def _previewed(found: Visit, verb: str) -> Response:
+    """Go on in the preview: the cookie moves, and nothing is stored."""
+    at = preview.onward(found.flow, found.visitor.preview, found.words, verb, found.values)
+    moved = replace(found, visitor=found.visitor.at(at))
+    response: Response = found.back()
+    if wants_json(found.request):
+        work = found.flow.work(found.assessor, _place(moved), found.words)
+        if verb == "answer":
+            work["saved"] = {name: found.values.get(name) for name in ("question", "attempt", "outcome")} | {
+                "repeated": False,
+                "late": False,
+            }
+        response = JSONResponse(work)
+    write_cookie(response, found.request, found.links, moved.visitor)
     return response
 
 
@@ -204,7 +226,9 @@ def page(found: Visit, place: Place, status: int = 200, template: str = "") -> H
     """Return the page of a place."""
     more = _MAKERS[place.state](found, place) if place.state in _MAKERS else {}
     name = template or TEMPLATE_OF[place.state]
-    return render(name, found.words, {**common(found), **_ending(found, place), "state": place.state, **more}, status)
+    return render(
+        name, found.words, {**common(found), **_ending(found, place), "state": place.state, **more}, status
+    )
 
 
 def common(found: Visit) -> dict[str, Any]:
@@ -321,6 +345,8 @@ _MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
 @router.post("/j/{campaign}/step")
 def step(found: Changing) -> Response:
     """Take one of the steps before judging, or ask for another assignment."""
+    if found.visitor.previews:
+        return _previewed(found, "step")
     name = str(found.values.get("step", ""))
     place = found.flow.place(found.assessor, found.words) if name != "another" else None
     if place is not None and place.state != name:  # a second tab, or a page from before
@@ -331,7 +357,7 @@ def step(found: Changing) -> Response:
     def work(connection: Any, now: float) -> None:
         kept.let_in(connection, campaign.id, found.assessor, campaign.settings.judges, now)
         for each, outcome in outcomes:
-            kept.take_step(connection, campaign.id, found.assessor, each, outcome, now)
+            kept.take_step(connection, campaign.id, found.assessor, kept.StepTaken(each, outcome), now)
 
     campaign.store.write(work)
     return found.back()
@@ -371,13 +397,14 @@ def _taken(found: Visit, name: str, place: Place | None) -> list[tuple[str, str]
 @router.get("/j/{campaign}/work")
 def work(found: Looking) -> Response:
     """Return where the visitor stands, with the questions that they hold."""
-    place = found.flow.place(found.assessor, found.words)
-    return JSONResponse(found.flow.work(found.assessor, place, found.words))
+    return JSONResponse(found.flow.work(found.assessor, _place(found), found.words))
 
 
 @router.post("/j/{campaign}/answer")
 def answer(found: Changing) -> Response:
     """Store an answer, and return what comes next."""
+    if found.visitor.previews:
+        return _previewed(found, "answer")
     question = question_id(found.values)
     given = answer_of(found.values)
     campaign = found.flow.campaign
@@ -404,6 +431,8 @@ def answer(found: Changing) -> Response:
 @router.post("/j/{campaign}/undo")
 def undo(found: Changing) -> Response:
     """Take an answer back, and ask the same again."""
+    if found.visitor.previews:
+        return _previewed(found, "undo")
     reopened = found.flow.campaign.undo(question_id(found.values), found.assessor)
     if not wants_json(found.request):
         return found.back()
@@ -418,6 +447,8 @@ def undo(found: Changing) -> Response:
 @router.post("/j/{campaign}/extend")
 def extend(found: Changing) -> Response:
     """Give somebody who is still looking more time."""
+    if found.visitor.previews:
+        return JSONResponse({"expires_in": int(found.flow.campaign.settings.lease_seconds)})
     campaign = found.flow.campaign
     ends = campaign.extend(question_id(found.values), found.assessor)
     now = campaign.store.read(campaign.store.database.now)
@@ -427,6 +458,8 @@ def extend(found: Changing) -> Response:
 @router.post("/j/{campaign}/stop")
 def stop(found: Changing) -> Response:
     """Stop early: what is done is paid, what isn't goes to others."""
+    if found.visitor.previews:
+        return _previewed(found, "stop")
     campaign = found.flow.campaign
     held = campaign.open_assignment(found.assessor)
     if held is not None:
@@ -442,6 +475,8 @@ def stop(found: Changing) -> Response:
 @router.post("/j/{campaign}/feedback")
 def feedback(found: Changing) -> Response:
     """Keep what somebody says about an assignment or a topic."""
+    if found.visitor.previews:
+        return _previewed(found, "feedback")
     campaign = found.flow.campaign
     said = {
         "confidence": scale_point(found.values, "confidence"),
@@ -470,7 +505,10 @@ def feedback(found: Changing) -> Response:
 
 def _held(found: Visit, question: str) -> Question:
     """Return a question of this visitor, or say that there is none."""
-    return found.flow.campaign.question(question_id({"question": question}), found.assessor)
+    name = question_id({"question": question})
+    if found.visitor.previews:
+        return preview.sample(found.flow, name)
+    return found.flow.campaign.question(name, found.assessor)
 
 
 @router.get("/j/{campaign}/context/{question}")
@@ -483,7 +521,10 @@ def context(found: Looking, question: str) -> Response:
     rng = rng_for(campaign.settings.seed, "context", asked.id)
     topic = found.flow.sheets.topic(asked)
     if topic.snippets:
-        shown = [passages.shown(Passage("snippet", topic.snippets[at])) for at in rng.permutation(len(topic.snippets))]
+        shown = [
+            passages.shown(Passage("snippet", topic.snippets[at]))
+            for at in rng.permutation(len(topic.snippets))
+        ]
         return JSONResponse({"snippets": shown[:CONTEXT_AT_MOST]})
     others = [item for item in campaign.live.items(asked.topic) if item not in (asked.left, asked.right)]
     picked = [others[at] for at in rng.permutation(len(others))[:CONTEXT_AT_MOST]]

@@ -37,7 +37,7 @@ class Visitor:
     def of(cls, link: Link, *, external: str = "", lang: str = "") -> Self:
         """Return the visitor whom a link lets in."""
         name = link.assessor or f"v-{secrets.token_hex(6)}"
-        start = "consent" if link.kind == "manager" else ""
+        start = "0" if link.kind == "manager" else ""
         return cls(link.campaign, name, link.kind, external[:EXTERNAL_AT_MOST], lang, start)
 
     def speaking(self, lang: str) -> Self:

@@ -23,14 +23,16 @@ _NEVER_SHOWN = (Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN, Outcome.GRADE)
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _FUNCTION_WORDS = frozenset(
-    "a an the of in on at to for from by with without and or but nor not no is are was were be been do does did "
-    "has have had can could will would shall should may might must what which who whom whose when where why how "
-    "it its he his him she her they their them you your we our us i me my this that these those there as if than "
-    "then so such into about over under between "
-    "der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind war waren "
-    "sein wird werden wurde hat haben hatte kann können soll muss was welche welcher welches wer wen wem wann wo "
-    "warum wie es er sie wir ihr ich mich mir mein dein sich auf aus bei bis für in im mit nach über um unter von "
-    "vom vor zu zum zur als wenn dass".split()
+    _WORD.findall(
+        "a an the of in on at to for from by with without and or but nor not no is are was were be been do does "
+        "did has have had can could will would shall should may might must what which who whom whose when where "
+        "why how it its he his him she her they their them you your we our us i me my this that these those there "
+        "as if than then so such into about over under between "
+        "der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind war "
+        "waren sein wird werden wurde hat haben hatte kann können soll muss was welche welcher welches wer wen "
+        "wem wann wo warum wie es er sie wir ihr ich mich mir mein dein sich auf aus bei bis für im mit nach über "
+        "um unter von vom vor zu zum zur als wenn dass"
+    )
 )
 
 
@@ -143,7 +145,8 @@ def answer_of(values: Mapping[str, Any]) -> Answer:
         outcome = Outcome(str(values.get("outcome", "")))
     except ValueError:
         raise BadRecord(
-            f"There is no answer called '{str(values.get('outcome', ''))[:50]}'.", remedy="Use the page's buttons."
+            f"There is no answer called '{str(values.get('outcome', ''))[:50]}'.",
+            remedy="Use the page's buttons.",
         ) from None
     uses = _number(values, "context_uses", 0, 10**6)
     attempt = _number(values, "attempt", 1, 10**6)
