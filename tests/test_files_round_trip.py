@@ -43,6 +43,7 @@ docnos = st.one_of(ids, st.sampled_from(["d1", "d2", "d3", "d10", "msmarco_passa
 topics = st.one_of(ids, st.sampled_from(["1", "2", "31_1"]))
 scores = st.one_of(st.floats(allow_nan=False), st.integers(-5, 5).map(float))
 grades = st.one_of(st.integers(-2, 4).map(float), st.floats(allow_nan=False, allow_infinity=False))
+storable = st.characters(codec="utf-8", exclude_characters="\0")
 blanks = st.text(" \t", min_size=1, max_size=3)
 
 run_rows = st.lists(st.tuples(topics, docnos, scores), min_size=1, max_size=30)
@@ -187,7 +188,7 @@ judgments = st.builds(
     stage=st.text(max_size=5),
     kind=st.sampled_from([Kind.PREFERENCE, Kind.DEFINITE]),
     confidence=st.none() | st.floats(0, 1),
-    note=st.text(max_size=20),
+    note=st.text(storable, max_size=20),
     seconds=st.none() | st.floats(0, 1e6),
     context_uses=st.integers(0, 9),
     sides_known=st.booleans(),
@@ -215,7 +216,7 @@ def test_judgments_round_trip_with_every_field(tmp_path: Path, rows: list[Judgme
     assert read.notices == ()
 
 
-words = st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool)
+words = st.text(storable, min_size=1).map(str.strip).filter(bool)
 topic_records = st.builds(
     Topic,
     id=words,
@@ -234,9 +235,7 @@ def test_topics_round_trip(tmp_path: Path, records: list[Topic]) -> None:
     assert list(read_topics(tmp_path / "topics.jsonl")) == records
 
 
-passage_records = st.builds(
-    Passage, id=words, text=st.text(st.characters(codec="utf-8")), title=words, url=words | st.just("")
-)
+passage_records = st.builds(Passage, id=words, text=st.text(storable), title=words, url=words | st.just(""))
 
 
 @files_are_cheap

@@ -138,13 +138,19 @@ class Campaign:
         chosen = kind or self.settings.judges
         self.store.write(lambda connection, now: holdings.enrol(connection, self.id, assessor, chosen, now))
 
-    def assign(self, topic: str, assessors: Iterable[str]) -> None:
-        """Keep a topic for these people alone, who then judge nothing but such topics; nobody: for all again."""
-        people = list(assessors)
-        if not self.store.write(
-            lambda connection, now: holdings.assign(connection, self.id, topic, people, now)
-        ):
-            raise log.UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
+    def assign(self, topics: Iterable[str], assessors: Iterable[str]) -> None:
+        """Keep topics for these people alone, who then judge nothing else; nobody: for everybody again."""
+        kept, people = list(topics), list(assessors)
+
+        def work(connection: Connection, now: float) -> None:
+            known = holdings.topics(connection, self.id)
+            for topic in kept:
+                if topic not in known:
+                    raise log.UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
+                holdings.assign(connection, self.id, topic, people, now)
+
+        if kept:
+            self.store.write(work)
 
     # ---- asking
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from duelpool import __version__
+from duelpool.cli.assign import assign
 from duelpool.cli.challenge import challenge
 from duelpool.cli.compare import compare
 from duelpool.cli.demo import demo
@@ -43,6 +44,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     "Along the way": {
         "link": link,
         "import": take_in,
+        "assign": assign,
         "challenge": challenge,
         "compare": compare,
         "exclude": exclude,

@@ -223,15 +223,9 @@ def set_topic_state(connection: Connection, campaign: str, topic: str, state: st
     return bool(done.rowcount)
 
 
-def assign(connection: Connection, campaign: str, topic: str, assessors: Iterable[str], now: float) -> bool:
-    """Keep a topic for these people, who are enrolled where they aren't; return whether it is there."""
+def assign(connection: Connection, campaign: str, topic: str, assessors: Iterable[str], now: float) -> None:
+    """Keep a topic for these people, who are enrolled where they aren't; for nobody else from now on."""
     columns = schema.topic_person.c
-    topics = schema.topic.c
-    if (
-        connection.execute(select(topics.id).where(topics.campaign == campaign, topics.id == topic)).first()
-        is None
-    ):
-        return False
     connection.execute(
         delete(schema.topic_person).where(columns.campaign == campaign, columns.topic == topic)
     )
@@ -240,16 +234,14 @@ def assign(connection: Connection, campaign: str, topic: str, assessors: Iterabl
         connection.execute(
             insert(schema.topic_person).values(campaign=campaign, topic=topic, assessor=assessor)
         )
-    return True
 
 
 def assigned(connection: Connection, campaign: str) -> dict[str, frozenset[str]]:
     """Return the topics that are kept for certain people, with those."""
     columns = schema.topic_person.c
     found: dict[str, set[str]] = {}
-    for topic, assessor in connection.execute(
-        select(columns.topic, columns.assessor).where(columns.campaign == campaign)
-    ):
+    rows = connection.execute(select(columns.topic, columns.assessor).where(columns.campaign == campaign))
+    for topic, assessor in sorted(rows):
         found.setdefault(topic, set()).add(assessor)
     return {topic: frozenset(people) for topic, people in found.items()}
 
