@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from duelpool.campaign.settings import Settings, Stage
 from duelpool.campaign.topics import LiveTopics
@@ -13,6 +13,7 @@ from duelpool.records import Kind, Proposal
 from duelpool.seeds import rng_for
 from duelpool.store import Store, holdings, leases, schema
 from duelpool.store.leases import Wanted
+from duelpool.store.statements import Statement
 
 Pairs = Collection[tuple[str, str]]
 
@@ -37,25 +38,38 @@ class Out:
         return sum(map(len, self.own.values()))
 
 
-def what_is_out(connection: Connection, campaign: str, assessor: str, parked_after: int) -> Out:
-    """Look up what is not to be asked of this person now."""
-    columns = schema.question.c
-    rows = connection.execute(
+_QUESTIONS = schema.question.c
+_OUT = Statement(
+    lambda _: (
         select(
-            columns.topic,
-            columns.a,
-            columns.b,
-            columns.phase,
-            columns.proposal,
-            columns.state,
-            columns.assessor,
+            _QUESTIONS.topic,
+            _QUESTIONS.a,
+            _QUESTIONS.b,
+            _QUESTIONS.phase,
+            _QUESTIONS.proposal,
+            _QUESTIONS.state,
+            _QUESTIONS.assessor,
         )
-        .where(columns.campaign == campaign, columns.test_pair.is_(None), columns.source != leases.REPEATED)
         .where(
-            columns.state.in_((leases.LEASED, leases.CANNOT_JUDGE))
-            | ((columns.assessor == assessor) & columns.state.in_((leases.ANSWERED, leases.SKIPPED)))
+            _QUESTIONS.campaign == bindparam("campaign"),
+            _QUESTIONS.test_pair.is_(None),
+            _QUESTIONS.source != leases.REPEATED,
+        )
+        .where(
+            (_QUESTIONS.state == leases.LEASED)
+            | (_QUESTIONS.state == leases.CANNOT_JUDGE)
+            | (
+                (_QUESTIONS.assessor == bindparam("assessor"))
+                & ((_QUESTIONS.state == leases.ANSWERED) | (_QUESTIONS.state == leases.SKIPPED))
+            )
         )
     )
+)
+
+
+def what_is_out(connection: Connection, campaign: str, assessor: str, parked_after: int) -> Out:
+    """Look up what is not to be asked of this person now."""
+    rows = _OUT.run(connection, {"campaign": campaign, "assessor": assessor})
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}

@@ -17,6 +17,7 @@ from duelpool.campaign.assignments import Assignment, Ending, Finished
 from duelpool.campaign.fold import usable
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.topics import LiveTopics
+from duelpool.campaign.visits import standing_of
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.seeds import rng_for
@@ -474,16 +475,7 @@ class Campaign:
     # ---- inside
 
     def _check(self, assessor: str) -> None:
-        campaigns, people = schema.campaign.c, schema.assessor.c
-
-        def work(connection: Connection) -> tuple[str, str | None]:
-            state = connection.execute(select(campaigns.state).where(campaigns.id == self.id)).scalar_one()
-            person = connection.execute(
-                select(people.state).where(people.campaign == self.id, people.id == assessor)
-            ).scalar_one_or_none()
-            return state, person
-
-        state, person = self.store.read(work)
+        state, person = self.store.read(lambda connection: standing_of(connection, self.id, assessor))
         if state != "open":
             raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
         if person is None:
@@ -519,19 +511,9 @@ class Campaign:
 
     def _held_by(self, assessor: str, n: int) -> list[Question]:
         """Return what somebody holds; looking is no write, unless something of theirs has run out."""
-        columns = schema.question.c
 
         def work(connection: Connection) -> tuple[list[Question], float]:
-            rows = connection.execute(
-                select(schema.question)
-                .where(
-                    columns.campaign == self.id,
-                    columns.assessor == assessor,
-                    columns.state == leases.LEASED,
-                    columns.assignment.is_(None),
-                )
-                .order_by(columns.asked, columns.id)
-            )
+            rows = leases.held_by(connection, self.id, assessor)
             return [leases.question_of(row) for row in rows], self.store.database.now(connection)
 
         held, now = self.store.read(work)

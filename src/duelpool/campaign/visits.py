@@ -4,14 +4,14 @@ Who somebody is outside stands in the table `identity` alone.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, literal_column, select
 
 from duelpool.campaign.money import REWARD
 from duelpool.store import holdings, leases, log, schema
+from duelpool.store.statements import Statement
 
 _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
 _LOOK_BACK = 20  # answers; what was taken back since is passed over
@@ -52,37 +52,94 @@ class Present:
         return Counter((step.name, step.outcome) for step in self.steps)
 
 
+_PEOPLE, _DONE, _SAID, _STEPS = schema.assessor.c, schema.assignment.c, schema.feedback.c, schema.step.c
+_QUESTIONS, _LOG = schema.question.c, schema.log.c
+_CAMPAIGN: BindParameter[str] = bindparam("campaign")
+_ASSESSOR: BindParameter[str] = bindparam("assessor")
+
+_STATE_AND_PERSON = Statement(
+    lambda _: (
+        select(schema.campaign.c.state.label("campaign"), _PEOPLE.state.label("person"), _PEOPLE.kind)
+        .select_from(
+            schema.campaign.outerjoin(
+                schema.assessor, (_PEOPLE.campaign == schema.campaign.c.id) & (_PEOPLE.id == _ASSESSOR)
+            )
+        )
+        .where(schema.campaign.c.id == _CAMPAIGN)
+    )
+)
+_STEPS_OF = Statement(
+    lambda _: (
+        select(_STEPS.name, _STEPS.outcome)
+        .where(_STEPS.campaign == _CAMPAIGN, _STEPS.assessor == _ASSESSOR)
+        .order_by(_STEPS.id)
+    )
+)
+_ASSIGNMENTS_OF = Statement(
+    lambda _: (
+        select(_DONE.id, _DONE.state)
+        .where(_DONE.campaign == _CAMPAIGN, _DONE.assessor == _ASSESSOR)
+        .order_by(_DONE.created, _DONE.id)
+    )
+)
+_SAID_BY = Statement(
+    lambda _: select(_SAID.assignment, _SAID.topic).where(
+        _SAID.campaign == _CAMPAIGN, _SAID.assessor == _ASSESSOR
+    )
+)
+_LAST_ANSWERS = Statement(
+    lambda _: (
+        select(
+            _LOG.question,
+            _LOG.topic,
+            _LOG.attempt,
+            _QUESTIONS.attempt.label("present"),
+            _QUESTIONS.state,
+            _QUESTIONS.assignment,
+        )
+        .join(schema.question, _QUESTIONS.id == _LOG.question)
+        .where(_LOG.campaign == _CAMPAIGN, _LOG.assessor == _ASSESSOR, _LOG.event == log.JUDGMENT)
+        .order_by(_LOG.time.desc(), _QUESTIONS.place.desc())
+        .limit(literal_column(str(_LOOK_BACK)))
+    )
+)
+_ANSWERED_BY = Statement(
+    lambda _: (
+        select(_QUESTIONS.topic, func.count().label("number"))
+        .where(
+            _QUESTIONS.campaign == _CAMPAIGN,
+            _QUESTIONS.assessor == _ASSESSOR,
+            (_QUESTIONS.state == leases.ANSWERED) | (_QUESTIONS.state == leases.CANNOT_JUDGE),
+        )
+        .group_by(_QUESTIONS.topic)
+    )
+)
+
+
+def standing_of(connection: Connection, campaign: str, assessor: str) -> tuple[str, str | None]:
+    """Return a campaign's state, and somebody's in it: None for who doesn't take part."""
+    found = _STATE_AND_PERSON.run(connection, {"campaign": campaign, "assessor": assessor})[0]
+    return found.campaign, found.person
+
+
 def look(connection: Connection, campaign: str, assessor: str) -> Present:
     """Look up all that decides what a visitor sees."""
-    people, done, said = schema.assessor.c, schema.assignment.c, schema.feedback.c
-    state = connection.execute(
-        select(schema.campaign.c.state).where(schema.campaign.c.id == campaign)
-    ).scalar_one()
-    person = connection.execute(
-        select(people.state, people.kind).where(people.campaign == campaign, people.id == assessor)
-    ).one_or_none()
-    if person is None:
-        return Present(state, None, None, (), (), frozenset())
-    steps = connection.execute(
-        select(schema.step.c.name, schema.step.c.outcome)
-        .where(schema.step.c.campaign == campaign, schema.step.c.assessor == assessor)
-        .order_by(schema.step.c.id)
-    )
-    assignments = connection.execute(
-        select(done.id, done.state)
-        .where(done.campaign == campaign, done.assessor == assessor)
-        .order_by(done.created, done.id)
-    )
-    feedback = connection.execute(
-        select(said.assignment, said.topic).where(said.campaign == campaign, said.assessor == assessor)
-    )
+    who = {"campaign": campaign, "assessor": assessor}
+    found = _STATE_AND_PERSON.run(connection, who)[0]
+    if found.person is None:
+        return Present(found.campaign, None, None, (), (), frozenset())
     return Present(
-        state,
-        person.state,
-        person.kind,
-        tuple(StepTaken(row.name, row.outcome) for row in steps),
-        tuple((row.id, row.state) for row in assignments),
-        frozenset(each for row in feedback for each in (row.assignment, row.topic) if each is not None),
+        found.campaign,
+        found.person,
+        found.kind,
+        tuple(StepTaken(row.name, row.outcome) for row in _STEPS_OF.run(connection, who)),
+        tuple((row.id, row.state) for row in _ASSIGNMENTS_OF.run(connection, who)),
+        frozenset(
+            each
+            for row in _SAID_BY.run(connection, who)
+            for each in (row.assignment, row.topic)
+            if each is not None
+        ),
     )
 
 
@@ -204,36 +261,13 @@ def assignment_done(connection: Connection, assignment: str) -> AssignmentDone:
     return AssignmentDone(row.id, row.state, int(answered), row.questions, int(reward))
 
 
-def last_answered(connection: Connection, campaign: str, assessor: str) -> Row[Any] | None:
-    """Return the question that somebody answered last and hasn't taken back."""
-    columns, questions = schema.log.c, schema.question.c
-    rows: Sequence[Any] = connection.execute(
-        select(
-            columns.question,
-            columns.topic,
-            columns.attempt,
-            questions.attempt.label("present"),
-            questions.state,
-            questions.assignment,
-        )
-        .join(schema.question, questions.id == columns.question)
-        .where(columns.campaign == campaign, columns.assessor == assessor, columns.event == log.JUDGMENT)
-        .order_by(columns.time.desc(), questions.place.desc())
-        .limit(_LOOK_BACK)
-    ).all()
+def last_answered(connection: Connection, campaign: str, assessor: str) -> Any:
+    """Return the question that somebody answered last and hasn't taken back, None where there is none."""
+    rows = _LAST_ANSWERS.run(connection, {"campaign": campaign, "assessor": assessor})
     return next((row for row in rows if row.attempt == row.present and row.state in _ENDED), None)
 
 
 def answered_by(connection: Connection, campaign: str, assessor: str) -> dict[str, int]:
     """Return how many questions somebody has answered, by topic."""
-    columns = schema.question.c
-    rows = connection.execute(
-        select(columns.topic, func.count().label("number"))
-        .where(
-            columns.campaign == campaign,
-            columns.assessor == assessor,
-            columns.state.in_((leases.ANSWERED, leases.CANNOT_JUDGE)),
-        )
-        .group_by(columns.topic)
-    )
+    rows = _ANSWERED_BY.run(connection, {"campaign": campaign, "assessor": assessor})
     return {row.topic: int(row.number) for row in rows}

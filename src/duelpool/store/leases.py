@@ -43,6 +43,18 @@ _LEASE = Statement(
     lambda dialect: dialect.insert(schema.question).on_conflict_do_nothing().returning(_COLUMNS.id), _ASKED
 )
 _HOLD = Statement(lambda _: select(schema.question).where(_COLUMNS.id == bindparam("held")).with_for_update())
+_HELD_BY = Statement(
+    lambda _: (
+        select(schema.question)
+        .where(
+            _COLUMNS.campaign == bindparam("campaign"),
+            _COLUMNS.assessor == bindparam("assessor"),
+            _COLUMNS.state == LEASED,
+            _COLUMNS.assignment.is_(None),
+        )
+        .order_by(_COLUMNS.asked, _COLUMNS.id)
+    )
+)
 _SETTLE = Statement(
     lambda _: (
         update(schema.question)
@@ -283,6 +295,11 @@ def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
         )
     row: Row[Any] = found[0]
     return row
+
+
+def held_by(connection: Connection, campaign: str, assessor: str) -> list[Row[Any]]:
+    """Return the rows of what somebody holds outside of assignments, the oldest first."""
+    return _HELD_BY.run(connection, {"campaign": campaign, "assessor": assessor})
 
 
 def answer(

@@ -77,9 +77,12 @@ class Flow:
         """Look up what decides what somebody sees."""
         return self.campaign.store.read(lambda connection: kept.look(connection, self.campaign.id, assessor))
 
-    def place(self, assessor: str, words: Words, present: Present | None = None) -> Place:
-        """Return where somebody stands; questions are leased when they have come that far."""
-        present = present or self.look(assessor)
+    def place(self, assessor: str, words: Words, just: Receipt | None = None) -> Place:
+        """Return where somebody stands; questions are leased when they have come that far.
+
+        `just` is an answer that was stored a moment ago, so that nobody has to look for it.
+        """
+        present = self.look(assessor)
         after = self._after_work(present)
         if after is not None:
             return after
@@ -93,7 +96,7 @@ class Flow:
         try:
             if self.campaign.settings.judges == "crowd":
                 return self._crowd(assessor, present)
-            return self._dedicated(assessor, present)
+            return self._dedicated(assessor, present, just)
         except NotAllowed:  # paused, closed or excluded a moment ago
             present = self.look(assessor)
             state = "excluded" if present.person == "excluded" else present.campaign
@@ -155,24 +158,25 @@ class Flow:
             return Place(self._why_nothing(), present)
         return Place("judging", present, questions=found.left, assignment=found)
 
-    def _dedicated(self, assessor: str, present: Present) -> Place:
+    def _dedicated(self, assessor: str, present: Present, just: Receipt | None) -> Place:
         questions = self.campaign.next_questions(assessor, AHEAD, one_topic=True)
         state = "judging" if questions else self._why_nothing()
-        topic = self._topic_left(assessor, present, questions, state)
+        asked = questions[0].topic if questions else ""
+        topic = "" if just is not None and just.topic == asked else self._topic_left(assessor, present, asked)
+        if state == "waiting":
+            topic = ""
         if topic:
             return Place("feedback", present, questions=questions, topic=topic)
         return Place(state, present, questions=questions)
 
-    def _topic_left(
-        self, assessor: str, present: Present, questions: tuple[Question, ...], state: str
-    ) -> str:
+    def _topic_left(self, assessor: str, present: Present, asked: str) -> str:
         """Return the topic that somebody has just done with and hasn't spoken about."""
-        if not self.campaign.settings.feedback or state == "waiting":
+        if not self.campaign.settings.feedback:
             return ""
         last = self.last_answered(assessor)
-        if last is None or last.topic in present.feedback:
+        if last is None or last.topic in present.feedback or last.topic == asked:
             return ""
-        return "" if questions and questions[0].topic == last.topic else str(last.topic)
+        return str(last.topic)
 
     def _why_nothing(self) -> str:
         campaign = self.campaign
@@ -229,7 +233,7 @@ class Flow:
             ]
             if judging
             else [],
-            "can_undo": can_undo or self.can_undo(assessor, place),
+            "can_undo": can_undo if can_undo and judging else self.can_undo(assessor, place),
             "credit": self.credit(place),
             "stoppable": judging,
         }
@@ -283,7 +287,7 @@ class Flow:
         items = len(campaign.live.items(topic))
         if campaign.settings.stage == "grading":
             return max(items, done + 1)
-        wanted = campaign.live.state(topic).strategy.expected_judgments(items)
+        wanted = campaign.live.state(topic, head=0).strategy.expected_judgments(items)
         return max(math.ceil(wanted), done + 1)
 
 

@@ -1,10 +1,7 @@
 """The routes of the judging page: each one parses, makes one call, and shows what came of it."""
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -16,101 +13,18 @@ from duelpool.seeds import rng_for
 from duelpool.store import holdings
 from duelpool.store.leases import TooLate, UnknownQuestion
 from duelpool.web import passages, preview
-from duelpool.web.flow import TRIES, Flow, Place, checks, practice_pairs, saved_json
-from duelpool.web.guard import FRAME_CSP, CrossSite, NoVisit, TooLarge, Unsupported, same_origin, wants_json
-from duelpool.web.halls import Halls
-from duelpool.web.links import ExpiredLink, Links
-from duelpool.web.pages import TEMPLATE_OF, language_of, markdown_or, render
-from duelpool.web.visits import PANEL, Visitor, form_key, is_form_key, read_cookie, write_cookie
+from duelpool.web.callers import Visit, changing, halls_of, links_of, visit
+from duelpool.web.flow import Flow, Place, checks, saved_json
+from duelpool.web.guard import FRAME_CSP, NoVisit, wants_json
+from duelpool.web.links import ExpiredLink, ForgedLink, Links
+from duelpool.web.pages import language_of
+from duelpool.web.showing import page
+from duelpool.web.visits import PANEL, Visitor, read_cookie, write_cookie
 from duelpool.web.wire import answer_of, passage_json, question_id, scale_point, text_of
-from duelpool.web.words import Words
 
 CONTEXT_AT_MOST = 10
-FIELDS_AT_MOST = 200
-POLL_SECONDS = 15
-_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 
 router = APIRouter(include_in_schema=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A request of somebody who has come in: the campaign, who it is, what they sent."""
-
-    request: Request
-    flow: Flow
-    links: Links
-    visitor: Visitor
-    words: Words
-    values: Mapping[str, Any]
-
-    @property
-    def assessor(self) -> str:
-        """The visitor's pseudonym."""
-        return self.visitor.assessor
-
-    @property
-    def base(self) -> str:
-        """Where the campaign's pages are."""
-        return f"/j/{self.flow.campaign.id}"
-
-    def back(self) -> RedirectResponse:
-        """Return the way to the page of the visitor's state."""
-        return RedirectResponse(f"{self.base}/", 303)
-
-
-def _halls(request: Request) -> Halls:
-    found: Halls = request.app.state.halls
-    return found
-
-
-def _links(request: Request) -> Links:
-    found: Links = request.app.state.links
-    return found
-
-
-def visit(request: Request, campaign: str) -> Visit:
-    """Say who this is, or refuse; this is what every page but the entry begins with."""
-    flow = _halls(request).flow(campaign)
-    links = _links(request)
-    visitor = read_cookie(request, links, campaign)
-    if visitor is None:
-        raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
-    words = language_of(request, visitor.lang, flow.campaign.settings.languages)
-    return Visit(request, flow, links, visitor, words, {})
-
-
-async def _sent(request: Request) -> Mapping[str, Any]:
-    """Return what a request brought, a form or JSON."""
-    if request.scope.get("too_large"):
-        raise TooLarge("That is too much at once.", remedy="Send less.")
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
-    if kind not in (_FORM, _JSON) and (body or kind):
-        raise Unsupported("Only forms and JSON are taken.", remedy="Use the page's own buttons.")
-    try:
-        if kind == _JSON:
-            values = json.loads(body or b"{}")
-        else:
-            values = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
-    except (ValueError, RecursionError):
-        raise BadRecord("What was sent can't be read.", remedy="Use the page's own buttons.") from None
-    if not isinstance(values, dict):
-        raise BadRecord("What was sent is not an object.", remedy="Send an object with named values.")
-    return values
-
-
-def changing(
-    found: Annotated[Visit, Depends(visit)], sent: Annotated[Mapping[str, Any], Depends(_sent)]
-) -> Visit:
-    """Say who wants to change something, and refuse what comes from another site."""
-    origin = same_origin(found.request.headers)
-    if origin is None:
-        origin = is_form_key(found.links, found.visitor, str(sent.get("form_key", "")))
-    if not origin:
-        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
-    return Visit(found.request, found.flow, found.links, found.visitor, found.words, sent)
-
 
 Looking = Annotated[Visit, Depends(visit)]
 Changing = Annotated[Visit, Depends(changing)]
@@ -122,8 +36,8 @@ Changing = Annotated[Visit, Depends(changing)]
 @router.get("/j/{campaign}")
 def enter(request: Request, campaign: str, key: str = "") -> Response:
     """Come in by a signed link."""
-    flow = _halls(request).flow(campaign)
-    links = _links(request)
+    flow = halls_of(request).flow(campaign)
+    links = links_of(request)
     before = read_cookie(request, links, campaign) if not key else _remembered(request, links, campaign)
     if not key:
         if before is None:
@@ -151,9 +65,7 @@ def _remembered(request: Request, links: Links, campaign: str) -> Visitor | None
     """Return the visitor of an earlier link; a cookie that isn't ours is as good as none."""
     try:
         return read_cookie(request, links, campaign)
-    except NoVisit:  # pragma: no cover
-        return None
-    except Exception:
+    except ForgedLink:
         return None
 
 
@@ -220,123 +132,6 @@ def _previewed(found: Visit, verb: str) -> Response:
         response = JSONResponse(work)
     write_cookie(response, found.request, found.links, moved.visitor)
     return response
-
-
-def page(found: Visit, place: Place, status: int = 200, template: str = "") -> HTMLResponse:
-    """Return the page of a place."""
-    more = _MAKERS[place.state](found, place) if place.state in _MAKERS else {}
-    name = template or TEMPLATE_OF[place.state]
-    return render(
-        name, found.words, {**common(found), **_ending(found, place), "state": place.state, **more}, status
-    )
-
-
-def common(found: Visit) -> dict[str, Any]:
-    """Return what every page of a campaign knows."""
-    return {
-        "campaign": found.flow.campaign.name,
-        "base": found.base,
-        "form_key": form_key(found.links, found.visitor),
-        "preview": found.visitor.previews,
-        "visitor": found.links.sign("outbox", found.assessor)[-12:],
-        "poll_seconds": POLL_SECONDS,
-    }
-
-
-def _ending(found: Visit, place: Place) -> dict[str, Any]:
-    settings = found.flow.campaign.settings
-    return {
-        "code": settings.completion_code or None,
-        "redirect_url": settings.completion_url or None,
-        "credit": found.flow.credit(place),
-        **place.more,
-    }
-
-
-def _guide(found: Visit) -> str:
-    return markdown_or(found.flow.campaign.settings.guidelines, "guide_text", found.words)
-
-
-def _check_page(found: Visit, place: Place) -> dict[str, Any]:
-    listed = checks(found.flow.campaign, found.words)
-    return {
-        "questions": [
-            {"id": name, "text": each.text, "choices": list(each.choices)} for name, each in listed.items()
-        ],
-        "tries_left": place.tries_left,
-        "wrong": place.tries_left < TRIES,
-        "guide_html": _guide(found),
-    }
-
-
-def _practice_page(found: Visit, place: Place) -> dict[str, Any]:
-    pairs = practice_pairs(found.flow.campaign, found.words)
-    pair = pairs[place.number]
-    feedback = None if not place.practised else "right" if place.practised == pair.better else "wrong"
-    question = {
-        "id": f"practice-{place.number + 1}",
-        "attempt": 1,
-        "kind": "preference",
-        "topic": {"text": pair.topic, "description": "", "conversation": []},
-        "criterion": found.flow.campaign.settings.criterion,
-        "left": passages.shown(Passage("left", pair.left)),
-        "right": passages.shown(Passage("right", pair.right)),
-        "outcomes": ["left", "right"],
-        "grades": [],
-        "terms": [],
-        "expires_in": 0,
-    }
-    return {
-        "question": question,
-        "feedback": feedback,
-        "why": pair.why if feedback else "",
-        "better": pair.better if feedback else "",
-        "chosen": place.practised,
-        "number": place.number + 1,
-        "of": len(pairs),
-    }
-
-
-def _judge_page(found: Visit, place: Place) -> dict[str, Any]:
-    settings = found.flow.campaign.settings
-    return {
-        "work": found.flow.work(found.assessor, place, found.words),
-        "guide_html": _guide(found),
-        "settings": {
-            "context": settings.context,
-            "ties": settings.ties,
-            "same": settings.same,
-            "kind": str(settings.kind),
-            "judges": settings.judges,
-        },
-    }
-
-
-def _feedback_page(found: Visit, place: Place) -> dict[str, Any]:
-    about: dict[str, Any] = {"assignment": True}
-    if place.topic:
-        campaign = found.flow.campaign
-        known = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
-        about = {"topic": known[place.topic].text}
-    return {
-        "scales": [{"name": name, "values": [1, 2, 3, 4, 5]} for name in ("confidence", "understanding")],
-        "about": about,
-        "can_undo": found.flow.can_undo(found.assessor, place),
-    }
-
-
-_MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
-    "consent": lambda found, place: {
-        "consent_html": markdown_or(found.flow.campaign.settings.consent, "consent_text", found.words)
-    },
-    "guide": lambda found, place: {"guide_html": _guide(found)},
-    "check": _check_page,
-    "check-failed": _check_page,
-    "practice": _practice_page,
-    "judging": _judge_page,
-    "waiting": _judge_page,
-    "feedback": _feedback_page,
-}
 
 
 # ---- before judging
@@ -415,7 +210,7 @@ def answer(found: Changing) -> Response:
         raise
     if not wants_json(found.request):
         return found.back()
-    place = found.flow.place(found.assessor, found.words)
+    place = found.flow.place(found.assessor, found.words, receipt)
     have = found.values.get("have")
     return JSONResponse(
         found.flow.work(
@@ -424,6 +219,7 @@ def answer(found: Changing) -> Response:
             found.words,
             saved=saved_json(receipt, str(given.outcome), given.attempt),
             have=frozenset(map(str, have)) if isinstance(have, list) else (),
+            can_undo=None if receipt.repeated else question,
         )
     )
 
