@@ -254,6 +254,7 @@ def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> 
         want.criterion,
         want.propensity,
         expires,
+        kind=want.kind,
     )
 
 
@@ -271,6 +272,7 @@ def question_of(row: Row[Any]) -> Question:
         row.propensity,
         row.expires,
         row.attempt,
+        Kind(row.kind),
     )
 
 
