@@ -65,11 +65,11 @@ def test_colliding_hashes_change_nothing(pairs: list[tuple[str, str]], ranking: 
     preferences, run = preferences_of(pairs), run_of(ranking)
     good = wpref().calc(preferences, run), PGC().calc(preferences, run)
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("rankings", "items", "pairs"):
+        for module in ("files.keys", "measures.items", "measures.pairs"):
             patch.setattr(
-                f"duelpool.measures.{module}.hash_of",
-                lambda texts, seed: texts.hash(seed=seed).to_numpy() % 3,
+                f"duelpool.{module}.hash_of", lambda texts, seed: texts.hash(seed=seed).to_numpy() % 3
             )
+        run = run_of(ranking)  # a run keeps the hashes that it was first asked for
         assert (wpref().calc(preferences, run), PGC().calc(preferences, run)) == good
 
 

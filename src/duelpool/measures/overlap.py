@@ -10,9 +10,10 @@ import polars as pl
 
 from duelpool.errors import BadParameter
 from duelpool.files import TieOrder
+from duelpool.files.keys import Ints
 from duelpool.measures.base import Measure, Need, positive, probability
 from duelpool.measures.items import Items, Placed
-from duelpool.measures.rankings import Duplicates, Floats, Ints, Precision, sums_by
+from duelpool.measures.rankings import Duplicates, Floats, Precision, sums_by
 from duelpool.measures.truth import Truth
 
 DEPTH = 1000

@@ -63,7 +63,8 @@ class Truth:
         question = ("pairs", votes, inferred, bad_votes)
         if question not in self._ready:
             if self.preferences is not None:
-                self._ready[question] = Pairs.of(self.preferences, votes, inferred, bad_votes)
+                graded = None if self.qrels is None else self.grades().items
+                self._ready[question] = Pairs.of(self.preferences, votes, inferred, bad_votes, graded)
             elif self.qrels is not None and inferred:
                 self._ready[question] = Pairs.from_grades(self.grades())
             else:
