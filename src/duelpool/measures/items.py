@@ -174,9 +174,7 @@ class Items:
         items, rank = run.once(
             (id(self), id(rankings), rules.ties, rules.scores), lambda: self._ranked(run, rules)
         )
-        here = run.once(
-            (id(self), "topics", id(rankings.topics)), lambda: self._places(rankings.topics)
-        )
+        here = run.once((id(self), "topics", id(rankings.topics)), lambda: self._places(rankings.topics))
         retrieved = np.zeros(len(self.topics), dtype=np.int64)
         retrieved[here[here >= 0]] = rankings.retrieved[here >= 0]
         topic = self.topic[items]
