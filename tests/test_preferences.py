@@ -259,7 +259,7 @@ def test_resamples_that_arrive_early_rest_where_their_own_fit_is() -> None:
         )
         alone = _fitted(_Games(games.i, games.j, wins, played, games.n, games.prior), fit.values)
         apart = together[at] - alone
-        assert np.max(np.abs(apart - apart.mean()) / error) < 0.02
+        assert np.max(np.abs(apart - apart.mean()) / error) < 0.05
 
 
 @settings(deadline=None, max_examples=40)

@@ -22,6 +22,7 @@ Singles: TypeAlias = npt.NDArray[np.float32]
 
 _STEPS = 100
 _CHORDS = 12
+_CLOSE = 0.02  # standard errors
 _TOLERANCE = 1e-10
 _BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to be seen
 
@@ -243,12 +244,16 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     """Fit many resamples of the same games, each from the same start: a row per resample.
 
     They step with the curvature at the start, inverted once. A fit has arrived, and rests, when no strength
-    moves by more than a hundredth of its standard error, far less than the resampling itself is worth; those
-    that don't arrive are fitted one by one.
+    moves by more than a fiftieth of its standard error, far less than the resampling itself is worth; those
+    that don't arrive are fitted one by one. A prior of next to nothing leaves the strengths' mean open, so
+    that errors and moves are then those from the mean.
     """
     _, chance = games.gradient(start)
     inverse = np.linalg.inv(games.curvature(chance, start))
-    close = 1e-2 * np.sqrt(np.diag(inverse))[:, None]
+    mean = 1 / games.n if games.prior <= _BARE_PRIOR else 0.0
+    centred = inverse - mean * inverse.sum(axis=0)
+    centred -= mean * centred.sum(axis=1, keepdims=True)
+    close = _CLOSE * np.sqrt(np.diag(centred))[:, None]
     signs = _signs(games.i, games.j, games.n)  # a row per pair: +1 for i, -1 for j
     back = signs.T.tocsr()
     each = np.arange(len(kinds.pair))
@@ -263,7 +268,7 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
         step = inverse @ (wins[:, left] - expected + games.prior * (0.5 - expit(strengths)))
         strengths += step
         fitted[:, left] = strengths
-        going = np.any(np.abs(step) >= close, axis=0)
+        going = np.any(np.abs(step - mean * step.sum(axis=0)) >= close, axis=0)
         if not going.all():
             left, strengths, games_left = left[going], strengths[:, going], games_left[:, going]
         if not len(left):
