@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from duelpool.campaign.exports import twins_path
 from duelpool.comparison import CORRECTIONS, TESTS, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import FORMATS, Evaluation, read_truth, run_sources
@@ -32,6 +33,13 @@ def evaluate(
     ],
     preferences: Annotated[
         str | None, typer.Option(help="Preferences beside the qrels, for measures that need them.")
+    ] = None,
+    twins: Annotated[
+        str | None,
+        typer.Option(
+            help="Which documents are the same (topic canonical twin, or pools); measures over preferences "
+            "count them as one. The file that `export` writes beside preferences is found by itself."
+        ),
     ] = None,
     kind: Annotated[
         str | None,
@@ -71,6 +79,9 @@ def evaluate(
     inferred: Annotated[
         bool, typer.Option("--inferred", help="Count inferred preferences too.", rich_help_panel=_RULES)
     ] = False,
+    twin_rule: Annotated[
+        str | None, typer.Option(help="Known twins: keep, merge.", rich_help_panel=_RULES)
+    ] = None,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes to score runs with.")] = 1,
     plot: Annotated[
         str | None,
@@ -105,7 +116,7 @@ def evaluate(
         name: value
         for name, value in {
             "ties": ties, "scores": scores, "missing": missing, "unjudged": unjudged,
-            "duplicates": duplicates, "votes": votes, "inferred": inferred or None,
+            "duplicates": duplicates, "votes": votes, "inferred": inferred or None, "twins": twin_rule,
         }.items()
         if value is not None
     }  # fmt: skip
@@ -120,7 +131,7 @@ def evaluate(
         found = evaluate_runs(
             truths, sources, measure, rules=rules, baseline=baseline, test=test, correction=correct,
             interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
-            seed=seed, executor=pool, progress=lambda more: bar.advance(task, more),
+            twins=twins or _beside(truth, preferences), seed=seed, executor=pool, progress=lambda more: bar.advance(task, more),
         )  # fmt: skip
     if plot is not None:
         _draw(found, plot)
@@ -132,6 +143,12 @@ def evaluate(
         typer.echo(text)
     else:
         Path(output).write_text(text + "\n", encoding="utf-8")
+
+
+def _beside(*judgments: str | None) -> str | None:
+    """Return the twins file that stands beside judgments, as `export` writes it."""
+    places = [twins_path(path) for path in judgments if path is not None]
+    return next((str(place) for place in places if place is not None and place.is_file()), None)
 
 
 def _topics(path: str | None, tag: str | None) -> tuple[dict[str, float] | None, list[str] | None]:

@@ -147,8 +147,7 @@ class RBO(Measure):
 
         return ready.once(("items", self.ties, self.scores), listed)
 
-    def items(self, truth: Truth) -> Items:
-        """Return the documents of the reference run."""
+    def _items(self, truth: Truth) -> Items:
         return self._reference(truth)[0]
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from duelpool.errors import BadParameter
-from duelpool.measures.base import Measure, Need, one_of, positive
+from duelpool.measures.base import Measure, Need, TwinRule, one_of, positive
 from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.pairs import Pairs, Votes
@@ -26,6 +26,7 @@ class OverPreferences(Measure):
     votes: Votes = "multiset"
     inferred: bool = False
     bad_votes: int = 1
+    twins: TwinRule = "merge"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,8 +39,7 @@ class OverPreferences(Measure):
         """Return the preferences under this measure's rules."""
         return truth.pairs(self.votes, self.inferred, self.bad_votes)
 
-    def items(self, truth: Truth) -> Items:
-        """Return the documents that somebody compared."""
+    def _items(self, truth: Truth) -> Items:
         return self.pairs(truth).items
 
 
@@ -118,12 +118,11 @@ class BestRR(OverPreferences):
 
     cutoff: int | None = None
 
-    def items(self, truth: Truth) -> Items:
-        """Return the labelled documents, or those that somebody compared."""
+    def _items(self, truth: Truth) -> Items:
         return truth.grades().items if truth.qrels is not None else self.pairs(truth).items
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        items = self.items(truth)
+        items = self._items(truth)
         if truth.qrels is not None:
             worth = truth.grades().grade
             possible = worth > 0

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from duelpool.files import Run, TieOrder
+from duelpool.files import Run, TieOrder, Twins
 from duelpool.files.keys import Ints, Keys, RowKeys
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -165,6 +165,10 @@ class ReadyRun:
                 mend = _first_kept if duplicates == "first" else _put_together
                 self._made[duplicates] = _rankings(Run(self.run.name, mend(self.run.frame)))
         return self._made[duplicates]
+
+    def merged(self, twins: Twins) -> "ReadyRun":
+        """Return the run by canonical ids, of a canonical item and its twins the best-scored one."""
+        return self.once(("twins", id(twins)), lambda: ReadyRun(twins.in_run(self.run)))
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question about this run, worked out only once."""
