@@ -133,7 +133,8 @@ def test_the_command_says_what_it_did_with_twins(folder: Path) -> None:
     assert [row["value"] for row in json.loads(merged.stdout)] == [0.5, pytest.approx(5 / 6)]
     assert "1 documents count as the one that was judged for them under ppref" in merged.stderr
     assert "judgments: votes between twins dropped: 1" in merged.stderr
-    assert "twins merge" in merged.stderr and "twins keep" in merged.stderr
+    assert "twins merge" in merged.stderr
+    assert "twins keep" in merged.stderr
     (folder / "votes.twins.txt").write_text("1 a a2\n")
     beside = called(*words, *measures, "--json")
     assert (beside.stdout, beside.stderr) == (merged.stdout, merged.stderr)

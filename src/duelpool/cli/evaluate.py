@@ -12,14 +12,27 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from duelpool.campaign.exports import twins_path
-from duelpool.comparison import CORRECTIONS, TESTS, IntervalMethod
+from duelpool.cli.pool import read_groups
+from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.evaluation import FORMATS, Evaluation, read_truth, run_sources
+from duelpool.evaluation import (
+    FORMATS,
+    REPORTS,
+    Evaluation,
+    grid_text,
+    leave_out_report,
+    read_truth,
+    report_note,
+    run_sources,
+)
 from duelpool.evaluation import evaluate as evaluate_runs
+from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import Kind
 from duelpool.files import read_topics
 from duelpool.measures import MEASURES
 
+_LEAVE_OUT = "leave-out"
+_REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
 _RULES = "Rules (each measure has its own defaults; the header says them)"
 
 
@@ -48,8 +61,22 @@ def evaluate(
     form: Annotated[str, typer.Option("-f", "--format", help=f"One of {', '.join(FORMATS)}.")] = "table",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     by_topic: Annotated[bool, typer.Option("--by-topic", help="Values by topic, before the means.")] = False,
+    report: Annotated[
+        str,
+        typer.Option(
+            help=f"What to print: {', '.join(_REPORTS)}. The others come instead of the scores, in any format "
+            "but trec."
+        ),
+    ] = "scores",
+    groups: Annotated[
+        str | None, typer.Option(help="Lines `run group`: whose pooling --report leave-out takes away.")
+    ] = None,
+    pool_depth: Annotated[int, typer.Option(min=1, help="How deep runs were pooled, for leave-out.")] = 100,
     baseline: Annotated[str | None, typer.Option(help="Test every other run against this one.")] = None,
-    test: Annotated[str, typer.Option(help=f"One of {', '.join(TESTS)}.")] = "t",
+    test: Annotated[
+        str, typer.Option(help=f"One of {', '.join(TESTS)}, {TUKEY} (Tukey's HSD, for all runs at once).")
+    ] = "t",
+    alpha: Annotated[float, typer.Option(help="What p must stay below for --report sensitivity.")] = 0.05,
     correct: Annotated[str, typer.Option(help=f"For many tests: {', '.join(CORRECTIONS)}.")] = "none",
     ci: Annotated[str | None, typer.Option(help="Intervals of the means: t or bootstrap.")] = None,
     level: Annotated[float, typer.Option(help="The intervals' level of confidence.")] = 0.95,
@@ -99,10 +126,25 @@ def evaluate(
       duelpool evaluate votes.txt runs/ -m ppref -m 'PGC(p=0.8)' --format csv -o scores.csv
 
       duelpool evaluate qrels.txt runs/ -m nDCG@10 -m AP --plot scatter.svg
+
+      duelpool evaluate qrels.txt runs/ -m nDCG@10 -m 'Compat(p=0.8)' --report sensitivity
+
+      duelpool evaluate qrels.txt runs/ -m AP --report pairs --test tukey --format csv
     """
     form = "json" if json else form
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
+    if report not in _REPORTS:
+        raise UnknownName("report", report, _REPORTS)
+    if (report == _LEAVE_OUT) != (groups is not None):
+        raise BadParameter(
+            "Leaving groups out needs to know the groups, and nothing else does.",
+            remedy="Give --report leave-out and --groups FILE (lines `run group`) together.",
+        )
+    if report != "scores" and form == "trec":
+        raise BadParameter(
+            f"trec_eval has no form for {report}.", remedy="Choose table, csv, json, markdown or latex."
+        )
     if plot is not None:
         from duelpool.plots import refuse_unknown_format  # matplotlib takes its time: only when it is needed
 
@@ -131,13 +173,23 @@ def evaluate(
         found = evaluate_runs(
             truths, sources, measure, rules=rules, baseline=baseline, test=test, correction=correct,
             interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
-            twins=twins or _beside(truth, preferences), seed=seed, executor=pool, progress=lambda more: bar.advance(task, more),
+            twins=twins or _beside(truth, preferences), seed=seed, executor=pool,
+            progress=lambda more: bar.advance(task, more),
         )  # fmt: skip
     if plot is not None:
         _draw(found, plot)
-    text = found.text(form, by_topic, width=Console().width)
+    width, header = Console().width, found.header
+    if report == "scores":
+        text = found.text(form, by_topic, width=width)
+    else:
+        if groups is not None:
+            grid = leave_out_report(found, truths, sources, read_groups(groups), pool_depth)
+        else:
+            grid = make_report(found, report, test=test, correction=correct, alpha=alpha, seed=seed)
+        header = (*header, report_note(report, test, correct, alpha))
+        text = grid_text(grid, form, header, width)
     if form not in ("table", "latex"):
-        for line in found.header:
+        for line in header:
             typer.echo(f"# {line}", err=True)
     if output is None:
         typer.echo(text)

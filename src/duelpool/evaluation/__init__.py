@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from duelpool.comparison import CORRECTIONS, TESTS, Difference, IntervalMethod, ScoreTable, against_baseline
+from duelpool.comparison import (
+    CORRECTIONS,
+    TESTS,
+    TUKEY,
+    Difference,
+    IntervalMethod,
+    ScoreTable,
+    against_baseline,
+)
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row
+from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_note
+from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row, grid_text
 from duelpool.evaluation.scoring import Scored, score_runs
 from duelpool.evaluation.sources import given, kind_of, names_of, read_truth, record_of, run_sources
 from duelpool.files import Twins, describe, read_twins
@@ -18,12 +27,18 @@ from duelpool.measures import External, Measure, Truth, parse_measure
 
 __all__ = [
     "FORMATS",
+    "REPORTS",
     "Evaluation",
     "Row",
     "evaluate",
+    "grid_text",
     "kind_of",
+    "leave_out_report",
+    "measures_of",
     "read_truth",
     "record_of",
+    "report",
+    "report_note",
     "run_sources",
 ]
 
@@ -55,11 +70,11 @@ def evaluate(
     have ends. `topics` keeps only some topics, and `weights` weighs them in the means. `twins`, a file or a
     record, says which documents are the same: measures over preferences count them as one, others when asked.
     """
-    if test not in TESTS:
-        raise UnknownName("test", test, TESTS)
+    if test not in (*TESTS, TUKEY):
+        raise UnknownName("test", test, (*TESTS, TUKEY))
     if correction not in CORRECTIONS:
         raise UnknownName("correction", correction, CORRECTIONS)
-    chosen = _measures(measures, rules or {})
+    chosen = measures_of(measures, rules or {})
     things = given(truth, runs)
     names = names_of(things.runs)
     if baseline is not None and baseline not in names:
@@ -102,9 +117,10 @@ def _narrowed(table: ScoreTable, topics: Sequence[str]) -> ScoreTable:
     return table.only(places)
 
 
-def _measures(
+def measures_of(
     given_as: str | Measure | Sequence[str | Measure], rules: Mapping[str, object]
 ) -> list[Measure]:
+    """Return measures by their names, each once, with the rules that they have."""
     several = [given_as] if isinstance(given_as, str | Measure) else list(given_as)
     if not several:
         raise BadParameter("No measure was given.", remedy="Name one, such as nDCG@10 or Compat(p=0.8).")
