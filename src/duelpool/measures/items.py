@@ -4,7 +4,7 @@ Everything that a measure needs of a run is the ranks of the documents that some
 up by a 64-bit hash of (topic, docno), and what was found is compared as text, so a collision changes nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar, cast
 
@@ -75,6 +75,7 @@ class Items:
     order: Ints  # the items by key, for those that share these bits with another
     exact: bool = False  # two items share a key: look up by text
     host: "tuple[Items, Ints] | None" = None  # items that hold all of these, and by theirs: which, or -1
+    _place: dict[tuple[str, ...], Ints] = field(default_factory=dict)
 
     @classmethod
     def of(cls, topics: pl.Series, docnos: pl.Series, inside: "Items | None" = None) -> "Items":
@@ -116,7 +117,7 @@ class Items:
         return self._look_up(rankings.keys, rankings.docnos, rankings.topics, rankings.topic_of)
 
     def _look_up(
-        self, keys: Keys, docnos: pl.Series, topics: Sequence[str], topic_of: Callable[[Ints], Ints]
+        self, keys: Keys, docnos: pl.Series, topics: tuple[str, ...], topic_of: Callable[[Ints], Ints]
     ) -> tuple[Ints, Ints]:
         """Return which rows hold an item, and which; a row's topic is told by its place among `topics`."""
         slots = _high_bits(keys, len(self.possible))
@@ -135,10 +136,13 @@ class Items:
         equal &= self._places(topics)[topic_of(rows)] == self.topic[items]
         return (rows, items) if equal.all() else (rows[equal], items[equal])
 
-    def _places(self, topics: Sequence[str]) -> Ints:
+    def _places(self, topics: tuple[str, ...]) -> Ints:
         """Return the place of each of these topics among the items' own, or -1."""
-        place = {name: at for at, name in enumerate(self.topics)}
-        return np.array([place.get(name, -1) for name in topics], dtype=np.int64)
+        if topics not in self._place:
+            place = {name: at for at, name in enumerate(self.topics)}
+            self._place.clear()  # runs tend to have the same topics in the same order: remember the last
+            self._place[topics] = np.array([place.get(name, -1) for name in topics], dtype=np.int64)
+        return self._place[topics]
 
     def _find_by_text(self, rankings: Rankings) -> tuple[Ints, Ints]:
         mine = pl.DataFrame({"topic": self.topic, "docno": self.docnos}).with_row_index("item")
@@ -174,7 +178,7 @@ class Items:
         items, rank = run.once(
             (id(self), id(rankings), rules.ties, rules.scores), lambda: self._ranked(run, rules)
         )
-        here = run.once((id(self), "topics", id(rankings.topics)), lambda: self._places(rankings.topics))
+        here = self._places(rankings.topics)
         retrieved = np.zeros(len(self.topics), dtype=np.int64)
         retrieved[here[here >= 0]] = rankings.retrieved[here >= 0]
         topic = self.topic[items]

@@ -11,7 +11,7 @@ from duelpool.files import Preferences
 from duelpool.files.keys import Ints, hash_of, topic_codes
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
-from duelpool.measures.rankings import Flags
+from duelpool.measures.rankings import Flags, Floats
 from duelpool.records import EFFECTS
 
 Votes: TypeAlias = Literal["multiset", "majority"]
@@ -97,6 +97,14 @@ class Pairs:
     def topics(self) -> tuple[str, ...]:
         """The topics, in the order in which they first appear."""
         return self.items.topics
+
+    def sums(self, weights: Floats) -> Floats:
+        """Add up the pairs' weights by topic."""
+        first = self.once("first", lambda: np.flatnonzero(np.diff(self.topic, prepend=-1)))
+        sums = np.zeros(len(self.topics))
+        if len(first):
+            sums[self.topic[first]] = np.add.reduceat(weights, first)
+        return sums
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question about these pairs, worked out only once."""

@@ -10,7 +10,7 @@ from duelpool.measures.base import Measure, Need, TwinRule, one_of, positive
 from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.pairs import Pairs, Votes
-from duelpool.measures.rankings import Flags, Floats, sums_by
+from duelpool.measures.rankings import Flags, Floats
 from duelpool.measures.truth import Truth
 from duelpool.preferences import borda_shares
 
@@ -58,10 +58,11 @@ class ppref(OverPreferences):  # noqa: N801 - the paper's name
         pairs = self.pairs(truth)
         above, below, usable = placed.once(id(pairs), lambda: _pair_ranks(placed, pairs))
         weights = self._weights(above, below) * usable
-        total = sums_by(pairs.topic, weights, placed.topics)
-        right = sums_by(pairs.topic, weights * (above < below), placed.topics)
+        total, right = pairs.sums(weights), pairs.sums(weights * (above < below))
         # A topic that the run lacks has no usable pair either, but it is missing, not without a say.
-        has_pairs = np.bincount(pairs.topic, minlength=placed.topics) > 0
+        has_pairs = pairs.once(
+            "topics with pairs", lambda: np.bincount(pairs.topic, minlength=placed.topics) > 0
+        )
         empty = np.where(placed.present | ~has_pairs, np.nan, 0.0)
         return np.divide(right, total, out=empty, where=total > 0)
 
