@@ -373,7 +373,7 @@ def test_errors_say_problem_place_and_remedy(folder: Path, tmp_path: Path) -> No
         (BadFile, "A line of a run has 6 fields", (qrels, qrels, "-m", "AP")),
         (
             BadParameter,
-            "This measure needs grades, and preferences was given",
+            "This measure needs grades; what was given: preferences",
             (folder / "prefs.txt", runs, "-m", "AP"),
         ),
         (BadParameter, "write inferred=True", (qrels, runs, "-m", "ppref")),
@@ -419,6 +419,12 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path
     copied.write_bytes((folder / "runs" / "good.run.gz").read_bytes())
     found = duelpool.evaluate(folder / "qrels.txt", [folder / "runs" / "good.run.gz", copied], "AP")
     assert found.runs == ("runs/good", "other/good")
+
+
+def test_a_folder_that_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone" / "scores.csv"
+    result = called(folder / "qrels.txt", folder / "runs", "-m", "AP", "--format", "csv", "-o", gone)
+    assert isinstance(result.exception, BadFile)
 
 
 def test_reports_say_what_the_functions_find(folder: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from duelpool.evaluation import (
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import Kind
-from duelpool.files import read_topics
+from duelpool.files import read_topics, write_lines
 from duelpool.measures import MEASURES
 
 _LEAVE_OUT = "leave-out"
@@ -194,7 +194,7 @@ def evaluate(
     if output is None:
         typer.echo(text)
     else:
-        Path(output).write_text(text + "\n", encoding="utf-8")
+        write_lines(output, text.split("\n"))
 
 
 def _beside(*judgments: str | None) -> str | None:

@@ -40,7 +40,7 @@ class Run:
     frame: pl.DataFrame
     tag: str = "run"
     notices: tuple[Notice, ...] = field(default=())
-    _keys: list[RowKeys] = field(default_factory=list, repr=False)
+    _keys: list[RowKeys] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def from_rankings(cls, name: str, rankings: Mapping[str, Iterable[tuple[str, float]]]) -> Self:
@@ -121,7 +121,9 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             len(again),
         )
     name = stem(path) if source.name != "standard input" else columns.first[-1]
-    return Run(name, frame, columns.first[-1], (*columns.notices, *tally.notices), [keys])
+    run = Run(name, frame, columns.first[-1], (*columns.notices, *tally.notices))
+    run._keys.append(keys)
+    return run
 
 
 def write_run(path: str | os.PathLike[str], run: Run) -> None:

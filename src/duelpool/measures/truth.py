@@ -111,4 +111,4 @@ class Truth:
 def _lacks(truth: Truth, what: str, remedy: str) -> BadParameter:
     named = {"grades": truth.qrels, "preferences": truth.preferences, "a reference run": truth.reference}
     given = " and ".join(name for name, record in named.items() if record is not None) or "nothing"
-    return BadParameter(f"This measure needs {what}, and {given} was given.", remedy=remedy)
+    return BadParameter(f"This measure needs {what}; what was given: {given}.", remedy=remedy)
