@@ -74,6 +74,8 @@ def test_twins_are_those_of_their_topic() -> None:
 def test_a_document_listed_twice_without_twins_is_left_to_the_measures() -> None:
     run = Run.from_rankings("r", {"1": [("c", 3.0), ("a2", 2.0), ("c", 1.0), ("a", 0.5)]})
     assert TWINS.in_run(run).frame.rows() == [("1", "c", 3.0), ("1", "a", 2.0), ("1", "c", 1.0)]
+    even = Run.from_rankings("r", {"1": [("a2", 2.0), ("a", 2.0)]})
+    assert TWINS.in_run(even).frame.rows() == [("1", "a", 2.0)]
 
 
 def test_a_reference_run_and_labels_are_merged_too() -> None:
