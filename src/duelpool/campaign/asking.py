@@ -121,7 +121,7 @@ class Asking:
             )
         fresh = [proposal for proposal in proposals if proposal.pair not in own]
         fresh.sort(key=lambda proposal: proposal.pair in skipped)
-        return [self._want(topic, proposal.pair, proposal, assessor) for proposal in fresh[:n]]
+        return [self.want(topic, proposal.pair, proposal, assessor) for proposal in fresh[:n]]
 
     def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
         """Return the open topics that are this person's business, each with the end of its log.
@@ -158,7 +158,7 @@ class Asking:
         picked = [fresh[at] for at in rng.permutation(len(fresh))[:wanted]]
         return [
             replace(
-                self._want(
+                self.want(
                     pair.topic, (pair.better, pair.worse), Proposal((pair.better, pair.worse)), assessor
                 ),
                 test_pair=pair.id,
@@ -180,13 +180,21 @@ class Asking:
         known = holdings.known_pairs(connection, self._campaign)
         return [pair for name, pair in known.items() if name not in seen]
 
-    def _want(self, topic: str, pair: tuple[str, str], proposal: Proposal, assessor: str) -> Wanted:
+    def want(
+        self,
+        topic: str,
+        pair: tuple[str, str],
+        proposal: Proposal,
+        assessor: str,
+        *,
+        kind: Kind | None = None,
+    ) -> Wanted:
+        """Return a proposal as a question for somebody: the side is drawn here, and written down."""
         first, second = pair
         stage: Stage = self._settings.stage
-        if stage == "grading":
-            return Wanted(
-                topic, first, None, criterion=self._settings.criterion, stage=stage, kind=Kind.GRADE
-            )
+        kind = kind or (Kind.GRADE if stage == "grading" else self._settings.kind)
+        if kind is Kind.GRADE:
+            return Wanted(topic, first, None, criterion=self._settings.criterion, stage=stage, kind=kind)
         swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
         low, high = sorted((first, second))
         return Wanted(
@@ -195,7 +203,7 @@ class Asking:
             low if swap else high,
             criterion=self._settings.criterion,
             stage=stage,
-            kind=self._settings.kind,
+            kind=kind,
             phase=proposal.phase,
             proposal=proposal.proposal,
             propensity=proposal.propensity,

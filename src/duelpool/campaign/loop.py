@@ -14,12 +14,13 @@ from sqlalchemy import Connection, Row, select
 from duelpool.campaign import assignments, quality, repeats, stages
 from duelpool.campaign.asking import Asking, spread, what_is_out
 from duelpool.campaign.assignments import Assignment, Ending, Finished
+from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.topics import LiveTopics
 from duelpool.campaign.visits import standing_of
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
-from duelpool.records import Judgment, Levels, Outcome, Passage, Pool, Question, Topic
+from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, holdings, imports, leases, log, schema
 from duelpool.store.leases import Answer, Receipt, Wanted
@@ -35,6 +36,14 @@ class NotAllowed(DuelpoolError):
     """The campaign is paused or closed, or this assessor may not judge in it."""
 
 
+def _refuse_outcome(outcome: Outcome, taken: Collection[Outcome]) -> None:
+    if outcome not in taken:
+        raise BadRecord(
+            f"This campaign doesn't take the answer '{outcome}' here.",
+            remedy=f"It takes: {', '.join(sorted(taken))}.",
+        )
+
+
 class Campaign:
     """One campaign of a store."""
 
@@ -48,6 +57,7 @@ class Campaign:
         self.settings = settings
         self.live = LiveTopics(self.store, self.id, settings)
         self._asking = Asking(self.store, self.id, settings, self.live)
+        self._crossing = Crossing(self.store, self.id, settings, self.live, self._asking)
 
     # ---- setting up
 
@@ -198,6 +208,9 @@ class Campaign:
             out = self.store.read(
                 lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
             )
+            if self.settings.crossed:
+                own = self._crossing.wanted(assessor, out, _RESERVE)
+                return self._lease(own, assessor)
             skipped: list[Wanted] = []
             taken = False
             for topic, head in self._asking.topics_for(assessor, topics).items():
@@ -261,11 +274,7 @@ class Campaign:
 
     def answer(self, question: str, assessor: str, given: Answer) -> Receipt:
         """Store an answer; sending it again changes nothing, another answer is a conflict."""
-        if given.outcome not in self.settings.outcomes:
-            raise BadRecord(
-                f"This campaign doesn't take the answer '{given.outcome}'.",
-                remedy=f"It takes: {', '.join(sorted(self.settings.outcomes))}.",
-            )
+        _refuse_outcome(given.outcome, self.settings.outcomes)
         if given.outcome is Outcome.GRADE and given.grade not in self.settings.grades:
             raise BadRecord(
                 f"The grade {given.grade} isn't on the scale.",
@@ -273,7 +282,9 @@ class Campaign:
             )
 
         def work(connection: Connection, now: float) -> Receipt:
-            self._own(connection, question, assessor)
+            row = self._own(connection, question, assessor)
+            if self.settings.crossed:
+                _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
             at_once = self._kind_of(connection, assessor) != "crowd"
             return leases.answer(
                 connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
@@ -461,6 +472,8 @@ class Campaign:
     @property
     def done(self) -> bool:
         """Whether every open topic has all that it needs."""
+        if self.settings.crossed:
+            return self._crossing.done
         if self.settings.stage == "grading":
             return self.store.read(lambda connection: stages.all_graded(connection, self.id, self.settings))
         return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
