@@ -31,10 +31,18 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "report": (*GROUND,),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
     "leaderboard": (*GROUND, "files", "measures", "store", "campaign", "evaluation"),
+    "standings": (
+        *GROUND,
+        *("files", "measures", "comparison", "store", "campaign", "evaluation", "leaderboard"),
+    ),
+    "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
     "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
-    "web": (*GROUND, "store", "campaign"),
+    "web": (
+        *GROUND,
+        *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
+    ),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
     "cli": (

@@ -102,18 +102,19 @@ def status(campaign: Campaign, progress: Callable[[int], None] | None = None) ->
 def _status(connection: Connection, campaign: Campaign, progress: Callable[[int], None] | None) -> Status:
     row = holdings.find_campaign(connection, campaign.id)
     settings = campaign.settings
-    asked = _Asked.now(connection, campaign, row.state)
+    asked = Asked.now(connection, campaign, row.state)
     texts = {name: topic.text for name, topic in holdings.topics(connection, campaign.id).items()}
     topics: list[TopicStatus] = []
     for name in topics_of(connection, campaign.id):
         if settings.stage == "grading":
-            topics.append(_graded_topic(connection, campaign, name, texts[name], asked))
+            topics.append(graded_topic(connection, campaign, name, texts[name], asked))
         else:
             topics.append(_topic(connection, campaign, name, texts[name], asked))
         if progress is not None:
             progress(1)
     people = assessors(connection, campaign.id)
-    spent = _money(connection, campaign, people)
+    own = sum(person.usable for person in people if person.kind != "imported")
+    spent = money_status(connection, campaign, own)
     return Status(
         campaign=row.name,
         state=row.state,
@@ -122,12 +123,21 @@ def _status(connection: Connection, campaign: Campaign, progress: Callable[[int]
         topics=tuple(topics),
         assessors=people,
         money=spent,
-        blocks=tuple(_blocks(connection, campaign, asked.state, topics=topics, people=people, spent=spent)),
+        blocks=tuple(
+            blocks_of(
+                connection,
+                campaign,
+                asked.state,
+                topics=topics,
+                nobody_left=bool(people) and all(person.state == "excluded" for person in people),
+                spent=spent,
+            )
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """What is out now, and what nobody could judge, by topic."""
 
     state: str  # of the campaign
@@ -135,7 +145,8 @@ class _Asked:
     parked: Mapping[str, frozenset[tuple[str, str]]]
 
     @classmethod
-    def now(cls, connection: Connection, campaign: Campaign, state: str) -> "_Asked":
+    def now(cls, connection: Connection, campaign: Campaign, state: str) -> "Asked":
+        """Look at what is out."""
         columns = schema.question.c
         now = campaign.store.database.now(connection)
         rows = connection.execute(
@@ -166,8 +177,13 @@ class _Asked:
         )
 
 
-def _topic(connection: Connection, campaign: Campaign, topic: str, text: str, asked: _Asked) -> TopicStatus:
-    found = read_topic(connection, campaign, topic)
+def _topic(connection: Connection, campaign: Campaign, topic: str, text: str, asked: Asked) -> TopicStatus:
+    return topic_status(read_topic(connection, campaign, topic), text, asked)
+
+
+def topic_status(found: Read, text: str, asked: Asked) -> TopicStatus:
+    """Say how a topic stands, from what its log has made of it and what is out."""
+    topic = found.topic
     strategy = found.strategy
     leased = asked.leased.get(topic, ())
     parked = asked.parked.get(topic, frozenset())
@@ -200,9 +216,10 @@ def _expected(found: Read, items: int) -> int:
     return round(found.strategy.expected_judgments(items))
 
 
-def _graded_topic(
-    connection: Connection, campaign: Campaign, topic: str, text: str, asked: _Asked
+def graded_topic(
+    connection: Connection, campaign: Campaign, topic: str, text: str, asked: Asked
 ) -> TopicStatus:
+    """Say how a topic stands whose items are graded."""
     rows = holdings.items(connection, campaign.id, topic)
     items = [row.id for row in rows if row.twin_of is None and row.state == "in"]
     columns = schema.log.c
@@ -263,10 +280,10 @@ def _waits(state: str, open_now: int, leased: int, held: int, parked: int) -> st
 # ---- money
 
 
-def _money(connection: Connection, campaign: Campaign, people: Sequence[AssessorStatus]) -> MoneyStatus:
+def money_status(connection: Connection, campaign: Campaign, usable: int) -> MoneyStatus:
+    """Say what a campaign has cost, given how many judgments of its own people count."""
     settings: Settings = campaign.settings
     found = money(connection, campaign.id, settings)
-    usable = sum(person.usable for person in people if person.kind != "imported")
     columns = schema.log.c
     paid = select(schema.ledger.c.assignment).where(
         schema.ledger.c.campaign == campaign.id, schema.ledger.c.entry == REWARD
@@ -290,15 +307,16 @@ def _money(connection: Connection, campaign: Campaign, people: Sequence[Assessor
     )
 
 
-def _blocks(
+def blocks_of(
     connection: Connection,
     campaign: Campaign,
     state: str,
     *,
     topics: Sequence[TopicStatus],
-    people: Sequence[AssessorStatus],
+    nobody_left: bool,
     spent: MoneyStatus,
 ) -> list[str]:
+    """Say in sentences what keeps a campaign from going on."""
     settings = campaign.settings
     found: list[str] = []
     if all(topic.done for topic in topics):
@@ -313,7 +331,7 @@ def _blocks(
             found.append(f"An assignment takes {settings.tests} test pairs, and there are {known}.")
     if parked := sum(topic.parked for topic in topics):
         found.append(f"{parked} pairs are parked: {settings.parked_after} people could not judge them.")
-    if people and all(person.state == "excluded" for person in people):
+    if nobody_left:
         found.append("Every assessor is excluded.")
     stuck = [topic.topic for topic in topics if topic.waits == "nothing to ask"]
     if stuck and state == "open":

@@ -5,8 +5,9 @@ Nothing here is the truth. It is a cache of a fold over the log, and any process
 
 import json
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -19,6 +20,8 @@ from duelpool.store import Store, holdings, log, schema
 from duelpool.store.statements import Statement
 from duelpool.strategies import Strategy, make_strategy
 from duelpool.strategies.parameters import split_spec
+
+T = TypeVar("T")
 
 _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
 
@@ -79,6 +82,12 @@ class LiveTopics:
                 self._write_down(topic, kept.state.position, closings)
                 head = None
         raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
+
+    def look(self, topic: str, head: int, work: Callable[[TopicState], T]) -> T:
+        """Return what somebody makes of a topic's state, while nobody else can move it on."""
+        kept = self._keep(topic)
+        with kept.lock:
+            return work(self.state(topic, head))
 
     def _new_lines(self, topic: str, after: int) -> list[log.Line]:
         return self._store.read(

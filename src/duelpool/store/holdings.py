@@ -302,6 +302,27 @@ def runs(connection: Connection, campaign: str) -> Iterator[PackedRun]:
         yield PackedRun(row.name, row.rows, row.data)
 
 
+def run_names(connection: Connection, campaign: str) -> tuple[str, ...]:
+    """Return the names of the runs that a campaign keeps, in order."""
+    columns = schema.run.c
+    return tuple(
+        sorted(connection.execute(select(columns.name).where(columns.campaign == campaign)).scalars())
+    )
+
+
+def twins(connection: Connection, campaign: str) -> list[tuple[str, str, str]]:
+    """Return topic, canonical item and twin for every twin of a campaign, in the order of the pools."""
+    columns = schema.item.c
+    rows = connection.execute(
+        select(columns.topic, columns.twin_of, columns.id, columns.position).where(
+            columns.campaign == campaign, columns.twin_of.is_not(None)
+        )
+    )
+    return [
+        (row.topic, row.twin_of, row.id) for row in sorted(rows, key=lambda row: (row.topic, *_place(row)))
+    ]
+
+
 def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[KnownPair]) -> int:
     """Add test pairs that aren't there yet; return how many are new."""
     rows = [
