@@ -266,20 +266,20 @@ class Standings:
                 then[at][topic] = found
         values: dict[str, np.ndarray] = {}
         stamps: dict[str, int] = {}
-        for time, found in zip(times, then, strict=True):
+        for time, known in zip(times, then, strict=True):
             changed = {
                 topic: each
-                for topic, each in found.items()
+                for topic, each in known.items()
                 if stamps.get(topic) != each.position and each.kept
             }
-            for topic, each in found.items():
+            for topic, each in known.items():
                 if not each.kept:
                     values.pop(topic, None)
                 stamps[topic] = each.position
             values.update(self._score(chosen, changed))
             table = self._as_table(values, list(values))
             means = dict(zip(table.runs, map(_number, table.means()), strict=True))
-            judgments = sum(len(each.judged) for each in found.values())
+            judgments = sum(len(each.judged) for each in known.values())
             past[time] = Point(log.iso_time(time), judgments, means)
 
     # ---- scoring

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, select
 
 from duelpool.campaign.loop import Campaign
 from duelpool.campaign.reading import Read, read_topic, standing_of, topics_of
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
 from duelpool.files.notices import Tally
@@ -174,31 +174,57 @@ def write_qrels(
     count, tally = _Count(), Tally()
 
     def lines(connection: Connection) -> Iterator[str]:
-        for topic in topics_of(connection, campaign.id):
-            found = read_topic(connection, campaign, topic)
-            progress(1)
-            if not found.judged:
-                tally.add("topics left out, for nothing of them is judged")
-                continue
-            if not found.strategy.done:
-                tally.add("topics that aren't done yet")
-            rows = holdings.items(connection, campaign.id, topic)
-            kept = kept_levels(found, values, k)
-            grades = _with_twins(Levels(kept).as_grades() if kept else {}, rows)
-            if above is not None:
-                old = _grades_of_pool(rows) if above == "pool" else above.get(topic, {})
-                grades = _raised(grades, old)
-            refuse_unwritable(os.fspath(path), "id", [topic, *grades])
-            for item, grade in grades.items():
-                count.rows += 1
-                yield f"{topic} 0 {item} {number_text(grade)}"
-        for topic in above if above is not None and above != "pool" else ():
-            if topic not in known:
-                tally.add("topics of the grades that the campaign doesn't have, left out")
+        return _qrels_lines(
+            connection,
+            campaign,
+            os.fspath(path),
+            count,
+            tally,
+            values=values,
+            k=k,
+            above=above,
+            progress=progress,
+        )
 
-    known = campaign.store.read(lambda connection: set(topics_of(connection, campaign.id)))
     campaign.store.read(lambda connection: write_lines(path, lines(connection)))
     return Written((os.fspath(path),), count.rows, tally.notices)
+
+
+def _qrels_lines(
+    connection: Connection,
+    campaign: Campaign,
+    file: str,
+    count: _Count,
+    tally: Tally,
+    *,
+    values: Values,
+    k: int | None,
+    above: Mapping[str, Mapping[str, float]] | Literal["pool"] | None,
+    progress: Progress,
+) -> Iterator[str]:
+    known = set()
+    for topic in topics_of(connection, campaign.id):
+        known.add(topic)
+        found = read_topic(connection, campaign, topic)
+        progress(1)
+        if not found.judged:
+            tally.add("topics left out, for nothing of them is judged")
+            continue
+        if not found.strategy.done:
+            tally.add("topics that aren't done yet")
+        rows = holdings.items(connection, campaign.id, topic)
+        kept = kept_levels(found, values, k)
+        grades = _with_twins(Levels(kept).as_grades() if kept else {}, rows)
+        if above is not None:
+            old = _grades_of_pool(rows) if above == "pool" else above.get(topic, {})
+            grades = _raised(grades, old)
+        refuse_unwritable(file, "id", [topic, *grades])
+        for item, grade in grades.items():
+            count.rows += 1
+            yield f"{topic} 0 {item} {number_text(grade)}"
+    for topic in above if above is not None and above != "pool" else ():
+        if topic not in known:
+            tally.add("topics of the grades that the campaign doesn't have, left out")
 
 
 def kept_levels(found: Read, values: Values = "auto", k: int | None = None) -> tuple[tuple[str, ...], ...]:
@@ -236,22 +262,23 @@ def _raised(found: Mapping[str, float], grades: Mapping[str, float]) -> dict[str
 
 def levels_of(campaign: Campaign, progress: Progress = ignore) -> dict[str, Any]:
     """Return what is known of every topic now, for a program."""
+    return campaign.store.read(lambda connection: levels_in(connection, campaign, progress))
 
-    def work(connection: Connection) -> dict[str, Any]:
-        topics: dict[str, Any] = {}
-        for topic in topics_of(connection, campaign.id):
-            found = read_topic(connection, campaign, topic)
-            levels = found.strategy.result()
-            topics[topic] = {
-                "levels": [list(level) for level in levels.levels],
-                "confidence": levels.confidence,
-                "judgments": found.usable,
-                "done": found.strategy.done,
-            }
-            progress(1)
-        return {"campaign": campaign.name, "strategy": campaign.settings.strategy, "topics": topics}
 
-    return campaign.store.read(work)
+def levels_in(connection: Connection, campaign: Campaign, progress: Progress) -> dict[str, Any]:
+    """Return what is known of every topic, inside a transaction."""
+    topics: dict[str, Any] = {}
+    for topic in topics_of(connection, campaign.id):
+        found = read_topic(connection, campaign, topic)
+        levels = found.strategy.result()
+        topics[topic] = {
+            "levels": [list(level) for level in levels.levels],
+            "confidence": levels.confidence,
+            "judgments": found.usable,
+            "done": found.strategy.done,
+        }
+        progress(1)
+    return {"campaign": campaign.name, "strategy": campaign.settings.strategy, "topics": topics}
 
 
 def write_levels(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
@@ -267,16 +294,20 @@ def write_levels(campaign: Campaign, path: Target, progress: Progress = ignore) 
 def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
     """Write every line of the log as JSON lines: judgments, retractions, releases, closings and rewinds."""
     count = _Count()
-
-    def lines(connection: Connection) -> Iterator[str]:
-        for topic in topics_of(connection, campaign.id):
-            for row in log_rows(connection, campaign, topic):
-                count.rows += 1
-                yield json.dumps(line_to_json(row), ensure_ascii=False)
-            progress(1)
-
-    campaign.store.read(lambda connection: write_lines(path, lines(connection)))
+    campaign.store.read(
+        lambda connection: write_lines(path, _log_lines(connection, campaign, count, progress))
+    )
     return Written((os.fspath(path),), count.rows)
+
+
+def _log_lines(
+    connection: Connection, campaign: Campaign, count: _Count, progress: Progress
+) -> Iterator[str]:
+    for topic in topics_of(connection, campaign.id):
+        for row in log_rows(connection, campaign, topic):
+            count.rows += 1
+            yield json.dumps(line_to_json(row), ensure_ascii=False)
+        progress(1)
 
 
 def log_rows(
@@ -318,6 +349,37 @@ def line_to_json(row: Row[Any]) -> dict[str, Any]:
     return found
 
 
+# ---- as it is read
+
+STREAMS = ("prefs", "qrels", "levels", "jsonl", "csv")
+"""The forms in which a campaign can be had line by line."""
+
+
+def export_lines(connection: Connection, campaign: Campaign, form: str) -> Iterator[str]:
+    """Yield an export line by line, as `write_prefs` and its like would write it."""
+    if form == "csv":
+        return _csv_lines(connection, campaign, _Count(), ignore)
+    if form == "jsonl":
+        return _log_lines(connection, campaign, _Count(), ignore)
+    if form == "prefs":
+        return _pref_lines(connection, campaign, "preferences", _Count(), Tally(), ignore)
+    if form == "qrels":
+        return _qrels_lines(
+            connection,
+            campaign,
+            "qrels",
+            _Count(),
+            Tally(),
+            values="auto",
+            k=None,
+            above=None,
+            progress=ignore,
+        )
+    if form == "levels":
+        return iter([json.dumps(levels_in(connection, campaign, ignore), indent=1, ensure_ascii=False)])
+    raise UnknownName("form of export", form, STREAMS)
+
+
 # ---- for spreadsheets
 
 CSV_COLUMNS = (
@@ -350,19 +412,23 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     A text that a spreadsheet would take for a formula gets an apostrophe in front.
     """
     count = _Count()
-
-    def lines(connection: Connection) -> Iterator[str]:
-        yield csv_line(CSV_COLUMNS)
-        for topic in topics_of(connection, campaign.id):
-            gone = standing_of(connection, campaign.id, topic).retracted
-            for row in log_rows(connection, campaign, topic):
-                if row.event == log.JUDGMENT:
-                    count.rows += 1
-                    yield csv_line(_cells(row, row.seq in gone))
-            progress(1)
-
-    campaign.store.read(lambda connection: write_lines(path, lines(connection)))
+    campaign.store.read(
+        lambda connection: write_lines(path, _csv_lines(connection, campaign, count, progress))
+    )
     return Written((os.fspath(path),), count.rows)
+
+
+def _csv_lines(
+    connection: Connection, campaign: Campaign, count: _Count, progress: Progress
+) -> Iterator[str]:
+    yield csv_line(CSV_COLUMNS)
+    for topic in topics_of(connection, campaign.id):
+        gone = standing_of(connection, campaign.id, topic).retracted
+        for row in log_rows(connection, campaign, topic):
+            if row.event == log.JUDGMENT:
+                count.rows += 1
+                yield csv_line(_cells(row, row.seq in gone))
+        progress(1)
 
 
 def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:

@@ -130,6 +130,23 @@ def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tupl
     )
 
 
+def opened_by_excluding(state: TopicState, assessor: str) -> int:
+    """Return how many pairs would lose a judgment of this person in a phase that hasn't closed.
+
+    Only these are asked again: a closed phase keeps its survivors.
+    """
+    return len(
+        {
+            line.judgment.pair
+            for line in state.lines
+            if line.judgment is not None
+            and line.judgment.assessor == assessor
+            and line.judgment.phase not in state.closed_in_log
+            and usable(line, state.counts)
+        }
+    )
+
+
 @dataclass(slots=True)
 class Deeds:
     """What one person did, added up over topics."""

@@ -6,17 +6,21 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from duelpool.errors import DuelpoolError
+from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import routes
 from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
+from duelpool.web.manage.api import add_api
+from duelpool.web.manage.desks import Desks
+from duelpool.web.manage.pages import router as dashboard
 from duelpool.web.pages import error_json, error_page, language_of, render, static_response
 
 SWEEP_SECONDS = 20.0
@@ -58,10 +62,14 @@ def make_app(
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.halls, app.state.links, app.state.store = halls, links, store
+    app.state.desks = Desks(halls)
     app.add_middleware(Guard)
     app.include_router(routes.router)
+    app.include_router(dashboard)
+    add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)
     app.add_exception_handler(HTTPException, _no_such_page)
+    app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
     app.add_api_route("/static/{name:path}", static, methods=["GET"])
     app.add_api_route("/healthz", healthz, methods=["GET"])
@@ -93,6 +101,9 @@ def _told(request: Request, error: DuelpoolError, status: int, name: str, refere
         words = language_of(request)
     except Exception:  # pragma: no cover (an error page must not fail for want of words)
         words = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
+    if request.url.path.startswith("/api/"):  # a program reads what is exactly wrong
+        whole = {"problem": error.problem, "remedy": error.remedy, "reference": reference}
+        return JSONResponse(whole, status)
     if wants_json(request):
         return JSONResponse(error_json(error, words, reference, name), status)
     base = "/".join(request.url.path.split("/")[:3]) if request.url.path.startswith("/j/") else ""
@@ -118,6 +129,15 @@ async def _refused(request: Request, error: Exception) -> Response:
         40 if status >= 500 else 20, "%s: %s %s: %s", reference, request.method, request.url.path, error
     )
     return await run_in_threadpool(_told, request, error, status, name, reference)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 (that is what it is registered for)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]).encode(errors="replace").decode()
+    where = where or "the request"
+    told = BadRecord(f"{where}: {first['msg']}.", remedy="See /api/v1/openapi.json for what is taken.")
+    return await run_in_threadpool(_told, request, told, 422, "invalid", new_reference())
 
 
 async def _no_such_page(request: Request, error: Exception) -> Response:

@@ -71,7 +71,7 @@ def visit(request: Request, campaign: str) -> Visit:
     return Visit(request, flow, links, visitor, words, {})
 
 
-async def _sent(request: Request) -> Mapping[str, Any]:
+async def sent(request: Request) -> Mapping[str, Any]:
     """Return what a request brought, a form or JSON."""
     if request.scope.get("too_large"):
         raise TooLarge("That is too much at once.", remedy="Send less.")
@@ -92,12 +92,12 @@ async def _sent(request: Request) -> Mapping[str, Any]:
 
 
 def changing(
-    found: Annotated[Visit, Depends(visit)], sent: Annotated[Mapping[str, Any], Depends(_sent)]
+    found: Annotated[Visit, Depends(visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Visit:
     """Say who wants to change something, and refuse what comes from another site."""
     origin = same_origin(found.request.headers)
     if origin is None:
-        origin = is_form_key(found.links, found.visitor, str(sent.get("form_key", "")))
+        origin = is_form_key(found.links, found.visitor, str(values.get("form_key", "")))
     if not origin:
         raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
-    return Visit(found.request, found.flow, found.links, found.visitor, found.words, sent)
+    return Visit(found.request, found.flow, found.links, found.visitor, found.words, values)

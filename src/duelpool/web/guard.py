@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelpool.campaign import NotAllowed
+from duelpool.campaign.watching import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble
 from duelpool.store.holdings import UnknownCampaign
@@ -67,6 +68,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         NotAllowed: (403, "not_allowed"),
         UnknownCampaign: (404, "not_found"),
         UnknownQuestion: (404, "not_found"),
+        NotFound: (404, "not_found"),
         Conflict: (409, "conflict"),
         ExpiredLink: (410, "expired_link"),
         TooLate: (410, "lease_lost"),
@@ -113,6 +115,8 @@ def same_origin(headers: Headers) -> bool | None:
 
 def wants_json(request: Request) -> bool:
     """Say whether a program or a script speaks, rather than a browser with a form."""
+    if request.url.path.startswith("/api/"):
+        return True
     kind = request.headers.get("content-type", "")
     return kind.startswith("application/json") or "application/json" in request.headers.get("accept", "")
 

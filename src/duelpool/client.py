@@ -1,0 +1,220 @@
+"""A campaign's dashboard for programs: watch it and step in over HTTP, with nothing but the standard library."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+from urllib.error import HTTPError, URLError
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from duelpool.errors import BadParameter, DuelpoolError
+
+PIECE = 64 * 1024
+
+
+class Refused(DuelpoolError):
+    """The server refused a request: the problem and the remedy are its own words, `status` is HTTP's."""
+
+    status: int = 0
+
+
+class Client:
+    """One campaign behind a server, entered by a manager's key.
+
+    Lists are read page by page as they are used. Answers are plain dictionaries, as /api/v1/openapi.json says.
+    """
+
+    def __init__(self, address: str, campaign: str, key: str, *, timeout: float = 60.0) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            raise BadParameter(f"'{address}' is no address of a server.", remedy="Give https://HOST[:PORT].")
+        self.campaign = campaign
+        self._base = f"{address.rstrip('/')}/api/v1/campaigns"
+        self._key = key
+        self._timeout = timeout
+        self._opener = build_opener(ProxyHandler({})) if _is_near(parts.hostname) else build_opener()
+
+    @classmethod
+    def from_link(cls, link: str, *, timeout: float = 60.0) -> Self:
+        """Return a client from the manager's link that `duelpool link STORE --manage` prints."""
+        parts = urlsplit(link)
+        key = parse_qs(parts.query).get("key", [""])[0]
+        before, found, campaign = parts.path.rpartition("/manage/")
+        if not found or not campaign or not key:
+            raise BadParameter("This is no manager's link.", remedy="Print one: `duelpool link STORE --manage`.")
+        return cls(f"{parts.scheme}://{parts.netloc}{before}", campaign, key, timeout=timeout)
+
+    # ---- looking
+
+    def campaigns(self) -> list[dict[str, Any]]:
+        """Return the campaigns that the key opens."""
+        return list(self._read_json("", {})["rows"])
+
+    def status(self) -> dict[str, Any]:
+        """Return the head figures."""
+        return self._get("")
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings, and the names of the runs."""
+        return self._get("/settings")
+
+    def pulse(self) -> str:
+        """Return a text that is another one as soon as something has changed."""
+        return str(self._get("/pulse")["pulse"])
+
+    def leaderboard(self, measure: str = "Compat(p=0.8)", **options: Any) -> dict[str, Any]:
+        """Return the runs by a measure; options are baseline, test, correction, tag and blind."""
+        return self._get("/leaderboard", measure=measure, **options)
+
+    def history(self, measure: str = "Compat(p=0.8)", blind: bool = False) -> dict[str, Any]:
+        """Return the leaderboard as it stood at some times."""
+        return self._get("/leaderboard/history", measure=measure, blind=blind)
+
+    def slices(self, measure: str = "Compat(p=0.8)", blind: bool = False) -> list[dict[str, Any]]:
+        """Return the runs' means by the topics' tags."""
+        found: Any = self._get("/leaderboard/slices", measure=measure, blind=blind)
+        return list(found)
+
+    def topics(self, **options: Any) -> Iterator[dict[str, Any]]:
+        """Yield the topics; options are state, search and limit."""
+        return self._rows("/topics", options)
+
+    def topic(self, topic: str) -> dict[str, Any]:
+        """Return all about one topic."""
+        return self._get("/topic", topic=topic)
+
+    def pairs(self, **options: Any) -> Iterator[dict[str, Any]]:
+        """Yield the judged pairs; options are topic, assessor and limit."""
+        return self._rows("/pairs", options)
+
+    def pair(self, topic: str, a: str, b: str) -> dict[str, Any]:
+        """Return one pair with its texts and votes."""
+        return self._get("/pair", topic=topic, a=a, b=b)
+
+    def assessors(self, **options: Any) -> Iterator[dict[str, Any]]:
+        """Yield the assessors; options are order, state and limit."""
+        return self._rows("/assessors", options)
+
+    def assessor(self, assessor: str) -> dict[str, Any]:
+        """Return one assessor."""
+        return self._get("/assessor", assessor=assessor)
+
+    def ledger(self, **options: Any) -> Iterator[dict[str, Any]]:
+        """Yield the ledger, the newest entry first; options are assessor and limit."""
+        return self._rows("/ledger", options)
+
+    def log(self, **options: Any) -> Iterator[dict[str, Any]]:
+        """Yield the log, the newest line first; options are topic, assessor, event and limit."""
+        return self._rows("/log", options)
+
+    def export(self, form: str) -> Iterator[bytes]:
+        """Yield an export in pieces, as the server reads it: prefs, qrels, levels, jsonl or csv."""
+        with self._open(f"/{quote(self.campaign, safe='')}/export/{quote(form, safe='')}", {}) as answer:
+            while piece := answer.read(PIECE):
+                yield piece
+
+    def save(self, form: str, path: str | os.PathLike[str]) -> int:
+        """Write an export into a file, which appears when it is complete; return its size in bytes."""
+        place = Path(path)
+        part = place.with_name(f"{place.name}.part")
+        size = 0
+        with part.open("wb") as out:
+            for piece in self.export(form):
+                size += out.write(piece)
+        part.replace(place)
+        return size
+
+    # ---- stepping in
+
+    def exclude(self, assessor: str, reason: str, *, preview: bool = False) -> dict[str, Any]:
+        """Take somebody's judgments out of every score, and let them in no more."""
+        return self._post("/exclude", {"assessor": assessor, "reason": reason, "preview": preview})
+
+    def reinstate(
+        self, assessor: str, reason: str = "re-instated", *, preview: bool = False
+    ) -> dict[str, Any]:
+        """Let somebody in again."""
+        return self._post("/reinstate", {"assessor": assessor, "reason": reason, "preview": preview})
+
+    def retract(
+        self, topic: str, seqs: Sequence[int], reason: str, *, preview: bool = False
+    ) -> dict[str, Any]:
+        """Void judgments by their places in a topic's log."""
+        values = {"topic": topic, "seqs": list(seqs), "reason": reason, "preview": preview}
+        return self._post("/retract", values)
+
+    def rewind(self, topic: str, phase: str, reason: str, *, preview: bool = False) -> dict[str, Any]:
+        """Open a closed phase again."""
+        values = {"topic": topic, "phase": phase, "reason": reason, "preview": preview}
+        return self._post("/rewind", values)
+
+    def pause(self, *, preview: bool = False) -> dict[str, Any]:
+        """Let nobody have a new question."""
+        return self._post("/state", {"state": "paused", "preview": preview})
+
+    def close(self, *, preview: bool = False) -> dict[str, Any]:
+        """End the campaign."""
+        return self._post("/state", {"state": "closed", "preview": preview})
+
+    def resume(self, *, preview: bool = False) -> dict[str, Any]:
+        """Open the campaign again."""
+        return self._post("/state", {"state": "open", "preview": preview})
+
+    # ---- inside
+
+    def _rows(self, path: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        cursor = ""
+        while True:
+            page = self._get(path, **options, cursor=cursor)
+            yield from page["rows"]
+            cursor = page["next"]
+            if not cursor:
+                return
+
+    def _get(self, path: str, **query: Any) -> dict[str, Any]:
+        return self._read_json(f"/{quote(self.campaign, safe='')}{path}", query)
+
+    def _post(self, path: str, values: dict[str, Any]) -> dict[str, Any]:
+        return self._read_json(f"/{quote(self.campaign, safe='')}{path}", {}, values)
+
+    def _read_json(
+        self, path: str, query: dict[str, Any], values: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        with self._open(path, query, values) as answer:
+            found: dict[str, Any] = json.loads(answer.read())
+            return found
+
+    def _open(self, path: str, query: dict[str, Any], values: dict[str, Any] | None = None) -> Any:
+        texts = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in query.items()
+            if value not in {None, ""}
+        }
+        address = f"{self._base}{path}" + (f"?{urlencode(texts)}" if texts else "")
+        request = Request(address, headers={"Authorization": f"Bearer {self._key}"})  # noqa: S310
+        if values is not None:
+            request.data = json.dumps(values).encode()
+            request.add_header("Content-Type", "application/json")
+        try:
+            return self._opener.open(request, timeout=self._timeout)
+        except HTTPError as error:
+            with error:
+                raise _refused(error) from None
+        except URLError as error:
+            raise Refused(f"The server doesn't answer: {error.reason}", place=self._base) from None
+
+
+def _is_near(host: str | None) -> bool:
+    return host in {"localhost", "127.0.0.1", "::1"}
+
+
+def _refused(error: HTTPError) -> Refused:
+    try:
+        told = json.loads(error.read())
+        found = Refused(str(told["problem"]), remedy=str(told["remedy"]))
+    except (ValueError, KeyError, TypeError):
+        found = Refused(f"The server answered {error.code}.", remedy="Try again later.")
+    found.status = error.code
+    return found

@@ -1,0 +1,110 @@
+"""The manager's steps: each says what it would do before it does it."""
+
+from duelpool.campaign.rehearsal import preview_reinstatement, preview_retraction
+from duelpool.campaign.votes import opened_by_excluding
+from duelpool.errors import BadParameter
+from duelpool.web.manage.desks import Desk
+from duelpool.web.manage.shapes import ChangeState, Effect, Exclude, Reinstate, Retract, Rewind
+
+
+def _many(count: int, one: str) -> str:
+    return f"{count:,} {one if count == 1 else one + 's'}"
+
+
+def exclude(desk: Desk, asked: Exclude) -> Effect:
+    """Exclude somebody, or say what that would take away."""
+    person = desk.watch.person(asked.assessor)
+    if person.state == "excluded":
+        raise BadParameter(f"'{asked.assessor}' is excluded already.", remedy="Re-instate them to undo it.")
+    opened = sum(
+        desk.watch.state_of(view.status.topic, lambda state: opened_by_excluding(state, asked.assessor))
+        for view in desk.watch.look().topics
+        if asked.assessor in desk.watch.judged_by(view.status.topic)
+    )
+    if asked.preview:
+        found = desk.campaign.preview_exclusion(asked.assessor)
+    else:
+        found = desk.campaign.exclude(asked.assessor, asked.reason)
+    verb = "Excluding re-opens" if asked.preview else "Re-opened"
+    sentence = (
+        f"{verb} {_many(opened, 'pair')}: {_many(found.judgments, 'judgment')} on "
+        f"{_many(found.pairs, 'pair')} in {_many(found.topics, 'topic')} count no more, and phases that have "
+        "closed stay closed. What was done is paid."
+    )
+    return Effect(
+        "exclude",
+        asked.preview,
+        sentence,
+        judgments=found.judgments,
+        pairs=found.pairs,
+        topics=found.topics,
+        opened=opened,
+    )
+
+
+def reinstate(desk: Desk, asked: Reinstate) -> Effect:
+    """Let somebody in again, or say what that would bring back."""
+    person = desk.watch.person(asked.assessor)
+    if person.state != "excluded":
+        raise BadParameter(f"'{asked.assessor}' isn't excluded.", remedy="There is nothing to undo.")
+    if asked.preview:
+        back = preview_reinstatement(desk.campaign, asked.assessor)
+    else:
+        back = desk.campaign.reinstate(asked.assessor, asked.reason)
+    verb = "would count again" if asked.preview else "count again"
+    return Effect(
+        "reinstate", asked.preview, f"{_many(back, 'judgment')} {verb}; they may judge on.", judgments=back
+    )
+
+
+def retract(desk: Desk, asked: Retract) -> Effect:
+    """Void judgments, or say which of them count until then."""
+    desk.watch.topic(asked.topic)
+    found = preview_retraction(desk.campaign, asked.topic, asked.seqs)
+    if not asked.preview:
+        desk.campaign.retract(asked.topic, asked.seqs, asked.reason)
+    verb = "Voiding takes" if asked.preview else "Took"
+    sentence = (
+        f"{verb} {_many(found.judgments, 'judgment')} out of every score; "
+        f"{_many(found.pairs, 'pair')} of an open phase may be asked again."
+    )
+    return Effect(
+        "retract",
+        asked.preview,
+        sentence,
+        judgments=found.judgments,
+        pairs=found.pairs,
+        topics=bool(found.judgments),
+    )
+
+
+def rewind(desk: Desk, asked: Rewind) -> Effect:
+    """Open a closed phase again, or say what that would set aside."""
+    desk.watch.topic(asked.topic)
+    if asked.preview:
+        aside = desk.campaign.preview_rewind(asked.topic, asked.phase)
+    else:
+        aside = desk.campaign.rewind(asked.topic, asked.phase, asked.reason)
+    price = desk.watch.look().price
+    cost = "" if price is None else f" They cost about {price * aside / 100:,.2f} {_currency(desk)}."
+    verb = "Rewinding sets" if asked.preview else "Set"
+    sentence = f"{verb} {_many(aside, 'judgment')} of later phases aside.{cost if aside else ''}"
+    return Effect("rewind", asked.preview, sentence, judgments=aside, topics=1)
+
+
+def change_state(desk: Desk, asked: ChangeState) -> Effect:
+    """Pause, close or open a campaign, or say what that means."""
+    found = desk.watch.look()
+    out = found.total("leased")
+    if not asked.preview:
+        desk.campaign.set_state(asked.state)
+    sentence = {
+        "open": "The campaign is open: whoever comes gets the next question.",
+        "paused": f"Nobody gets a new question; {_many(out, 'question')} out may still be answered.",
+        "closed": f"The campaign has ended; {_many(out, 'question')} out may still be answered.",
+    }[asked.state]
+    return Effect("state", asked.preview, sentence)
+
+
+def _currency(desk: Desk) -> str:
+    return desk.campaign.settings.currency

@@ -1,0 +1,304 @@
+"""The API: everything that the dashboard shows and does, for programs."""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi.openapi.utils import get_openapi
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from duelpool import __version__
+from duelpool.campaign.watching import Person
+from duelpool.comparison import CORRECTIONS, TESTS
+from duelpool.errors import UnknownName
+from duelpool.standings import Board, History, Slice
+from duelpool.store import log
+from duelpool.web.callers import halls_of, links_of
+from duelpool.web.guard import NoVisit
+from duelpool.web.links import ExpiredLink, ForgedLink
+from duelpool.web.manage import actions, reading
+from duelpool.web.manage.callers import Looking, Managing, Stepping
+from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
+from duelpool.web.manage.events import events_of
+from duelpool.web.manage.keys import open_key, shown_key
+from duelpool.web.manage.paging import Cursor, Limit
+from duelpool.web.manage.shapes import (
+    CampaignBrief,
+    CampaignList,
+    ChangeState,
+    Effect,
+    Exclude,
+    Head,
+    LedgerPage,
+    LogPage,
+    PairDetail,
+    PairPage,
+    PersonPage,
+    Problem,
+    Pulse,
+    Reinstate,
+    Retract,
+    Rewind,
+    SettingsShown,
+    TopicDetail,
+    TopicPage,
+    head_of,
+)
+from duelpool.web.manage.streams import MEDIA, stream
+
+PREFIX = "/api/v1"
+MEASURE = "Compat(p=0.8)"
+T = TypeVar("T")
+
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "A name that isn't known."},
+    403: {"model": Problem, "description": "No key, a key that isn't ours, or another site."},
+    404: {"model": Problem, "description": "There is no such thing in this campaign."},
+    409: {"model": Problem, "description": "It contradicts what has happened meanwhile."},
+    410: {"model": Problem, "description": "The time of the key is over."},
+    413: {"model": Problem, "description": "Too much at once."},
+    422: {"model": Problem, "description": "A value that can't be."},
+    503: {"model": Problem, "description": "The store doesn't answer; try again."},
+}
+
+router = APIRouter(prefix=PREFIX, responses=_REFUSALS, tags=["v1"])
+
+Text = Annotated[str, Query(max_length=2000)]
+Wanted = Annotated[str, Query(min_length=1, max_length=2000)]
+Measured = Annotated[str, Query(max_length=200, description="Any measure, such as nDCG@10 or Compat(p=0.8).")]
+Blind = Annotated[bool, Query(description="Hide the names of systems.")]
+
+
+# ---- campaigns
+
+
+@router.get("/campaigns")
+def campaigns(request: Request) -> CampaignList:
+    """The campaigns that the key opens."""
+    halls, links = halls_of(request), links_of(request)
+    now = halls.store.read(halls.store.database.now)
+    found = []
+    shown = False
+    for row in halls.all():
+        try:
+            key, door = shown_key(request, row.id)
+            shown = True
+            open_key(links, key, row.id, now, door)
+        except (NoVisit, ForgedLink, ExpiredLink):
+            continue
+        found.append(CampaignBrief(row.id, row.name, row.state, log.iso_time(row.created)))
+    if not found:
+        text = "This key opens no campaign here." if shown else "This needs a manager's key."
+        raise NoVisit(text, remedy="Send it as `Authorization: Bearer KEY`.")
+    return CampaignList(found)
+
+
+@router.get("/campaigns/{campaign}")
+def status(found: Looking) -> Head:
+    """The head figures."""
+    return head_of(found.id, found.desk.watch.look())
+
+
+@router.get("/campaigns/{campaign}/settings")
+def settings(found: Looking) -> SettingsShown:
+    """The settings, and the names of the runs."""
+    return SettingsShown(found.desk.campaign.settings.as_json(), list(found.desk.standings.runs))
+
+
+@router.get("/campaigns/{campaign}/pulse")
+def pulse(found: Looking) -> Pulse:
+    """A text that is another one as soon as something has changed."""
+    return Pulse(found.desk.pulse())
+
+
+@router.get(
+    "/campaigns/{campaign}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
+)
+def events(
+    found: Looking, seconds: Annotated[float, Query(ge=0, le=60, description="How long to listen.")] = 60
+) -> Response:
+    """Server-sent events: one `pulse` now, and another one whenever something has changed."""
+    return events_of(found.desk, seconds)
+
+
+# ---- leaderboard
+
+
+def _baseline(found: Managing, given: str, names: dict[str, str] | None) -> str | None:
+    """Return the run that a baseline names, by its neutral name where names are hidden."""
+    if not given or names is None:
+        return given or None
+    back = {alias: run for run, alias in names.items()}
+    if given not in back:
+        raise UnknownName("run", given, back)
+    return back[given]
+
+
+@router.get("/campaigns/{campaign}/leaderboard")
+def leaderboard(
+    found: Looking,
+    measure: Measured = MEASURE,
+    baseline: Text = "",
+    test: Text = "t",
+    correction: Text = "holm",
+    tag: Text = "",
+    blind: Blind = False,
+) -> Board:
+    """The runs by a measure, with intervals, who could still be first, and tests against a baseline."""
+    if test not in TESTS:
+        raise UnknownName("test", test, TESTS)
+    if correction not in CORRECTIONS:
+        raise UnknownName("correction", correction, CORRECTIONS)
+    names = found.desk.aliases() if blind else None
+    board = found.desk.standings.board(
+        measure, baseline=_baseline(found, baseline, names), test=test, correction=correction, tag=tag or None
+    )
+    return board if names is None else blinded(board, names)
+
+
+@router.get("/campaigns/{campaign}/leaderboard/history")
+def leaderboard_history(found: Looking, measure: Measured = MEASURE, blind: Blind = False) -> History:
+    """The leaderboard as it stood at up to sixteen times, and now."""
+    history = found.desk.standings.history(measure)
+    return blinded_history(history, found.desk.aliases()) if blind else history
+
+
+@router.get("/campaigns/{campaign}/leaderboard/slices")
+def leaderboard_slices(found: Looking, measure: Measured = MEASURE, blind: Blind = False) -> list[Slice]:
+    """The runs' means by the topics' tags."""
+    slices = found.desk.standings.slices(measure)
+    return list(blinded_slices(slices, found.desk.aliases()) if blind else slices)
+
+
+# ---- lists
+
+
+@router.get("/campaigns/{campaign}/topics")
+def topics(
+    found: Looking, cursor: Cursor = "", limit: Limit = 50, state: Text = "any", search: Text = ""
+) -> TopicPage:
+    """The topics; state is any, done, going on, waiting or parked."""
+    return reading.topics(found.desk, cursor, limit, state, search)
+
+
+@router.get("/campaigns/{campaign}/topic")
+def topic(found: Looking, topic: Wanted) -> TopicDetail:
+    """One topic: levels, closed phases, win matrix, why it stopped, what it costs."""
+    return reading.topic(found.desk, topic)
+
+
+@router.get("/campaigns/{campaign}/pairs")
+def pairs(
+    found: Looking, cursor: Cursor = "", limit: Limit = 50, topic: Text = "", assessor: Text = ""
+) -> PairPage:
+    """The judged pairs, all of them or those of a topic or an assessor."""
+    return reading.pairs(found.desk, cursor, limit, topic, assessor)
+
+
+@router.get("/campaigns/{campaign}/pair")
+def pair(found: Looking, topic: Wanted, a: Wanted, b: Wanted) -> PairDetail:
+    """One pair: texts, votes, sides, seconds."""
+    return reading.pair(found.desk, topic, a, b)
+
+
+@router.get("/campaigns/{campaign}/assessors")
+def assessors(
+    found: Looking, cursor: Cursor = "", limit: Limit = 50, order: Text = "came", state: Text = "any"
+) -> PersonPage:
+    """The assessors; order is came, judgments, usable, tests, agreement, seconds, left or pay."""
+    return reading.people(found.desk, cursor, limit, order, state)
+
+
+@router.get("/campaigns/{campaign}/assessor")
+def assessor(found: Looking, assessor: Wanted) -> Person:
+    """One assessor: test pairs, agreement with the others, seconds, share of left choices, pay."""
+    return found.desk.watch.person(assessor)
+
+
+@router.get("/campaigns/{campaign}/ledger")
+def ledger(found: Looking, cursor: Cursor = "", limit: Limit = 50, assessor: Text = "") -> LedgerPage:
+    """The ledger, the newest entry first."""
+    return reading.ledger(found.desk, cursor, limit, assessor)
+
+
+@router.get("/campaigns/{campaign}/log")
+def the_log(
+    found: Looking,
+    cursor: Cursor = "",
+    limit: Limit = 50,
+    topic: Text = "",
+    assessor: Text = "",
+    event: Text = "",
+) -> LogPage:
+    """The log, the newest line first."""
+    return reading.lines(found.desk, cursor, limit, topic=topic, assessor=assessor, event=event)
+
+
+@router.get(
+    "/campaigns/{campaign}/export/{form}",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "The file, as it is read.",
+            "content": {media.partition(";")[0]: {} for media, _ in MEDIA.values()},
+        }
+    },
+)
+def export(found: Looking, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
+    """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
+    media, name = MEDIA[form]
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(stream(found.desk.campaign, form), media_type=media, headers=headers)
+
+
+# ---- steps
+
+
+@router.post("/campaigns/{campaign}/exclude")
+def exclude(found: Stepping, asked: Exclude) -> Effect:
+    """Exclude an assessor; with `preview`, say what that would take away."""
+    return actions.exclude(found.desk, asked)
+
+
+@router.post("/campaigns/{campaign}/reinstate")
+def reinstate(found: Stepping, asked: Reinstate) -> Effect:
+    """Let an assessor in again; with `preview`, say how many judgments would come back."""
+    return actions.reinstate(found.desk, asked)
+
+
+@router.post("/campaigns/{campaign}/retract")
+def retract(found: Stepping, asked: Retract) -> Effect:
+    """Void judgments with a reason; with `preview`, say which of them count."""
+    return actions.retract(found.desk, asked)
+
+
+@router.post("/campaigns/{campaign}/rewind")
+def rewind(found: Stepping, asked: Rewind) -> Effect:
+    """Open a closed phase again; with `preview`, say what that would set aside and what it cost."""
+    return actions.rewind(found.desk, asked)
+
+
+@router.post("/campaigns/{campaign}/state")
+def change_state(found: Stepping, asked: ChangeState) -> Effect:
+    """Pause, close or re-open; with `preview`, say what is out."""
+    return actions.change_state(found.desk, asked)
+
+
+# ---- its own description
+
+
+def add_api(app: FastAPI) -> None:
+    """Add the API and its description to an application."""
+    app.include_router(router)
+    described = get_openapi(
+        title="Duelpool",
+        version=__version__,
+        description="Watch a campaign and step in. Every list is paged by `cursor`; money is in minor units.",
+        routes=router.routes,
+    )
+
+    async def openapi() -> JSONResponse:
+        return JSONResponse(described)
+
+    app.add_api_route(f"{PREFIX}/openapi.json", openapi, methods=["GET"], include_in_schema=False)

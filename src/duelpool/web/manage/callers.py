@@ -1,0 +1,103 @@
+"""Who manages here, and what they brought: every request of dashboard and API begins here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+from starlette.responses import RedirectResponse
+
+from duelpool.web.callers import halls_of, links_of, sent
+from duelpool.web.guard import CrossSite, TooLarge, same_origin
+from duelpool.web.links import Links
+from duelpool.web.manage.desks import Desk, Desks
+from duelpool.web.manage.keys import Pass, form_key, is_form_key, open_key, shown_key
+
+BLIND = "duelpool_blind"
+
+_BEARER = HTTPBearer(auto_error=False, description="A manager's key: `duelpool link STORE --manage --key`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Managing:
+    """A request of somebody who may manage a campaign."""
+
+    request: Request
+    desk: Desk
+    links: Links
+    shown: Pass
+    values: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """The campaign's id."""
+        return self.desk.campaign.id
+
+    @property
+    def base(self) -> str:
+        """Where the campaign's dashboard is."""
+        return f"/manage/{self.id}"
+
+    @property
+    def form_key(self) -> str:
+        """What the dashboard's forms carry."""
+        return form_key(self.links, self.id)
+
+    @property
+    def blind(self) -> bool:
+        """Whether the names of systems are hidden in this browser."""
+        return self.request.cookies.get(BLIND) == "1"
+
+    def back(self, path: str) -> RedirectResponse:
+        """Return the way to another page of the dashboard."""
+        return RedirectResponse(f"{self.base}/{path}", 303)
+
+
+def desks_of(request: Request) -> Desks:
+    """Return the desks of the server."""
+    found: Desks = request.app.state.desks
+    return found
+
+
+def managing(request: Request, campaign: str) -> Managing:
+    """Say who wants to look, or refuse."""
+    halls = halls_of(request)
+    halls.flow(campaign)
+    links = links_of(request)
+    key, door = shown_key(request, campaign)
+    now = halls.store.read(halls.store.database.now)
+    shown = open_key(links, key, campaign, now, door)
+    return Managing(request, desks_of(request).of(campaign), links, shown, {})
+
+
+def _documented(request: Request, campaign: str, bearer: Annotated[object, Depends(_BEARER)]) -> Managing:
+    """Say who wants to look, with the door named in the API's description."""
+    return managing(request, campaign)
+
+
+def _stepping(found: Annotated[Managing, Depends(_documented)]) -> Managing:
+    """Say what program wants to change something; a browser must come from our own pages."""
+    if found.request.scope.get("too_large"):
+        raise TooLarge("That is too much at once.", remedy="Send less.")
+    if found.shown.door == "cookie" and not same_origin(found.request.headers):
+        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+    return found
+
+
+def _changing(
+    found: Annotated[Managing, Depends(managing)], values: Annotated[Mapping[str, Any], Depends(sent)]
+) -> Managing:
+    """Say who changes something by a form, and refuse what comes from another site."""
+    origin = same_origin(found.request.headers)
+    if origin is None:
+        origin = is_form_key(found.links, found.id, str(values.get("form_key", "")))
+    if not origin:
+        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+    return Managing(found.request, found.desk, found.links, found.shown, values)
+
+
+Looking = Annotated[Managing, Depends(_documented)]
+Stepping = Annotated[Managing, Depends(_stepping)]
+Viewing = Annotated[Managing, Depends(managing)]
+Changing = Annotated[Managing, Depends(_changing)]

@@ -1,0 +1,150 @@
+"""The manager's desk: one campaign with all that is kept between two looks at it."""
+
+import math
+import string
+import threading
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, func, select
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.watching import Watch
+from duelpool.seeds import rng_for
+from duelpool.standings import Board, BoardRow, History, Point, Slice, Standings
+from duelpool.store import schema
+from duelpool.web.halls import Halls
+
+
+@dataclass(slots=True)
+class Desk:
+    """A campaign, watched, with its leaderboard."""
+
+    campaign: Campaign
+    watch: Watch
+    standings: Standings
+
+    @classmethod
+    def of(cls, campaign: Campaign) -> "Desk":
+        """Return the desk of a campaign."""
+        watch = Watch(campaign)
+        return cls(campaign, watch, Standings(watch))
+
+    def pulse(self) -> str:
+        """Return a text that is another one as soon as something has changed; cheap to ask for."""
+        campaign = self.campaign.id
+
+        def work(connection: Connection) -> str:
+            topic, question, ledger, person = schema.topic, schema.question, schema.ledger, schema.assessor
+            state = connection.execute(
+                select(schema.campaign.c.state).where(schema.campaign.c.id == campaign)
+            ).scalar()
+            lines = connection.execute(
+                select(func.sum(topic.c.next_seq), func.count()).where(topic.c.campaign == campaign)
+            ).one()
+            leased = connection.execute(
+                select(func.count(), func.max(question.c.asked)).where(
+                    question.c.campaign == campaign, question.c.state == "leased"
+                )
+            ).one()
+            paid = connection.execute(
+                select(func.max(ledger.c.id)).where(ledger.c.campaign == campaign)
+            ).scalar()
+            people = connection.execute(
+                select(func.count()).where(person.c.campaign == campaign, person.c.state == "in")
+            ).scalar()
+            return f"{state}-{lines[0]}-{lines[1]}-{leased[0]}-{leased[1]}-{paid}-{people}"
+
+        return self.campaign.store.read(work)
+
+    # ---- without names
+
+    def aliases(self) -> dict[str, str]:
+        """Return a neutral name for each run, in an order that says nothing of how they do."""
+        runs = self.standings.runs
+        rng = rng_for(self.campaign.settings.seed, "blind", self.campaign.id)
+        order = [runs[at] for at in rng.permutation(len(runs))]
+        return {run: f"System {_letters(at)}" for at, run in enumerate(order)}
+
+
+def _letters(at: int) -> str:
+    """Return A, B, ... Z, AA, AB and so on."""
+    found = ""
+    at += 1
+    while at:
+        at, rest = divmod(at - 1, 26)
+        found = string.ascii_uppercase[rest] + found
+    return found
+
+
+def blinded(board: Board, names: dict[str, str]) -> Board:
+    """Return a leaderboard with other names."""
+    rows = tuple(
+        BoardRow(
+            place=row.place,
+            run=names[row.run],
+            mean=row.mean,
+            low=row.low,
+            high=row.high,
+            topics=row.topics,
+            could_be_first=row.could_be_first,
+            difference=row.difference,
+            p=row.p,
+            p_corrected=row.p_corrected,
+        )
+        for row in board.rows
+    )
+    return Board(
+        measure=board.measure,
+        rows=rows,
+        topics=board.topics,
+        judged_topics=board.judged_topics,
+        baseline=None if board.baseline is None else names[board.baseline],
+        tag=board.tag,
+        tags=board.tags,
+        note=board.note,
+    )
+
+
+def blinded_history(history: History, names: dict[str, str]) -> History:
+    """Return a history with other names."""
+    points = tuple(
+        Point(each.time, each.judgments, {names[run]: mean for run, mean in each.means.items()})
+        for each in history.points
+    )
+    return History(history.measure, points, history.ready)
+
+
+def blinded_slices(slices: tuple[Slice, ...], names: dict[str, str]) -> tuple[Slice, ...]:
+    """Return slices with other names."""
+    return tuple(
+        Slice(each.tag, each.topics, tuple((names[run], mean) for run, mean in each.means)) for each in slices
+    )
+
+
+def wilson(part: int, whole: int, z: float = 1.959964) -> tuple[float, float] | None:
+    """Return Wilson's 95 % interval of a share, None of nothing."""
+    if not whole:
+        return None
+    share = part / whole
+    middle = share + z * z / (2 * whole)
+    half = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
+    below = 1 + z * z / whole
+    return max(0.0, (middle - half) / below), min(1.0, (middle + half) / below)
+
+
+@dataclass(slots=True)
+class Desks:
+    """Desks by campaign; one whose settings have changed is set up anew."""
+
+    halls: Halls
+    _desks: dict[str, Desk] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, campaign: str) -> Desk:
+        """Return the desk of a campaign; one that isn't shown here is unknown."""
+        found = self.halls.flow(campaign).campaign
+        with self._lock:
+            desk = self._desks.get(campaign)
+            if desk is None or desk.campaign is not found:
+                desk = self._desks[campaign] = Desk.of(found)
+            return desk

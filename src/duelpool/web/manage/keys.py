@@ -1,0 +1,101 @@
+"""Who may manage: a signed key in a link, in a cookie, or in the Authorization header of a program.
+
+A manager's key is signed for another purpose than the links of the judging page: neither opens the other's doors.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from duelpool.web.guard import NoVisit
+from duelpool.web.links import DAYS, ExpiredLink, ForgedLink, Links
+
+Door: TypeAlias = Literal["cookie", "bearer"]
+
+_SECONDS_A_DAY = 86400.0
+_PURPOSE = "manage"
+_BEARER = "bearer "
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Somebody may manage a campaign until a time; a browser shows it as a cookie, a program in a header."""
+
+    campaign: str
+    expires: float
+    door: Door
+
+
+def manager_key(links: Links, campaign: str, now: float, days: float = DAYS) -> str:
+    """Return a key that lets its bearer manage a campaign."""
+    return links.sign(_PURPOSE, [campaign, round(now + days * _SECONDS_A_DAY)])
+
+
+def manager_address(root: str, campaign: str, key: str) -> str:
+    """Return the whole address of a manager's link."""
+    return f"{root.rstrip('/')}/manage/{quote(campaign)}?{urlencode({'key': key})}"
+
+
+def open_key(links: Links, key: str, campaign: str, now: float, door: Door) -> Pass:
+    """Return what a key allows, if it is ours, for this campaign, and its time isn't over."""
+    values = links.read(_PURPOSE, key)
+    try:
+        found, expires = values
+        known = Pass(str(found), float(expires), door)
+    except (TypeError, ValueError):
+        raise ForgedLink("This key is not one of ours.", remedy="Use the link as you got it.") from None
+    if known.campaign != campaign:
+        raise ForgedLink("This key is for another campaign.", remedy="Use the link as you got it.")
+    if known.expires < now:
+        raise ExpiredLink("The time of this key is over.", remedy="Make another: `duelpool link --manage`.")
+    return known
+
+
+def cookie_name(campaign: str) -> str:
+    """Return the name of the cookie that holds a manager's key."""
+    return f"duelpool_manage_{campaign}"
+
+
+def shown_key(request: Request, campaign: str) -> tuple[str, Door]:
+    """Return the key that a request shows, and how it came; a header goes before a cookie."""
+    given = request.headers.get("authorization", "")
+    if given:
+        if given[: len(_BEARER)].lower() != _BEARER:
+            raise NoVisit("This needs a manager's key.", remedy="Send it as `Authorization: Bearer KEY`.")
+        return given[len(_BEARER) :].strip(), "bearer"
+    key = request.cookies.get(cookie_name(campaign), "")
+    if not key:
+        raise NoVisit(
+            "This page is the manager's.",
+            remedy="Come in by the manager's link: `duelpool link STORE --manage` prints it.",
+        )
+    return key, "cookie"
+
+
+def write_cookie(response: Response, request: Request, campaign: str, key: str, seconds: float) -> None:
+    """Let the browser remember the key; the dashboard and the API get it, scripts don't."""
+    response.set_cookie(
+        cookie_name(campaign),
+        key,
+        max_age=max(0, int(seconds)),
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def form_key(links: Links, campaign: str) -> str:
+    """Return what a form of the dashboard carries to show that our page sent it."""
+    return links.sign("manage form", campaign)
+
+
+def is_form_key(links: Links, campaign: str, given: str) -> bool:
+    """Say whether a form came from our dashboard."""
+    try:
+        return bool(links.read("manage form", given) == campaign)
+    except ForgedLink:
+        return False

@@ -1,0 +1,53 @@
+"""Lists in pages: a cursor says where the next page begins, whatever joins or leaves meanwhile."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Query
+
+from duelpool.errors import BadParameter
+
+T = TypeVar("T")
+
+AT_MOST = 500
+Limit = Annotated[int, Query(ge=1, le=AT_MOST, description="How many rows a page has.")]
+Cursor = Annotated[
+    str, Query(max_length=2000, description="`next` of the page before; empty for the first page.")
+]
+
+
+def cursor_of(*key: Any) -> str:
+    """Return a cursor that stands behind a row with this key."""
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def key_of(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
+    """Return the key that a cursor holds, None for the first page."""
+    if not cursor:
+        return None
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        key = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+        if isinstance(key, list) and [type(each) for each in key] == list(kinds):
+            return tuple(key)
+    except (ValueError, binascii.Error, RecursionError):
+        pass
+    raise BadParameter("This cursor isn't one of ours.", remedy="Take `next` of the page before, as it is.")
+
+
+def page_of(
+    rows: Sequence[T], name: Callable[[T], str], cursor: str, limit: int
+) -> tuple[tuple[T, ...], str | None]:
+    """Return the rows behind a cursor and the next cursor, None at the end; rows are known by their names."""
+    key = key_of(cursor, str)
+    start = 0
+    if key is not None:
+        places = {name(row): at for at, row in enumerate(rows)}
+        if key[0] not in places:
+            raise BadParameter("What this cursor stands behind is gone.", remedy="Begin with the first page.")
+        start = places[key[0]] + 1
+    found = tuple(rows[start : start + limit])
+    return found, cursor_of(name(found[-1])) if start + limit < len(rows) else None

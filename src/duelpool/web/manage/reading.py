@@ -1,0 +1,273 @@
+"""What pages and API tell alike: topics, pairs, people, money and the log, as the desk has them."""
+
+from typing import Any
+
+from sqlalchemy import Connection, and_, or_, select
+
+from duelpool.campaign.exports import line_to_json
+from duelpool.campaign.fold import TopicState
+from duelpool.campaign.votes import PairTally, pairs_of, votes_on
+from duelpool.campaign.watching import NotFound, Person, Snapshot, TopicView
+from duelpool.errors import UnknownName
+from duelpool.records import Passage
+from duelpool.store import holdings, log, schema
+from duelpool.web.manage.desks import Desk
+from duelpool.web.manage.paging import cursor_of, key_of, page_of
+from duelpool.web.manage.shapes import (
+    LedgerPage,
+    LedgerRow,
+    LogPage,
+    PairDetail,
+    PairPage,
+    PassageText,
+    PersonPage,
+    TopicDetail,
+    TopicPage,
+    TopicRow,
+    WinMatrix,
+)
+
+MATRIX_AT_MOST = 30
+TOPIC_STATES = ("any", "done", "going on", "waiting", "parked")
+PEOPLE_ORDERS = ("came", "judgments", "usable", "tests", "agreement", "seconds", "left", "pay")
+EVENTS = (log.JUDGMENT, log.RETRACTION, log.RESTORATION, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
+
+
+# ---- topics
+
+
+def topic_row(view: TopicView, found: Snapshot) -> TopicRow:
+    """Return a topic as a row."""
+    price = found.price
+    status = view.status
+    survivors = len(view.closings[-1].survivors) if view.closings else status.items
+    return TopicRow(
+        status=status,
+        tags=view.tags,
+        survivors=survivors,
+        why=view.why,
+        cost=None if price is None else price * status.judgments,
+        expected_cost=None if price is None else price * status.expected,
+    )
+
+
+def _is(view: TopicView, state: str) -> bool:
+    status = view.status
+    if state == "done":
+        return status.done
+    if state == "parked":
+        return bool(status.parked)
+    if state == "waiting":
+        return not status.done and bool(status.waits)
+    return state == "any" or not status.done
+
+
+def topics(desk: Desk, cursor: str, limit: int, state: str = "any", search: str = "") -> TopicPage:
+    """Return some of the topics, in the campaign's order."""
+    if state not in TOPIC_STATES:
+        raise UnknownName("state of topics", state, TOPIC_STATES)
+    found = desk.watch.look()
+    wanted = search.casefold()
+    views = [
+        view
+        for view in found.topics
+        if _is(view, state)
+        and (
+            not wanted or wanted in view.status.topic.casefold() or wanted in view.status.text.casefold()
+        )
+    ]
+    rows, following = page_of(views, lambda view: view.status.topic, cursor, limit)
+    return TopicPage([topic_row(view, found) for view in rows], len(views), following)
+
+
+def topic(desk: Desk, name: str) -> TopicDetail:
+    """Return all about one topic."""
+    found = desk.watch.look()
+    view = desk.watch.topic(name)
+    pairs = desk.watch.state_of(name, lambda state: pairs_of(state, name))
+    return TopicDetail(
+        row=topic_row(view, found),
+        description=desk.watch.text(name).description,
+        levels=[list(level) for level in view.levels],
+        closings=list(view.closings),
+        pairs=len(pairs),
+        matrix=_matrix(view, pairs),
+    )
+
+
+def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrix:
+    """Return who beat whom, for the best of those who were judged."""
+    judged = {item for pair in pairs if pair.counted for item in (pair.a, pair.b)}
+    ordered = [item for level in view.levels for item in level if item in judged]
+    items = [*ordered, *sorted(judged.difference(ordered))][:MATRIX_AT_MOST]
+    at = {item: place for place, item in enumerate(items)}
+    wins = [[0.0] * len(items) for _ in items]
+    for pair in pairs:
+        if pair.a in at and pair.b in at:
+            wins[at[pair.a]][at[pair.b]] = pair.wins_a
+            wins[at[pair.b]][at[pair.a]] = pair.wins_b
+    return WinMatrix(items, wins)
+
+
+# ---- pairs
+
+
+def pairs(desk: Desk, cursor: str, limit: int, topic: str = "", assessor: str = "") -> PairPage:
+    """Return some of the judged pairs, topic by topic; those of one topic or one person where named."""
+    behind = key_of(cursor, str, str, str)
+    found = desk.watch.look()
+    if topic:
+        names = [desk.watch.topic(topic).status.topic]
+    else:
+        names = [view.status.topic for view in found.topics]
+    if assessor:
+        desk.watch.person(assessor)
+        names = [name for name in names if assessor in desk.watch.judged_by(name)]
+    if behind is not None and behind[0] in names:
+        names = names[names.index(behind[0]) :]
+    rows: list[PairTally] = []
+    for name in names:
+
+        def work(state: TopicState, name: str = name) -> tuple[PairTally, ...]:
+            return pairs_of(state, name, assessor or None)
+
+        for pair in desk.watch.state_of(name, work):
+            if behind is None or pair.topic != behind[0] or (pair.a, pair.b) > tuple(behind[1:]):
+                rows.append(pair)
+        if len(rows) > limit:
+            break
+    shown = rows[:limit]
+    last = shown[-1] if shown else None
+    more = len(rows) > limit and last is not None
+    return PairPage(shown, cursor_of(last.topic, last.a, last.b) if more and last else None)
+
+
+def pair(desk: Desk, topic: str, a: str, b: str) -> PairDetail:
+    """Return a pair with its texts and votes."""
+    desk.watch.look()
+    question = desk.watch.text(topic)
+    a, b = sorted((a, b))
+    votes = desk.watch.state_of(topic, lambda state: votes_on(state, a, b))
+    tallies = desk.watch.state_of(topic, lambda state: pairs_of(state, topic))
+    if not votes:
+        raise NotFound(f"Nobody has judged '{a}' against '{b}' in topic '{topic}'.", remedy="Check the ids.")
+    campaign = desk.campaign
+    texts = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, [a, b]))
+    tally = next((each for each in tallies if (each.a, each.b) == (a, b)), None)
+    return PairDetail(tally, question.text, _text(a, texts.get(a)), _text(b, texts.get(b)), list(votes))
+
+
+def _text(item: str, passage: Passage | None) -> PassageText:
+    if passage is None:
+        return PassageText(item, "", "", "text")
+    return PassageText(item, passage.title, passage.text, passage.format)
+
+
+# ---- people
+
+
+def _sort_key(person: Person, order: str) -> float:
+    share = person.tests_passed / person.tests_seen if person.tests_seen else 2.0
+    values = {
+        "judgments": -person.judgments,
+        "usable": -person.usable,
+        "tests": share,
+        "agreement": 2.0 if person.agreement is None else person.agreement,
+        "seconds": 1e9 if person.seconds is None else person.seconds,
+        "left": 1.0 if person.left is None else -abs(person.left - 0.5),
+        "pay": -person.pay,
+    }
+    return float(values[order])
+
+
+def people(desk: Desk, cursor: str, limit: int, order: str = "came", state: str = "any") -> PersonPage:
+    """Return some of the assessors; an order puts first whom a manager wants to look at."""
+    if order not in PEOPLE_ORDERS:
+        raise UnknownName("order of assessors", order, PEOPLE_ORDERS)
+    if state not in {"any", "in", "excluded"}:
+        raise UnknownName("state of assessors", state, ("any", "in", "excluded"))
+    found = [each for each in desk.watch.look().people if state in {"any", each.state}]
+    if order != "came":
+        found.sort(key=lambda person: _sort_key(person, order))
+    rows, following = page_of(found, lambda person: person.assessor, cursor, limit)
+    return PersonPage(list(rows), len(found), following)
+
+
+# ---- money
+
+
+def ledger(desk: Desk, cursor: str, limit: int, assessor: str = "") -> LedgerPage:
+    """Return some of the ledger, the newest first."""
+    behind = key_of(cursor, int)
+    columns = schema.ledger.c
+    query = select(schema.ledger).where(columns.campaign == desk.campaign.id)
+    if assessor:
+        query = query.where(columns.assessor == desk.watch.person(assessor).assessor)
+    if behind is not None:
+        query = query.where(columns.id < min(behind[0], 2**62))
+    query = query.order_by(columns.id.desc()).limit(limit + 1)
+    rows = desk.campaign.store.read(lambda connection: connection.execute(query).all())
+    shown = [
+        LedgerRow(
+            id=row.id,
+            time=log.iso_time(row.time),
+            assessor=row.assessor,
+            assignment=row.assignment,
+            entry=row.entry,
+            amount=row.amount,
+            reason=row.reason,
+        )
+        for row in rows[:limit]
+    ]
+    return LedgerPage(shown, cursor_of(shown[-1].id) if len(rows) > limit else None)
+
+
+# ---- the log
+
+
+def lines(
+    desk: Desk, cursor: str, limit: int, *, topic: str = "", assessor: str = "", event: str = ""
+) -> LogPage:
+    """Return some lines of the log, the newest first."""
+    behind = key_of(cursor, float, str, int)
+    if event and event not in EVENTS:
+        raise UnknownName("event", event, EVENTS)
+    desk.watch.look()
+    columns = schema.log.c
+    conditions: list[Any] = [columns.campaign == desk.campaign.id]
+    if topic:
+        conditions.append(columns.topic == desk.watch.topic(topic).status.topic)
+    if assessor:
+        conditions.append(columns.assessor == desk.watch.person(assessor).assessor)
+    if event:
+        conditions.append(columns.event == event)
+    if behind is not None:
+        time, name, seq = behind[0], behind[1].replace("\0", ""), max(-(2**62), min(behind[2], 2**62))
+        conditions.append(
+            or_(
+                columns.time < time,
+                and_(columns.time == time, columns.topic < name),
+                and_(columns.time == time, columns.topic == name, columns.seq < seq),
+            )
+        )
+
+    def work(connection: Connection) -> tuple[list[dict[str, Any]], str | None]:
+        keys = connection.execute(
+            select(columns.time, columns.topic, columns.seq)
+            .where(*conditions)
+            .order_by(columns.time.desc(), columns.topic.desc(), columns.seq.desc())
+            .limit(limit + 1)
+        ).all()
+        rows = []
+        for key in keys[:limit]:
+            row = connection.execute(
+                select(schema.log).where(
+                    columns.campaign == desk.campaign.id, columns.topic == key.topic, columns.seq == key.seq
+                )
+            ).one()
+            rows.append(line_to_json(row))
+        last = keys[limit - 1] if len(keys) > limit else None
+        return rows, None if last is None else cursor_of(last.time, last.topic, last.seq)
+
+    rows, following = desk.campaign.store.read(work)
+    return LogPage(rows, following)

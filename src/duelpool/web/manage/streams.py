@@ -1,0 +1,83 @@
+"""Exports as they are read: a thread reads the store, and the answer takes what it has, a piece at a time."""
+
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+from sqlalchemy import Connection
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.exports import export_lines
+from duelpool.web.guard import logger
+
+PIECE = 64 * 1024
+AHEAD = 8
+_WAIT_SECONDS = 0.5
+MEDIA = {
+    "prefs": ("text/plain; charset=utf-8", "prefs.txt"),
+    "qrels": ("text/plain; charset=utf-8", "qrels.txt"),
+    "levels": ("application/json", "levels.json"),
+    "jsonl": ("application/x-ndjson", "log.jsonl"),
+    "csv": ("text/csv; charset=utf-8", "judgments.csv"),
+}
+"""What each form of export is, and what its file is called."""
+
+
+class _GoneAway(Exception):
+    """Whoever wanted the export has left."""
+
+
+def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
+    """Yield an export in pieces; the first line is read before this returns, so that errors are told."""
+    pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(AHEAD)
+    gone = threading.Event()
+
+    def put(piece: bytes | BaseException | None) -> None:
+        while not gone.is_set():
+            with suppress(queue.Full):
+                pieces.put(piece, timeout=_WAIT_SECONDS)
+                return
+        raise _GoneAway
+
+    def work(connection: Connection) -> None:
+        held: list[str] = []
+        size = 0
+        first = True
+        for line in export_lines(connection, campaign, form):
+            held.append(line)
+            size += len(line)
+            if size >= PIECE or first:
+                put(("\n".join(held) + "\n").encode())
+                held, size, first = [], 0, False
+        if held:
+            put(("\n".join(held) + "\n").encode())
+
+    def read() -> None:
+        try:
+            campaign.store.read(work)
+            put(None)
+        except _GoneAway:
+            pass
+        except BaseException as error:  # told by whoever reads the pieces
+            with suppress(_GoneAway):
+                put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    first = pieces.get()
+    if isinstance(first, BaseException):
+        raise first
+
+    def rest() -> Iterator[bytes]:
+        piece: bytes | BaseException | None = first
+        try:
+            while piece is not None:
+                if isinstance(piece, BaseException):
+                    logger.error("an export broke off: %s", piece)
+                    raise piece
+                yield piece
+                piece = pieces.get()
+        finally:
+            gone.set()
+
+    return rest()
