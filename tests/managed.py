@@ -34,7 +34,9 @@ RUNS = [run("alphabetical", "abcdefgh"), run("backwards", "hgfedcba"), run("shuf
 
 def managed(store: Store, name: str = "letters", *, runs: Iterable[Run] = RUNS, **settings: Any) -> Campaign:
     """Make a campaign with three topics, two of them tagged, and three runs."""
-    campaign = make_campaign(store, POOLS, name=name, **{"strategy": "prefbest:n=2,m=3", "steps": (), **settings})
+    campaign = make_campaign(
+        store, POOLS, name=name, **{"strategy": "prefbest:n=2,m=3", "steps": (), **settings}
+    )
     tagged = [Topic(each, f"Question {each}?", tags=("odd",) if each != "two" else ()) for each in TOPICS]
 
     def tag(connection: Any, now: float) -> None:

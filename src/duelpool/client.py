@@ -43,7 +43,9 @@ class Client:
         key = parse_qs(parts.query).get("key", [""])[0]
         before, found, campaign = parts.path.rpartition("/manage/")
         if not found or not campaign or not key:
-            raise BadParameter("This is no manager's link.", remedy="Print one: `duelpool link STORE --manage`.")
+            raise BadParameter(
+                "This is no manager's link.", remedy="Print one: `duelpool link STORE --manage`."
+            )
         return cls(f"{parts.scheme}://{parts.netloc}{before}", campaign, key, timeout=timeout)
 
     # ---- looking

@@ -13,6 +13,7 @@ from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument
 from duelpool.errors import BadParameter
 from duelpool.store import holdings, open_store
 from duelpool.web.links import DAYS, LinkKind, address, link_keys
+from duelpool.web.manage.keys import manager_address, manager_key
 
 _TO_THE_WORKERS = "DUELPOOL_SERVES"  # the store and the campaign, as JSON
 
@@ -51,6 +52,9 @@ def serve(
             typer.echo(f"  for assessors: {address(root, row.id, keys.key(row.id, 'open', now, days=days))}")
             preview = keys.key(row.id, "manager", now, days=days)
             typer.echo(f"  to preview:    {address(root, row.id, preview, preview='1')}")
+            typer.echo(
+                f"  to manage:     {manager_address(root, row.id, manager_key(keys, row.id, now, days))}"
+            )
     tell("Stop with Ctrl+C.")
     os.environ[_TO_THE_WORKERS] = json.dumps({"store": store, "campaign": campaign})
     uvicorn.run(
@@ -63,6 +67,7 @@ def serve(
         log_level="info" if workers > 1 else "warning",
         server_header=False,
         proxy_headers=True,
+        timeout_graceful_shutdown=5,  # pages that listen for news would hold the server up
     )
 
 
@@ -84,6 +89,9 @@ def link(
     preview: Annotated[
         bool, typer.Option("--preview", help="A link for you: all pages, and nothing is kept.")
     ] = False,
+    manage: Annotated[
+        bool, typer.Option("--manage", help="A link for you: the dashboard. Keep it to yourself.")
+    ] = False,
     days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
     url: Annotated[
         str, typer.Option(help="The address of the server, as people see it.")
@@ -91,25 +99,35 @@ def link(
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print a link to the judging page: for everybody, for one assessor, or for a preview.
+    """Print a link to the judging page (for everybody, one assessor, or a preview) or to the dashboard.
 
     Examples:
 
       duelpool link campaign.db --assessor anna --url https://judge.example.org
 
       duelpool link campaign.db --preview
+
+      duelpool link campaign.db --manage --json
     """
     if once and not assessor:
         raise BadParameter("A link that works once is for one person.", remedy="Name them with --assessor.")
     if preview and assessor:
         raise BadParameter("A preview is nobody's.", remedy="Leave out --assessor or --preview.")
+    if manage and (assessor or preview or once):
+        raise BadParameter("A manager's link is only that.", remedy="Leave the other options out.")
     kind: LinkKind = "manager" if preview else "personal" if assessor else "open"
     with open_store(store) as opened:
         row = opened.read(lambda connection: holdings.find_campaign(connection, campaign))
         now = opened.read(opened.database.now)
-        key = link_keys(opened).key(row.id, kind, now, assessor=assessor or "", days=days, once=once)
+        keys = link_keys(opened)
+        managing = manager_key(keys, row.id, now, days)
+        key = keys.key(row.id, kind, now, assessor=assessor or "", days=days, once=once)
     whole = address(url, row.id, key, **({"preview": "1"} if preview else {}))
-    if as_json:
+    if manage:
+        whole = manager_address(url, row.id, managing)
+    if as_json and manage:
+        print_json({"campaign": row.name, "id": row.id, "kind": "manage", "key": managing, "link": whole})
+    elif as_json:
         print_json({"campaign": row.name, "kind": kind, "assessor": assessor, "link": whole})
     else:
         typer.echo(whole)

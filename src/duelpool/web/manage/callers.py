@@ -16,7 +16,7 @@ from duelpool.web.manage.keys import Pass, form_key, is_form_key, open_key, show
 
 BLIND = "duelpool_blind"
 
-_BEARER = HTTPBearer(auto_error=False, description="A manager's key: `duelpool link STORE --manage --key`.")
+_BEARER = HTTPBearer(auto_error=False, description="A manager's key: `duelpool link STORE --manage --json`.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,5 +43,7 @@ def events_of(desk: Desk, seconds: float) -> StreamingResponse:
             await asyncio.sleep(min(EVERY_SECONDS, left))
 
     return StreamingResponse(
-        told(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
+        told(),
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
     )

@@ -1,5 +1,380 @@
-"""The dashboard's pages."""
+"""The dashboard's pages: each one parses, makes one call, and shows what came of it."""
 
-from fastapi import APIRouter
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ValidationError
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from duelpool.campaign.exports import STREAMS
+from duelpool.campaign.watching import NotFound
+from duelpool.comparison import CORRECTIONS, TESTS
+from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.measures import MEASURES
+from duelpool.records import Passage
+from duelpool.store import StoreTrouble, log
+from duelpool.web import passages
+from duelpool.web.callers import halls_of, links_of
+from duelpool.web.links import ForgedLink, address
+from duelpool.web.manage import actions, charts, reading
+from duelpool.web.manage.api import MEASURE
+from duelpool.web.manage.callers import BLIND, Changing, Managing, Viewing
+from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
+from duelpool.web.manage.keys import open_key, write_cookie
+from duelpool.web.manage.shapes import (
+    ChangeState,
+    Effect,
+    Exclude,
+    Reinstate,
+    Retract,
+    Rewind,
+    head_of,
+)
+from duelpool.web.pages import render
+from duelpool.web.words import words
 
 router = APIRouter(include_in_schema=False)
+
+ROWS = 50
+PAGES = (
+    ("leaderboard", "Leaderboard"),
+    ("topics", "Topics"),
+    ("pairs", "Pairs"),
+    ("assessors", "Assessors"),
+    ("agreement", "Agreement"),
+    ("money", "Money"),
+    ("llm", "LLM judges"),
+    ("log", "Log"),
+    ("export", "Export"),
+    ("settings", "Settings"),
+)
+USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
+STEPS: dict[str, tuple[type[BaseModel], Any, str]] = {
+    "exclude": (Exclude, actions.exclude, "Exclude"),
+    "reinstate": (Reinstate, actions.reinstate, "Re-instate"),
+    "retract": (Retract, actions.retract, "Void"),
+    "rewind": (Rewind, actions.rewind, "Rewind"),
+    "state": (ChangeState, actions.change_state, "Change"),
+}
+
+
+# ---- coming in
+
+
+@router.get("/manage/{campaign}")
+def enter(request: Request, campaign: str, key: str = "") -> Response:
+    """Come in by the manager's link; the key goes into a cookie and out of the address."""
+    halls = halls_of(request)
+    halls.flow(campaign)
+    response = RedirectResponse(f"/manage/{campaign}/leaderboard", 303)
+    if key:
+        now = halls.store.read(halls.store.database.now)
+        shown = open_key(links_of(request), key, campaign, now, "cookie")
+        write_cookie(response, request, campaign, key, shown.expires - now)
+    return response
+
+
+# ---- showing
+
+
+def _show(found: Managing, template: str, here: str, title: str, **context: Any) -> HTMLResponse:
+    head = head_of(found.id, found.desk.watch.look())
+    notice = ""
+    if given := found.request.query_params.get("notice", ""):
+        try:
+            notice = str(found.links.read("notice", given))
+        except ForgedLink:
+            notice = ""
+    return render(
+        f"manage/{template}.html",
+        words("en"),
+        {
+            "base": found.base,
+            "api": f"/api/v1/campaigns/{found.id}",
+            "here": here,
+            "title": title,
+            "pages": PAGES,
+            "head": head,
+            "form_key": found.form_key,
+            "blind": found.blind,
+            "notice": notice,
+            "money": lambda amount: _money(amount, head.money.currency),
+            "link": _link(found),
+            "when": _when,
+            "store": _store_name(found),
+            "state": "manage",
+            **context,
+        },
+    )
+
+
+def _link(found: Managing) -> Any:
+    """Return what makes addresses of the dashboard: a page, and what it is asked."""
+
+    def made(page: str, **query: Any) -> str:
+        kept = {name: value for name, value in query.items() if value not in {None, ""}}
+        return f"{found.base}/{page}" + (f"?{urlencode(kept)}" if kept else "")
+
+    return made
+
+
+def _money(amount: float | None, currency: str) -> str:
+    return "–" if amount is None else f"{amount / 100:,.2f} {currency}"
+
+
+def _when(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+def _store_name(found: Managing) -> str:
+    place = found.desk.campaign.store.database.place
+    name = PurePath(place).name
+    return name if "://" not in place and name else "STORE"
+
+
+def _asked(found: Managing, name: str, other: str = "") -> str:
+    return found.request.query_params.get(name, other)[:2000]
+
+
+# ---- pages
+
+
+@router.get("/manage/{campaign}/leaderboard")
+def leaderboard(found: Viewing) -> Response:
+    """Show the runs, who could still be first, and how it came about."""
+    desk = found.desk
+    names = desk.aliases() if found.blind else {run: run for run in desk.standings.runs}
+    back = {alias: run for run, alias in names.items()}
+    asked = {
+        "measure": _asked(found, "measure", MEASURE) or MEASURE,
+        "baseline": _asked(found, "baseline"),
+        "test": _asked(found, "test", "t") or "t",
+        "correction": _asked(found, "correction", "holm") or "holm",
+        "tag": _asked(found, "tag"),
+    }
+    trouble = ""
+    board, history, slices = None, None, ()
+    try:
+        if asked["baseline"] and asked["baseline"] not in back:
+            raise BadParameter("There is no such run to compare with.", remedy="Choose one of the list.")
+        board = blinded(
+            desk.standings.board(
+                asked["measure"],
+                baseline=back.get(asked["baseline"]),
+                test=asked["test"],
+                correction=asked["correction"],
+                tag=asked["tag"] or None,
+            ),
+            names,
+        )
+        history = blinded_history(desk.standings.history(asked["measure"]), names)
+        slices = blinded_slices(desk.standings.slices(asked["measure"]), names)
+    except StoreTrouble:
+        raise
+    except DuelpoolError as error:
+        trouble = str(error)
+    return _show(
+        found,
+        "leaderboard",
+        "leaderboard",
+        "Leaderboard",
+        asked=asked,
+        board=board,
+        history=history,
+        slices=slices,
+        trouble=trouble,
+        runs=sorted(names.values()),
+        usual=USUAL,
+        measures=sorted(MEASURES),
+        tests=tuple(TESTS),
+        corrections=tuple(CORRECTIONS),
+        shades=charts.colours(list(names.values())),
+        interval_chart=charts.interval_chart(board.rows, board.measure) if board else "",
+        history_chart=charts.history_chart(history) if history else "",
+    )
+
+
+@router.get("/manage/{campaign}/topics")
+def topics(found: Viewing) -> Response:
+    """Show the topics."""
+    state, search = _asked(found, "state", "any") or "any", _asked(found, "search")
+    page = reading.topics(found.desk, _asked(found, "cursor"), ROWS, state, search)
+    return _show(
+        found,
+        "topics",
+        "topics",
+        "Topics",
+        page=page,
+        chosen=state,
+        search=search,
+        states=reading.TOPIC_STATES,
+    )
+
+
+@router.get("/manage/{campaign}/topic")
+def topic(found: Viewing) -> Response:
+    """Show one topic."""
+    name = _asked(found, "topic")
+    return _show(found, "topic", "topics", f"Topic {name}", name=name, topic=reading.topic(found.desk, name))
+
+
+@router.get("/manage/{campaign}/pairs")
+def pairs(found: Viewing) -> Response:
+    """Show the judged pairs."""
+    of, by = _asked(found, "topic"), _asked(found, "assessor")
+    page = reading.pairs(found.desk, _asked(found, "cursor"), ROWS, of, by)
+    return _show(found, "pairs", "pairs", "Pairs", page=page, of=of, by=by)
+
+
+@router.get("/manage/{campaign}/pair")
+def pair(found: Viewing) -> Response:
+    """Show one pair with its texts and votes."""
+    name = _asked(found, "topic")
+    detail = reading.pair(found.desk, name, _asked(found, "a"), _asked(found, "b"))
+    shown = [
+        passages.shown(Passage(each.item, each.text, title=each.title, format=each.format))  # type: ignore[arg-type]
+        if each.text
+        else {"format": "text", "title": "", "text": "(The campaign holds no text of this item.)"}
+        for each in (detail.a, detail.b)
+    ]
+    return _show(found, "pair", "pairs", "Pair", name=name, pair=detail, shown=shown)
+
+
+@router.get("/manage/{campaign}/assessors")
+def assessors(found: Viewing) -> Response:
+    """Show the assessors."""
+    order, state = _asked(found, "order", "came") or "came", _asked(found, "state", "any") or "any"
+    page = reading.people(found.desk, _asked(found, "cursor"), ROWS, order, state)
+    return _show(
+        found,
+        "assessors",
+        "assessors",
+        "Assessors",
+        page=page,
+        order=order,
+        chosen=state,
+        orders=reading.PEOPLE_ORDERS,
+    )
+
+
+@router.get("/manage/{campaign}/assessor")
+def assessor(found: Viewing) -> Response:
+    """Show one assessor."""
+    name = _asked(found, "assessor")
+    person = found.desk.watch.person(name)
+    lines = reading.lines(found.desk, "", 20, assessor=name, event=log.JUDGMENT)
+    preview = (
+        None
+        if person.state == "excluded"
+        else actions.exclude(found.desk, Exclude(assessor=name, reason="preview", preview=True))
+    )
+    return _show(
+        found, "assessor", "assessors", f"Assessor {name}", person=person, lines=lines.rows, preview=preview
+    )
+
+
+@router.get("/manage/{campaign}/money")
+def money(found: Viewing) -> Response:
+    """Show what it cost."""
+    by = _asked(found, "assessor")
+    page = reading.ledger(found.desk, _asked(found, "cursor"), ROWS, by)
+    spent = found.desk.watch.look().money
+    parts = {
+        "Rewards": spent.rewards,
+        "Fees": spent.fees,
+        "Others": spent.others,
+        "Promised": spent.committed,
+    }
+    whole = max(spent.budget or 0, sum(parts.values()))
+    chart = charts.bars_chart("spent", "What is spent and promised, of the budget", parts, whole)
+    return _show(found, "money", "money", "Money", page=page, by=by, parts=parts, whole=whole, chart=chart)
+
+
+@router.get("/manage/{campaign}/log")
+def the_log(found: Viewing) -> Response:
+    """Show the log."""
+    asked = {name: _asked(found, name) for name in ("topic", "assessor", "event")}
+    page = reading.lines(found.desk, _asked(found, "cursor"), ROWS, **asked)
+    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS)
+
+
+@router.get("/manage/{campaign}/{page}")
+def plain(found: Viewing, page: str) -> Response:
+    """Show a page that asks for nothing: export, settings, and the places of what comes later."""
+    if page not in {"export", "settings", "agreement", "llm"}:
+        raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
+    context: dict[str, Any] = {}
+    if page == "export":
+        context["forms"] = STREAMS
+    if page == "settings":
+        settings = found.desk.campaign.settings.as_json()
+        now = found.desk.campaign.store.read(found.desk.campaign.store.database.now)
+        key = found.links.key(found.id, "manager", now, days=1)
+        context |= {"settings": settings, "preview": address("", found.id, key, preview="1")}
+        context["runs"] = sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs
+    return _show(found, page, page, dict(PAGES)[page], **context)
+
+
+# ---- steps
+
+
+@router.post("/manage/{campaign}/blind")
+def blind(found: Changing) -> Response:
+    """Hide the names of systems in this browser, or show them again."""
+    response = found.back("leaderboard")
+    if found.values.get("blind") == "1":
+        secure = found.request.url.scheme == "https"
+        response.set_cookie(BLIND, "1", path="/manage", httponly=True, samesite="lax", secure=secure)
+    else:
+        response.delete_cookie(BLIND, path="/manage")
+    return response
+
+
+@router.post("/manage/{campaign}/step/{step}")
+def take_step(found: Changing, step: str) -> Response:
+    """Say what a step would do, and after a second click do it."""
+    if step not in STEPS:
+        raise BadRecord("There is no such step.", remedy="Use the dashboard's own buttons.")
+    kind, act, verb = STEPS[step]
+    sure = found.values.get("sure") == "yes"
+    values: dict[str, Any] = {
+        name: str(found.values[name])
+        for name in kind.model_fields
+        if name in found.values and name != "preview"
+    }
+    if "seqs" in values:
+        values["seqs"] = [int(each) for each in values["seqs"].split() if each.isdigit() and len(each) < 11]
+    try:
+        asked = kind(**values, preview=not sure)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise BadRecord(f"{field}: {first['msg']}.", remedy="Go back and fill it in.") from None
+    told: Effect = act(found.desk, asked)
+    back = _way_back(step, values)
+    if sure:
+        query = {**back[1], "notice": found.links.sign("notice", told.sentence)}
+        return found.back(f"{back[0]}?{urlencode(query)}")
+    fields = {**values, **({"seqs": " ".join(map(str, values["seqs"]))} if "seqs" in values else {})}
+    return _show(
+        found,
+        "confirm",
+        back[0],
+        f"{verb}?",
+        told=told,
+        step_of=step,
+        verb=verb,
+        fields=fields,
+        cancel=f"{found.base}/{back[0]}" + (f"?{urlencode(back[1])}" if back[1] else ""),
+    )
+
+
+def _way_back(step: str, values: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    """Return the page where a step was taken."""
+    if step in {"exclude", "reinstate"}:
+        return "assessor", {"assessor": values["assessor"]}
+    if step in {"retract", "rewind"}:
+        return "topic", {"topic": values["topic"]}
+    return "settings", {}

@@ -72,9 +72,7 @@ def topics(desk: Desk, cursor: str, limit: int, state: str = "any", search: str 
         view
         for view in found.topics
         if _is(view, state)
-        and (
-            not wanted or wanted in view.status.topic.casefold() or wanted in view.status.text.casefold()
-        )
+        and (not wanted or wanted in view.status.topic.casefold() or wanted in view.status.text.casefold())
     ]
     rows, following = page_of(views, lambda view: view.status.topic, cursor, limit)
     return TopicPage([topic_row(view, found) for view in rows], len(views), following)

@@ -275,9 +275,7 @@ class Retract(_Asked):
     """Void judgments of a topic by their places in its log."""
 
     topic: Name
-    seqs: Annotated[
-        list[Annotated[int, Field(ge=1, le=SEQ_AT_MOST)]], Field(min_length=1, max_length=1000)
-    ]
+    seqs: Annotated[list[Annotated[int, Field(ge=1, le=SEQ_AT_MOST)]], Field(min_length=1, max_length=1000)]
     reason: Reason
     preview: Preview = False
 

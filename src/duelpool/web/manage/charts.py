@@ -1,0 +1,164 @@
+"""Charts as SVG, drawn here: no script, nothing from elsewhere, and each has its table beside it on the page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from duelpool.standings import BoardRow, History
+
+WIDTH = 720
+COLOURS = 8  # classes c0 ... c7 of the stylesheet; a shape tells runs apart beyond them
+_SHAPES = ("dot", "square", "diamond")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        if self.high == self.low:
+            return (self.start + self.end) / 2
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.end - self.start), 2)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return about five round numbers that cover a range."""
+    span = max(high - low, 1e-9)
+    step = 10.0 ** _floor_log10(span)
+    for part in (0.1, 0.2, 0.25, 0.5, 1.0):
+        if span / (step * part) <= 6:
+            step *= part
+            break
+    first = round(low / step - 0.4999) * step
+    found = []
+    at = first
+    while at < high + step * 0.999:
+        found.append(round(at, 10))
+        at += step
+    return found
+
+
+def _floor_log10(value: float) -> int:
+    exponent = 0
+    while value >= 10:
+        value /= 10
+        exponent += 1
+    while value < 1:
+        value *= 10
+        exponent -= 1
+    return exponent
+
+
+def _mark(shape: str, x: float, y: float, colour: str) -> str:
+    if shape == "square":
+        return f'<rect class="mark {colour}" x="{x - 5}" y="{y - 5}" width="10" height="10"/>'
+    if shape == "diamond":
+        return f'<path class="mark {colour}" d="M{x} {y - 6.5}l6.5 6.5l-6.5 6.5l-6.5 -6.5z"/>'
+    return f'<circle class="mark {colour}" cx="{x}" cy="{y}" r="5.5"/>'
+
+
+def _frame(name: str, title: str, height: int, parts: Sequence[str]) -> Markup:
+    inside = "".join(parts)
+    return Markup(  # noqa: S704 (every text in it is escaped above)
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{escape(name)}-t">'
+        f'<title id="{escape(name)}-t">{escape(title)}</title>{inside}</svg>'
+    )
+
+
+def colours(runs: Sequence[str]) -> dict[str, str]:
+    """Return a colour class per run that stays when places change."""
+    return {run: f"c{at % COLOURS}" for at, run in enumerate(sorted(runs))}
+
+
+def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
+    """Return means with their intervals, a line per run, the best on top."""
+    known = [row for row in rows if row.mean is not None]
+    if not known:
+        return Markup("")
+    lows = [row.low if row.low is not None else row.mean for row in known]
+    highs = [row.high if row.high is not None else row.mean for row in known]
+    ticks = _ticks(min(each for each in lows if each is not None), max(e for e in highs if e is not None))
+    x = _Scale(ticks[0], ticks[-1], 190, WIDTH - 60)
+    bottom = 14 + 28 * len(known)
+    parts = [
+        f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="6" y2="{bottom}"/>'
+        f'<text class="tick" x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>'
+        for tick in ticks
+    ]
+    shade = colours([row.run for row in known])
+    for at, row in enumerate(known):
+        y = 22 + 28 * at
+        mean = row.mean or 0.0
+        if row.low is not None and row.high is not None:
+            parts.append(
+                f'<line class="whisker {shade[row.run]}" x1="{x(row.low)}" x2="{x(row.high)}" y1="{y}" y2="{y}"/>'
+            )
+        first = "first" if row.could_be_first else "behind"
+        parts.append(
+            f'<text class="name {first}" x="180" y="{y + 4}" text-anchor="end">{escape(_short(row.run))}</text>'
+            + _mark("dot", x(mean), y, shade[row.run])
+            + f'<text class="value" x="{WIDTH - 4}" y="{y + 4}" text-anchor="end">{mean:.3f}</text>'
+        )
+    return _frame("intervals", f"{measure} with 95 % intervals, the best on top", bottom + 24, parts)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+def history_chart(history: History) -> Markup:
+    """Return every run's mean as judgments came in, named at its end."""
+    points = [point for point in history.points if any(mean is not None for mean in point.means.values())]
+    if len(points) < 2:
+        return Markup("")
+    means = [mean for point in points for mean in point.means.values() if mean is not None]
+    ticks = _ticks(min(means), max(means))
+    y = _Scale(ticks[0], ticks[-1], 232, 12)
+    x = _Scale(points[0].judgments, points[-1].judgments, 44, WIDTH - 170)
+    parts = [
+        f'<line class="grid" x1="44" x2="{WIDTH - 170}" y1="{y(tick)}" y2="{y(tick)}"/>'
+        f'<text class="tick" x="38" y="{y(tick) + 4}" text-anchor="end">{tick:g}</text>'
+        for tick in ticks
+    ]
+    ends: list[tuple[float, str, str]] = []
+    shade = colours(list(points[-1].means))
+    for at, run in enumerate(sorted(points[-1].means)):
+        line = [
+            f"{x(point.judgments)},{y(mean)}"
+            for point in points
+            if (mean := point.means.get(run)) is not None
+        ]
+        if not line:
+            continue
+        parts.append(f'<polyline class="line {shade[run]}" points="{" ".join(line)}"/>')
+        px, py = map(float, line[-1].split(","))
+        parts.append(_mark(_SHAPES[at // COLOURS % len(_SHAPES)], px, py, shade[run]))
+        ends.append((py, run, shade[run]))
+    last = -100.0
+    for py, run, _ in sorted(ends):
+        last = max(py, last + 15)
+        parts.append(f'<text class="name" x="{WIDTH - 156}" y="{last + 4}">{escape(_short(run)[:20])}</text>')
+    parts.append(
+        f'<text class="tick" x="44" y="256">{points[0].judgments:,} judgments</text>'
+        f'<text class="tick" x="{WIDTH - 170}" y="256" text-anchor="end">{points[-1].judgments:,}</text>'
+    )
+    return _frame("history", f"{history.measure} as judgments came in", max(264, int(last) + 16), parts)
+
+
+def bars_chart(name: str, title: str, parts_of: Mapping[str, int], whole: int) -> Markup:
+    """Return one bar, split into parts of a whole; what is left of it stays empty."""
+    at = 0.0
+    parts = [f'<rect class="rest" x="0" y="4" width="{WIDTH}" height="22" rx="4"/>']
+    for place, count in enumerate(parts_of.values()):
+        width = WIDTH * count / whole if whole else 0
+        if count:
+            parts.append(
+                f'<rect class="bar c{place}" x="{at:.1f}" y="4" width="{max(width, 1):.1f}" height="22"/>'
+            )
+        at += width
+    return _frame(name, title, 30, parts)

@@ -1,0 +1,74 @@
+// The dashboard, live: when the server says that something has changed, the page gets itself anew and puts the
+// parts that may change in place of the old ones. Without events it asks every few seconds.
+const { api } = document.body.dataset;
+const live = document.getElementById("live");
+const EVERY = 5000, REST = 1000, TRIES = 3;
+let last = "", busy = false, again = false, failures = 0;
+
+function say(how, text) {
+  document.documentElement.dataset.live = how;
+  if (live.textContent !== text) live.textContent = text;
+}
+
+function swap(fresh) {
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const other = fresh.getElementById(part.id);
+    if (!other || other.outerHTML === part.outerHTML) continue;
+    const active = part.contains(document.activeElement) ? document.activeElement : null;
+    const place = active?.getAttribute("href");
+    const open = [...part.querySelectorAll("details[open]")].map((each) => each.id);
+    const scrolled = [...part.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+    part.replaceWith(document.adoptNode(other));
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    [...other.querySelectorAll(".scroll")].forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
+    if (place) [...other.querySelectorAll("a")].find((each) => each.getAttribute("href") === place)?.focus();
+  }
+  document.documentElement.dataset.refreshed = String(Number(document.documentElement.dataset.refreshed ?? 0) + 1);
+}
+
+async function refresh() {
+  if (busy) { again = true; return; }
+  busy = true;
+  try {
+    const answer = await fetch(location.href, { credentials: "same-origin", headers: { Accept: "text/html" } });
+    if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+  } catch { /* the next news will bring it */ }
+  await new Promise((done) => { setTimeout(done, REST); });
+  busy = false;
+  if (again) { again = false; refresh(); }
+}
+
+function heard(pulse) {
+  if (last && pulse !== last) refresh();
+  last = pulse;
+}
+
+async function poll() {
+  try {
+    const answer = await fetch(`${api}/pulse`, { credentials: "same-origin" });
+    if (answer.ok) { heard((await answer.json()).pulse); say("polling", "Looks every few seconds"); }
+    else say("off", "Not live: reload the page");
+  } catch { say("off", "Not live: the server doesn't answer"); }
+  setTimeout(poll, EVERY);
+}
+
+function listen() {
+  if (!globalThis.EventSource) { poll(); return; }
+  const source = new EventSource(`${api}/events`);
+  source.addEventListener("pulse", (event) => { failures = 0; say("events", "Live"); heard(event.data); });
+  source.addEventListener("error", () => {
+    failures += 1;
+    if (failures >= TRIES || source.readyState === EventSource.CLOSED) { source.close(); poll(); }
+  });
+  addEventListener("pagehide", () => source.close());
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard?.writeText(button.dataset.copy);
+  button.textContent = "Copied";
+});
+
+// A page that was asked for by a form's POST can't be asked for again.
+if (document.getElementById("sure") === null) listen();
