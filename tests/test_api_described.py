@@ -24,9 +24,21 @@ from visitors import served
 
 EXAMPLES = 12
 KNOWN = {
-    **{"topic": "one", "a": "a", "b": "b", "assessor": "anna", "measure": "nDCG@5"},
-    **{"baseline": "shuffled", "tag": "odd", "test": "wilcoxon", "correction": "bh", "cursor": ""},
-    **{"state": "paused", "phase": "1", "seqs": [1, 2], "order": "tests", "event": "judgment"},
+    "topic": "one",
+    "a": "a",
+    "b": "b",
+    "assessor": "anna",
+    "measure": "nDCG@5",
+    "baseline": "shuffled",
+    "tag": "odd",
+    "test": "wilcoxon",
+    "correction": "bh",
+    "cursor": "",
+    "state": "paused",
+    "phase": "1",
+    "seqs": [1, 2],
+    "order": "tests",
+    "event": "judgment",
 }
 CHECKS = [
     not_a_server_error,

@@ -195,7 +195,7 @@ class Client:
             if value not in {None, ""}
         }
         address = f"{self._base}{path}" + (f"?{urlencode(texts)}" if texts else "")
-        request = Request(address, headers={"Authorization": f"Bearer {self._key}"})  # noqa: S310
+        request = Request(address, headers={"Authorization": f"Bearer {self._key}"})
         if values is not None:
             request.data = json.dumps(values).encode()
             request.add_header("Content-Type", "application/json")

@@ -136,7 +136,7 @@ def _baseline(found: Managing, given: str, names: dict[str, str] | None) -> str 
 
 
 @router.get("/campaigns/{campaign}/leaderboard")
-def leaderboard(
+def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
     found: Looking,
     measure: Measured = MEASURE,
     baseline: Text = "",
@@ -223,7 +223,7 @@ def ledger(found: Looking, cursor: Cursor = "", limit: Limit = 50, assessor: Tex
 
 
 @router.get("/campaigns/{campaign}/log")
-def the_log(
+def the_log(  # noqa: PLR0917 (a route's query is its arguments)
     found: Looking,
     cursor: Cursor = "",
     limit: Limit = 50,

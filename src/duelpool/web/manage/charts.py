@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 from duelpool.standings import BoardRow, History
 
 WIDTH = 720
+NARROW = 480
 COLOURS = 8  # classes c0 ... c7 of the stylesheet; a shape tells runs apart beyond them
 _SHAPES = ("dot", "square", "diamond")
 
@@ -29,11 +30,8 @@ class _Scale:
 def _ticks(low: float, high: float) -> list[float]:
     """Return about five round numbers that cover a range."""
     span = max(high - low, 1e-9)
-    step = 10.0 ** _floor_log10(span)
-    for part in (0.1, 0.2, 0.25, 0.5, 1.0):
-        if span / (step * part) <= 6:
-            step *= part
-            break
+    unit = 10.0 ** _floor_log10(span)
+    step = next(unit * part for part in (0.2, 0.5, 1.0, 2.0, 5.0) if span / (unit * part) <= 5)
     first = round(low / step - 0.4999) * step
     found = []
     at = first
@@ -62,10 +60,10 @@ def _mark(shape: str, x: float, y: float, colour: str) -> str:
     return f'<circle class="mark {colour}" cx="{x}" cy="{y}" r="5.5"/>'
 
 
-def _frame(name: str, title: str, height: int, parts: Sequence[str]) -> Markup:
+def _frame(name: str, title: str, height: int, parts: Sequence[str], width: int = WIDTH) -> Markup:
     inside = "".join(parts)
-    return Markup(  # noqa: S704 (every text in it is escaped above)
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{escape(name)}-t">'
+    return Markup(
+        f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{escape(name)}-t">'
         f'<title id="{escape(name)}-t">{escape(title)}</title>{inside}</svg>'
     )
 
@@ -83,7 +81,7 @@ def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
     lows = [row.low if row.low is not None else row.mean for row in known]
     highs = [row.high if row.high is not None else row.mean for row in known]
     ticks = _ticks(min(each for each in lows if each is not None), max(e for e in highs if e is not None))
-    x = _Scale(ticks[0], ticks[-1], 190, WIDTH - 60)
+    x = _Scale(ticks[0], ticks[-1], 170, NARROW - 60)
     bottom = 14 + 28 * len(known)
     parts = [
         f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="6" y2="{bottom}"/>'
@@ -100,15 +98,15 @@ def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
             )
         first = "first" if row.could_be_first else "behind"
         parts.append(
-            f'<text class="name {first}" x="180" y="{y + 4}" text-anchor="end">{escape(_short(row.run))}</text>'
+            f'<text class="name {first}" x="158" y="{y + 4}" text-anchor="end">{escape(_short(row.run, 20))}</text>'
             + _mark("dot", x(mean), y, shade[row.run])
-            + f'<text class="value" x="{WIDTH - 4}" y="{y + 4}" text-anchor="end">{mean:.3f}</text>'
+            + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{mean:.3f}</text>'
         )
-    return _frame("intervals", f"{measure} with 95 % intervals, the best on top", bottom + 24, parts)
+    return _frame("intervals", f"{measure} with 95 % intervals, the best on top", bottom + 24, parts, NARROW)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else f"{name[:23]}…"
+def _short(name: str, letters: int = 20) -> str:
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
 def history_chart(history: History) -> Markup:
@@ -142,7 +140,7 @@ def history_chart(history: History) -> Markup:
     last = -100.0
     for py, run, _ in sorted(ends):
         last = max(py, last + 15)
-        parts.append(f'<text class="name" x="{WIDTH - 156}" y="{last + 4}">{escape(_short(run)[:20])}</text>')
+        parts.append(f'<text class="name" x="{WIDTH - 156}" y="{last + 4}">{escape(_short(run))}</text>')
     parts.append(
         f'<text class="tick" x="44" y="256">{points[0].judgments:,} judgments</text>'
         f'<text class="tick" x="{WIDTH - 170}" y="256" text-anchor="end">{points[-1].judgments:,}</text>'

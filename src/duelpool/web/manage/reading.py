@@ -114,10 +114,9 @@ def pairs(desk: Desk, cursor: str, limit: int, topic: str = "", assessor: str = 
     """Return some of the judged pairs, topic by topic; those of one topic or one person where named."""
     behind = key_of(cursor, str, str, str)
     found = desk.watch.look()
+    names = [view.status.topic for view in found.topics]
     if topic:
         names = [desk.watch.topic(topic).status.topic]
-    else:
-        names = [view.status.topic for view in found.topics]
     if assessor:
         desk.watch.person(assessor)
         names = [name for name in names if assessor in desk.watch.judged_by(name)]
@@ -129,9 +128,11 @@ def pairs(desk: Desk, cursor: str, limit: int, topic: str = "", assessor: str = 
         def work(state: TopicState, name: str = name) -> tuple[PairTally, ...]:
             return pairs_of(state, name, assessor or None)
 
-        for pair in desk.watch.state_of(name, work):
-            if behind is None or pair.topic != behind[0] or (pair.a, pair.b) > tuple(behind[1:]):
-                rows.append(pair)
+        rows += [
+            pair
+            for pair in desk.watch.state_of(name, work)
+            if behind is None or pair.topic != behind[0] or (pair.a, pair.b) > tuple(behind[1:])
+        ]
         if len(rows) > limit:
             break
     shown = rows[:limit]
