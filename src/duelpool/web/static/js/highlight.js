@@ -6,7 +6,7 @@ const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 const plain = (text) => text.toLowerCase();
-const quoted = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+const quoted = (text) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 
 // Where the terms stand in a text: [from, to] pairs, in order, none over another.
 export function places(text, terms) {
@@ -24,13 +24,12 @@ export function places(text, terms) {
       if (whole.has(plain(match[0]))) found.push([match.index, WORD.lastIndex]);
     }
   }
-  if (within.length) {
-    const pattern = new RegExp(within.sort((a, b) => b.length - a.length).map(quoted).join("|"), "giu");
-    for (const match of text.matchAll(pattern)) found.push([match.index, match.index + match[0].length]);
-    found.sort((a, b) => a[0] - b[0]);
-    return found.filter(([from], at) => at === 0 || from >= Math.max(...found.slice(Math.max(0, at - 8), at).map((each) => each[1])));
-  }
-  return found;
+  if (!within.length) return found;
+  const pattern = new RegExp(within.sort((a, b) => b.length - a.length).map(quoted).join("|"), "giu");
+  for (const match of text.matchAll(pattern)) found.push([match.index, match.index + match[0].length]);
+  found.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  let end = 0;
+  return found.filter(([from, to]) => from >= end && ((end = to), true));
 }
 
 export function unmark() {
