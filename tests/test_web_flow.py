@@ -300,6 +300,39 @@ def test_a_dedicated_person_judges_topic_by_topic(anywhere: str) -> None:
         assert who == ["anna"]
 
 
+def test_stopping_before_anything_is_nothing(target: str) -> None:
+    made(target)
+    with served(target) as app:
+        person = Person(app)
+        assert person.post("stop").status_code == 303
+        assert person.send("stop").json()["state"] == "consent"
+        assert count(app, schema.step) == 0
+
+
+def test_forms_from_before_change_nothing(target: str) -> None:
+    made(target, steps=("practice",), feedback=False)
+    with served(target) as app:
+        person = Person(app)
+        for form in (
+            {"step": "another"},
+            {"step": "consent", "agree": "yes"},
+            {"step": "practice", "go_on": "yes"},
+        ):
+            assert person.post("step", form).status_code == 303
+        assert count(app, schema.step) == 0
+        person.post("step", {"step": "practice", "number": "1", "outcome": "left"})
+        person.post("step", {"step": "practice", "number": "1", "outcome": "right"})
+        assert count(app, schema.step) == 1
+        assert person.post("step", {"step": "practice", "number": "2", "outcome": "right"}).status_code == 303
+        assert count(app, schema.step) == 1
+
+
+def test_the_pages_own_check_is_not_about_another_guide(target: str) -> None:
+    made(target, guidelines="Choose the **shorter** one.", steps=("check", "practice"))
+    with served(target) as app:
+        assert Person(app).state == "practice"
+
+
 def test_a_dedicated_person_stops_and_comes_back(target: str) -> None:
     made(target, steps=())
     with served(target) as app:
@@ -418,6 +451,35 @@ def test_a_lost_lease_is_told_and_credited(target: str) -> None:
 
 def _texts(question: dict[str, Any]) -> tuple[str, ...]:
     return question["topic"]["text"], *sorted((question["left"]["text"], question["right"]["text"]))
+
+
+def test_answers_after_the_assignment_timed_out_count_all_the_same(target: str) -> None:
+    """Nobody waits for the end of an assignment that has ended."""
+    made_crowd(target)
+    with served(target) as app:
+        person = Person(app)
+        questions = person.work()["questions"]
+        person.judge_on(1)
+        _let_run_out(app)
+        campaign = open_campaign(app)
+        campaign.sweep()
+        got = person.answer(questions[1], person.better(questions[1]))
+        assert got.json()["saved"]["late"]
+        assert got.json()["progress"] == {"done": 0, "of": 13}  # of a new assignment
+        assert [campaign.live.state(topic).held() for topic in ("one", "two")] == [[], []]
+
+
+def test_an_excluded_persons_late_answers_are_not_kept(target: str) -> None:
+    made(target, steps=())
+    with served(target) as app:
+        person = Person(app, worker="w1")
+        first, second = person.work()["questions"]
+        assert person.answer(first, "left").status_code == 200
+        open_campaign(app).exclude(_only_assessor(app), "to see")
+        before = count(app, schema.log)
+        assert person.answer(second, "left").status_code == 410
+        assert count(app, schema.log) == before
+        assert person.work()["state"] == "excluded"
 
 
 def test_extending_gives_the_whole_assignment_more_time(target: str) -> None:

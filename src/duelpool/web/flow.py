@@ -52,6 +52,8 @@ def checks(campaign: Campaign, words: Words) -> dict[str, CheckQuestion]:
     own = campaign.settings.check
     if own:
         return {f"c{at}": each for at, each in enumerate(own, 1)}
+    if campaign.settings.guidelines:
+        return {}  # the page's questions are about another guide
     listed = words.listed("check")
     return {str(each.get("id", f"c{at}")): CheckQuestion.from_json(each) for at, each in enumerate(listed, 1)}
 
@@ -197,6 +199,9 @@ class Flow:
     def leave(self, assessor: str) -> None:
         """Let a dedicated assessor go: what they hold goes to others, and they may come back."""
         campaign = self.campaign
+        present = self.look(assessor)
+        if present.person is None or self._after_work(present) is not None:
+            return
         for question in campaign.held(assessor):
             campaign.give_back(question.id, assessor)
         campaign.store.write(
@@ -225,14 +230,7 @@ class Flow:
             "state": place.state,
             "saved": saved,
             "progress": self._progress(assessor, place),
-            "questions": [
-                self.sheets.brief(question, now)
-                if f"{question.id}:{question.attempt}" in have
-                else self.sheets.question(question, words, now)
-                for question in place.questions
-            ]
-            if judging
-            else [],
+            "questions": self.sheets.questions(place.questions, words, now, have) if judging else [],
             "can_undo": can_undo if can_undo and judging else self.can_undo(assessor, place),
             "credit": self.credit(place),
             "stoppable": judging,

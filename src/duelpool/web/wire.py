@@ -5,7 +5,7 @@ Nothing here names an item, a run, a rank or a score, or tells a test pair or a 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -93,6 +93,17 @@ class Sheets:
             "terms": terms_of(sheet.topic),
             "expires_in": expires_in(question, now),
         }
+
+    def questions(
+        self, questions: Sequence[Question], words: Words, now: float, have: Collection[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Return questions as the page gets them; of those that it has, only what changes."""
+        known = {each.id for each in questions if f"{each.id}:{each.attempt}" in have}
+        self._desk.gather(each for each in questions if each.id not in known)
+        return [
+            self.brief(each, now) if each.id in known else self.question(each, words, now)
+            for each in questions
+        ]
 
     def brief(self, question: Question, now: float) -> dict[str, Any]:
         """Return what changes of a question that the page has already."""
