@@ -1,6 +1,7 @@
 """The way of a visitor: in by a link, through the steps, the work, and out again."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from campaigns import make_campaign
 from duelpool.campaign import Campaign
 from duelpool.campaign.welcome import CheckQuestion, PracticePair
 from duelpool.records import Passage, Pool
-from duelpool.store import holdings, leases, log, open_store, schema
+from duelpool.store import holdings, leases, log, schema
 from stores import BACK_ENDS, new_target
-from visitors import Person, crowd_campaign, crowd_settings, served
+from visitors import Person, crowd_campaign, crowd_settings, new_store, served
 
 
 @pytest.fixture(params=BACK_ENDS)
@@ -30,12 +31,12 @@ def target(tmp_path: Path) -> str:
 
 
 def made(target: str, **settings: Any) -> str:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         return make_campaign(store, **settings).id
 
 
 def made_crowd(target: str, **settings: Any) -> str:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         return crowd_campaign(store, **settings).id
 
 
@@ -518,6 +519,19 @@ def test_two_tabs_share_one_assignment(target: str) -> None:
         assert kept == ["left"]
 
 
+def test_ten_times_the_same_at_once_is_one_answer(anywhere: str) -> None:
+    made(anywhere, steps=())
+    with served(anywhere) as app:
+        people = [Person(app, worker="w1") for _ in range(10)]
+        question = people[0].work()["questions"][0]
+        with ThreadPoolExecutor(10) as pool:
+            got = list(pool.map(lambda person: person.answer(question, "left"), people))
+        assert [each.status_code for each in got] == [200] * 10
+        assert sum(not each.json()["saved"]["repeated"] for each in got) == 1
+        assert count(app, schema.log) == 1
+        assert people[0].answer(question, "right").status_code == 409
+
+
 def test_the_sweeper_runs_in_the_background(target: str) -> None:
     import time
 
@@ -563,7 +577,7 @@ def test_context_may_be_off(target: str) -> None:
 
 
 def test_an_html_passage_is_served_alone_and_sealed(target: str) -> None:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         campaign = make_campaign(store, [Pool("one", ("x", "y"))], steps=())
         store.write(
             lambda connection, now: connection.execute(
@@ -582,7 +596,7 @@ def test_an_html_passage_is_served_alone_and_sealed(target: str) -> None:
 
 
 def test_markdown_is_sent_as_safe_html(target: str) -> None:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         make_campaign(store, [Pool("one", ("x", "y"))], steps=())
         store.write(
             lambda connection, now: connection.execute(

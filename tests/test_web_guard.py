@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from campaigns import make_campaign
-from duelpool.store import open_store, schema
+from duelpool.store import schema
 from duelpool.store.schema import metadata
 from duelpool.web.guard import BODY_AT_MOST, CSP
 from duelpool.web.links import link_keys
-from visitors import Person, crowd_campaign, served
+from visitors import Person, crowd_campaign, new_store, served
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[FastAPI]:
     target = tmp_path / "campaign.db"
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         crowd_campaign(store, feedback=True)
         make_campaign(store, name="other", steps=())
     with served(target) as found:
@@ -54,7 +54,7 @@ def assert_refused(got: Any, status: int) -> None:
 def test_the_secret_is_random_and_made_once(tmp_path: Path) -> None:
     secrets = set()
     for name in ("a.db", "b.db"):
-        with open_store(tmp_path / name, create=True) as store:
+        with new_store(tmp_path / name) as store:
             make_campaign(store)
             link_keys(store)
             link_keys(store)
@@ -67,7 +67,7 @@ def test_the_secret_is_random_and_made_once(tmp_path: Path) -> None:
 
 def test_forged_links_are_refused(app: FastAPI, tmp_path: Path) -> None:
     person = Person(app, link="none")
-    with open_store(tmp_path / "elsewhere.db", create=True) as store:
+    with new_store(tmp_path / "elsewhere.db") as store:
         make_campaign(store)
         foreign = link_keys(store).key(person.campaign, "open", time.time())
     before = everything(app)
@@ -170,7 +170,7 @@ def test_the_cookie_is_for_our_pages_alone(app: FastAPI) -> None:
 
 def test_only_the_campaign_that_is_served_is_there(tmp_path: Path) -> None:
     target = tmp_path / "campaign.db"
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         first = make_campaign(store, name="first", steps=())
         second = make_campaign(store, name="second", steps=())
     with served(target, campaign="first") as app:

@@ -64,12 +64,13 @@ def test_serve_refuses_what_is_no_store(tmp_path: Path) -> None:
     assert "no campaign" in call("serve", str(tmp_path / "empty.db"), code=2)
 
 
-def test_a_real_server_prints_links_that_work(target: str) -> None:
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_real_server_prints_links_that_work(target: str, workers: int) -> None:
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, "-m", "duelpool", "serve", target, "--port", str(port), "--workers", "2"],
+        [sys.executable, "-m", "duelpool", "serve", target, "--port", str(port), "--workers", str(workers)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
