@@ -151,7 +151,7 @@ def test_a_whole_assignment_on_a_phone(site: Site, people: People) -> None:
         if person.data("seen") != "all":  # both must have been seen before the buttons work
             assert not page.is_visible(".choice")
             if looked:
-                page.tap("#look-there")
+                page.dispatch_event("#look-there", "click")
             else:
                 page.keyboard.press("ArrowLeft")  # leads there, too, and judges nothing
                 person.said("look at both")

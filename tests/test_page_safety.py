@@ -220,24 +220,20 @@ def in_word(letter: str) -> bool:
     return letter == "_" or unicodedata.category(letter)[0] in "LMN"
 
 
+def small(text: str) -> str:
+    return text.lower().replace("\u03c2", "\u03c3")
+
+
 def places_by_definition(text: str, terms: list[str]) -> list[str]:
     """Return the marked parts: whole words, or, in scripts without spaces, the term wherever it stands."""
-    found: set[tuple[int, int]] = set()
-    at = 0
-    while at < len(text):
-        end = at
-        while end < len(text) and in_word(text[end]):
-            end += 1
-        if text[at:end].lower() in {term.lower() for term in terms if term and not UNSPACED.search(term)}:
-            found.add((at, end))
-        at = max(end, at + 1)
-    within = sorted({term.lower() for term in terms if UNSPACED.search(term)}, key=len, reverse=True)
-    at = 0
-    while at < len(text):
-        match = next((term for term in within if text[at : at + len(term)].lower() == term), None)
-        if match:
-            found.add((at, at + len(match)))
-        at += len(match) if match else 1
+    found: list[tuple[int, int]] = []
+    for term in filter(None, terms):
+        for at in range(len(text) - len(term) + 1):
+            end = at + len(term)
+            cuts = (text[place - 1 : place + 1] for place in (at, end) if 0 < place < len(text))
+            whole = not any(in_word(before) and in_word(after) for before, after in cuts)
+            if small(text[at:end]) == small(term) and (whole or UNSPACED.search(term)):
+                found.append((at, end))
     kept: list[str] = []
     last = 0
     for start, end in sorted(found, key=lambda each: (each[0], -each[1])):
