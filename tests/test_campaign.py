@@ -738,3 +738,83 @@ def test_judgments_from_elsewhere_count_to_the_cap(store: Store) -> None:
     assert campaign.done
     assert campaign.exclude("anna", "left").judgments == 1
     assert not is_done(campaign)
+
+
+# ---- crossed studies
+
+KINDS = (Kind.PREFERENCE, Kind.DEFINITE, Kind.GRADE)
+
+
+def answer_to(question: Question) -> Answer:
+    if question.kind is Kind.GRADE:
+        return Answer(Outcome.GRADE, grade=1.0)
+    plain = better(question).outcome
+    if question.kind is Kind.DEFINITE:
+        return Answer(Outcome.DEFINITELY_LEFT if plain is Outcome.LEFT else Outcome.DEFINITELY_RIGHT)
+    return Answer(plain)
+
+
+def test_a_crossed_study(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", crossed=KINDS), topics=4, items=4)
+    people = [f"person-{at}" for at in range(9)]
+    for person in people:
+        campaign.enrol(person)
+    done: dict[tuple[str, str], list[Kind]] = {}
+    idle: set[str] = set()
+    while len(idle) < len(people):
+        for person in people:
+            question = campaign.next_question(person)
+            if question is None:
+                idle.add(person)
+                continue
+            done.setdefault((question.topic, person), []).append(question.kind)
+            campaign.answer(question.id, person, answer_to(question))
+    assert campaign.done
+    assert all(len(set(kinds)) == 1 for kinds in done.values())  # nobody sees a topic in two kinds
+    cells = [(topic, kinds[0]) for (topic, _), kinds in done.items()]
+    assert {cells.count((topic.id, kind)) for topic in TOPICS for kind in KINDS} == {2}
+    assert {len(kinds) for kinds in done.values() if kinds[0] is Kind.GRADE} == {4}
+    assert {len(kinds) for kinds in done.values() if kinds[0] is not Kind.GRADE} == {6}
+    assert Campaign.open(store).done
+
+
+def test_a_crossed_study_takes_each_kind_its_answers(store: Store) -> None:
+    campaign = make(store, Settings(strategy="sorting", crossed=KINDS, people_per_kind=1), topics=1, items=3)
+    kinds = {}
+    for person in ("anna", "bert", "carla", "dora"):
+        campaign.enrol(person)
+        question = campaign.next_question(person)
+        if question is None:
+            assert person == "dora"
+            continue
+        kinds[question.kind] = question, person
+    assert set(kinds) == set(KINDS)
+    question, person = kinds[Kind.PREFERENCE]
+    for outcome in (Outcome.DEFINITELY_LEFT, Outcome.GRADE):
+        with pytest.raises(BadRecord):
+            campaign.answer(
+                question.id, person, Answer(outcome, grade=1.0 if outcome is Outcome.GRADE else None)
+            )
+    question, person = kinds[Kind.GRADE]
+    with pytest.raises(BadRecord, match="doesn't take the answer 'left' here"):
+        campaign.answer(question.id, person, Answer(Outcome.LEFT))
+    assert not campaign.done
+
+
+@pytest.mark.parametrize(
+    ("wrong_settings", "words"),
+    [
+        ({"crossed": KINDS, "strategy": "prefbest"}, "has phases"),
+        ({"crossed": KINDS, "judges": "crowd"}, "dedicated"),
+        ({"crossed": (Kind.GRADE, Kind.GRADE)}, "once"),
+        ({"crossed": KINDS, "people_per_kind": 0}, "from 1 on"),
+    ],
+)
+def test_what_a_crossed_study_is_not(wrong_settings: dict[str, object], words: str) -> None:
+    with pytest.raises(BadParameter, match=words):
+        Settings(**wrong_settings)  # type: ignore[arg-type]
+
+
+def test_settings_of_a_crossed_study_are_kept() -> None:
+    settings = Settings(crossed=KINDS)
+    assert Settings.from_json(settings.as_json()) == settings

@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "campaign": (*GROUND, "files", "pool", "strategies", "judges", "store"),
     "report": (*GROUND,),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
+    "leaderboard": (*GROUND, "files", "measures", "store", "campaign", "evaluation"),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
     "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
@@ -39,7 +40,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         *GROUND,
         *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "evaluation", "versus", "plots", "experiments", "demo", "web"),
+        *("campaign", "report", "evaluation", "leaderboard", "versus", "plots", "experiments", "demo"),
+        "web",
     ),
 }
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from campaigns import make_campaign
 from duelpool.campaign import Campaign
 from duelpool.campaign.welcome import CheckQuestion, PracticePair
-from duelpool.records import Passage, Pool
+from duelpool.records import Kind, Passage, Pool
 from duelpool.store import holdings, leases, log, schema
 from stores import BACK_ENDS, new_target
 from visitors import Person, crowd_campaign, crowd_settings, new_store, served
@@ -624,6 +624,33 @@ def test_grades_have_names_and_are_kept(target: str, scale: str, grades: int) ->
         assert person.answer(question, "grade", grade=7).status_code == 422
         assert person.answer(question, "grade", grade=1).status_code == 200
         assert person.page().status_code == 200
+
+
+def test_a_crossed_study_shows_each_kind_and_never_two_topics_at_once(target: str) -> None:
+    kinds = (Kind.PREFERENCE, Kind.DEFINITE, Kind.GRADE)
+    pools = {"one": "abc", "two": "abc", "three": "abc"}
+    made(target, pools=pools, crossed=kinds, people_per_kind=1, strategy="sorting", steps=(), feedback=False)
+    with served(target) as app:
+        person = Person(app)
+        seen: dict[str, set[str]] = {}
+        work = person.work()
+        while work["state"] == "judging":
+            assert len({each["topic"]["text"] for each in work["questions"]}) == 1
+            first = work["questions"][0]
+            seen.setdefault(first["topic"]["text"], set()).add(first["kind"])
+            assert ("definitely-left" in first["outcomes"]) == (first["kind"] == "definite")
+            graded = first["kind"] == "grade"
+            assert bool(first["grades"]) == graded == (first["right"] is None)
+            got = (
+                person.answer(first, "grade", grade=1)
+                if graded
+                else person.answer(first, person.better(first))
+            )
+            assert got.status_code == 200, got.text
+            assert person.page().status_code == 200
+            work = got.json()
+        assert sorted(min(each) for each in seen.values()) == ["definite", "grade", "preference"]
+        assert all(len(each) == 1 for each in seen.values())
 
 
 # ---- preview

@@ -117,6 +117,7 @@ class Question:
     propensity: float | None = None
     expires: float = math.inf
     attempt: int = 1
+    kind: Kind = Kind.PREFERENCE
 
     def __post_init__(self) -> None:
         _refuse_empty("question", id=self.id, topic=self.topic, left=self.left)

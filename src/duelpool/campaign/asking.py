@@ -114,7 +114,7 @@ class Asking:
 
         What they skipped comes after everything else.
         """
-        return [self.want(topic, each, assessor) for each in self._fresh(topic, head, out, n)]
+        return [self.want(topic, each.pair, each, assessor) for each in self._fresh(topic, head, out, n)]
 
     def _fresh(self, topic: str, head: int, out: Out, n: int) -> list[Proposal]:
         own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
@@ -169,7 +169,9 @@ class Asking:
         picked = [fresh[at] for at in rng.permutation(len(fresh))[:wanted]]
         return [
             replace(
-                self.want(pair.topic, Proposal((pair.better, pair.worse)), assessor),
+                self.want(
+                    pair.topic, (pair.better, pair.worse), Proposal((pair.better, pair.worse)), assessor
+                ),
                 test_pair=pair.id,
             )
             for pair in picked
@@ -189,14 +191,21 @@ class Asking:
         known = holdings.known_pairs(connection, self._campaign)
         return [pair for name, pair in known.items() if name not in seen]
 
-    def want(self, topic: str, proposal: Proposal, assessor: str) -> Wanted:
-        """Return a proposal as a question for one person, its sides drawn."""
-        pair = first, second = proposal.pair
+    def want(
+        self,
+        topic: str,
+        pair: tuple[str, str],
+        proposal: Proposal,
+        assessor: str,
+        *,
+        kind: Kind | None = None,
+    ) -> Wanted:
+        """Return a proposal as a question for somebody: the side is drawn here, and written down."""
+        first, second = pair
         stage: Stage = self._settings.stage
-        if stage == "grading":
-            return Wanted(
-                topic, first, None, criterion=self._settings.criterion, stage=stage, kind=Kind.GRADE
-            )
+        kind = kind or (Kind.GRADE if stage == "grading" else self._settings.kind)
+        if kind is Kind.GRADE:
+            return Wanted(topic, first, None, criterion=self._settings.criterion, stage=stage, kind=kind)
         swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
         low, high = sorted((first, second))
         return Wanted(
@@ -205,7 +214,7 @@ class Asking:
             low if swap else high,
             criterion=self._settings.criterion,
             stage=stage,
-            kind=self._settings.kind,
+            kind=kind,
             phase=proposal.phase,
             proposal=proposal.proposal,
             propensity=proposal.propensity,

@@ -183,7 +183,7 @@ def write_qrels(
             if not found.strategy.done:
                 tally.add("topics that aren't done yet")
             rows = holdings.items(connection, campaign.id, topic)
-            kept = _kept(found, values, k)
+            kept = kept_levels(found, values, k)
             grades = _with_twins(Levels(kept).as_grades() if kept else {}, rows)
             if above is not None:
                 old = _grades_of_pool(rows) if above == "pool" else above.get(topic, {})
@@ -201,7 +201,8 @@ def write_qrels(
     return Written((os.fspath(path),), count.rows, tally.notices)
 
 
-def _kept(found: Read, values: Values, k: int | None) -> tuple[tuple[str, ...], ...]:
+def kept_levels(found: Read, values: Values = "auto", k: int | None = None) -> tuple[tuple[str, ...], ...]:
+    """Return the levels of a topic that become grades: the best, the top k or all, as the strategy looks for."""
     levels = found.strategy.result()
     goal = getattr(found.strategy, "goal", "best")
     wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values

@@ -14,11 +14,12 @@ from sqlalchemy import Connection, Row
 from duelpool.campaign import assignments, quality, repeats, stages, visits
 from duelpool.campaign.asking import Asking, spread, what_is_out
 from duelpool.campaign.assignments import Assignment, Ending, Finished
+from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
-from duelpool.records import Judgment, Levels, Outcome, Passage, Pool, Question, Topic
+from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, holdings, imports, leases, log
 from duelpool.store.leases import Answer, Receipt, Wanted
@@ -34,6 +35,14 @@ class NotAllowed(DuelpoolError):
     """The campaign is paused or closed, or this assessor may not judge in it."""
 
 
+def _refuse_outcome(outcome: Outcome, taken: Collection[Outcome]) -> None:
+    if outcome not in taken:
+        raise BadRecord(
+            f"This campaign doesn't take the answer '{outcome}' here.",
+            remedy=f"It takes: {', '.join(sorted(taken))}.",
+        )
+
+
 class Campaign:
     """One campaign of a store."""
 
@@ -47,6 +56,7 @@ class Campaign:
         self.settings = settings
         self.live = LiveTopics(self.store, self.id, settings)
         self._asking = Asking(self.store, self.id, settings, self.live)
+        self._crossing = Crossing(self.store, self.id, settings, self.live, self._asking)
 
     # ---- setting up
 
@@ -197,6 +207,9 @@ class Campaign:
             out = self.store.read(
                 lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
             )
+            if self.settings.crossed:
+                own = self._crossing.wanted(assessor, out, _RESERVE, topics)
+                return self._lease(own, assessor)
             skipped: list[Wanted] = []
             taken = False
             for topic, head in self._asking.topics_for(assessor, topics).items():
@@ -231,7 +244,9 @@ class Campaign:
         rng = rng_for(self.settings.seed, "assignment", assessor, out.seen)
         shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
         picked = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
-        chosen = [self._asking.want(each.topic, each.proposal, assessor) for each in picked]
+        chosen = [
+            self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
+        ]
         tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
         order = rng.permutation(self.settings.targets + len(tests) + len(again)).tolist()
 
@@ -261,11 +276,7 @@ class Campaign:
 
     def answer(self, question: str, assessor: str, given: Answer) -> Receipt:
         """Store an answer; sending it again changes nothing, another answer is a conflict."""
-        if given.outcome not in self.settings.outcomes:
-            raise BadRecord(
-                f"This campaign doesn't take the answer '{given.outcome}'.",
-                remedy=f"It takes: {', '.join(sorted(self.settings.outcomes))}.",
-            )
+        _refuse_outcome(given.outcome, self.settings.outcomes)
         if given.outcome is Outcome.GRADE and given.grade not in self.settings.grades:
             raise BadRecord(
                 f"The grade {given.grade} isn't on the scale.",
@@ -274,6 +285,8 @@ class Campaign:
 
         def work(connection: Connection, now: float) -> Receipt:
             row = self._own(connection, question, assessor)
+            if self.settings.crossed:
+                _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
             kind, standing, assignment = visits.behind_answer(connection, self.id, assessor, row.assignment)
             if standing == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
                 raise leases.TooLate("You take part no more.", remedy="What was done is paid.")
@@ -465,6 +478,8 @@ class Campaign:
     @property
     def done(self) -> bool:
         """Whether every open topic has all that it needs."""
+        if self.settings.crossed:
+            return self._crossing.done
         if self.settings.stage == "grading":
             return self.store.read(lambda connection: stages.all_graded(connection, self.id, self.settings))
         return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())

@@ -49,6 +49,8 @@ class Settings:
     seed: int = 1
     judges: Judges = "dedicated"
     kind: Kind = Kind.PREFERENCE
+    crossed: tuple[Kind, ...] = ()  # a study: each topic in each of these kinds, by different people
+    people_per_kind: int = 2  # of a crossed study, for each topic
     criterion: str = "overall"
     ties: bool = False
     same: bool = False  # "these two are duplicates"
@@ -100,7 +102,10 @@ class Settings:
                 "A campaign's kind is 'preference' or 'definite'.",
                 remedy="For grades, start with stage 'grading'.",
             )
+        if self.crossed:
+            self._check_crossing()
         positive = {
+            "people_per_kind": self.people_per_kind,
             "cap": self.cap,
             "targets": self.targets,
             "per_topic": self.per_topic,
@@ -123,6 +128,20 @@ class Settings:
         check_parameter(self.identity_parameter)
         check_redirect(self.completion_url)
 
+    def _check_crossing(self) -> None:
+        if len(set(self.crossed)) != len(self.crossed):
+            raise BadParameter("A crossed study names each kind of judgment once.")
+        if self.judges != "dedicated" or self.stage != "preferences":
+            raise BadParameter(
+                "A crossed study is for dedicated assessors, without stages.",
+                remedy="Leave out --judges crowd and the grading stage; a kind may be 'grade'.",
+            )
+        if not make_strategy(self.strategy, (), seed=self.seed, cap=self.cap).pools_judgments:
+            raise BadParameter(
+                f"In a crossed study each person has a strategy to themselves, and '{self.strategy}' has phases.",
+                remedy="Take allpairs, sorting, carry-on or swissfinals.",
+            )
+
     @property
     def bad_votes_needed(self) -> int:
         """How many Bad votes of different assessors take an item out."""
@@ -136,15 +155,22 @@ class Settings:
     @property
     def slots(self) -> int:
         """How many judgments one question may get: the cap of a pair, or the grades of an item."""
+        if self.crossed:
+            return self.people_per_kind * len(self.crossed)
         return self.grades_per_item if self.stage == "grading" else self.cap
 
     @property
     def outcomes(self) -> frozenset[Outcome]:
         """The answers that this campaign takes now."""
-        if self.stage == "grading":
+        kinds = self.crossed or (Kind.GRADE if self.stage == "grading" else self.kind,)
+        return frozenset().union(*(self.outcomes_of(kind) for kind in kinds))
+
+    def outcomes_of(self, kind: Kind) -> frozenset[Outcome]:
+        """Return the answers to a question of this kind."""
+        if kind is Kind.GRADE:
             return frozenset({Outcome.GRADE}) | _ALWAYS
         found = _PLAIN | _ALWAYS | {Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN}
-        if self.kind is Kind.DEFINITE:
+        if kind is Kind.DEFINITE:
             found |= {Outcome.DEFINITELY_LEFT, Outcome.DEFINITELY_RIGHT}
         if self.ties:
             found |= {Outcome.TIE}
@@ -154,7 +180,8 @@ class Settings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings for the store."""
-        return {**dataclasses.asdict(self), "kind": str(self.kind)}
+        kinds = [str(kind) for kind in self.crossed]
+        return {**dataclasses.asdict(self), "kind": str(self.kind), "crossed": kinds}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
@@ -163,6 +190,7 @@ class Settings:
         given = {name: value for name, value in values.items() if name in known}
         if "kind" in given:
             given["kind"] = Kind(given["kind"])
+        given["crossed"] = tuple(Kind(kind) for kind in given.get("crossed", ()))
         for name in ("steps", "languages"):
             if name in given:
                 given[name] = tuple(given[name])

@@ -73,7 +73,7 @@ class Desk:
             topic=self._topics[question.topic],
             left=self._passages[question.left],
             right=None if question.right is None else self._passages[question.right],
-            outcomes=campaign.settings.outcomes,
+            outcomes=campaign.settings.outcomes_of(question.kind),
             grades=campaign.settings.grades if question.right is None else (),
             criterion=question.criterion,
             guidelines=campaign.settings.guidelines,

@@ -17,6 +17,7 @@ from duelpool.cli.frame import DuelpoolCommands
 from duelpool.cli.intake import take_in
 from duelpool.cli.judge import judge
 from duelpool.cli.pool import pool
+from duelpool.cli.power import power
 from duelpool.cli.quality import exclude, reinstate, retract, rewind
 from duelpool.cli.reproduce import reproduce
 from duelpool.cli.serve import link, serve
@@ -57,7 +58,12 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "backup": backup,
         "migrate": migrate,
     },
-    "Before it, and for those who check": {"demo": demo, "simulate": simulate, "reproduce": reproduce},
+    "Before it, and for those who check": {
+        "demo": demo,
+        "power": power,
+        "simulate": simulate,
+        "reproduce": reproduce,
+    },
 }
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 

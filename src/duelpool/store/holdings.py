@@ -1,7 +1,7 @@
 """What a campaign holds: settings, topics, items, texts, test pairs and assessors."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -274,6 +274,32 @@ def passages(connection: Connection, campaign: str, ids: Sequence[str]) -> dict[
         )
         found |= {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in rows}
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRun:
+    """A system under test: its name, how many rows it has, and the rows, packed."""
+
+    name: str
+    rows: int
+    data: bytes
+
+
+def add_run(connection: Connection, campaign: str, run: PackedRun, now: float) -> bool:
+    """Add a run whose name isn't there yet; return whether it is new."""
+    row = {"campaign": campaign, "name": run.name, "rows": run.rows, "data": run.data, "added": now}
+    return bool(_insert_new(connection, schema.run, [row]))
+
+
+def runs(connection: Connection, campaign: str) -> Iterator[PackedRun]:
+    """Yield a campaign's runs by name, one at a time in memory."""
+    columns = schema.run.c
+    names = connection.execute(select(columns.name).where(columns.campaign == campaign)).scalars()
+    for name in sorted(names):
+        row = connection.execute(
+            select(schema.run).where(columns.campaign == campaign, columns.name == name)
+        ).one()
+        yield PackedRun(row.name, row.rows, row.data)
 
 
 def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[KnownPair]) -> int:

@@ -266,6 +266,7 @@ def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> 
         want.criterion,
         want.propensity,
         expires,
+        kind=want.kind,
     )
 
 
@@ -283,6 +284,7 @@ def question_of(row: Row[Any]) -> Question:
         row.propensity,
         row.expires,
         row.attempt,
+        Kind(row.kind),
     )
 
 

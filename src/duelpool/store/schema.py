@@ -14,6 +14,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -80,6 +81,17 @@ passage = Table(
     Column("format", String, nullable=False, server_default="text"),
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
     CheckConstraint("format in ('text', 'markdown', 'html', 'image')", name="passage_format"),
+)
+
+run = Table(  # the systems under test, for a leaderboard at any time
+    "run",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("rows", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),  # packed, see files.pack_run
+    Column("added", Float, nullable=False),
+    ForeignKeyConstraint(["campaign"], ["campaign.id"]),
 )
 
 test_pair = Table(

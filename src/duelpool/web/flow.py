@@ -19,7 +19,7 @@ from duelpool.campaign.money import prorated
 from duelpool.campaign.visits import AssignmentDone, Present, StepTaken
 from duelpool.campaign.welcome import CheckQuestion, PracticePair
 from duelpool.errors import BadParameter
-from duelpool.records import Question
+from duelpool.records import Kind, Question
 from duelpool.store.leases import Receipt
 from duelpool.web.wire import Sheets, money
 from duelpool.web.words import Words
@@ -275,17 +275,18 @@ class Flow:
         )
         found: dict[str, Any] = {"done": sum(own.values()), "of": None}
         if place.questions:
-            topic = place.questions[0].topic
-            found["topic"] = {"done": own.get(topic, 0), "of": self._expected(topic, own.get(topic, 0))}
+            first = place.questions[0]
+            done = own.get(first.topic, 0)
+            found["topic"] = {"done": done, "of": self._expected(first, done)}
         return found
 
-    def _expected(self, topic: str, done: int) -> int:
+    def _expected(self, question: Question, done: int) -> int:
         """Return about how many answers a topic takes: more than are there, while there is a question."""
         campaign = self.campaign
-        items = len(campaign.live.items(topic))
-        if campaign.settings.stage == "grading":
+        items = len(campaign.live.items(question.topic))
+        if question.kind is Kind.GRADE:
             return max(items, done + 1)
-        wanted = campaign.live.state(topic, head=0).strategy.expected_judgments(items)
+        wanted = campaign.live.state(question.topic, head=0).strategy.expected_judgments(items)
         return max(math.ceil(wanted), done + 1)
 
 

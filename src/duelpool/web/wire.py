@@ -61,7 +61,9 @@ def outcomes_of(campaign: Campaign, kind: Kind) -> list[str]:
         offered = [Outcome.GRADE, Outcome.CANNOT_JUDGE, Outcome.SKIP]
     else:
         offered = [
-            each for each in Outcome if each in campaign.settings.outcomes and each not in _NEVER_SHOWN
+            each
+            for each in Outcome
+            if each in campaign.settings.outcomes_of(kind) and each not in _NEVER_SHOWN
         ]
     crowd = campaign.settings.judges == "crowd"  # who is paid by the question has "cannot judge"
     return [str(each) for each in offered if not (crowd and each is Outcome.SKIP)]
@@ -78,7 +80,7 @@ class Sheets:
         """Return a question as the page gets it."""
         sheet = self._desk.sheet(question)
         settings = self.campaign.settings
-        kind = Kind.GRADE if question.right is None else settings.kind
+        kind = question.kind
         frame = f"/j/{self.campaign.id}/frame/{question.id}"
         return {
             "id": question.id,

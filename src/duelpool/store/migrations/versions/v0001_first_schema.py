@@ -72,6 +72,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("campaign", "id"),
     )
     op.create_table(
+        "run",
+        sa.Column("campaign", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("rows", sa.Integer(), nullable=False),
+        sa.Column("data", sa.LargeBinary(), nullable=False),
+        sa.Column("added", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["campaign"],
+            ["campaign.id"],
+        ),
+        sa.PrimaryKeyConstraint("campaign", "name"),
+    )
+    op.create_table(
         "topic",
         sa.Column("campaign", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
