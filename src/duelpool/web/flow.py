@@ -104,6 +104,18 @@ class Flow:
             state = "excluded" if present.person == "excluded" else present.campaign
             return Place({"open": "waiting", "closed": "ended"}.get(state, state), present)
 
+    def after_answer(self, assessor: str, words: Words, receipt: Receipt) -> Place:
+        """Return where somebody stands after an answer.
+
+        Answers that come after their assignment was given up come in a row: a new assignment would ask for the
+        same pairs again and so shut the door on the rest of them.
+        """
+        crowd = self.campaign.settings.judges == "crowd"
+        if crowd and receipt.late and self.campaign.open_assignment(assessor) is None:
+            present = self.look(assessor)
+            return self._after_work(present) or Place("waiting", present)
+        return self.place(assessor, words, receipt)
+
     def _after_work(self, present: Present) -> Place | None:
         ended = [(name, state) for name, state in present.assignments if state != "open"]
         paid = [name for name, state in ended if state in _PAID]

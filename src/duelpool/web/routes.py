@@ -210,7 +210,7 @@ def answer(found: Changing) -> Response:
         raise
     if not wants_json(found.request):
         return found.back()
-    place = found.flow.place(found.assessor, found.words, receipt)
+    place = found.flow.after_answer(found.assessor, found.words, receipt)
     have = found.values.get("have")
     return JSONResponse(
         found.flow.work(
