@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from duelpool.errors import DuelpoolError
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
-from duelpool.web import routes
+from duelpool.web import pages, routes
 from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
@@ -37,11 +37,15 @@ def make_app(
         store.close()
         raise
 
+    def warm() -> None:
+        pages.warm()
+        halls.warm()
+
     def sweep() -> None:
         halls.sweep()
 
     async def sweep_on() -> None:
-        task = halls.warm
+        task = warm
         while True:
             try:
                 await run_in_threadpool(task)
