@@ -75,7 +75,7 @@ def _reader() -> MarkdownIt:
     reader.add_render_rule("heading_open", _heading)
     reader.add_render_rule("heading_close", _heading)
     reader.add_render_rule("image", _picture)
-    reader.validateLink = _is_safe_address  # type: ignore[method-assign]
+    reader.validateLink = _is_safe_address  # type: ignore[assignment, method-assign]
     return reader
 
 
