@@ -27,6 +27,7 @@ from duelpool.store.holdings import KnownPair
 
 ANSWERS = 300
 TOPICS = 20
+VISITORS = 10
 ITEMS = 30
 TEXT = "A passage of about a hundred words, as people judge them. " * 10
 
@@ -108,7 +109,11 @@ def judge(link: str, judges: str, answers: int) -> None:
             timed(bare, lambda: client.get(f"{root}/healthz"))
         told("bare round trip", bare)
         first: list[float] = []
-        page = timed(first, lambda: client.get(link))
+        for _ in range(VISITORS):
+            with httpx2.Client(follow_redirects=True, timeout=30) as visitor:
+                visitor.get(f"{root}/healthz")  # the connection stands already
+                timed(first, lambda: visitor.get(link))
+        page = client.get(link)
         base = str(page.url).rstrip("/")
         work = client.get(f"{base}/work").json()
         plain: list[float] = []

@@ -12,11 +12,11 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, sync_playwright
 from sqlalchemy import Connection, select, text
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.records import Outcome, Passage, Pool, Topic
+from duelpool.records import Passage, Pool, Topic
 from duelpool.store import open_store, schema
 from duelpool.store.holdings import KnownPair
 from duelpool.web import make_app
@@ -73,7 +73,9 @@ class Site:
     ) -> Campaign:
         """Make a campaign; its test pairs are a good answer against something else entirely."""
         self._made += 1
-        asked = subjects or tuple(Topic(f"t{at}", f"What is known about matter {at}?") for at in range(topics))
+        asked = subjects or tuple(
+            Topic(f"t{at}", f"What is known about matter {at}?") for at in range(topics)
+        )
         pools = [Pool(topic.id, tuple(f"{topic.id}-{at}" for at in range(items))) for topic in asked]
         tests = [
             KnownPair(f"k{at}", asked[at % len(asked)].id, f"good-{at}", f"off-{at}") for at in range(known)
@@ -96,7 +98,9 @@ class Site:
 
     def crowd(self, **settings: Any) -> Campaign:
         """Make a campaign for a crowd."""
-        return self.campaign(**{"judges": "crowd", "completion_url": "https://panel.example/done", **settings})
+        return self.campaign(
+            **{"judges": "crowd", "completion_url": "https://panel.example/done", **settings}
+        )
 
     def link(
         self,
@@ -115,7 +119,9 @@ class Site:
         """Return what a table holds of a campaign."""
         return list(
             self.store.read(
-                lambda connection: connection.execute(select(table).where(table.c.campaign == campaign.id)).all()
+                lambda connection: connection.execute(
+                    select(table).where(table.c.campaign == campaign.id)
+                ).all()
             )
         )
 
@@ -192,7 +198,9 @@ class Person:
 
     def wait_for_pair(self, after: str = "") -> str:
         """Wait until another pair stands there and may be answered; return its question's id and attempt."""
-        self.wait_until("last => ![undefined, '', last].includes(document.documentElement.dataset.open)", after)
+        self.wait_until(
+            "last => ![undefined, '', last].includes(document.documentElement.dataset.open)", after
+        )
         return self.data("open")
 
     def wait_until_saved(self) -> None:
@@ -276,8 +284,13 @@ class People:
         page = context.new_page()
         person = Person(self._site, context, page)
         complaints = person.complaints
+
+        def answer(dialog: Dialog) -> None:
+            complaints.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", answer)
 
         def heard(request: Request) -> None:
             if "/csp-report" in request.url:
@@ -285,7 +298,14 @@ class People:
             elif not request.url.startswith((self._site.address, "data:", "about:", "blob:")):
                 complaints.append(f"request to another host: {request.url}")
 
+        def refused(request: Request) -> None:
+            """Take back what the policy of a sealed frame stopped before it left."""
+            complaint = f"request to another host: {request.url}"
+            if request.failure == "csp" and request.frame != page.main_frame and complaint in complaints:
+                complaints.remove(complaint)
+
         page.on("request", heard)
+        page.on("requestfailed", refused)
         self.everybody.append(person)
         return person
 
@@ -295,6 +315,3 @@ class People:
             context.close()
         complaints = [each for person in self.everybody for each in person.complaints]
         assert not complaints, complaints
-
-
-OUTCOMES = {str(outcome) for outcome in Outcome}

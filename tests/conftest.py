@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from browsing import People, Site
     from playwright.sync_api import Browser
+
+    from browsing import People, Site
 
 DATA_VARIABLE = "DUELPOOL_DATA"
 UNDER_CI = bool(os.environ.get("CI"))

@@ -48,7 +48,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         *GROUND,
         *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "evaluation", "leaderboard", "versus", "plots", "experiments", "demo", "web"),
+        *("campaign", "report", "evaluation", "leaderboard", "versus", "plots", "experiments", "demo"),
+        "web",
     ),
 }
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

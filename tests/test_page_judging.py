@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from browsing import OFF_TOPIC, People, Person, Site, by_key, by_mouse
 from playwright.sync_api import Page, Route
 from sqlalchemy import update
 
+from browsing import OFF_TOPIC, People, Person, Site, by_key, by_mouse
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.welcome import STEPS
 from duelpool.records import Outcome, Passage
@@ -151,7 +151,7 @@ def test_a_whole_assignment_on_a_phone(site: Site, people: People) -> None:
         if person.data("seen") != "all":  # both must have been seen before the buttons work
             assert not page.is_visible(".choice")
             if looked:
-                page.tap("#look-there")
+                page.dispatch_event("#look-there", "click")
             else:
                 page.keyboard.press("ArrowLeft")  # leads there, too, and judges nothing
                 person.said("look at both")
@@ -418,7 +418,9 @@ def test_bad_takes_an_item_out_and_undo_brings_it_back(site: Site, people: Peopl
     assert len(seen) >= 3
 
 
-@pytest.mark.parametrize(("key", "outcome"), [("q", "left-bad"), ("p", "right-bad"), ("b", "both-bad"), ("x", "cannot-judge")])
+@pytest.mark.parametrize(
+    ("key", "outcome"), [("q", "left-bad"), ("p", "right-bad"), ("b", "both-bad"), ("x", "cannot-judge")]
+)
 def test_each_key_is_its_answer(site: Site, people: People, key: str, outcome: str) -> None:
     campaign = site.crowd()
     person = people()

@@ -1,6 +1,7 @@
 """The way of a visitor: in by a link, through the steps, the work, and out again."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ from sqlalchemy import func, select
 from campaigns import make_campaign
 from duelpool.campaign import Campaign
 from duelpool.campaign.welcome import CheckQuestion, PracticePair
-from duelpool.records import Passage, Pool
-from duelpool.store import holdings, leases, log, open_store, schema
+from duelpool.records import Kind, Passage, Pool
+from duelpool.store import holdings, leases, log, schema
 from stores import BACK_ENDS, new_target
-from visitors import Person, crowd_campaign, crowd_settings, served
+from visitors import Person, crowd_campaign, crowd_settings, new_store, served
 
 
 @pytest.fixture(params=BACK_ENDS)
@@ -30,12 +31,12 @@ def target(tmp_path: Path) -> str:
 
 
 def made(target: str, **settings: Any) -> str:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         return make_campaign(store, **settings).id
 
 
 def made_crowd(target: str, **settings: Any) -> str:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         return crowd_campaign(store, **settings).id
 
 
@@ -300,6 +301,39 @@ def test_a_dedicated_person_judges_topic_by_topic(anywhere: str) -> None:
         assert who == ["anna"]
 
 
+def test_stopping_before_anything_is_nothing(target: str) -> None:
+    made(target)
+    with served(target) as app:
+        person = Person(app)
+        assert person.post("stop").status_code == 303
+        assert person.send("stop").json()["state"] == "consent"
+        assert count(app, schema.step) == 0
+
+
+def test_forms_from_before_change_nothing(target: str) -> None:
+    made(target, steps=("practice",), feedback=False)
+    with served(target) as app:
+        person = Person(app)
+        for form in (
+            {"step": "another"},
+            {"step": "consent", "agree": "yes"},
+            {"step": "practice", "go_on": "yes"},
+        ):
+            assert person.post("step", form).status_code == 303
+        assert count(app, schema.step) == 0
+        person.post("step", {"step": "practice", "number": "1", "outcome": "left"})
+        person.post("step", {"step": "practice", "number": "1", "outcome": "right"})
+        assert count(app, schema.step) == 1
+        assert person.post("step", {"step": "practice", "number": "2", "outcome": "right"}).status_code == 303
+        assert count(app, schema.step) == 1
+
+
+def test_the_pages_own_check_is_not_about_another_guide(target: str) -> None:
+    made(target, guidelines="Choose the **shorter** one.", steps=("check", "practice"))
+    with served(target) as app:
+        assert Person(app).state == "practice"
+
+
 def test_a_dedicated_person_stops_and_comes_back(target: str) -> None:
     made(target, steps=())
     with served(target) as app:
@@ -420,6 +454,38 @@ def _texts(question: dict[str, Any]) -> tuple[str, ...]:
     return question["topic"]["text"], *sorted((question["left"]["text"], question["right"]["text"]))
 
 
+def test_answers_after_the_assignment_timed_out_count_all_the_same(target: str) -> None:
+    """Nobody waits for the end of an assignment that has ended."""
+    made_crowd(target)
+    with served(target) as app:
+        person = Person(app)
+        questions = person.work()["questions"]
+        person.judge_on(1)
+        _let_run_out(app)
+        campaign = open_campaign(app)
+        campaign.sweep()
+        for question in questions[1:]:
+            got = person.answer(question, person.better(question))
+            assert got.json()["saved"]["late"]
+            assert got.json()["state"] == "waiting"  # others may be under way, so nothing new is begun
+        assert [campaign.live.state(topic).held() for topic in ("one", "two")] == [[], []]
+        assert sum(len(campaign.judgments(topic)) for topic in ("one", "two")) == 10
+        assert person.work()["progress"] == {"done": 0, "of": 13}  # of a new assignment
+
+
+def test_an_excluded_persons_late_answers_are_not_kept(target: str) -> None:
+    made(target, steps=())
+    with served(target) as app:
+        person = Person(app, worker="w1")
+        first, second = person.work()["questions"]
+        assert person.answer(first, "left").status_code == 200
+        open_campaign(app).exclude(_only_assessor(app), "to see")
+        before = count(app, schema.log)
+        assert person.answer(second, "left").status_code == 410
+        assert count(app, schema.log) == before
+        assert person.work()["state"] == "excluded"
+
+
 def test_extending_gives_the_whole_assignment_more_time(target: str) -> None:
     made_crowd(target, lease_seconds=100.0)
     with served(target) as app:
@@ -454,6 +520,19 @@ def test_two_tabs_share_one_assignment(target: str) -> None:
             )
         )
         assert kept == ["left"]
+
+
+def test_ten_times_the_same_at_once_is_one_answer(anywhere: str) -> None:
+    made(anywhere, steps=())
+    with served(anywhere) as app:
+        people = [Person(app, worker="w1") for _ in range(10)]
+        question = people[0].work()["questions"][0]
+        with ThreadPoolExecutor(10) as pool:
+            got = list(pool.map(lambda person: person.answer(question, "left"), people))
+        assert [each.status_code for each in got] == [200] * 10
+        assert sum(not each.json()["saved"]["repeated"] for each in got) == 1
+        assert count(app, schema.log) == 1
+        assert people[0].answer(question, "right").status_code == 409
 
 
 def test_the_sweeper_runs_in_the_background(target: str) -> None:
@@ -501,7 +580,7 @@ def test_context_may_be_off(target: str) -> None:
 
 
 def test_an_html_passage_is_served_alone_and_sealed(target: str) -> None:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         campaign = make_campaign(store, [Pool("one", ("x", "y"))], steps=())
         store.write(
             lambda connection, now: connection.execute(
@@ -520,7 +599,7 @@ def test_an_html_passage_is_served_alone_and_sealed(target: str) -> None:
 
 
 def test_markdown_is_sent_as_safe_html(target: str) -> None:
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         make_campaign(store, [Pool("one", ("x", "y"))], steps=())
         store.write(
             lambda connection, now: connection.execute(
@@ -548,6 +627,33 @@ def test_grades_have_names_and_are_kept(target: str, scale: str, grades: int) ->
         assert person.answer(question, "grade", grade=7).status_code == 422
         assert person.answer(question, "grade", grade=1).status_code == 200
         assert person.page().status_code == 200
+
+
+def test_a_crossed_study_shows_each_kind_and_never_two_topics_at_once(target: str) -> None:
+    kinds = (Kind.PREFERENCE, Kind.DEFINITE, Kind.GRADE)
+    pools = {"one": "abc", "two": "abc", "three": "abc"}
+    made(target, pools=pools, crossed=kinds, people_per_kind=1, strategy="sorting", steps=(), feedback=False)
+    with served(target) as app:
+        person = Person(app)
+        seen: dict[str, set[str]] = {}
+        work = person.work()
+        while work["state"] == "judging":
+            assert len({each["topic"]["text"] for each in work["questions"]}) == 1
+            first = work["questions"][0]
+            seen.setdefault(first["topic"]["text"], set()).add(first["kind"])
+            assert ("definitely-left" in first["outcomes"]) == (first["kind"] == "definite")
+            graded = first["kind"] == "grade"
+            assert bool(first["grades"]) == graded == (first["right"] is None)
+            got = (
+                person.answer(first, "grade", grade=1)
+                if graded
+                else person.answer(first, person.better(first))
+            )
+            assert got.status_code == 200, got.text
+            assert person.page().status_code == 200
+            work = got.json()
+        assert sorted(min(each) for each in seen.values()) == ["definite", "grade", "preference"]
+        assert all(len(each) == 1 for each in seen.values())
 
 
 # ---- preview

@@ -13,8 +13,8 @@ from sqlalchemy import select
 from campaigns import make_campaign
 from duelpool.campaign.asking import what_is_out
 from duelpool.records import Pool
-from duelpool.store import open_store, schema
-from visitors import Person, crowd_campaign, served
+from duelpool.store import schema
+from visitors import Person, crowd_campaign, new_store, served
 
 DRAWS = 10_000
 SIGMAS = 4.0
@@ -26,7 +26,7 @@ def test_sides_are_fair_and_know_nothing_of_systems(tmp_path: Path) -> None:
     Items of the first system have small ids and stand first in the pool, as a favourite's might.
     """
     systems = {f"{'a' if at < 25 else 'b'}{at:02d}": "first" if at < 25 else "second" for at in range(50)}
-    with open_store(tmp_path / "campaign.db", create=True) as store:
+    with new_store(tmp_path / "campaign.db") as store:
         campaign = make_campaign(store, [Pool("one", tuple(systems))], strategy="allpairs", cap=9)
         out = store.read(lambda connection: what_is_out(connection, campaign.id, "nobody", 3))
         drawn: Counter[tuple[str, str]] = Counter()
@@ -46,7 +46,7 @@ def test_sides_are_fair_and_know_nothing_of_systems(tmp_path: Path) -> None:
 
 
 def test_a_test_pair_has_its_better_item_on_either_side(tmp_path: Path) -> None:
-    with open_store(tmp_path / "campaign.db", create=True) as store:
+    with new_store(tmp_path / "campaign.db") as store:
         campaign = crowd_campaign(store)
         from duelpool.seeds import rng_for
 
@@ -60,7 +60,7 @@ def test_a_test_pair_has_its_better_item_on_either_side(tmp_path: Path) -> None:
 
 def test_the_side_that_is_stored_is_the_side_that_was_sent(tmp_path: Path) -> None:
     target = tmp_path / "campaign.db"
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         crowd_campaign(store)
     with served(target) as app:
         person = Person(app)
@@ -93,7 +93,7 @@ def masked(value: Any) -> Any:
 def test_a_test_pair_looks_like_any_other(tmp_path: Path, repeats: int) -> None:
     """JSON and HTML of target, test and repeated pairs are the same once texts and ids are masked."""
     target = tmp_path / "campaign.db"
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         crowd_campaign(store, repeat_every=repeats, targets=4)
     with served(target) as app:
         person = Person(app)
@@ -140,7 +140,7 @@ def test_masking_would_show_a_mark() -> None:
 
 def test_nothing_names_items_or_what_stands_behind_a_question(tmp_path: Path) -> None:
     target = tmp_path / "campaign.db"
-    with open_store(target, create=True) as store:
+    with new_store(target) as store:
         crowd_campaign(store)
         store.write(
             lambda connection, now: connection.execute(schema.passage.update().values(text="same text"))

@@ -1,9 +1,13 @@
 """Visitors without a browser, for the tests of the judging page's server."""
 
+import atexit
 import re
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ from starlette.testclient import TestClient
 from campaigns import make_campaign
 from duelpool.campaign import Campaign
 from duelpool.records import Passage, Pool
-from duelpool.store import Store, holdings
+from duelpool.store import Store, holdings, open_store
 from duelpool.store.holdings import KnownPair
 from duelpool.web import make_app
 
@@ -26,6 +30,23 @@ NO_STEPS: dict[str, Any] = {"steps": ()}
 
 def crowd_settings(**more: Any) -> dict[str, Any]:
     return {"judges": "crowd", "steps": (), "feedback": False, **more}
+
+
+@cache
+def _empty_store() -> Path:
+    """Return a store without campaigns, made once a process: copying one is quicker than making it."""
+    folder = tempfile.mkdtemp(prefix="dp-web-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder, "empty.db")
+    open_store(path, create=True).close()
+    return path
+
+
+def new_store(target: str | Path) -> Store:
+    """Open a store at a place where there is none."""
+    if "://" not in str(target):
+        shutil.copy(_empty_store(), target)
+    return open_store(target, create=True)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, select
@@ -92,6 +93,13 @@ def what_is_out(connection: Connection, campaign: str, assessor: str, parked_aft
     return Out(own, skipped, leased, parked)
 
 
+class Open(NamedTuple):
+    """What may be asked of somebody; which side is which is drawn only when it is asked."""
+
+    topic: str
+    proposal: Proposal
+
+
 class Asking:
     """Turns what the strategies propose into questions for one person."""
 
@@ -106,6 +114,9 @@ class Asking:
 
         What they skipped comes after everything else.
         """
+        return [self.want(topic, each.pair, each, assessor) for each in self._fresh(topic, head, out, n)]
+
+    def _fresh(self, topic: str, head: int, out: Out, n: int) -> list[Proposal]:
         own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
         if self._settings.stage == "grading":
             n = _ALL  # which of them others hold isn't known here
@@ -121,7 +132,7 @@ class Asking:
             )
         fresh = [proposal for proposal in proposals if proposal.pair not in own]
         fresh.sort(key=lambda proposal: proposal.pair in skipped)
-        return [self.want(topic, proposal.pair, proposal, assessor) for proposal in fresh[:n]]
+        return fresh[:n]
 
     def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
         """Return the open topics that are this person's business, each with the end of its log.
@@ -136,12 +147,12 @@ class Asking:
             if (among is None or topic in among) and (topic in own if own else topic not in kept)
         }
 
-    def of_all_topics(self, out: Out, assessor: str) -> list[Wanted]:
-        """Return every question that this person may be asked now, what they skipped last of each topic."""
+    def of_all_topics(self, out: Out, assessor: str) -> list[Open]:
+        """Return all that this person may be asked now, what they skipped last of each topic."""
         return [
-            want
+            Open(topic, proposal)
             for topic, head in self.topics_for(assessor).items()
-            for want in self.of_topic(topic, head, out, assessor)
+            for proposal in self._fresh(topic, head, out, _ALL)
         ]
 
     def tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
@@ -211,11 +222,19 @@ class Asking:
         )
 
 
-def spread(wanted: Sequence[Wanted], per_topic: int) -> list[Wanted]:
+class _OfTopic(Protocol):
+    @property
+    def topic(self) -> str: ...
+
+
+AnyOfTopic = TypeVar("AnyOfTopic", bound=_OfTopic)
+
+
+def spread(wanted: Sequence[AnyOfTopic], per_topic: int) -> list[AnyOfTopic]:
     """Put first what keeps to so many questions a topic, then the rest, each in its order."""
     counts: dict[str, int] = {}
-    first: list[Wanted] = []
-    rest: list[Wanted] = []
+    first: list[AnyOfTopic] = []
+    rest: list[AnyOfTopic] = []
     for want in wanted:
         counts[want.topic] = counts.get(want.topic, 0) + 1
         (first if counts[want.topic] <= per_topic else rest).append(want)

@@ -9,20 +9,19 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row
 
-from duelpool.campaign import assignments, quality, repeats, stages
+from duelpool.campaign import assignments, quality, repeats, stages, visits
 from duelpool.campaign.asking import Asking, spread, what_is_out
 from duelpool.campaign.assignments import Assignment, Ending, Finished
 from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.topics import LiveTopics
-from duelpool.campaign.visits import standing_of
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.seeds import rng_for
-from duelpool.store import Store, holdings, imports, leases, log, schema
+from duelpool.store import Store, holdings, imports, leases, log
 from duelpool.store.leases import Answer, Receipt, Wanted
 
 _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
@@ -209,7 +208,7 @@ class Campaign:
                 lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
             )
             if self.settings.crossed:
-                own = self._crossing.wanted(assessor, out, _RESERVE)
+                own = self._crossing.wanted(assessor, out, _RESERVE, topics)
                 return self._lease(own, assessor)
             skipped: list[Wanted] = []
             taken = False
@@ -244,7 +243,10 @@ class Campaign:
             return None
         rng = rng_for(self.settings.seed, "assignment", assessor, out.seen)
         shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
-        chosen = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
+        picked = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
+        chosen = [
+            self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
+        ]
         tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
         order = rng.permutation(self.settings.targets + len(tests) + len(again)).tolist()
 
@@ -285,7 +287,11 @@ class Campaign:
             row = self._own(connection, question, assessor)
             if self.settings.crossed:
                 _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
-            at_once = self._kind_of(connection, assessor) != "crowd"
+            kind, standing, assignment = visits.behind_answer(connection, self.id, assessor, row.assignment)
+            if standing == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
+                raise leases.TooLate("You take part no more.", remedy="What was done is paid.")
+            # What comes after its assignment has ended waits for nothing any more.
+            at_once = kind != "crowd" or assignment not in (None, "open")
             return leases.answer(
                 connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
             )
@@ -488,7 +494,7 @@ class Campaign:
     # ---- inside
 
     def _check(self, assessor: str) -> None:
-        state, person = self.store.read(lambda connection: standing_of(connection, self.id, assessor))
+        state, person = self.store.read(lambda connection: visits.standing_of(connection, self.id, assessor))
         if state != "open":
             raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
         if person is None:
@@ -510,14 +516,6 @@ class Campaign:
                 f"There is no question '{question}' in this campaign.", remedy="Ask for the next question."
             )
         return row
-
-    def _kind_of(self, connection: Connection, assessor: str) -> str:
-        columns = schema.assessor.c
-        return str(
-            connection.execute(
-                select(columns.kind).where(columns.campaign == self.id, columns.id == assessor)
-            ).scalar_one_or_none()
-        )
 
     def _free_overdue(self) -> int:
         return self.store.write(lambda connection, now: leases.expire(connection, self.id, now))

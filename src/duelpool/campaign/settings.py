@@ -190,11 +190,11 @@ class Settings:
         given = {name: value for name, value in values.items() if name in known}
         if "kind" in given:
             given["kind"] = Kind(given["kind"])
+        given["crossed"] = tuple(Kind(kind) for kind in given.get("crossed", ()))
         for name in ("steps", "languages"):
             if name in given:
                 given[name] = tuple(given[name])
         for name, make in (("check", CheckQuestion.from_json), ("practice", PracticePair.from_json)):
             if name in given:
                 given[name] = tuple(make(each) for each in given[name])
-        given["crossed"] = tuple(Kind(kind) for kind in given.get("crossed", ()))
         return cls(**given)

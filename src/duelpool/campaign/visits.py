@@ -68,6 +68,13 @@ _STATE_AND_PERSON = Statement(
         .where(schema.campaign.c.id == _CAMPAIGN)
     )
 )
+_BEHIND_ANSWER = Statement(
+    lambda _: (
+        select(_PEOPLE.kind, _PEOPLE.state, _DONE.state.label("assignment"))
+        .select_from(schema.assessor.outerjoin(schema.assignment, _DONE.id == bindparam("assignment")))
+        .where(_PEOPLE.campaign == _CAMPAIGN, _PEOPLE.id == _ASSESSOR)
+    )
+)
 _STEPS_OF = Statement(
     lambda _: (
         select(_STEPS.name, _STEPS.outcome)
@@ -120,6 +127,15 @@ def standing_of(connection: Connection, campaign: str, assessor: str) -> tuple[s
     """Return a campaign's state, and somebody's in it: None for who doesn't take part."""
     found = _STATE_AND_PERSON.run(connection, {"campaign": campaign, "assessor": assessor})[0]
     return found.campaign, found.person
+
+
+def behind_answer(
+    connection: Connection, campaign: str, assessor: str, assignment: str | None
+) -> tuple[str, str, str | None]:
+    """Return an assessor's kind and state, and how the assignment stands that an answer belongs to."""
+    who = {"campaign": campaign, "assessor": assessor, "assignment": assignment or ""}
+    found = _BEHIND_ANSWER.run(connection, who)[0]
+    return found.kind, found.state, found.assignment
 
 
 def look(connection: Connection, campaign: str, assessor: str) -> Present:

@@ -8,6 +8,7 @@ import typer
 from duelpool import __version__
 from duelpool.cli.assign import assign
 from duelpool.cli.challenge import challenge
+from duelpool.cli.change import change
 from duelpool.cli.compare import compare
 from duelpool.cli.demo import demo
 from duelpool.cli.evaluate import evaluate
@@ -44,6 +45,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Along the way": {
         "link": link,
+        "change": change,
         "import": take_in,
         "assign": assign,
         "challenge": challenge,

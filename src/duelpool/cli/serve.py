@@ -1,9 +1,7 @@
 """`duelpool serve` and `duelpool link`: the judging page, and the links that let people in."""
 
-import json
 import logging
-import os
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,10 +10,9 @@ from duelpool.cli.frame import print_json, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument
 from duelpool.errors import BadParameter
 from duelpool.store import holdings, open_store
+from duelpool.web import worker
 from duelpool.web.links import DAYS, LinkKind, address, link_keys
 from duelpool.web.manage.keys import manager_address, manager_key
-
-_TO_THE_WORKERS = "DUELPOOL_SERVES"  # the store and the campaign, as JSON
 
 
 def serve(
@@ -56,28 +53,19 @@ def serve(
                 f"  to manage:     {manager_address(root, row.id, manager_key(keys, row.id, now, days))}"
             )
     tell("Stop with Ctrl+C.")
-    os.environ[_TO_THE_WORKERS] = json.dumps({"store": store, "campaign": campaign})
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    worker.leave(store, campaign)
     uvicorn.run(
-        "duelpool.cli.serve:from_environment",
+        "duelpool.web.worker:take_up",
         factory=True,
         host=host,
         port=port,
         workers=workers,
         access_log=False,
-        log_level="info" if workers > 1 else "warning",
+        log_level="warning",
         server_header=False,
-        proxy_headers=True,
         timeout_graceful_shutdown=5,  # pages that listen for news would hold the server up
     )
-
-
-def from_environment() -> Any:
-    """Return the application that `duelpool serve` wants; each of its processes makes its own."""
-    from duelpool.web import make_app
-
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    wanted = json.loads(os.environ[_TO_THE_WORKERS])
-    return make_app(wanted["store"], campaign=wanted["campaign"])
 
 
 def link(

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
-from duelpool.web import routes
+from duelpool.web import pages, routes
 from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
@@ -41,13 +41,22 @@ def make_app(
         store.close()
         raise
 
+    def warm() -> None:
+        pages.warm()
+        halls.warm()
+
+    def sweep() -> None:
+        halls.sweep()
+
     async def sweep_on() -> None:
+        task = warm
         while True:
-            await asyncio.sleep(sweep_seconds)
             try:
-                await run_in_threadpool(halls.sweep)
-            except StoreTrouble as error:
-                logger.warning("sweeping failed: %s", error)
+                await run_in_threadpool(task)
+            except DuelpoolError as error:
+                logger.warning("in the background: %s", error)
+            await asyncio.sleep(sweep_seconds)
+            task = sweep
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -126,7 +135,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     status, name = status_of(error)
     reference = new_reference()
     logger.log(
-        40 if status >= 500 else 20, "%s: %s %s: %s", reference, request.method, request.url.path, error
+        40 if status >= 500 else 20, "%s: %s %r: %s", reference, request.method, request.url.path, error
     )
     return await run_in_threadpool(_told, request, error, status, name, reference)
 
@@ -148,6 +157,6 @@ async def _no_such_page(request: Request, error: Exception) -> Response:
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     reference = new_reference()
-    logger.error("%s: %s %s", reference, request.method, request.url.path, exc_info=error)
+    logger.error("%s: %s %r", reference, request.method, request.url.path, exc_info=error)
     told = StoreTrouble("Something went wrong on our side.", remedy="Try again; your answers are safe.")
     return await run_in_threadpool(_told, request, told, 500, "unexpected", reference)

@@ -19,7 +19,7 @@ from duelpool.campaign.money import prorated
 from duelpool.campaign.visits import AssignmentDone, Present, StepTaken
 from duelpool.campaign.welcome import CheckQuestion, PracticePair
 from duelpool.errors import BadParameter
-from duelpool.records import Question
+from duelpool.records import Kind, Question
 from duelpool.store.leases import Receipt
 from duelpool.web.wire import Sheets, money
 from duelpool.web.words import Words
@@ -52,6 +52,8 @@ def checks(campaign: Campaign, words: Words) -> dict[str, CheckQuestion]:
     own = campaign.settings.check
     if own:
         return {f"c{at}": each for at, each in enumerate(own, 1)}
+    if campaign.settings.guidelines:
+        return {}  # the page's questions are about another guide
     listed = words.listed("check")
     return {str(each.get("id", f"c{at}")): CheckQuestion.from_json(each) for at, each in enumerate(listed, 1)}
 
@@ -101,6 +103,18 @@ class Flow:
             present = self.look(assessor)
             state = "excluded" if present.person == "excluded" else present.campaign
             return Place({"open": "waiting", "closed": "ended"}.get(state, state), present)
+
+    def after_answer(self, assessor: str, words: Words, receipt: Receipt) -> Place:
+        """Return where somebody stands after an answer.
+
+        Answers that come after their assignment was given up come in a row: a new assignment would ask for the
+        same pairs again and so shut the door on the rest of them.
+        """
+        crowd = self.campaign.settings.judges == "crowd"
+        if crowd and receipt.late and self.campaign.open_assignment(assessor) is None:
+            present = self.look(assessor)
+            return self._after_work(present) or Place("waiting", present)
+        return self.place(assessor, words, receipt)
 
     def _after_work(self, present: Present) -> Place | None:
         ended = [(name, state) for name, state in present.assignments if state != "open"]
@@ -197,6 +211,9 @@ class Flow:
     def leave(self, assessor: str) -> None:
         """Let a dedicated assessor go: what they hold goes to others, and they may come back."""
         campaign = self.campaign
+        present = self.look(assessor)
+        if present.person is None or self._after_work(present) is not None:
+            return
         for question in campaign.held(assessor):
             campaign.give_back(question.id, assessor)
         campaign.store.write(
@@ -225,14 +242,7 @@ class Flow:
             "state": place.state,
             "saved": saved,
             "progress": self._progress(assessor, place),
-            "questions": [
-                self.sheets.brief(question, now)
-                if f"{question.id}:{question.attempt}" in have
-                else self.sheets.question(question, words, now)
-                for question in place.questions
-            ]
-            if judging
-            else [],
+            "questions": self.sheets.questions(place.questions, words, now, have) if judging else [],
             "can_undo": can_undo if can_undo and judging else self.can_undo(assessor, place),
             "credit": self.credit(place),
             "stoppable": judging,
@@ -277,17 +287,18 @@ class Flow:
         )
         found: dict[str, Any] = {"done": sum(own.values()), "of": None}
         if place.questions:
-            topic = place.questions[0].topic
-            found["topic"] = {"done": own.get(topic, 0), "of": self._expected(topic, own.get(topic, 0))}
+            first = place.questions[0]
+            done = own.get(first.topic, 0)
+            found["topic"] = {"done": done, "of": self._expected(first, done)}
         return found
 
-    def _expected(self, topic: str, done: int) -> int:
+    def _expected(self, question: Question, done: int) -> int:
         """Return about how many answers a topic takes: more than are there, while there is a question."""
         campaign = self.campaign
-        items = len(campaign.live.items(topic))
-        if campaign.settings.stage == "grading":
+        items = len(campaign.live.items(question.topic))
+        if question.kind is Kind.GRADE:
             return max(items, done + 1)
-        wanted = campaign.live.state(topic, head=0).strategy.expected_judgments(items)
+        wanted = campaign.live.state(question.topic, head=0).strategy.expected_judgments(items)
         return max(math.ceil(wanted), done + 1)
 
 

@@ -115,10 +115,14 @@ def same_origin(headers: Headers) -> bool | None:
 
 def wants_json(request: Request) -> bool:
     """Say whether a program or a script speaks, rather than a browser with a form."""
-    if request.url.path.startswith("/api/"):
-        return True
-    kind = request.headers.get("content-type", "")
-    return kind.startswith("application/json") or "application/json" in request.headers.get("accept", "")
+    headers = request.headers
+    return (
+        request.url.path.startswith("/api/")
+        or headers.get("content-type", "").startswith("application/json")
+        or "application/json" in headers.get("accept", "")
+        or "/work" in request.url.path
+        or "/context/" in request.url.path
+    )
 
 
 class Guard:

@@ -57,6 +57,14 @@ class Halls:
         rows = self.store.read(holdings.campaigns)
         return [row for row in rows if self._only is None or row.id == self._only]
 
+    def warm(self) -> None:
+        """Read the logs of the open campaigns, so that the first visitor doesn't wait for it."""
+        for row in self.all():
+            if row.state == "open":
+                live = self.flow(row.id).campaign.live
+                for topic, head in live.heads().items():
+                    live.state(topic, head)
+
     def sweep(self) -> int:
         """Free what ran out in every open campaign; return how many slots that were."""
         return sum(self.flow(row.id).campaign.sweep() for row in self.all() if row.state != "closed")

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from duelpool.errors import DuelpoolError
 from duelpool.web import passages
 from duelpool.web.guard import status_of
-from duelpool.web.words import FIRST, Words, choose
+from duelpool.web.words import FIRST, Words, choose, languages
 from duelpool.web.words import words as words_of
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -66,6 +66,15 @@ def static_hash() -> str:
         digest.update(f"{name} {len(data)} ".encode())
         digest.update(data)
     return digest.hexdigest()
+
+
+def warm() -> None:
+    """Read templates, files and catalogues, so that the first visitor doesn't wait for it."""
+    static_hash()
+    for lang in languages():
+        words_of(lang)
+    for name in {*TEMPLATE_OF.values(), "error.html", "lease_lost.html"}:
+        _environment().get_template(name)
 
 
 def asset(name: str) -> str:

@@ -15,9 +15,6 @@ from markdown_it import MarkdownIt
 
 from duelpool.records import Passage
 
-FRAME_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-"""The Content-Security-Policy of a frame: it shows, and does nothing else."""
-
 _BLOCKS = {"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "hr", "br"}
 _TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
 _INLINE = {"strong", "em", "s", "code", "img"}
@@ -61,7 +58,7 @@ def shown(passage: Passage, frame_src: str = "") -> dict[str, Any]:
 
 
 def frame_document(text: str, title: str = "") -> str:
-    """Return an HTML passage as a document of its own, to be served with `FRAME_POLICY`."""
+    """Return an HTML passage as a document of its own, to be served with a policy that lets it do nothing."""
     return (
         '<!doctype html><html><head><meta charset="utf-8">'
         f"<title>{escape(title) or '&#8203;'}</title>"
@@ -78,7 +75,7 @@ def _reader() -> MarkdownIt:
     reader.add_render_rule("heading_open", _heading)
     reader.add_render_rule("heading_close", _heading)
     reader.add_render_rule("image", _picture)
-    reader.validateLink = _is_safe_address  # type: ignore[method-assign]
+    reader.validateLink = _is_safe_address  # type: ignore[assignment, method-assign]
     return reader
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from duelpool.campaign import Assignment, Campaign
 from duelpool.campaign.visits import AssignmentDone, Present
 from duelpool.errors import BadParameter
-from duelpool.records import Question
+from duelpool.records import Kind, Question
 from duelpool.store.leases import UnknownQuestion
 from duelpool.web.flow import Flow, Place, checks, practice_pairs
 from duelpool.web.words import Words
@@ -34,11 +34,12 @@ def samples(campaign: Campaign) -> tuple[Question, ...]:
     """Return a few questions that nobody is asked: the first candidates of the first topics."""
     found: list[Question] = []
     graded = campaign.settings.stage == "grading"
+    kind = Kind.GRADE if graded else campaign.settings.kind
     for topic in campaign.live.heads():
         items = campaign.live.items(topic)
         if len(items) >= (1 if graded else 2) and len(found) < SAMPLES:
             right = None if graded else items[1]
-            found.append(Question(f"preview-{len(found)}", topic, items[0], right, "preview"))
+            found.append(Question(f"preview-{len(found)}", topic, items[0], right, "preview", kind=kind))
     return tuple(found)
 
 

@@ -143,10 +143,12 @@ def step(found: Changing) -> Response:
     if found.visitor.previews:
         return _previewed(found, "step")
     name = str(found.values.get("step", ""))
-    place = found.flow.place(found.assessor, found.words) if name != "another" else None
-    if place is not None and place.state != name:  # a second tab, or a page from before
+    place = found.flow.place(found.assessor, found.words)
+    if place.state != ("complete" if name == "another" else name):  # a second tab, or a page from before
         return found.back()
     outcomes = _taken(found, name, place)
+    if not outcomes:
+        return found.back()
     campaign = found.flow.campaign
 
     def work(connection: Any, now: float) -> None:
@@ -158,7 +160,7 @@ def step(found: Changing) -> Response:
     return found.back()
 
 
-def _taken(found: Visit, name: str, place: Place | None) -> list[tuple[str, str]]:
+def _taken(found: Visit, name: str, place: Place) -> list[tuple[str, str]]:
     """Return the steps that a form stands for."""
     values = found.values
     if name == "consent":
@@ -169,21 +171,19 @@ def _taken(found: Visit, name: str, place: Place | None) -> list[tuple[str, str]
         asked = checks(found.flow.campaign, found.words)
         right = all(str(values.get(key, "")) == str(each.answer) for key, each in asked.items())
         return [("check", "passed" if right else "failed")]
-    if name == "practice" and place is not None:
+    if name == "practice":
         if str(values.get("number", place.number + 1)) != str(place.number + 1):
             return []  # a page from before
         if values.get("go_on"):
             return [("practised", str(place.number))] if place.practised else []
+        if place.practised:
+            return []  # the first answer stands
         if values.get("outcome") not in ("left", "right"):
             raise BadRecord("A practice pair is answered left or right.", remedy="Use the page's buttons.")
         return [("practice", f"{place.number}:{values['outcome']}")]
-    if name == "another":
-        present = found.flow.look(found.assessor)
-        paid = [each for each, state in present.assignments if state in ("finished", "stopped")]
-        if paid and len(paid) >= found.flow.campaign.settings.assignments_each:
-            return []
-        return [("another", paid[-1] if paid else "")]
-    raise BadRecord(f"There is no step called '{name[:50]}'.", remedy="Use the page's own buttons.")
+    if name == "another" and place.more.get("again"):
+        return [("another", place.last.id if place.last is not None else "")]
+    return []
 
 
 # ---- judging
@@ -210,7 +210,7 @@ def answer(found: Changing) -> Response:
         raise
     if not wants_json(found.request):
         return found.back()
-    place = found.flow.place(found.assessor, found.words, receipt)
+    place = found.flow.after_answer(found.assessor, found.words, receipt)
     have = found.values.get("have")
     return JSONResponse(
         found.flow.work(

@@ -5,7 +5,7 @@ Nothing here names an item, a run, a rank or a score, or tells a test pair or a 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -61,7 +61,9 @@ def outcomes_of(campaign: Campaign, kind: Kind) -> list[str]:
         offered = [Outcome.GRADE, Outcome.CANNOT_JUDGE, Outcome.SKIP]
     else:
         offered = [
-            each for each in Outcome if each in campaign.settings.outcomes and each not in _NEVER_SHOWN
+            each
+            for each in Outcome
+            if each in campaign.settings.outcomes_of(kind) and each not in _NEVER_SHOWN
         ]
     crowd = campaign.settings.judges == "crowd"  # who is paid by the question has "cannot judge"
     return [str(each) for each in offered if not (crowd and each is Outcome.SKIP)]
@@ -78,7 +80,7 @@ class Sheets:
         """Return a question as the page gets it."""
         sheet = self._desk.sheet(question)
         settings = self.campaign.settings
-        kind = Kind.GRADE if question.right is None else settings.kind
+        kind = question.kind
         frame = f"/j/{self.campaign.id}/frame/{question.id}"
         return {
             "id": question.id,
@@ -93,6 +95,17 @@ class Sheets:
             "terms": terms_of(sheet.topic),
             "expires_in": expires_in(question, now),
         }
+
+    def questions(
+        self, questions: Sequence[Question], words: Words, now: float, have: Collection[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Return questions as the page gets them; of those that it has, only what changes."""
+        known = {each.id for each in questions if f"{each.id}:{each.attempt}" in have}
+        self._desk.gather(each for each in questions if each.id not in known)
+        return [
+            self.brief(each, now) if each.id in known else self.question(each, words, now)
+            for each in questions
+        ]
 
     def brief(self, question: Question, now: float) -> dict[str, Any]:
         """Return what changes of a question that the page has already."""

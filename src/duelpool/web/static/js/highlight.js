@@ -1,36 +1,42 @@
 // Marks the question's words where they stand. Nothing of the text is touched: the marks are ranges beside it.
 
 const NAME = "term";
-const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
+const IN_WORD = /[\p{L}\p{M}\p{N}_]/u;
 // In these scripts words stand without spaces between them, so a term is looked for anywhere.
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-const plain = (text) => text.toLowerCase();
-const quoted = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+// Small letters, each in the place of its large one: two of them would otherwise change with where they stand.
+const small = (text) => text.replaceAll("İ", "i").toLowerCase().replaceAll("ς", "σ");
 
-// Where the terms stand in a text: [from, to] pairs, in order, none over another.
+// Whether the letter at this place of a text in small letters belongs to a word; most are ASCII, and quickly told.
+function inWord(text, at) {
+  const code = text.codePointAt(at);
+  if (code < 128) return (code > 96 && code < 123) || (code > 47 && code < 58) || code === 95;
+  return code !== undefined && IN_WORD.test(String.fromCodePoint(code));
+}
+
+// Whether a word goes on across this place.
+function goesOn(text, at) {
+  if (at === 0 || !inWord(text, at)) return false;
+  const second = (text.charCodeAt(at - 1) & 0xfc00) === 0xdc00; // of a pair that makes one letter
+  return inWord(text, at - (second ? 2 : 1));
+}
+
+// Where the terms stand in a text, as whole words: [from, to] pairs, in order, none over another, the longer first.
 export function places(text, terms) {
-  const whole = new Set();
-  const within = [];
-  for (const term of terms) {
-    if (!term) continue;
-    if (UNSPACED.test(term)) within.push(term);
-    else whole.add(plain(term));
-  }
+  const lower = small(text);
   const found = [];
-  if (whole.size) {
-    WORD.lastIndex = 0;
-    for (let match; (match = WORD.exec(text)); ) {
-      if (whole.has(plain(match[0]))) found.push([match.index, WORD.lastIndex]);
+  for (const term of new Set(terms.map(small))) {
+    if (!term) continue;
+    const anywhere = UNSPACED.test(term);
+    for (let at = lower.indexOf(term); at >= 0; at = lower.indexOf(term, at + 1)) {
+      const end = at + term.length;
+      if (anywhere || !(goesOn(lower, at) || goesOn(lower, end))) found.push([at, end]);
     }
   }
-  if (within.length) {
-    const pattern = new RegExp(within.sort((a, b) => b.length - a.length).map(quoted).join("|"), "giu");
-    for (const match of text.matchAll(pattern)) found.push([match.index, match.index + match[0].length]);
-    found.sort((a, b) => a[0] - b[0]);
-    return found.filter(([from], at) => at === 0 || from >= Math.max(...found.slice(Math.max(0, at - 8), at).map((each) => each[1])));
-  }
-  return found;
+  found.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  let end = 0;
+  return found.filter(([from, to]) => from >= end && ((end = to), true));
 }
 
 export function unmark() {
@@ -41,15 +47,15 @@ export function unmark() {
 export function mark(elements, terms) {
   unmark();
   if (!globalThis.CSS?.highlights || !terms?.length) return 0; // an old browser shows the text without marks
-  const ranges = [];
+  const marks = new Highlight();
   for (const element of elements) {
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
     for (let node; (node = walker.nextNode()); ) {
       for (const [startOffset, endOffset] of places(node.data, terms)) {
-        ranges.push(new StaticRange({ startContainer: node, startOffset, endContainer: node, endOffset }));
+        marks.add(new StaticRange({ startContainer: node, startOffset, endContainer: node, endOffset }));
       }
     }
   }
-  if (ranges.length) CSS.highlights.set(NAME, new Highlight(...ranges));
-  return ranges.length;
+  if (marks.size) CSS.highlights.set(NAME, marks);
+  return marks.size;
 }

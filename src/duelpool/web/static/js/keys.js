@@ -32,8 +32,9 @@ export function signOf(name) {
   return (name === bare ? "" : "⇧ ") + (SIGNS[bare] ?? bare);
 }
 
+// A window that was closed this very moment may still have the focus: nobody writes in it any more.
 const inText = (target) =>
-  target instanceof Element && (target.isContentEditable || target.matches("input, textarea, select"));
+  target instanceof Element && (target.isContentEditable || target.matches("input, textarea, select")) && target.checkVisibility();
 
 // The name of a key that may mean something here, or null: modifiers, repeats and text fields are left alone.
 export function pressed(event) {

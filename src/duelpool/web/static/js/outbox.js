@@ -100,6 +100,7 @@ export class Outbox {
       this.#drop(first);
       this.#settled(first, reply);
     }
+    this.trouble = ""; // nothing waits: another tab may have sent it
   }
 
   #retry(status) {

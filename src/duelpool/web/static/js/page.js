@@ -182,7 +182,10 @@ function inView() {
 function choose(outcome, grade = null) {
   if (!shown || held || !open) return;
   if (!shown.outcomes.includes(outcome)) return;
-  if (seen.missing && outcome !== "cannot-judge" && outcome !== "skip") return lookThere();
+  if (seen.missing && outcome !== "cannot-judge" && outcome !== "skip") {
+    say(words["look.first"]);
+    return lookThere();
+  }
   const { id: question, attempt } = shown;
   const answer = { question, attempt, outcome, seconds: Math.round(inView()) / 1000, context_uses: uses, highlighted: options.highlight };
   if (grade !== null) answer.grade = grade;
@@ -221,7 +224,6 @@ async function undo() {
 // ---- what people do
 
 function lookThere() {
-  say(words["look.first"]);
   seen.missing?.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 }
 
@@ -309,6 +311,7 @@ document.addEventListener("visibilitychange", () => {
 
 // Another tab may have answered what stands here.
 addEventListener("storage", () => {
+  outbox.pump();
   drawSaved();
   if (shown && outbox.has(shown)) {
     answered.add(keyOf(shown));
