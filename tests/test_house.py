@@ -90,11 +90,11 @@ def test_no_module_outgrows_its_room(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
 
 
-def test_only_the_reader_of_columns_reads_with_polars() -> None:
+def test_only_the_readers_of_columns_and_of_packed_runs_read_with_polars() -> None:
     readers = [
         path.name for path in MODULES if "pl.read_" in path.read_text() or "pl.scan_" in path.read_text()
     ]
-    assert readers == ["columns.py"]
+    assert readers == ["columns.py", "packed.py"]
 
 
 def test_every_module_imports_with_the_plain_installation() -> None:
