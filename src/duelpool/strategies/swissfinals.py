@@ -130,6 +130,7 @@ class SwissFinals:
         self._weight: tuple[int, float] = (-1, 0.0)
         self._finals: tuple[int, Finals] | None = None
         self._answered: tuple[int, _Answer] | None = None
+        self._ranked: tuple[int, Indices] | None = None
 
     # ---- the log
 
@@ -154,7 +155,7 @@ class SwissFinals:
             survivors + [i for i in seeding.ranking.tolist() if i not in set(survivors)], dtype=np.intp
         )
         self._seeding = replace(seeding, ranking=ranking)
-        self._finals = self._answered = None
+        self._finals = self._answered = self._ranked = None
 
     def _seed_now(self) -> _Seeding:
         return _Seeding(self._ranking(), self._standing())
@@ -189,9 +190,11 @@ class SwissFinals:
 
     def _ranking(self) -> Indices:
         """Return the items that are in, the best standing first, ties at random."""
-        tie_breaks = self._chances_for("field").random(len(self._standings.items))
-        order = np.lexsort((tie_breaks, -self._standing()))
-        return order[~self._standings.out[order]]
+        if self._ranked is None or self._ranked[0] != self._standings.told:
+            tie_breaks = self._chances_for("field").random(len(self._standings.items))
+            order = np.lexsort((tie_breaks, -self._standing()))
+            self._ranked = (self._standings.told, order[~self._standings.out[order]])
+        return self._ranked[1]
 
     @property
     def field_size(self) -> int:
