@@ -70,6 +70,7 @@ def test_ours_and_prefbest_stand_beside_the_bar(small: FlagshipReport) -> None:
 
 def test_the_report_can_be_read_by_people_and_programs(small: FlagshipReport) -> None:
     found, taken, pooled = small.sections()
+    assert [row[1] for row in found.rows] == [f"{row.theirs:.3f}" for row in small.reached()]
     assert len(found.rows) == len(taken.rows) == len(SMALL)
     assert sum(int(str(row[2])) for row in pooled.rows) == 18
     values = json.loads(json.dumps(small.as_json()))
@@ -78,6 +79,11 @@ def test_the_report_can_be_read_by_people_and_programs(small: FlagshipReport) ->
     assert len(values["simulations"]) == 5
     assert len(small.figures().as_csv().splitlines()) == 4
     assert len(small.drawing().axes) == 2
+
+
+def test_a_known_figure_of_prefbest_stands_in_parentheses() -> None:
+    report = flagship(trials=1, only=("A, K=30, 1 game", "top 5: A, K=10"))
+    assert [row[1] for row in report.sections()[0].rows] == ["", "(0.790)"]
 
 
 def test_replays_are_left_out_without_their_data(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ BARS: tuple[Bar, ...] = (
     _bar("bt 2", "single", (0.71, 0.73), 0.64),
     _bar("thurstone 1", "single", 0.62, 0.48),
     _bar("thurstone 2", "single", 0.72, 0.66),
-    _bar("A, 20 % reversed", "single", 0.76, 0.49, "not the best's pairs"),
+    _bar("A, 20 % reversed", "single", 0.76, 0.49, "best spared"),
     _bar("A, 10 % reversed", "single", 0.31, 0.25),
     _bar("A, K=10", "single", 0.74, (0.58, 0.61)),
     _bar("A, K=30", "single", 0.725, 0.50),
