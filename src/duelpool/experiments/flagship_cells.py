@@ -86,7 +86,7 @@ PROBLEMS: tuple[Problem, ...] = (
         for answers in ("raw", "smoothed", "fitted")
     ),
     Problem("A, 12 rounds", "case-a", f"{FLAGSHIP}:games_per_round=4,finals_round=25"),
-    Problem("A, 6 rounds", "case-a", f"{FLAGSHIP}:games_per_round=6,finals_round=1000"),
+    Problem("A, 6 rounds", "case-a", f"{FLAGSHIP}:games_per_round=6,finals_round=1000,at_once=6"),
     *(Problem(f"bt {sd:g}", f"bt:sd={sd:g}", beside=True) for sd in (0.5, 1.0, 2.0)),
     *(Problem(f"thurstone {sd:g}", f"thurstone:sd={sd:g}", beside=True) for sd in (1.0, 2.0)),
     Problem("A, 20 % reversed", "upsets:share=.2,spare_best=yes", beside=True),
