@@ -94,9 +94,10 @@ def judgments_by_size(counts: Mapping[str, Mapping[int, float]]) -> Figure:
 def reliability_plot(bins: Mapping[str, Sequence[ReliabilityBin]]) -> Figure:
     """Draw stated confidence against the share that was right; honest points lie on or above the line."""
     figure, axes = drawing("stated confidence", "share that was right")
+    _draw_diagonal(axes)
     for name, rows in bins.items():
         _draw_reliability(axes, name, rows)
-    _finish_reliability(axes)
+    axes.legend(loc="upper left")
     return figure
 
 
@@ -110,12 +111,11 @@ def _draw_reliability(
     axes.scatter(stated, right, s=sizes, color=line.get_color())
 
 
-def _finish_reliability(axes: Axes) -> None:
+def _draw_diagonal(axes: Axes) -> None:
     axes.plot([0, 1], [0, 1], color="0.5", linewidth=1)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
-    axes.legend(loc="upper left")
 
 
 def scorecard(
@@ -158,6 +158,7 @@ def scorecard(
     left.set_xlabel("share")
     left.grid(alpha=0.3)
     left.legend(loc="lower left", fontsize=8)
+    _draw_diagonal(right)
     for at, (name, line) in enumerate(reliable.items()):
         if at:
             right.plot(
@@ -167,7 +168,7 @@ def scorecard(
             _draw_reliability(right, name, line, "tab:blue")
     if len(reliable) > 1:
         right.plot([], [], color="0.75", linewidth=0.6, label="single problems")
-    _finish_reliability(right)
+    right.legend(loc="upper left")
     right.set_xlabel("stated confidence")
     right.set_ylabel("share that was right")
     right.grid(alpha=0.3)
