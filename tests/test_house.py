@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "files": GROUND,
     "pool": (*GROUND, "files"),
     "preferences": (*GROUND, "files"),
+    "prior": (*GROUND, "files", "preferences"),
     "strategies": GROUND,
     "measures": (*GROUND, "files", "preferences"),
     "judges": (*GROUND, "files", "strategies"),
@@ -33,15 +34,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "leaderboard": (*GROUND, "files", "measures", "store", "campaign", "evaluation"),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
-    "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
+    "experiments": (*GROUND, "prior", "strategies", "judges", "simulation", "plots"),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
-    "cli": (
-        *GROUND,
-        *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "evaluation", "leaderboard", "versus", "plots", "experiments", "demo"),
-    ),
 }
+MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room
 
 
