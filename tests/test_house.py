@@ -39,19 +39,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
-    "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
+    "experiments": (*GROUND, "prior", "strategies", "judges", "simulation", "plots"),
     "web": (
         *GROUND,
         *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
     ),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
-    "cli": (
-        *GROUND,
-        *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "evaluation", "leaderboard", "versus", "plots", "experiments", "demo"),
-        "web",
-    ),
 }
 MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

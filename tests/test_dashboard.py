@@ -1,0 +1,296 @@
+"""The dashboard in a browser: a manager watches, steps in, and sees what came of it."""
+
+import csv
+import io
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from browsing import People, Person, Site
+from duelpool.campaign import Campaign
+from duelpool.files import Run
+from duelpool.records import Pool
+from managed import RUNS, judge, key_for, managed, run, state_of
+from test_page_states import look_with_axe
+from xss import PAYLOADS
+
+_NUMBERS = itertools.count()
+PAGES = (
+    *("leaderboard", "topics", "topic?topic=one", "pairs", "pair?topic=one&a=a&b=b", "assessors"),
+    *("assessor?assessor=p", "agreement", "money", "llm", "log", "export", "settings"),
+)
+
+
+class Manager:
+    """Somebody before the dashboard of one campaign."""
+
+    def __init__(self, site: Site, person: Person, campaign: Campaign) -> None:
+        self.site, self.person, self.page, self.campaign = site, person, person.page, campaign
+        self.page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+
+    def go(self, path: str) -> None:
+        got = self.page.goto(f"{self.site.address}/manage/{self.campaign.id}/{path}")
+        assert got is not None
+        assert got.status == 200, (path, got.status)
+
+    def figure(self, name: str) -> str:
+        return self.page.inner_text(f".figures div:has(dt:text-is('{name}')) dd")
+
+    def step(self, reason: str = "") -> str:
+        """Look at what a step would do, and take it; return what was told before."""
+        self.page.wait_for_selector("#sure")
+        told = self.page.inner_text("#told")
+        self.page.click("#sure")
+        self.page.wait_for_selector("[role=status].notice")
+        return told
+
+
+@pytest.fixture
+def letters(site: Site) -> Campaign:
+    return managed(site.store, f"dashboard {next(_NUMBERS)}")
+
+
+@pytest.fixture
+def manager(site: Site, people: People, letters: Campaign) -> Iterator[Manager]:
+    yield Manager(site, people(), letters)
+
+
+def test_excluding_somebody_opens_their_pairs_again(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 6)
+    manager.go("assessors")
+    assert manager.figure("Usable judgments").startswith("6 ")
+    before = int(manager.figure("Open · out · parked").split("·")[0])
+    manager.page.click("text=anna")
+    manager.page.wait_for_selector("#preview")
+    told = manager.page.inner_text("#preview")
+    assert told.startswith("Excluding re-opens 2 pairs: 2 judgments")
+    manager.page.fill("input[name=reason]", "too quick")
+    manager.page.click("text=Exclude…")
+    assert manager.step() == told
+    assert manager.page.inner_text(".notice").startswith("Re-opened 2 pairs")
+    assert manager.figure("Usable judgments").startswith("4 ")
+    assert int(manager.figure("Open · out · parked").split("·")[0]) == before + 2
+    assert "1 excluded" in manager.figure("Assessors at work")
+    manager.page.click("text=Re-instate…")
+    assert manager.step().startswith("2 judgments would count again")
+    assert manager.figure("Usable judgments").startswith("6 ")
+
+
+def test_a_phase_is_rewound_after_a_look_at_what_that_costs(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 1000, "pqrstu")
+    manager.go("topic?topic=one")
+    rows = manager.page.locator("#closings tbody tr")
+    before = rows.count()
+    assert before > 1
+    first = rows.nth(0)
+    first.locator("input[name=reason]").fill("a new guide")
+    first.locator("button").click()
+    manager.page.wait_for_selector("#sure")
+    assert "of later phases aside" in manager.page.inner_text("#told")
+    manager.page.click("text=Leave it as it is")
+    manager.page.wait_for_selector("#closings")
+    assert rows.count() == before
+    first.locator("input[name=reason]").fill("a new guide")
+    first.locator("button").click()
+    assert manager.step().startswith("Rewinding sets")
+    assert "rewind" in letters_log(manager)
+    assert any(line.event == "rewind" for line in letters.live.state("one").lines)
+
+
+def letters_log(manager: Manager) -> str:
+    manager.go("log?event=rewind")
+    return manager.page.inner_text("#rows")
+
+
+def test_a_judgment_is_voided_with_a_reason(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 5)
+    manager.go("pairs?topic=one")
+    manager.page.click("#rows tbody tr:first-child th a")
+    manager.page.wait_for_selector("#votes")
+    manager.page.fill("#votes input[name=reason]", "a <slip>")
+    manager.page.click("text=Void…")
+    assert manager.step().startswith("Voiding takes 1 judgment out of every score")
+    assert manager.figure("Usable judgments").startswith("4 ")
+    manager.go("log?event=retraction")
+    assert "a <slip>" in manager.page.inner_text("#rows")
+
+
+def test_pause_and_resume(site: Site, manager: Manager, letters: Campaign) -> None:
+    manager.go("settings")
+    manager.page.click("#to-paused")
+    assert "Nobody gets a new question" in manager.step()
+    assert state_of(site.store, letters) == "paused"
+    assert manager.page.inner_text("#campaign-state") == "paused"
+    assert "The campaign is paused" in manager.page.inner_text("#blocks")
+    manager.page.click("#to-open")
+    manager.step()
+    assert state_of(site.store, letters) == "open"
+
+
+def test_the_blind_switch_hides_every_name(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 40)
+    names = {each.name for each in RUNS}
+    manager.go("leaderboard")
+    assert all(name in manager.page.content() for name in names)
+    manager.page.click("#blind")
+    manager.page.wait_for_selector("#blind[aria-pressed=true]")
+    for path in (
+        "leaderboard",
+        "leaderboard?measure=nDCG@5&baseline=System+A",
+        "leaderboard?tag=odd",
+        "settings",
+    ):
+        manager.go(path)
+        content = manager.page.content()
+        assert "System A" in content
+        assert not any(name in content for name in names), path
+    manager.go("leaderboard")
+    manager.page.click("#blind")
+    manager.page.wait_for_selector("#blind[aria-pressed=false]")
+    assert all(name in manager.page.content() for name in names)
+
+
+def test_an_export_is_downloaded(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 12)
+    letters.enrol("=cmd|x", "dedicated")
+    judge(letters, 1, ["=cmd|x"])
+    manager.go("export")
+    with manager.page.expect_download() as waited:
+        manager.page.click("text=Download csv")
+    path = waited.value.path()
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    assert len(rows) == 13
+    assert {row["assessor"] for row in rows} == {"anna", "ben", "cleo", "'=cmd|x"}
+
+
+def test_the_leaderboard_moves_while_people_judge(manager: Manager, letters: Campaign) -> None:
+    manager.go("leaderboard")
+    page = manager.page
+    assert page.inner_text("#board h2") == "Nothing is judged yet."
+    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    judge(letters, 3)
+    page.wait_for_selector("#leaderboard tbody tr")
+    before = page.inner_text("#leaderboard tbody")
+    judge(letters, 30)
+    page.wait_for_function(
+        "text => document.querySelector('#leaderboard tbody').innerText !== text", arg=before
+    )
+    page.wait_for_function("() => document.querySelector('.figures dd a').innerText === '33'")
+
+
+def test_without_events_the_page_looks_for_itself(manager: Manager, letters: Campaign) -> None:
+    page = manager.page
+    page.route("**/events", lambda route: route.fulfill(status=500, body=""))
+    manager.go("leaderboard")
+    page.wait_for_function("() => document.documentElement.dataset.live === 'polling'")
+    judge(letters, 3)
+    page.wait_for_selector("#leaderboard tbody tr")
+
+
+def test_without_scripts_every_step_can_be_taken(site: Site, people: People, letters: Campaign) -> None:
+    judge(letters, 6)
+    manager = Manager(site, people(java_script_enabled=False), letters)
+    manager.go("assessor?assessor=ben")
+    manager.page.fill("input[name=reason]", "gone")
+    manager.page.click("text=Exclude…")
+    manager.step()
+    assert manager.figure("Usable judgments").startswith("4 ")
+
+
+def test_no_page_has_barriers(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 25, "pqrs")
+    for path in PAGES:
+        manager.go(path)
+        look_with_axe(manager.page, path)
+    manager.page.click("#to-paused")
+    manager.page.wait_for_selector("#sure")
+    look_with_axe(manager.page, "confirm")
+
+
+def test_no_empty_page_has_barriers(site: Site, people: People) -> None:
+    campaign = managed(site.store, f"empty {next(_NUMBERS)}", runs=())
+    manager = Manager(site, people(), campaign)
+    for path in PAGES:
+        if "?" not in path or ("topic=one" in path and "pair" not in path):
+            manager.go(path)
+            look_with_axe(manager.page, f"empty {path}")
+            if path in {"leaderboard", "pairs", "assessors", "money", "log"}:
+                assert manager.page.locator(".empty .command code").count() >= 1
+
+
+def test_texts_of_others_are_shown_as_they_are(site: Site, people: People) -> None:
+    """Names of runs, topics, items, people, tags, notes and reasons: nothing of them runs."""
+    chosen = [each for each in PAYLOADS if each.strip() and not {"\0", "\n", "\r"} & set(each)]
+    for start in range(0, len(chosen), 60):
+        part = chosen[start : start + 60]
+        items = tuple(f"{at}{each}" for at, each in enumerate(part[:12]))
+        campaign = managed(
+            site.store,
+            f"{part[0]} {next(_NUMBERS)}",
+            runs=[run(f"{each}{at}", items, ("one",)) for at, each in enumerate(part[:20])],
+        )
+        name = f"topic {part[-1]}"
+        campaign.add_items(Pool(name, items))
+        site.store.write(_dressed(campaign, name, part))
+        who = [f"{at}{each}" for at, each in enumerate(part[:10])]
+        judge(campaign, 60, who)
+        campaign.retract(name, [1], part[1])
+        campaign.exclude(who[0], part[2])
+        manager = Manager(site, people(), campaign)
+        first = campaign.live.state(name).lines[0].judgment
+        assert first is not None
+        query = {"topic": name, "a": first.left, "b": str(first.right)}
+        for path in (
+            *("leaderboard", "topics", "pairs", "assessors", "log", "settings"),
+            f"topic?{_query(topic=name)}",
+            f"pair?{_query(**query)}",
+            f"assessor?{_query(assessor=who[1])}",
+            f"leaderboard?{_query(measure=part[3])}",
+            f"topics?{_query(search=part[4])}",
+        ):
+            manager.go(path)
+        manager.go(f"topic?{_query(topic=name)}")
+        assert manager.page.inner_text("h1").strip() == " ".join(f"What of {part[5]}".split())
+    # whatever ran, loaded or was reported is a complaint, and `people` has none at the end
+
+
+def _query(**values: str) -> str:
+    from urllib.parse import urlencode
+
+    return urlencode(values)
+
+
+def _dressed(campaign: Campaign, topic: str, part: list[str]) -> Any:
+    import json
+
+    from sqlalchemy import update
+
+    from duelpool.store import schema
+
+    def work(connection: Any, now: float) -> None:
+        columns = schema.topic.c
+        connection.execute(
+            update(schema.topic)
+            .where(columns.campaign == campaign.id, columns.id == topic)
+            .values(text=f"What of {part[5]}", description=part[6], tags=json.dumps(part[7:12]), position=-1)
+        )
+
+    return work
+
+
+def test_very_many_rows_are_paged(site: Site, people: People) -> None:
+    runs: list[Run] = [run("only", "ab", ())]
+    campaign = managed(site.store, f"many {next(_NUMBERS)}", runs=runs)
+    for at in range(120):
+        campaign.add_items(Pool(f"t{at:03}", ("a", "b")))
+    manager = Manager(site, people(), campaign)
+    manager.go("topics")
+    seen = []
+    while True:
+        seen += manager.page.locator("#rows tbody th").all_inner_texts()
+        if not manager.page.locator("a[rel=next]").count():
+            break
+        manager.page.click("a[rel=next]")
+    assert len(seen) == len(set(seen)) == 123
