@@ -3,17 +3,21 @@
 import csv
 import io
 import itertools
-from collections.abc import Iterator
+import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from playwright.sync_api import Page
+from sqlalchemy import update
 
 from browsing import People, Person, Site
 from duelpool.campaign import Campaign
 from duelpool.files import Run
 from duelpool.records import Pool
+from duelpool.store import schema
 from managed import RUNS, judge, key_for, managed, run, state_of
-from test_page_states import look_with_axe
+from test_page_states import AXE, RULES, WIDTHS
 from xss import PAYLOADS
 
 _NUMBERS = itertools.count()
@@ -21,6 +25,26 @@ PAGES = (
     *("leaderboard", "topics", "topic?topic=one", "pairs", "pair?topic=one&a=a&b=b", "assessors"),
     *("assessor?assessor=p", "agreement", "money", "llm", "log", "export", "settings"),
 )
+
+
+def look_with_axe(page: Page, where: str) -> None:
+    """Run axe at every width: all its rules by day, and by night those on colours, which alone are others then."""
+    page.evaluate(AXE)
+    found: list[str] = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        for scheme, kind, values in (("light", "tag", RULES), ("dark", "rule", ["color-contrast"])):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            wrong = page.evaluate(
+                "([type, values]) => axe.run(document, {runOnly: {type, values}, resultTypes: ['violations'], "
+                "elementRef: false, iframes: false}).then(result => result.violations.map(each => "
+                "each.id + ': ' + each.nodes.map(node => node.html.slice(0, 120) + ' ' + node.failureSummary)"
+                ".join(' | ')))",
+                [kind, values],
+            )
+            found += [f"{where}, {width} px, {scheme}: {each}" for each in wrong]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{where} is cut at {width}"
+    assert not found, "\n".join(found)
 
 
 class Manager:
@@ -53,8 +77,8 @@ def letters(site: Site) -> Campaign:
 
 
 @pytest.fixture
-def manager(site: Site, people: People, letters: Campaign) -> Iterator[Manager]:
-    yield Manager(site, people(), letters)
+def manager(site: Site, people: People, letters: Campaign) -> Manager:
+    return Manager(site, people(), letters)
 
 
 def test_excluding_somebody_opens_their_pairs_again(manager: Manager, letters: Campaign) -> None:
@@ -201,7 +225,7 @@ def test_without_scripts_every_step_can_be_taken(site: Site, people: People, let
 
 def test_no_page_has_barriers(manager: Manager, letters: Campaign) -> None:
     judge(letters, 25, "pqrs")
-    for path in PAGES:
+    for path in ("leaderboard", "topic?topic=one", "pair?topic=one&a=a&b=b", "assessor?assessor=p", "settings"):
         manager.go(path)
         look_with_axe(manager.page, path)
     manager.page.click("#to-paused")
@@ -209,6 +233,15 @@ def test_no_page_has_barriers(manager: Manager, letters: Campaign) -> None:
     look_with_axe(manager.page, "confirm")
 
 
+@pytest.mark.slow
+def test_no_other_page_has_barriers(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 25, "pqrs")
+    for path in PAGES:
+        manager.go(path)
+        look_with_axe(manager.page, path)
+
+
+@pytest.mark.slow
 def test_no_empty_page_has_barriers(site: Site, people: People) -> None:
     campaign = managed(site.store, f"empty {next(_NUMBERS)}", runs=())
     manager = Manager(site, people(), campaign)
@@ -257,18 +290,10 @@ def test_texts_of_others_are_shown_as_they_are(site: Site, people: People) -> No
 
 
 def _query(**values: str) -> str:
-    from urllib.parse import urlencode
-
     return urlencode(values)
 
 
 def _dressed(campaign: Campaign, topic: str, part: list[str]) -> Any:
-    import json
-
-    from sqlalchemy import update
-
-    from duelpool.store import schema
-
     def work(connection: Any, now: float) -> None:
         columns = schema.topic.c
         connection.execute(

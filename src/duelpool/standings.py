@@ -290,7 +290,7 @@ class Standings:
         with self._lock:
             names = campaign.store.read(lambda connection: holdings.run_names(connection, campaign.id))
             if names != self._names:
-                self._runs = runs_of(campaign)
+                self._runs = runs_of(campaign) if names else []
                 self._parts = [
                     {str(key[0]): part for key, part in run.frame.partition_by("topic", as_dict=True).items()}
                     for run in self._runs
@@ -304,7 +304,7 @@ class Standings:
         if not found:
             return {}
         labels = self._labels(found)
-        truth = Truth.of(labels.records())
+        truth = Truth.of([*labels.truths(), *([labels.twins] if len(labels.twins) else [])])
         topics = measure.items(truth).topics
         columns = []
         for run, parts in zip(self._runs, self._parts, strict=True):
