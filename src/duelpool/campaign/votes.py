@@ -130,21 +130,34 @@ def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tupl
     )
 
 
-def opened_by_excluding(state: TopicState, assessor: str) -> int:
-    """Return how many pairs would lose a judgment of this person in a phase that hasn't closed.
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a topic would lose with a person: judgments that stand, pairs with one that counts, and pairs to ask.
 
-    Only these are asked again: a closed phase keeps its survivors.
+    Only what lies in a phase that hasn't closed is asked again: a closed phase keeps its survivors.
     """
-    return len(
-        {
-            line.judgment.pair
-            for line in state.lines
-            if line.judgment is not None
-            and line.judgment.assessor == assessor
-            and line.judgment.phase not in state.closed_in_log
-            and usable(line, state.counts)
-        }
-    )
+
+    judgments: int
+    pairs: int
+    opened: int
+
+
+def loss_of(state: TopicState, assessor: str) -> Loss:
+    """Return what a topic would lose with a person."""
+    judgments = 0
+    pairs, opened = set(), set()
+    for line in state.lines:
+        judgment = line.judgment
+        if judgment is None or judgment.assessor != assessor or line.test_pair is not None:
+            continue
+        if line.seq in state.counts.retracted:
+            continue
+        judgments += 1
+        if usable(line, state.counts):
+            pairs.add(judgment.pair)
+            if judgment.phase not in state.closed_in_log:
+                opened.add(judgment.pair)
+    return Loss(judgments, len(pairs), len(opened))
 
 
 @dataclass(slots=True)

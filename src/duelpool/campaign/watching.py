@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, select
 
 from duelpool.campaign.exports import kept_levels
 from duelpool.campaign.fold import TopicState, usable
@@ -145,16 +145,24 @@ class Watch:
     _seconds_paid: tuple[int, int, MoneyStatus] | None = None
     _signs: _Signs | None = None
     _last: Snapshot | None = None
+    _last_beat: tuple[Any, ...] = ()
 
     def look(self) -> Snapshot:
         """Return the campaign as it stands now."""
         with self._lock:
-            signs = self.campaign.store.read(self._read_signs)
-            if self._last is not None and signs == self._signs:
+            beat = self.campaign.store.read(self._beat)
+            if self._last is not None and beat == self._last_beat:
                 return self._last
-            found = self._anew(signs)
-            self._signs, self._last = signs, found
+            signs = self.campaign.store.read(self._read_signs)
+            found = self._last
+            if found is None or signs != self._signs:
+                found = self._anew(signs)
+            self._last_beat, self._signs, self._last = beat, signs, found
             return found
+
+    def pulse(self) -> str:
+        """Return a text that is another one as soon as something has changed; cheap to ask for."""
+        return "-".join(str(each) for each in self.campaign.store.read(self._beat))
 
     # ---- one of them
 
@@ -190,6 +198,31 @@ class Watch:
         return found
 
     # ---- reading
+
+    def _beat(self, connection: Connection) -> tuple[Any, ...]:
+        """Return a few figures of which at least one moves with every change: places of the log only grow."""
+        campaign = self.campaign.id
+        topic, question, person = schema.topic.c, schema.question.c, schema.assessor.c
+        now = self.campaign.store.database.now(connection)
+        queries = (
+            select(schema.campaign.c.state).where(schema.campaign.c.id == campaign),
+            select(func.sum(topic.next_seq), func.count()).where(
+                topic.campaign == campaign, topic.state == "open"
+            ),
+            select(func.count(), func.max(question.asked)).where(
+                question.campaign == campaign, question.state == "leased", question.expires >= now
+            ),
+            select(func.count()).where(question.campaign == campaign, question.state == "cannot-judge"),
+            select(func.max(schema.ledger.c.id)).where(schema.ledger.c.campaign == campaign),
+            select(func.count(), func.sum(case((person.state == "in", 1), else_=0))).where(
+                person.campaign == campaign
+            ),
+            select(func.count()).where(schema.test_pair.c.campaign == campaign),
+            select(func.count()).where(
+                schema.assignment.c.campaign == campaign, schema.assignment.c.state == "open"
+            ),
+        )
+        return tuple(value for query in queries for value in connection.execute(query).one())
 
     def _read_signs(self, connection: Connection) -> _Signs:
         campaign = self.campaign.id

@@ -1,7 +1,8 @@
 """The manager's steps: each says what it would do before it does it."""
 
+from duelpool.campaign.quality import Exclusion
 from duelpool.campaign.rehearsal import preview_reinstatement, preview_retraction
-from duelpool.campaign.votes import opened_by_excluding
+from duelpool.campaign.votes import loss_of
 from duelpool.errors import BadParameter
 from duelpool.web.manage.desks import Desk
 from duelpool.web.manage.shapes import ChangeState, Effect, Exclude, Reinstate, Retract, Rewind
@@ -16,14 +17,19 @@ def exclude(desk: Desk, asked: Exclude) -> Effect:
     person = desk.watch.person(asked.assessor)
     if person.state == "excluded":
         raise BadParameter(f"'{asked.assessor}' is excluded already.", remedy="Re-instate them to undo it.")
-    opened = sum(
-        desk.watch.state_of(view.status.topic, lambda state: opened_by_excluding(state, asked.assessor))
+    losses = [
+        desk.watch.state_of(view.status.topic, lambda state: loss_of(state, asked.assessor))
         for view in desk.watch.look().topics
         if asked.assessor in desk.watch.judged_by(view.status.topic)
+    ]
+    opened = sum(each.opened for each in losses)
+    found = Exclusion(
+        asked.assessor,
+        judgments=sum(each.judgments for each in losses),
+        topics=sum(bool(each.judgments) for each in losses),
+        pairs=sum(each.pairs for each in losses),
     )
-    if asked.preview:
-        found = desk.campaign.preview_exclusion(asked.assessor)
-    else:
+    if not asked.preview:
         found = desk.campaign.exclude(asked.assessor, asked.reason)
     verb = "Excluding re-opens" if asked.preview else "Re-opened"
     sentence = (

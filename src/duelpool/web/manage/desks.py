@@ -5,13 +5,10 @@ import string
 import threading
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, func, select
-
 from duelpool.campaign import Campaign
 from duelpool.campaign.watching import Watch
 from duelpool.seeds import rng_for
 from duelpool.standings import Board, BoardRow, History, Point, Slice, Standings
-from duelpool.store import schema
 from duelpool.web.halls import Halls
 
 
@@ -31,30 +28,7 @@ class Desk:
 
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
-        campaign = self.campaign.id
-
-        def work(connection: Connection) -> str:
-            topic, question, ledger, person = schema.topic, schema.question, schema.ledger, schema.assessor
-            state = connection.execute(
-                select(schema.campaign.c.state).where(schema.campaign.c.id == campaign)
-            ).scalar()
-            lines = connection.execute(
-                select(func.sum(topic.c.next_seq), func.count()).where(topic.c.campaign == campaign)
-            ).one()
-            leased = connection.execute(
-                select(func.count(), func.max(question.c.asked)).where(
-                    question.c.campaign == campaign, question.c.state == "leased"
-                )
-            ).one()
-            paid = connection.execute(
-                select(func.max(ledger.c.id)).where(ledger.c.campaign == campaign)
-            ).scalar()
-            people = connection.execute(
-                select(func.count()).where(person.c.campaign == campaign, person.c.state == "in")
-            ).scalar()
-            return f"{state}-{lines[0]}-{lines[1]}-{leased[0]}-{leased[1]}-{paid}-{people}"
-
-        return self.campaign.store.read(work)
+        return self.watch.pulse()
 
     # ---- without names
 

@@ -1,8 +1,12 @@
 """What pages and API tell alike: topics, pairs, people, money and the log, as the desk has them."""
 
+import bisect
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, Row, select, tuple_
 
 from duelpool.campaign.exports import line_to_json
 from duelpool.campaign.fold import TopicState
@@ -11,6 +15,7 @@ from duelpool.campaign.watching import NotFound, Person, Snapshot, TopicView
 from duelpool.errors import UnknownName
 from duelpool.records import Passage
 from duelpool.store import holdings, log, schema
+from duelpool.store.log import Line
 from duelpool.web.manage.desks import Desk
 from duelpool.web.manage.paging import cursor_of, key_of, page_of
 from duelpool.web.manage.shapes import (
@@ -28,6 +33,7 @@ from duelpool.web.manage.shapes import (
 )
 
 MATRIX_AT_MOST = 30
+_AT_ONCE = 200
 TOPIC_STATES = ("any", "done", "going on", "waiting", "parked")
 PEOPLE_ORDERS = ("came", "judgments", "usable", "tests", "agreement", "seconds", "left", "pay")
 EVENTS = (log.JUDGMENT, log.RETRACTION, log.RESTORATION, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
@@ -231,42 +237,52 @@ def lines(
     behind = key_of(cursor, float, str, int)
     if event and event not in EVENTS:
         raise UnknownName("event", event, EVENTS)
-    desk.watch.look()
-    columns = schema.log.c
-    conditions: list[Any] = [columns.campaign == desk.campaign.id]
+    names = [view.status.topic for view in desk.watch.look().topics]
     if topic:
-        conditions.append(columns.topic == desk.watch.topic(topic).status.topic)
+        names = [desk.watch.topic(topic).status.topic]
     if assessor:
-        conditions.append(columns.assessor == desk.watch.person(assessor).assessor)
-    if event:
-        conditions.append(columns.event == event)
+        desk.watch.person(assessor)
+        names = [name for name in names if assessor in desk.watch.judged_by(name)]
+
+    def wanted(line: Line) -> bool:
+        who = line.judgment.assessor if line.judgment is not None else ""
+        return (not event or line.event == event) and (not assessor or who == assessor)
+
+    newest = heapq.merge(*(_backwards(desk, name, behind, wanted) for name in names), reverse=True)
+    keys = list(itertools.islice(newest, limit + 1))
+    rows = desk.campaign.store.read(lambda connection: _rows_at(connection, desk, keys[:limit]))
+    return LogPage(
+        [line_to_json(rows[name, seq]) for _, name, seq in keys[:limit]],
+        cursor_of(*keys[limit - 1]) if len(keys) > limit else None,
+    )
+
+
+def _backwards(
+    desk: Desk, topic: str, behind: tuple[Any, ...] | None, wanted: Callable[[Line], bool]
+) -> Iterator[tuple[float, str, int]]:
+    """Yield time, topic and place of a topic's lines behind a cursor, the newest first.
+
+    The time is the latest so far: clocks may step back, and the order of the log holds.
+    """
+    lines = desk.watch.state_of(topic, lambda state: state.lines)
+    times = list(itertools.accumulate((line.time for line in lines), max))
+    at = len(times)
     if behind is not None:
-        time, name, seq = behind[0], behind[1].replace("\0", ""), max(-(2**62), min(behind[2], 2**62))
-        conditions.append(
-            or_(
-                columns.time < time,
-                and_(columns.time == time, columns.topic < name),
-                and_(columns.time == time, columns.topic == name, columns.seq < seq),
-            )
+        at = bisect.bisect_left(range(at), behind, key=lambda place: (times[place], topic, lines[place].seq))
+    for place in range(at - 1, -1, -1):
+        if wanted(lines[place]):
+            yield times[place], topic, lines[place].seq
+
+
+def _rows_at(
+    connection: Connection, desk: Desk, keys: Sequence[tuple[float, str, int]]
+) -> dict[tuple[str, int], Row[Any]]:
+    columns = schema.log.c
+    found: dict[tuple[str, int], Row[Any]] = {}
+    for start in range(0, len(keys), _AT_ONCE):
+        some = [(topic, seq) for _, topic, seq in keys[start : start + _AT_ONCE]]
+        query = select(schema.log).where(
+            columns.campaign == desk.campaign.id, tuple_(columns.topic, columns.seq).in_(some)
         )
-
-    def work(connection: Connection) -> tuple[list[dict[str, Any]], str | None]:
-        keys = connection.execute(
-            select(columns.time, columns.topic, columns.seq)
-            .where(*conditions)
-            .order_by(columns.time.desc(), columns.topic.desc(), columns.seq.desc())
-            .limit(limit + 1)
-        ).all()
-        rows = []
-        for key in keys[:limit]:
-            row = connection.execute(
-                select(schema.log).where(
-                    columns.campaign == desk.campaign.id, columns.topic == key.topic, columns.seq == key.seq
-                )
-            ).one()
-            rows.append(line_to_json(row))
-        last = keys[limit - 1] if len(keys) > limit else None
-        return rows, None if last is None else cursor_of(last.time, last.topic, last.seq)
-
-    rows, following = desk.campaign.store.read(work)
-    return LogPage(rows, following)
+        found |= {(row.topic, row.seq): row for row in connection.execute(query)}
+    return found
