@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -179,12 +179,13 @@ def test_voiding_and_rewinding_are_previewed_and_done(letters: Campaign, client:
     assert client.retract("two", [1, 2], "a slip")["judgments"] == 2
     assert client.topic("two")["row"]["status"]["judgments"] == count - 2
     assert client.retract("two", [1, 2], "a slip")["judgments"] == 0
-    for wrong in (
+    wrongs: list[Callable[[], object]] = [
         lambda: client.rewind("one", "no such phase", "x"),
         lambda: client.retract("nowhere", [1], "x"),
         lambda: client.retract("two", [1], " "),
         lambda: client.exclude("nobody", "x"),
-    ):
+    ]
+    for wrong in wrongs:
         with pytest.raises(Refused):
             wrong()
 
@@ -200,7 +201,7 @@ def test_pause_close_and_resume(site: Site, letters: Campaign, client: Client) -
 def test_exports_are_the_files(letters: Campaign, client: Client, tmp_path: Path) -> None:
     judge(letters, 50)
     letters.retract("one", [1], "=cmd()")
-    written = {
+    written: dict[str, Any] = {
         "prefs": write_prefs,
         "qrels": write_qrels,
         "levels": write_levels,
@@ -237,7 +238,8 @@ def test_events_tell_of_a_change(site: Site, letters: Campaign) -> None:
 
 def test_without_a_key_nothing_is_told(app: FastAPI) -> None:
     mine, others = ids(app)
-    paths = [route.path for route in app.routes if getattr(route, "path", "").startswith("/api/v1/campaigns")]
+    paths = [str(getattr(route, "path", "")) for route in app.routes]
+    paths = [path for path in paths if path.startswith("/api/v1/campaigns")]
     described = json.loads(client_of(app).get("/api/v1/openapi.json").text)["paths"]
     assert set(described) >= set(paths)
     assert len(described) >= 20

@@ -72,7 +72,10 @@ def described(app: FastAPI) -> Any:
 
 
 OPERATIONS = sorted(
-    (route.path, method) for route in router.routes if isinstance(route, APIRoute) for method in route.methods
+    (route.path, method)
+    for route in router.routes
+    if isinstance(route, APIRoute)
+    for method in route.methods or ()
 )
 
 

@@ -225,7 +225,13 @@ def test_without_scripts_every_step_can_be_taken(site: Site, people: People, let
 
 def test_no_page_has_barriers(manager: Manager, letters: Campaign) -> None:
     judge(letters, 25, "pqrs")
-    for path in ("leaderboard", "topic?topic=one", "pair?topic=one&a=a&b=b", "assessor?assessor=p", "settings"):
+    for path in (
+        "leaderboard",
+        "topic?topic=one",
+        "pair?topic=one&a=a&b=b",
+        "assessor?assessor=p",
+        "settings",
+    ):
         manager.go(path)
         look_with_axe(manager.page, path)
     manager.page.click("#to-paused")

@@ -211,4 +211,4 @@ def test_names_that_are_not_there_are_refused(store: Store) -> None:
     judge_all(campaign)
     for options in ({"baseline": "x"}, {"tag": "x"}, {"baseline": "best", "test": "x"}):
         with pytest.raises(UnknownName):
-            standings.board("ppref", **options)  # type: ignore[arg-type]
+            standings.board("ppref", **options)

@@ -319,7 +319,8 @@ def twins(connection: Connection, campaign: str) -> list[tuple[str, str, str]]:
         )
     )
     return [
-        (row.topic, row.twin_of, row.id) for row in sorted(rows, key=lambda row: (row.topic, *_place(row)))
+        (row.topic, row.twin_of, row.id)
+        for row in sorted(rows, key=lambda row: (row.topic, row.position, row.id))
     ]
 
 

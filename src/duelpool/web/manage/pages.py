@@ -14,6 +14,7 @@ from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.measures import MEASURES
 from duelpool.records import Passage
+from duelpool.standings import Slice
 from duelpool.store import StoreTrouble, log
 from duelpool.web import passages
 from duelpool.web.callers import halls_of, links_of
@@ -155,7 +156,8 @@ def leaderboard(found: Viewing) -> Response:
         "tag": _asked(found, "tag"),
     }
     trouble = ""
-    board, history, slices = None, None, ()
+    board, history = None, None
+    slices: tuple[Slice, ...] = ()
     try:
         if asked["baseline"] and asked["baseline"] not in back:
             raise BadParameter("There is no such run to compare with.", remedy="Choose one of the list.")
