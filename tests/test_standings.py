@@ -25,11 +25,20 @@ from duelpool.standings import Standings
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import KnownPair
 from duelpool.store.leases import Answer
+from duelpool.web.manage import reading
+from duelpool.web.manage.desks import Desk
+from stores import BACK_ENDS, new_target
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with open_store(tmp_path / "campaign.db", create=True) as found:
+        yield found
+
+
+@pytest.fixture(params=BACK_ENDS)
+def either_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with new_target(request.param, tmp_path) as target, open_store(target, create=True) as found:
         yield found
 
 
@@ -117,9 +126,11 @@ def test_what_is_kept_is_what_a_full_reading_finds(store: Store) -> None:
     assert_same_leaderboard(campaign, standings, "ppref")
 
 
-def test_a_crowd_is_watched_with_its_tests_and_its_pay(store: Store) -> None:
+def test_a_crowd_is_watched_with_its_tests_and_its_pay(either_store: Store) -> None:
     known = [KnownPair(f"k{at}", "one", "a", f"z{at}") for at in range(6)]
-    campaign = make_campaign(store, POOLS, known=known, judges="crowd", targets=4, tests=2, budget=100_000)
+    campaign = make_campaign(
+        either_store, POOLS, known=known, judges="crowd", targets=4, tests=2, budget=100_000
+    )
     watch = Watch(campaign)
     for at in range(3):
         campaign.enrol(f"w{at}", "crowd")
@@ -137,6 +148,27 @@ def test_a_crowd_is_watched_with_its_tests_and_its_pay(store: Store) -> None:
     assert (found["w2"].tests_passed, found["w2"].state, found["w2"].usable) == (0, "excluded", 0)
     assert found["w2"].pay == found["w0"].pay == 200
     assert watch.look().price == pytest.approx(720 / 8)
+
+
+def test_the_log_is_told_newest_first_on_both_back_ends(either_store: Store) -> None:
+    campaign = letters(either_store)
+    judge_all(campaign)
+    campaign.retract("one", [2, 3], "a slip")
+    desk = Desk.of(campaign)
+    whole = reading.lines(desk, "", 500).rows
+    told, cursor = [], ""
+    while cursor is not None:
+        page = reading.lines(desk, cursor, 4)
+        told += page.rows
+        cursor = page.next or None  # type: ignore[assignment]
+    assert told == whole
+    assert len(whole) == sum(campaign.live.heads().values())
+    times = [line["time"] for line in whole]
+    assert times == sorted(times, reverse=True)
+    assert [line["reason"] for line in reading.lines(desk, "", 9, event="retraction").rows] == ["a slip"] * 2
+    assert reading.ledger(desk, "", 9).rows == []
+    assert preview_retraction(campaign, "one", [1]).judgments == 1
+    assert desk.pulse() == desk.pulse()
 
 
 def test_agreement_is_with_the_others_on_the_same_pairs(store: Store) -> None:
