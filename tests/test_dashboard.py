@@ -60,7 +60,7 @@ class Manager:
         assert got.status == 200, (path, got.status)
 
     def figure(self, name: str) -> str:
-        return self.page.inner_text(f".figures div:has(dt:text-is('{name}')) dd")
+        return " ".join(self.page.inner_text(f".figures div:has(dt:text-is('{name}')) dd").split())
 
     def step(self, reason: str = "") -> str:
         """Look at what a step would do, and take it; return what was told before."""
