@@ -30,6 +30,10 @@ def reproduce(
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="DUELPOOL_DATA", help="The folder with real data, for those that read some."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A folder for the figures as CSV and JSON and the plot as SVG.")
     ] = None,
@@ -44,7 +48,7 @@ def reproduce(
         workforce(workers, cluster, count) as executor,
         progress_bar(f"Reproducing {name}", count * experiment.runs) as ended,
     ):
-        report = experiment.run(count, seed, executor, ended)
+        report = experiment.run_with(count, seed, executor, ended, data)
     if as_json:
         typer.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
     else:
