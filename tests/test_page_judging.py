@@ -7,7 +7,7 @@ from playwright.sync_api import Page, Route
 from sqlalchemy import update
 
 from browsing import OFF_TOPIC, People, Person, Site, by_key, by_mouse
-from duelpool.campaign import Campaign, Settings
+from duelpool.campaign import Campaign
 from duelpool.campaign.welcome import STEPS
 from duelpool.records import Outcome, Passage
 from duelpool.store import schema
@@ -293,6 +293,10 @@ def test_double_clicks_and_held_keys_judge_once(site: Site, people: People) -> N
     second = person.wait_for_pair(first)
     person.wait_until_saved()
     assert len(site.answers(campaign)) == 1
+    box = person.page.locator('button.choice[value="left"]').bounding_box()
+    assert box is not None
+    person.page.mouse.click(box["x"] + 9, box["y"] + 9, click_count=2)  # the second click, as late as it may be
+    assert person.data("shown") == second
     for _ in range(5):
         person.page.keyboard.down("ArrowRight")  # from the second on the browser says that it repeats
     third = person.wait_for_pair(second)
@@ -418,18 +422,18 @@ def test_bad_takes_an_item_out_and_undo_brings_it_back(site: Site, people: Peopl
     assert len(seen) >= 3
 
 
-@pytest.mark.parametrize(
-    ("key", "outcome"), [("q", "left-bad"), ("p", "right-bad"), ("b", "both-bad"), ("x", "cannot-judge")]
-)
-def test_each_key_is_its_answer(site: Site, people: People, key: str, outcome: str) -> None:
+def test_each_key_is_its_answer(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
-    first = person.wait_for_pair()
-    person.press(key, first)
+    asked: dict[str, str] = {}
+    last = ""
+    for key, outcome in {"q": "left-bad", "p": "right-bad", "b": "both-bad", "x": "cannot-judge"}.items():
+        last = person.wait_for_pair(last)
+        asked[last.split("/")[0]] = outcome
+        person.press(key, last)
     person.wait_until_saved()
-    log = [(row.question, row.outcome) for row in site.rows(schema.log, campaign)]
-    assert log == [(first.split("/")[0], outcome)]
+    assert {row.question: row.outcome for row in site.rows(schema.log, campaign)} == asked
 
 
 def test_definitely_ties_and_same(site: Site, people: People) -> None:
@@ -521,17 +525,16 @@ def test_keys_can_be_changed_and_switched_off(site: Site, people: People) -> Non
 
 
 def test_whoever_fails_the_tests_is_excluded_paid_and_told_neutrally(site: Site, people: People) -> None:
-    campaign = site.crowd()
+    campaign = site.crowd(targets=3)
     person = people()
     person.enter(site.link(campaign))
-    assert person.judge_on(worse, by_key) == 13
+    assert person.judge_on(worse, by_key) == 6
     assert person.state == "excluded"
     text = person.page.inner_text("main").lower()
     assert "2.00 usd" in text
     assert not any(word in text for word in ("fail", "wrong", "test", "exclu", "quality", "bad", "attention"))
     assert rewards(site, campaign) == [200]
     assert [row.state for row in site.rows(schema.assessor, campaign)] == ["excluded"]
-    assert all(row.event != "judgment" or row.question for row in site.rows(schema.log, campaign))
     assert person.page.get_attribute("#completion", "href") == "https://panel.example/done"
     person.page.reload()
     assert person.state == "excluded"
@@ -599,7 +602,6 @@ def test_a_lease_that_runs_out_is_renewed_for_whoever_looks(site: Site, people: 
     person.enter(site.link(campaign))
     person.page.clock.run_for(1000)
     question = person.wait_for_pair().split("/")[0]
-    columns = schema.question.c
 
     def expires() -> float:
         return float({row.id: row.expires for row in site.rows(schema.question, campaign)}[question])
@@ -612,7 +614,6 @@ def test_a_lease_that_runs_out_is_renewed_for_whoever_looks(site: Site, people: 
         person.page.click("#warning-act")
     assert replied.value.status == 200
     assert expires() > before
-    assert columns.id is not None
 
 
 def test_paused_ended_and_no_work(site: Site, people: People) -> None:
@@ -679,7 +680,3 @@ def test_the_page_speaks_german(site: Site, people: People) -> None:
     assert person.page.inner_text('button.choice[value="left"] .beside') == "Links ist besser"
     person.press("ArrowLeft", person.wait_for_pair())
     person.said("Gewählt: Links")
-
-
-def test_settings_of_the_tests_are_the_usual_ones() -> None:
-    assert Settings().targets + Settings().tests == 13
