@@ -194,7 +194,7 @@ class Person:
     def wait_until(self, condition: str, given: Any = None) -> None:
         """Wait until a condition holds in the page; it is written as a function, for the page allows no eval."""
         whole = condition if condition.startswith(("last =>", "text =>", "key =>")) else f"() => {condition}"
-        self.page.wait_for_function(whole, arg=given)
+        self.page.wait_for_function(whole, arg=given, polling=25)
 
     def wait_for_pair(self, after: str = "") -> str:
         """Wait until another pair stands there and may be answered; return its question's id and attempt."""

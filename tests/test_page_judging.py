@@ -7,7 +7,7 @@ from playwright.sync_api import Page, Route
 from sqlalchemy import update
 
 from browsing import OFF_TOPIC, People, Person, Site, by_key, by_mouse
-from duelpool.campaign import Campaign, Settings
+from duelpool.campaign import Campaign
 from duelpool.campaign.welcome import STEPS
 from duelpool.records import Outcome, Passage
 from duelpool.store import schema
@@ -59,8 +59,11 @@ def test_a_whole_assignment_by_keyboard_alone(site: Site, people: People) -> Non
     for number, side in ((1, "left"), (2, "left")):
         person.wait_for_state("practice")
         person.page.wait_for_selector(f'input[name="number"][value="{number}"]', state="attached")
-        person.tab_to(f'button[value="{side}"]')
-        keyboard.press("Enter")
+        if number == 1:
+            person.tab_to(f'button[value="{side}"]')
+            keyboard.press("Enter")
+        else:
+            keyboard.press("ArrowLeft")
         person.page.wait_for_selector(".feedback." + ("right" if number == 1 else "wrong"))
         keyboard.press("Enter")  # the focus is there
     assert person.judge_on(better, by_key) == 13
@@ -190,6 +193,21 @@ def test_it_never_scrolls_sideways_and_both_panes_have_the_same_area(site: Site,
         assert small == []
 
 
+def test_texts_are_laid_out_in_their_own_direction(site: Site, people: People) -> None:
+    def text_of(item: str) -> Passage:
+        return Passage(item, "שלום, known מעורב" if item.endswith("0") else "Plain, with שלום in it.")
+
+    campaign = site.campaign(topics=1, items=2, known=0, texts=text_of, strategy="allpairs", feedback=False)
+    person = people()
+    person.enter(site.link(campaign, "reader"))
+    person.wait_for_pair()
+    found = person.page.evaluate(
+        "[...document.querySelectorAll('.body .text')]"
+        ".map(each => [each.textContent[0], getComputedStyle(each).direction])"
+    )
+    assert sorted(found) == [["P", "ltr"], ["ש", "rtl"]]
+
+
 # ---- nothing is lost, nothing counts twice
 
 
@@ -230,10 +248,11 @@ def test_answers_survive_a_closed_tab_and_replies_that_got_lost(site: Site, peop
     lost: list[int] = []
 
     def lose_the_reply(route: Route) -> None:
-        lost.append(route.fetch().status)
+        if not lost:
+            lost.append(route.fetch().status)
         route.abort()
 
-    person.page.route("**/answer", lose_the_reply, times=1)
+    person.page.route("**/answer", lose_the_reply)
     shown: list[str] = []
     person.wait_for_pair()
     for _ in range(3):
@@ -241,11 +260,9 @@ def test_answers_survive_a_closed_tab_and_replies_that_got_lost(site: Site, peop
         person.press("ArrowLeft", shown[-1])
         if len(shown) == 1:
             person.wait_until("document.documentElement.dataset.trouble === 'offline'")
-            person.context.set_offline(True)
     assert lost == [200]
     assert len(site.answers(campaign)) == 1
     person.page.close()
-    person.context.set_offline(False)
     again = people.tab(person.context)
     again.enter(f"{site.address}/j/{campaign.id}/")
     again.wait_until_saved()
@@ -258,11 +275,12 @@ def test_a_server_that_fails_is_asked_again(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
-    person.page.route("**/answer", lambda route: route.fulfill(status=503, body="{}"), times=2)
+    person.page.route("**/answer", lambda route: route.fulfill(status=503, body="{}"))
     key = person.wait_for_pair()
     person.press("ArrowRight", key)
     person.wait_until("document.documentElement.dataset.trouble === 'offline'")
-    person.page.click("#warning-act")
+    person.page.unroute("**/answer")
+    person.page.dispatch_event("#warning-act", "click")  # or it has tried again by itself
     person.wait_until_saved()
     person.wait_until("document.getElementById('warning').hidden")
     assert [f"{row.question}/{row.attempt}" for row in site.answers(campaign)] == [key]
@@ -293,6 +311,12 @@ def test_double_clicks_and_held_keys_judge_once(site: Site, people: People) -> N
     second = person.wait_for_pair(first)
     person.wait_until_saved()
     assert len(site.answers(campaign)) == 1
+    box = person.page.locator('button.choice[value="left"]').bounding_box()
+    assert box is not None
+    person.page.mouse.move(box["x"] + 9, box["y"] + 9)
+    person.page.mouse.down(click_count=2)  # the second click, as late as it may come
+    person.page.mouse.up(click_count=2)
+    assert person.data("shown") == second
     for _ in range(5):
         person.page.keyboard.down("ArrowRight")  # from the second on the browser says that it repeats
     third = person.wait_for_pair(second)
@@ -418,18 +442,18 @@ def test_bad_takes_an_item_out_and_undo_brings_it_back(site: Site, people: Peopl
     assert len(seen) >= 3
 
 
-@pytest.mark.parametrize(
-    ("key", "outcome"), [("q", "left-bad"), ("p", "right-bad"), ("b", "both-bad"), ("x", "cannot-judge")]
-)
-def test_each_key_is_its_answer(site: Site, people: People, key: str, outcome: str) -> None:
+def test_each_key_is_its_answer(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
-    first = person.wait_for_pair()
-    person.press(key, first)
+    asked: dict[str, str] = {}
+    last = ""
+    for key, outcome in {"q": "left-bad", "p": "right-bad", "b": "both-bad", "x": "cannot-judge"}.items():
+        last = person.wait_for_pair(last)
+        asked[last.split("/")[0]] = outcome
+        person.press(key, last)
     person.wait_until_saved()
-    log = [(row.question, row.outcome) for row in site.rows(schema.log, campaign)]
-    assert log == [(first.split("/")[0], outcome)]
+    assert {row.question: row.outcome for row in site.rows(schema.log, campaign)} == asked
 
 
 def test_definitely_ties_and_same(site: Site, people: People) -> None:
@@ -521,17 +545,16 @@ def test_keys_can_be_changed_and_switched_off(site: Site, people: People) -> Non
 
 
 def test_whoever_fails_the_tests_is_excluded_paid_and_told_neutrally(site: Site, people: People) -> None:
-    campaign = site.crowd()
+    campaign = site.crowd(targets=3)
     person = people()
     person.enter(site.link(campaign))
-    assert person.judge_on(worse, by_key) == 13
+    assert person.judge_on(worse, by_key) == 6
     assert person.state == "excluded"
     text = person.page.inner_text("main").lower()
     assert "2.00 usd" in text
     assert not any(word in text for word in ("fail", "wrong", "test", "exclu", "quality", "bad", "attention"))
     assert rewards(site, campaign) == [200]
     assert [row.state for row in site.rows(schema.assessor, campaign)] == ["excluded"]
-    assert all(row.event != "judgment" or row.question for row in site.rows(schema.log, campaign))
     assert person.page.get_attribute("#completion", "href") == "https://panel.example/done"
     person.page.reload()
     assert person.state == "excluded"
@@ -599,7 +622,6 @@ def test_a_lease_that_runs_out_is_renewed_for_whoever_looks(site: Site, people: 
     person.enter(site.link(campaign))
     person.page.clock.run_for(1000)
     question = person.wait_for_pair().split("/")[0]
-    columns = schema.question.c
 
     def expires() -> float:
         return float({row.id: row.expires for row in site.rows(schema.question, campaign)}[question])
@@ -612,7 +634,6 @@ def test_a_lease_that_runs_out_is_renewed_for_whoever_looks(site: Site, people: 
         person.page.click("#warning-act")
     assert replied.value.status == 200
     assert expires() > before
-    assert columns.id is not None
 
 
 def test_paused_ended_and_no_work(site: Site, people: People) -> None:
@@ -624,8 +645,9 @@ def test_paused_ended_and_no_work(site: Site, people: People) -> None:
     person.page.keyboard.press("ArrowLeft")
     person.wait_for_state("paused")
     assert len(site.answers(campaign)) == 1  # what was under way is kept
+    assert person.page.get_attribute("a.button", "href") == f"/j/{campaign.id}/"
     campaign.set_state("open")
-    person.page.click("a.button")
+    person.enter(f"{site.address}/j/{campaign.id}/")
     person.wait_for_state("judging")
     campaign.set_state("closed")
     person.page.reload()
@@ -679,7 +701,3 @@ def test_the_page_speaks_german(site: Site, people: People) -> None:
     assert person.page.inner_text('button.choice[value="left"] .beside') == "Links ist besser"
     person.press("ArrowLeft", person.wait_for_pair())
     person.said("Gewählt: Links")
-
-
-def test_settings_of_the_tests_are_the_usual_ones() -> None:
-    assert Settings().targets + Settings().tests == 13

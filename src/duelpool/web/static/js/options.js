@@ -6,7 +6,7 @@ import { element } from "./panes.js";
 const STORED = "duelpool:options";
 const $ = (id) => document.getElementById(id);
 
-function stored() {
+export function stored() {
   try {
     return JSON.parse(localStorage.getItem(STORED) ?? "{}");
   } catch {
