@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "measures": (*GROUND, "files", "preferences"),
     "judges": (*GROUND, "files", "strategies"),
     "comparison": (*GROUND, "files", "measures"),
+    "budget": (*GROUND, "files", "measures"),
     "simulation": (*GROUND, "strategies", "judges"),
     "cost": (*GROUND, "strategies", "judges", "simulation"),
     "store": GROUND,

@@ -1,0 +1,172 @@
+"""Which units are worth judging: each design gives every unit a size, and units are drawn in proportion to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from duelpool.budget.goals import targets_of
+from duelpool.budget.metrics import Floats
+from duelpool.budget.populations import Population
+from duelpool.errors import BadParameter, UnknownName
+
+Spread: TypeAlias = Literal["none", "goal", "sqrt", "mean", "difference", "relative"]
+"""How the systems' weights of a unit become one: not at all, as the goal asks, or in one of four ways."""
+
+Knowledge: TypeAlias = Literal["none", "prior", "root", "doubt", "hedged", "truth"]
+"""What is known of a unit's utility: nothing, a belief, its root, a guess's doubt, the last two, or the truth."""
+
+LEAST_DOUBT = 0.02  # of the highest utility squared: no guess is so sure that its unit is never drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How units get their sizes."""
+
+    name: str
+    spread: Spread
+    knowledge: Knowledge
+    about: str
+    drawn: Literal["", "top", "deep"] = ""  # a way of drawing of its own
+
+
+DESIGNS: Mapping[str, Design] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            Design("uniform", "none", "none", "every unit of the pool the same"),
+            Design("P", "goal", "none", "the weight"),
+            Design("uP", "goal", "prior", "the believed utility times the weight"),
+            Design(
+                "SQRT", "sqrt", "prior", "the believed utility times the root of the summed squared weights"
+            ),
+            Design("MEAN", "mean", "prior", "the believed utility times the summed weights"),
+            Design("PW", "difference", "prior", "the believed utility times the difference of two weights"),
+            Design(
+                "KREL",
+                "relative",
+                "prior",
+                "the believed utility times the spread of weights about their mean",
+            ),
+            Design("root", "goal", "root", "the root of the believed utility times the weight"),
+            Design("doubt", "goal", "doubt", "the doubt about the guess times the weight"),
+            Design("hedged", "goal", "hedged", "half by root, half by doubt, so that neither can spoil it"),
+            Design("true", "goal", "truth", "the true utility times the weight; only in simulations"),
+            Design("TOP", "none", "none", "pooling: the best-ranked units of each topic; biased", "top"),
+            Design("DEEP", "none", "none", "whole topics, drawn at random", "deep"),
+        )
+    }
+)
+
+
+def design_named(name: str) -> Design:
+    """Return a design by its name, in any case."""
+    folded = {known.casefold(): known for known in DESIGNS}
+    if name.casefold() not in folded:
+        raise UnknownName("design", name, DESIGNS)
+    return DESIGNS[folded[name.casefold()]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beliefs:
+    """What is believed, guessed or known of each unit's utility, which lies between 0 and `top`."""
+
+    prior: Floats | None = None
+    guess: Floats | None = None  # an LLM's or a model's
+    truth: Floats | None = None
+    top: float = 1.0
+
+
+def sizes(
+    population: Population,
+    design: str,
+    goal: str,
+    beliefs: Beliefs,
+    *,
+    epsilon: float = 0.0,
+    mix: float = 0.0,
+) -> Floats:
+    """Return each unit's size under a design.
+
+    `epsilon` is added to each size, as in the paper, on the scale of the metric's weights; `mix` is the share of
+    the draws that goes evenly over all units, whatever their size. Either makes every unit reachable.
+    """
+    wanted = design_named(design)
+    if not epsilon >= 0 or not 0 <= mix <= 1:
+        raise BadParameter("'epsilon' is a number from 0 on, and 'mix' a share from 0 to 1.")
+    if wanted.drawn or wanted.spread == "none":
+        return np.ones(len(population))
+    made = spread_of(population, goal if wanted.spread == "goal" else wanted.spread)
+    if wanted.knowledge == "hedged":
+        made = _hedged(made, beliefs)
+    elif (known := _known(wanted, beliefs)) is not None:
+        made *= known
+    if epsilon:
+        made += epsilon
+    total = float(made.sum())
+    if not total > 0:
+        raise BadParameter(
+            f"The design {wanted.name} gives every unit the size 0.",
+            remedy="Use another design, or add epsilon or a mix.",
+        )
+    if mix:
+        made *= (1.0 - mix) / total
+        made += mix / len(made)
+    return made
+
+
+def spread_of(population: Population, spread: str) -> Floats:
+    """Return what a unit weighs in all systems together, on the metric's own scale."""
+    weights = population.weights
+    scale = float(
+        len(population.topics)
+    )  # the weights hold a topic's share; epsilon goes with the metric's scale
+    if spread == "mean":
+        made: Floats = np.abs(weights).sum(axis=1, dtype=np.float64)
+        return made * scale
+    if spread == "sqrt":
+        spread = "absolute"
+    if spread != "absolute":
+        weights = targets_of(population, spread).weights
+    if weights.shape[1] == 1:
+        made = np.abs(weights[:, 0]).astype(np.float64)
+    else:
+        made = np.sqrt(np.einsum("ij,ij->i", weights, weights)).astype(np.float64)
+    made *= scale
+    return made
+
+
+def _known(design: Design, beliefs: Beliefs) -> Floats | None:
+    if design.knowledge == "none":
+        return None
+    if design.knowledge == "truth":
+        return _needed(design, beliefs.truth, "the true utilities", "Only a simulation has them.")
+    remedy = "Give a prior, such as hyperbolic, or a file of guesses."
+    if design.knowledge == "doubt":
+        guess = beliefs.guess if beliefs.guess is not None else beliefs.prior
+        guess = _needed(design, guess, "guesses of the utilities", remedy)
+        return doubt(guess, beliefs.top)
+    prior = beliefs.prior if beliefs.prior is not None else beliefs.guess
+    prior = _needed(design, prior, "beliefs about the utilities", remedy)
+    return np.sqrt(prior * beliefs.top) if design.knowledge == "root" else prior
+
+
+def _hedged(spread: Floats, beliefs: Beliefs) -> Floats:
+    """Return half of each of two sizes, so that a useless guess or a wrong belief costs little."""
+    wanted = [DESIGNS[name] for name in ("root", "doubt")]
+    both = [_known(each, beliefs) for each in wanted]
+    shares = [spread * known for known in both if known is not None]
+    return np.asarray(sum(share * (0.5 / share.sum()) for share in shares if share.any()), dtype=np.float64)
+
+
+def doubt(guess: Floats, top: float) -> Floats:
+    """Return how far off a guess of a utility is likely to be: nought would be sure, so there is a least doubt."""
+    return np.sqrt(np.maximum(guess * (top - guess), LEAST_DOUBT * top**2))
+
+
+def _needed(design: Design, values: Floats | None, what: str, remedy: str) -> Floats:
+    if values is None:
+        raise BadParameter(f"The design {design.name} needs {what}.", remedy=remedy)
+    return values
