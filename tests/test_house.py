@@ -33,13 +33,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
-    "experiments": (*GROUND, "strategies", "judges", "simulation", "plots"),
+    "experiments": (*GROUND, "files", "budget", "strategies", "judges", "simulation", "plots"),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
     "cli": (
         *GROUND,
         *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "evaluation", "versus", "plots", "experiments", "demo"),
+        *("campaign", "report", "budget", "evaluation", "versus", "plots", "experiments", "demo"),
     ),
 }
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

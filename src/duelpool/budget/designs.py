@@ -18,6 +18,8 @@ Spread: TypeAlias = Literal["none", "goal", "sqrt", "mean", "difference", "relat
 Knowledge: TypeAlias = Literal["none", "prior", "root", "doubt", "hedged", "truth"]
 """What is known of a unit's utility: nothing, a belief, its root, a guess's doubt, the last two, or the truth."""
 
+PAPERS_EPSILON = 0.05
+OUR_MIX = 0.1
 LEAST_DOUBT = 0.02  # of the highest utility squared: no guess is so sure that its unit is never drawn
 
 
@@ -29,6 +31,8 @@ class Design:
     spread: Spread
     knowledge: Knowledge
     about: str
+    epsilon: float = 0.0  # the usual addition to each size
+    mix: float = 0.0  # the usual share that is drawn evenly
     drawn: Literal["", "top", "deep"] = ""  # a way of drawing of its own
 
 
@@ -37,25 +41,24 @@ DESIGNS: Mapping[str, Design] = MappingProxyType(
         each.name: each
         for each in (
             Design("uniform", "none", "none", "every unit of the pool the same"),
-            Design("P", "goal", "none", "the weight"),
-            Design("uP", "goal", "prior", "the believed utility times the weight"),
+            Design("P", "goal", "none", "the weight", PAPERS_EPSILON),
+            Design("uP", "goal", "prior", "the believed utility times the weight", PAPERS_EPSILON),
             Design(
-                "SQRT", "sqrt", "prior", "the believed utility times the root of the summed squared weights"
+                "SQRT", "sqrt", "prior", "believed utility x root of summed squared weights", PAPERS_EPSILON
             ),
-            Design("MEAN", "mean", "prior", "the believed utility times the summed weights"),
-            Design("PW", "difference", "prior", "the believed utility times the difference of two weights"),
+            Design("MEAN", "mean", "prior", "believed utility x summed weights", PAPERS_EPSILON),
             Design(
-                "KREL",
-                "relative",
-                "prior",
-                "the believed utility times the spread of weights about their mean",
+                "PW", "difference", "prior", "believed utility x difference of two weights", PAPERS_EPSILON
             ),
-            Design("root", "goal", "root", "the root of the believed utility times the weight"),
-            Design("doubt", "goal", "doubt", "the doubt about the guess times the weight"),
-            Design("hedged", "goal", "hedged", "half by root, half by doubt, so that neither can spoil it"),
-            Design("true", "goal", "truth", "the true utility times the weight; only in simulations"),
-            Design("TOP", "none", "none", "pooling: the best-ranked units of each topic; biased", "top"),
-            Design("DEEP", "none", "none", "whole topics, drawn at random", "deep"),
+            Design("KREL", "relative", "prior", "believed utility x spread of weights", PAPERS_EPSILON),
+            Design("root", "goal", "root", "root of the believed utility x weight", mix=OUR_MIX),
+            Design("doubt", "goal", "doubt", "doubt about the guess x weight", mix=OUR_MIX),
+            Design(
+                "hedged", "goal", "hedged", "half by root, half by doubt: neither can spoil it", mix=OUR_MIX
+            ),
+            Design("true", "goal", "truth", "true utility x weight; only in simulations"),
+            Design("TOP", "none", "none", "pooling: the best ranks of each topic; biased", drawn="top"),
+            Design("DEEP", "none", "none", "whole topics, drawn at random", drawn="deep"),
         )
     }
 )
@@ -85,15 +88,18 @@ def sizes(
     goal: str,
     beliefs: Beliefs,
     *,
-    epsilon: float = 0.0,
-    mix: float = 0.0,
+    epsilon: float | None = None,
+    mix: float | None = None,
 ) -> Floats:
     """Return each unit's size under a design.
 
     `epsilon` is added to each size, as in the paper, on the scale of the metric's weights; `mix` is the share of
-    the draws that goes evenly over all units, whatever their size. Either makes every unit reachable.
+    the draws that goes evenly over all units, whatever their size. Either makes every unit reachable; without one, the
+    design's usual is taken.
     """
     wanted = design_named(design)
+    epsilon = wanted.epsilon if epsilon is None else epsilon
+    mix = wanted.mix if mix is None else mix
     if not epsilon >= 0 or not 0 <= mix <= 1:
         raise BadParameter("'epsilon' is a number from 0 on, and 'mix' a share from 0 to 1.")
     if wanted.drawn or wanted.spread == "none":

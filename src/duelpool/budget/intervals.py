@@ -1,6 +1,6 @@
 """Intervals around estimates: which are guarantees, which approximations, and when an approximation is doubtful."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -31,10 +31,25 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """For each target, the least and the most that one draw with replacement can say."""
+    """For each target, the least and the most that one draw with replacement can say.
+
+    `span` is how far these are apart; over several rounds, the root mean square of each round's own.
+    """
 
     low: Floats
     high: Floats
+    span: Floats
+
+    @classmethod
+    def over_rounds(
+        cls, targets: Targets, expected: Floats, rounds: Sequence[tuple[int, Flags]], top: float
+    ) -> "Ranges":
+        """Look at what each round's draws can say, when a unit is expected so often over all of them."""
+        n = sum(count for count, _ in rounds)
+        each = [cls.of(targets, np.where(reach, expected, 0.0), n, top) for _, reach in rounds]
+        squares = sum(count * one.span**2 for (count, _), one in zip(rounds, each, strict=True))
+        low, high = np.min([one.low for one in each], axis=0), np.max([one.high for one in each], axis=0)
+        return cls(low, high, np.sqrt(np.asarray(squares) / n))
 
     @classmethod
     def of(
@@ -50,7 +65,7 @@ class Ranges:
             least, most = -scaled * off, scaled * (top - off)
             low[at] = np.minimum(least, most).min(initial=0.0)
             high[at] = np.maximum(least, most).max(initial=0.0)
-        return cls(low, high)
+        return cls(low, high, high - low)
 
 
 def variances(estimates: Estimates) -> Floats:
@@ -203,16 +218,26 @@ def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
 def _span(ranges: Ranges | None) -> Floats:
     if ranges is None:
         raise BadParameter("This interval needs the range of what a draw can say.", remedy="Give Ranges.")
-    return ranges.high - ranges.low
+    return ranges.span
 
 
 INTERVALS: Mapping[str, Interval] = MappingProxyType(
     {
         each.name: each
         for each in (
-            Interval("clt", False, ("replacing",), "normal, solved for the score", _normal),
             Interval(
-                "pivotal", False, ("pivotal",), "normal without replacement, solved for the score", _normal
+                "clt",
+                False,
+                ("replacing",),
+                "normal; without a predictor it is solved for the score",
+                _normal,
+            ),
+            Interval(
+                "pivotal",
+                False,
+                ("pivotal",),
+                "normal, without replacement; without a predictor it is solved for the score",
+                _normal,
             ),
             Interval(
                 "wald",

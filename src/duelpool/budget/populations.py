@@ -108,8 +108,16 @@ class Population:
         """
         if self.items is None:
             raise BadRecord("These units have no names, so nothing can be looked up for them.")
-        first = self._looked_up(self.items, values)
-        return first if self.others is None else first * self._looked_up(self.others, values)
+        if self.others is None:
+            return self._looked_up(self.items, values)
+        first, second = self.item_values(values)
+        return first * second
+
+    def item_values(self, values: Mapping[str, Mapping[str, float]]) -> tuple[Floats, Floats]:
+        """Return the values of the first and of the second item of each pair."""
+        if self.items is None or self.others is None:
+            raise BadRecord("These units are not pairs of items with names.")
+        return self._looked_up(self.items, values), self._looked_up(self.others, values)
 
     def _looked_up(self, items: pl.Series, values: Mapping[str, Mapping[str, float]]) -> Floats:
         nothing: dict[str, float] = {}

@@ -59,7 +59,7 @@ def prior_by_rank(population: Population, text: str = "hyperbolic", top: float =
     for column in range(population.ranks.shape[1]):  # system by system: a third of the memory
         rank = population.ranks[:, column].astype(np.float64)
         beliefs += np.where(rank > 0, of_rank(np.maximum(rank, 1.0), numbers, top), 0.0)
-    return np.minimum(beliefs / population.ranks.shape[1], top)
+    return np.asarray(np.minimum(beliefs / population.ranks.shape[1], top), dtype=np.float64)
 
 
 def guesses_from(

@@ -15,6 +15,7 @@ from duelpool.budget.goals import targets_of
 from duelpool.budget.intervals import Ranges, doubts, interval_named
 from duelpool.budget.metrics import Floats
 from duelpool.budget.populations import Population
+from duelpool.budget.ratios import ratio_estimates, true_ratios
 from duelpool.budget.samples import Sample
 from duelpool.errors import BadParameter
 from duelpool.seeds import rng_for
@@ -56,6 +57,11 @@ class BudgetTrial:
         way = interval_named(self.interval, self.lottery.kind)
         rows = []
         for trial in range(start, start + count):
+            if self.estimator == "ratio":
+                ratios = ratio_estimates(self.population, self.drawn(trial))
+                nothing = np.full(len(ratios), np.nan)
+                rows.append((ratios, nothing, nothing))
+                continue
             found = estimated(self.frame, self.drawn(trial), self.estimator)
             if way is None:
                 nothing = np.full(len(found.values), np.nan)
@@ -163,8 +169,8 @@ def simulate_budget(
     draw: str | None = None,
     interval: str = "usual",
     level: float = 0.95,
-    epsilon: float = 0.0,
-    mix: float = 0.0,
+    epsilon: float | None = None,
+    mix: float | None = None,
     trials: int = 1000,
     seed: int = 0,
     executor: Executor | None = None,
@@ -179,11 +185,15 @@ def simulate_budget(
     way = estimator_named(estimator)
     kind = draw or usual_draw(design, estimator)
     refuse_misfit(estimator, kind)
+    if estimator == "ratio" and (goal != "absolute" or not population.metric.products):
+        raise BadParameter(
+            "The ratio estimator is for AP without R, and for the goal 'absolute'.", remedy="Use another one."
+        )
     targets = targets_of(population, goal)
     size = sizes(population, design, goal, with_truth, epsilon=epsilon, mix=mix)
     chances = lottery(population, kind, size, n)
     frame = Frame.of(targets, predictors_of(known, len(population), estimator))
-    made = interval_named(interval, kind)
+    made = interval_named(interval, kind) if estimator != "ratio" else None
     ranges = None
     if made is not None and made.needs_ranges:
         guess = frame.predictors[:, 0] if way.guess == "predictor" and frame.predictors is not None else None
@@ -196,6 +206,8 @@ def simulate_budget(
     trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, ranges)
     values, low, high = _run_all(trial, trials, executor, progress)
     truth = targets.offsets + utility @ targets.weights
+    if estimator == "ratio":
+        truth = true_ratios(population, utility)
     return BudgetSimulation(
         metric=str(population.metric),
         goal=goal,
