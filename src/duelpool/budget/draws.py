@@ -141,7 +141,8 @@ class Line:
 
     def drawn_replacing(self, n: int, rng: np.random.Generator) -> Drawn:
         """Draw n points of the line."""
-        units, times = np.unique(units_at(self.ends, rng.random(n) * self.ends[-1]), return_counts=True)
+        points = np.sort(rng.random(n)) * self.ends[-1]  # in order, they are found several times as fast
+        units, times = np.unique(units_at(self.ends, points), return_counts=True)
         return Drawn(units, times)
 
     def drawn_pivotal(self, rng: np.random.Generator) -> Drawn:
@@ -252,6 +253,9 @@ def _deep_topics(population: Population, n: int) -> int:
 
 
 def _whole_topics(population: Population, topics: int, rng: np.random.Generator) -> Drawn:
-    chosen = np.zeros(len(population.topics), dtype=np.bool_)
-    chosen[rng.permutation(len(population.topics))[:topics]] = True
-    return Drawn.once_each(np.flatnonzero(chosen[population.topic]))
+    chosen = np.sort(rng.permutation(len(population.topics))[:topics])
+    if np.any(population.topic[1:] < population.topic[:-1]):
+        return Drawn.once_each(np.flatnonzero(np.isin(population.topic, chosen)))
+    starts = np.searchsorted(population.topic, chosen, side="left")
+    ends = np.searchsorted(population.topic, chosen, side="right")
+    return Drawn.once_each(np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)]))

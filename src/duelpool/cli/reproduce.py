@@ -33,6 +33,9 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="A folder for the figures as CSV and JSON and the plot as SVG.")
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(envvar="DUELPOOL_DATA", help="A folder with the papers' collections.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Run a paper's experiment again and show its figures beside ours, with standard errors."""
@@ -44,7 +47,8 @@ def reproduce(
         workforce(workers, cluster, count) as executor,
         progress_bar(f"Reproducing {name}", count * experiment.runs) as ended,
     ):
-        report = experiment.run(count, seed, executor, ended)
+        more = {"data": data} if experiment.takes_data else {}
+        report = experiment.run(count, seed, executor, ended, **more)
     if as_json:
         typer.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
     else:

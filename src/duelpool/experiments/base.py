@@ -3,11 +3,8 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
-
-from duelpool.simulation import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,4 +61,7 @@ class Experiment:
     title: str
     trials: int  # as in the paper
     runs: int  # simulations of that many trials each, for the progress bar
-    run: Callable[[int, int, Executor | None, Progress | None], Report]
+    run: Callable[..., Report]  # of trials, seed, executor and progress; and of data, where it takes some
+    takes_data: bool = (
+        False  # a folder with the collections that it is run on; it says what it can't do without
+    )
