@@ -1,13 +1,13 @@
 """Which units are worth judging: each design gives every unit a size, and units are drawn in proportion to it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from duelpool.budget.goals import targets_of
+from duelpool.budget.goals import goal_named
 from duelpool.budget.metrics import Floats
 from duelpool.budget.populations import Population
 from duelpool.errors import BadParameter, UnknownName
@@ -20,6 +20,8 @@ Knowledge: TypeAlias = Literal["none", "prior", "root", "doubt", "hedged", "trut
 
 PAPERS_EPSILON = 0.05
 OUR_MIX = 0.1
+BLOCK = 1 << 13  # units whose sizes are made at once: they fit the processor's cache, millions don't
+_SPREADS = {"sqrt": "absolute", "mean": "absolute"}
 LEAST_DOUBT = 0.02  # of the highest utility squared: no guess is so sure that its unit is never drawn
 
 
@@ -81,6 +83,13 @@ class Beliefs:
     truth: Floats | None = None
     top: float = 1.0
 
+    def at(self, rows: slice) -> "Beliefs":
+        """Return what is believed of some of the units."""
+        prior, guess, truth = (
+            None if each is None else each[rows] for each in (self.prior, self.guess, self.truth)
+        )
+        return Beliefs(prior, guess, truth, self.top)
+
 
 def sizes(
     population: Population,
@@ -104,13 +113,13 @@ def sizes(
         raise BadParameter("'epsilon' is a number from 0 on, and 'mix' a share from 0 to 1.")
     if wanted.drawn or wanted.spread == "none":
         return np.ones(len(population))
-    made = spread_of(population, goal if wanted.spread == "goal" else wanted.spread)
+    spread = goal if wanted.spread == "goal" else wanted.spread
     if wanted.knowledge == "hedged":
-        made = _hedged(made, beliefs)
-    elif (known := _known(wanted, beliefs)) is not None:
-        made *= known
-    if epsilon:
-        made += epsilon
+        made = _hedged(spread_of(population, spread), beliefs)
+        if epsilon:
+            made += epsilon
+    else:
+        made = spread_of(population, spread, lambda rows: _known(wanted, beliefs.at(rows)), epsilon)
     total = float(made.sum())
     if not total > 0:
         raise BadParameter(
@@ -123,24 +132,36 @@ def sizes(
     return made
 
 
-def spread_of(population: Population, spread: str) -> Floats:
-    """Return what a unit weighs in all systems together, on the metric's own scale."""
-    weights = population.weights
-    scale = float(
-        len(population.topics)
-    )  # the weights hold a topic's share; epsilon goes with the metric's scale
-    if spread == "mean":
-        made: Floats = np.abs(weights).sum(axis=1, dtype=np.float64)
-        return made * scale
-    if spread == "sqrt":
-        spread = "absolute"
-    if spread != "absolute":
-        weights = targets_of(population, spread).weights
-    if weights.shape[1] == 1:
-        made = np.abs(weights[:, 0]).astype(np.float64)
-    else:
-        made = np.sqrt(np.einsum("ij,ij->i", weights, weights)).astype(np.float64)
-    made *= scale
+def spread_of(
+    population: Population,
+    spread: str,
+    known: Callable[[slice], Floats | None] | None = None,
+    epsilon: float = 0.0,
+) -> Floats:
+    """Return what a unit weighs in all systems together, on the metric's own scale, times what is known of it."""
+    rows = goal_named(_SPREADS.get(spread, spread)).rows(len(population.systems))
+    plain = spread in ("sqrt", "absolute", "mean")
+    combine = None if plain else rows.T.astype(population.weights.dtype)
+    # The weights hold a topic's share already; epsilon goes with the metric's own scale.
+    scale = float(len(population.topics))
+    ones = np.ones(len(rows), dtype=population.weights.dtype)
+    made = np.empty(len(population))
+    for start in range(0, len(made), BLOCK):
+        block = slice(start, start + BLOCK)
+        weights = population.weights[block] if combine is None else population.weights[block] @ combine
+        size = made[block]
+        if spread == "mean":
+            np.sum(np.abs(weights), axis=1, out=size)
+        elif weights.shape[1] == 1:
+            np.abs(weights[:, 0], out=size)
+        else:
+            np.sqrt((weights * weights) @ ones, out=size)
+        size *= scale
+        factor = None if known is None else known(block)
+        if factor is not None:
+            size *= factor
+        if epsilon:
+            size += epsilon
     return made
 
 

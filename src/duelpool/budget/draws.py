@@ -77,7 +77,7 @@ def lottery(population: Population, kind: str, size: Floats, n: int) -> Lottery:
         return Lottery(kind, topics, np.full(len(population), topics / len(population.topics)))
     if kind not in DRAWS:
         raise BadParameter(f"There is no way to draw called '{kind}'.", remedy=f"Known: {', '.join(DRAWS)}.")
-    if not np.isfinite(size).all() or size.min() < 0:
+    if not size.min() >= 0 or not np.isfinite(size.max()):
         raise BadParameter("Sizes are finite numbers from 0 on.", remedy="Check weights and beliefs.")
     if kind == "replacing":
         return Lottery(kind, n, size * (n / size.sum()))
@@ -94,6 +94,8 @@ def inclusion_probabilities(size: Floats, n: int) -> Floats:
         )
     total = float(size.sum())
     scale = n / total
+    if size.max() * scale < 1.0:
+        return size * scale
     sure = size * scale >= 1.0
     taken = -1
     while (count := int(np.count_nonzero(sure))) > taken and count < n:
@@ -134,10 +136,14 @@ class Line:
         """Lay the units side by side."""
         if kind == "replacing":
             return cls(np.cumsum(expected), np.zeros(0, dtype=np.int64), Borders.none())
-        sure = expected >= 1.0
-        ends = np.cumsum(np.where(sure, 0.0, expected))
+        if expected.max() < 1.0:
+            certain = np.zeros(0, dtype=np.int64)
+        else:
+            certain = np.flatnonzero(expected >= 1.0)
+            expected = np.where(expected >= 1.0, 0.0, expected)
+        ends = np.cumsum(expected)
         n = round(float(ends[-1]))
-        return cls(ends, np.flatnonzero(sure), borders(ends, n) if n else Borders.none())
+        return cls(ends, certain, borders(ends, n) if n else Borders.none())
 
     def drawn_replacing(self, n: int, rng: np.random.Generator) -> Drawn:
         """Draw n points of the line."""

@@ -5,11 +5,12 @@ from types import MappingProxyType
 
 from duelpool.experiments.base import Experiment, Report, Section
 from duelpool.experiments.budget import BUDGET
+from duelpool.experiments.budget_predictors import PREDICTORS
 from duelpool.experiments.dueling_bandits import FIGURE3
 from duelpool.experiments.judging_effort import JUDGING_EFFORT
 
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "Section"]
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {each.name: each for each in (FIGURE3, JUDGING_EFFORT, BUDGET)}
+    {each.name: each for each in (FIGURE3, JUDGING_EFFORT, BUDGET, PREDICTORS)}
 )

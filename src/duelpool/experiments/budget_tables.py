@@ -134,6 +134,11 @@ def single_systems(
                 epsilon=epsilon, trials=1 if few else at.trials, seed=at.seed,
             ).targets[0]  # fmt: skip
             at.ended()
+            label = {"uP": "u~P"}.get(design, design)
+            if estimator == "importance" and interval == "wald":
+                table = "3" if design == "uP" else "4"
+                exact = _deviation(one, known, design, beliefs, epsilon=epsilon, n=budget)
+                found.append(Figure(table, name, f"{label} sd by the formula", exact))
             if interval == "hoeffding":
                 found.append(Figure("9", name, "Hoeffding", result.width / 2))
             elif design == "uP":
@@ -149,6 +154,15 @@ def single_systems(
             else:
                 found.append(Figure("3" if design == "DEEP" else "4", name, f"{design} sd", result.sd))
     return found
+
+
+def _deviation(
+    population: Population, utility: Floats, design: str, beliefs: Beliefs, *, epsilon: float, n: int
+) -> float:
+    """Return an estimate's standard deviation without drawing."""
+    size = sizes(population, design, "absolute", beliefs, epsilon=epsilon)
+    variance = true_variance(targets_of(population, "absolute"), size * (n / size.sum()), utility, n)
+    return float(np.sqrt(variance[0]))
 
 
 def limiting_variances(population: Population, utility: Floats, label: str, at: Setting) -> list[Figure]:
