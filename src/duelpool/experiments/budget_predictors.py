@@ -171,25 +171,24 @@ def worths(case: Case, n: int, trials: int, seed: int) -> list[Worth]:
                 case.population, case.utility, n=n, design=design, estimator=estimator,
                 beliefs=Beliefs(prior, guess), trials=trials, seed=seed,
             )  # fmt: skip
-            found.append(_worth(case, label, f"{design}, {estimator}", result, best, fair[best]))
+            found.append(_worth(case, (label, f"{design}, {estimator}"), result, best, fair[best]))
     result = simulate_budget(
         case.population, case.utility, n=n, design="root", estimator="ht", beliefs=Beliefs(prior), trials=trials,
         seed=seed,
     )  # fmt: skip
     rank = {name: value for name, value in paper.items() if "by rank" in name}
     best = min(rank, key=lambda name: rank[name])
-    found.append(_worth(case, "none", "root, ht", result, best, rank[best]))
+    found.append(_worth(case, ("none", "root, ht"), result, best, rank[best]))
     return found
 
 
-def _worth(case: Case, predictor: str, way: str, result: BudgetSimulation, best: str, least: float) -> Worth:
+def _worth(case: Case, labels: tuple[str, str], result: BudgetSimulation, best: str, least: float) -> Worth:
     cover = [target.coverage for target in result.targets]
     bias = max(abs(target.bias) / target.bias_error for target in result.targets)
     return Worth(
         case.name,
         result.n,
-        predictor,
-        way,
+        *labels,
         result.mean("mse") / least,
         float(np.mean(cover)),
         min(cover),
