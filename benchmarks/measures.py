@@ -4,9 +4,10 @@
     python benchmarks/measures.py --runs 6   a tenth of the runs
 
 60 runs x 200 topics x depth 1000, 150 judged documents a topic, 300 preferences a topic, made here. Everybody
-gets the same number of rounds, and each run's file counts with its best. The plain procedures are written
-below as their papers have them. Lines with "at least" are bounds: exits with 1 when one doesn't hold. The
-others are there to be known: the bootstrap of 200 items is only about ten times as fast as its peer.
+gets the same number of rounds, by turns, so that a busy machine slows all of them alike, and each run's file
+counts with its best. The plain procedures are written below as their papers have them. Lines with "at least"
+are bounds: exits with 1 when one doesn't hold. The others are there to be known: the bootstrap of 200 items
+is only ten to fourteen times as fast as its peer.
 """
 
 import os
@@ -37,14 +38,21 @@ MEASURES = ["nDCG@10", "Compat", "ppref", "wpref"]
 MEMORY = 400  # MB
 
 
-def cpu_seconds(work: Callable[[], object], rounds: int) -> float:
-    """The least CPU time of several rounds, all threads of the process counted."""
-    best = float("inf")
+def by_turns(works: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """Return each work's least CPU time of several rounds by turns, all threads of the process counted."""
+    best = [float("inf")] * len(works)
     for _ in range(rounds):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
+        for at, work in enumerate(works):
+            start = time.process_time()
+            work()
+            best[at] = min(best[at], time.process_time() - start)
     return best
+
+
+def duel(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """Return our least time and theirs."""
+    fast, slow = by_turns([ours, theirs], rounds)
+    return fast, slow
 
 
 def make_collection(folder: Path, runs: int, pooled: bool = False) -> None:
@@ -94,13 +102,22 @@ class Contender:
     prepare: Callable[[Path], Any]
     score: Callable[[Any, Path], object]
 
-    def cpu_seconds(self, folder: Path, rounds: int) -> float:
-        """The least time of preparing, and of each file, over the same number of rounds for everybody."""
-        total = cpu_seconds(lambda: self.prepare(folder), rounds)
-        ready = self.prepare(folder)
-        for path in sorted((folder / "runs").iterdir()):
-            total += cpu_seconds(lambda at=path: self.score(ready, at), rounds)  # type: ignore[misc]
-        return total
+
+def seconds_of(contenders: Sequence[Contender], folder: Path, rounds: int) -> list[float]:
+    """Return, for each, the least time of preparing and of each file; a turn is all files one after another."""
+    paths = sorted((folder / "runs").iterdir())
+    best = np.full((len(contenders), len(paths) + 1), np.inf)
+    for _ in range(rounds):
+        for at, one in enumerate(contenders):
+            start = time.process_time()
+            ready = one.prepare(folder)
+            took = [time.process_time() - start]
+            for path in paths:
+                start = time.process_time()
+                one.score(ready, path)
+                took.append(time.process_time() - start)
+            best[at] = np.minimum(best[at], took)
+    return [float(total) for total in best.sum(axis=1)]
 
 
 def ours(*names: str) -> Contender:
@@ -169,18 +186,23 @@ def read_positive_grades(folder: Path) -> dict[str, dict[str, float]]:
 
 def plain_compatibility(grades: dict[str, dict[str, float]], path: Path) -> dict[str, float]:
     """Compatibility of a run's file: parse, order, make the ideal ranking, overlap twice."""
+    rankings: dict[str, list[str]] = {}
     scores: dict[str, dict[str, float]] = {}
     with path.open() as lines:
         for line in lines:
             topic, _, docno, _, score, _ = line.split()
-            scores.setdefault(topic, {})[docno] = float(score)
+            if topic not in rankings:
+                rankings[topic], scores[topic] = [], {}
+            rankings[topic].append(docno)
+            scores[topic][docno] = float(score)
     found = {}
-    for topic, of_topic in scores.items():
+    for topic, ranking in rankings.items():
+        ranking.sort()
+        ranking.sort(key=scores[topic].__getitem__, reverse=True)
         if topic in grades:
-            ranking = sorted(of_topic, key=lambda docno, s=of_topic: (-s[docno], docno))  # type: ignore[misc]
             place = {docno: at for at, docno in enumerate(ranking)}
-            graded = grades[topic]
-            ideal = sorted(graded, key=lambda d, g=graded, r=place: (-g[d], r.get(d, len(r))))  # type: ignore[misc]
+            ideal = sorted(grades[topic], key=lambda docno, at=place: at.get(docno, len(at)))  # type: ignore[misc]
+            ideal.sort(key=grades[topic].__getitem__, reverse=True)
             found[topic] = plain_overlap(ranking, ideal, 0.95) / plain_overlap(ideal, ideal, 0.95)
     return found
 
@@ -250,10 +272,12 @@ def graph_ratio(folder: Path, rounds: int) -> tuple[float, float]:
     slow = by_plain_greedy(votes, rankings)
     if any(abs(fast[topic] - value) > 1e-9 for topic, value in slow.items()):
         raise SystemExit("The fast and the plain PGC differ: their times can't be compared.")
-    return (
-        cpu_seconds(lambda: PGC().calc(Truth.of(preferences), ReadyRun(run)), rounds),
-        cpu_seconds(lambda: by_plain_greedy(votes, rankings), rounds),
-    )
+
+    def ours_alone() -> object:
+        fresh = Run(run.name, run.frame)  # what reading worked out for the measures is worked out again
+        return PGC().calc(Truth.of(preferences), ReadyRun(fresh))
+
+    return duel(ours_alone, lambda: by_plain_greedy(votes, rankings), rounds)
 
 
 def games(pairs: int, items: int) -> tuple[list[str], list[str], list[bool]]:
@@ -281,9 +305,10 @@ def bradley_terry_ratio(pairs: int, items: int, rounds: int) -> tuple[float, flo
     agree = np.corrcoef(fit.values, [np.log(theirs[item]) for item in fit.items])[0, 1]
     if agree < 0.999:
         raise SystemExit("The two fits differ: their times can't be compared.")
-    return (
-        cpu_seconds(lambda: bradley_terry(WinMatrix.from_pairs(flipped["winner"], flipped["loser"])), rounds),
-        cpu_seconds(lambda: evalica.bradley_terry(left, right, winners), rounds),
+    return duel(
+        lambda: bradley_terry(WinMatrix.from_pairs(flipped["winner"], flipped["loser"])),
+        lambda: evalica.bradley_terry(left, right, winners),
+        rounds,
     )
 
 
@@ -306,7 +331,7 @@ def bootstrap_ratio(pairs: int, items: int, rounds: int) -> tuple[float, float]:
             random_state=1,
         )  # fmt: skip
 
-    return cpu_seconds(fast, rounds), cpu_seconds(slow, rounds)
+    return duel(fast, slow, rounds)
 
 
 def whole_evaluation(folder: Path) -> object:
@@ -344,15 +369,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_collection(folder, asked.runs)
-        fast = ours(*MEASURES).cpu_seconds(folder, rounds)
-        pytrec = by_pytrec_eval().cpu_seconds(folder, rounds)
-        tell("load + four measures | pytrec_eval nDCG@10", fast, pytrec, 2)
-        tell(
-            "load + nDCG@10 | pytrec_eval nDCG@10", ours("nDCG@10").cpu_seconds(folder, rounds), pytrec, None
-        )
-        tell("load + four measures | plain set-based RBO", fast, plain.cpu_seconds(folder, rounds), 12)
-        theirs = by_ir_measures().cpu_seconds(folder, rounds)
-        tell("load + four measures | ir_measures nDCG@10 + Compat", fast, theirs, 20)
+        names = ["four", "nDCG@10", "pytrec_eval", "plain RBO", "ir_measures"]
+        everybody = [ours(*MEASURES), ours("nDCG@10"), by_pytrec_eval(), plain, by_ir_measures()]
+        took = dict(zip(names, seconds_of(everybody, folder, rounds), strict=True))
+        fast = took["four"]
+        tell("load + nDCG@10 | pytrec_eval nDCG@10", took["nDCG@10"], took["pytrec_eval"], None)
+        tell("load + four measures | pytrec_eval nDCG@10", fast, took["pytrec_eval"], 2)
+        tell("load + four measures | plain set-based RBO", fast, took["plain RBO"], 12)
+        tell("load + four measures | ir_measures nDCG@10 + Compat", fast, took["ir_measures"], 20)
         tell("PGC of one run, 200 topics x 300 pairs | plain greedy", *graph_ratio(folder, rounds), 5)
         peak = peak_memory(folder)
         failed += peak >= MEMORY
@@ -361,7 +385,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder, few = Path(name), max(1, asked.runs // 4)
         make_collection(folder, few, pooled=True)
-        fast, theirs = ours(*MEASURES).cpu_seconds(folder, rounds), plain.cpu_seconds(folder, rounds)
+        fast, theirs = seconds_of([ours(*MEASURES), plain], folder, rounds)
         tell(f"{few} runs, pooled judgments: four | plain set-based RBO", fast, theirs, None)
     tell("Bradley-Terry, 1e6 pairs of 200 items | evalica", *bradley_terry_ratio(1_000_000, 200, rounds), 8)
     for items, bound in ((50, 15), (20, None), (200, None)):

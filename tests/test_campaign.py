@@ -592,3 +592,229 @@ def test_settings_survive_the_store_and_name_their_strategy() -> None:
     assert Settings.from_json({**settings.as_json(), "of a later version": 1}) == settings
     with pytest.raises(UnknownName, match="prefbest"):
         Settings(strategy="prefbets")
+
+
+# ---- skipped, repeated, kept for somebody
+
+
+def test_what_was_skipped_comes_after_everything_else(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=2, items=3)
+    campaign.enrol("anna")
+    first = campaign.next_question("anna")
+    assert first is not None
+    campaign.answer(first.id, "anna", Answer(Outcome.SKIP))
+    pairs = []
+    while (question := campaign.next_question("anna")) is not None:
+        pairs.append((question.topic, question.pair))
+        campaign.answer(question.id, "anna", better(question))
+    assert len(pairs) == len(set(pairs)) == 6
+    assert pairs[-1] == (first.topic, first.pair)
+    assert campaign.done
+
+
+def test_who_skips_everything_is_asked_again_and_again(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=2)
+    campaign.enrol("anna")
+    for _ in range(4):
+        question = campaign.next_question("anna")
+        assert question is not None
+        campaign.answer(question.id, "anna", Answer(Outcome.SKIP))
+
+
+def test_repeated_pairs_for_dedicated_people(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", repeat_every=4, cap=1), topics=2, items=5)
+    campaign.enrol("anna")
+    asked = []
+    while (question := campaign.next_question("anna")) is not None:
+        asked.append((question.topic, question.pair))
+        campaign.answer(question.id, "anna", better(question))
+    lines = [line for topic in ("one", "two") for line in campaign.live.state(topic).lines if line.judgment]
+    repeated = [line.judgment for line in lines if line.judgment and line.judgment.repeated]
+    assert len(repeated) == 20 // 4
+    assert len(asked) == 25
+    assert len(set(asked)) == 20
+    for at, pair in enumerate(asked):
+        if pair in asked[:at]:
+            assert at - asked.index(pair) > 2  # not what has just been seen
+    assert campaign.done
+    assert sum(len(campaign.judgments(topic)) for topic in ("one", "two")) == 20  # and they score nothing
+
+
+def test_repeated_pairs_in_a_crowd(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", judges="crowd", repeat_every=5))
+    campaign.enrol("worker")
+    sizes = []
+    for _ in range(3):
+        assignment = campaign.next_assignment("worker")
+        assert assignment is not None
+        sizes.append(len(assignment.questions))
+        work_off(campaign, assignment)
+        assert campaign.finish(assignment.id).counted
+    assert sizes == [13, 15, 15]
+    repeated = [
+        line.judgment
+        for topic in TOPICS
+        for line in campaign.live.state(topic.id).lines
+        if line.judgment is not None and line.judgment.repeated
+    ]
+    assert len(repeated) == 4
+
+
+def test_an_undone_skip_and_an_undone_repeat(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", repeat_every=1), topics=1, items=3)
+    campaign.enrol("anna")
+    first = campaign.next_question("anna")
+    assert first is not None
+    campaign.answer(first.id, "anna", better(first))
+    again = campaign.next_question("anna")
+    assert again is not None
+    assert again.pair == first.pair
+    campaign.answer(again.id, "anna", wrong(again))
+    assert campaign.undo(again.id, "anna").attempt == 2
+    campaign.answer(again.id, "anna", Answer(Outcome.SKIP))
+    after = campaign.next_question("anna")
+    assert after is not None
+    assert after.pair != first.pair
+
+
+def test_topics_for_certain_people(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=3, items=3)
+    campaign.assign(["two", "three"], ["anna", "bert"])
+    campaign.enrol("carla")
+    seen: dict[str, set[str]] = {}
+    for person in ("anna", "bert", "carla"):
+        while (question := campaign.next_question(person)) is not None:
+            seen.setdefault(person, set()).add(question.topic)
+            campaign.answer(question.id, person, better(question))
+    assert seen == {"anna": {"two", "three"}, "carla": {"one"}}
+    campaign.assign(["two"], [])
+    question = campaign.next_question("carla")
+    assert question is None  # all pairs of it are judged
+    with pytest.raises(log.UnknownTopic, match="no topic 'nowhere'"):
+        campaign.assign(["one", "nowhere"], ["anna"])
+    campaign.enrol("dora")
+    assert campaign.next_question("dora") is None
+    assert campaign.done
+
+
+def test_several_questions_are_held_at_once(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
+    campaign.enrol("anna")
+    two = campaign.next_questions("anna", 2)
+    assert len({question.pair for question in two}) == 2
+    assert campaign.next_questions("anna", 2) == two
+    assert campaign.next_question("anna") == two[0]
+    campaign.answer(two[0].id, "anna", better(two[0]))
+    after = campaign.next_questions("anna", 2)
+    assert after[0] == two[1]
+    assert len(after) == 2
+    for question in after:
+        campaign.answer(question.id, "anna", better(question))
+    assert campaign.next_questions("anna", 2) == ()
+    assert campaign.done
+
+
+def test_an_open_assignment_knows_what_is_left(store: Store) -> None:
+    campaign = make(store, Settings(judges="crowd"))
+    campaign.enrol("worker")
+    assignment = campaign.next_assignment("worker")
+    assert assignment is not None
+    assert assignment.left == assignment.questions
+    campaign.answer(assignment.questions[1].id, "worker", better(assignment.questions[1]))
+    resumed = campaign.open_assignment("worker")
+    assert resumed is not None
+    assert resumed.left == (assignment.questions[0], *assignment.questions[2:])
+
+
+def test_judgments_from_elsewhere_count_to_the_cap(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs:repeats=2", cap=2), topics=1, items=2)
+    campaign.enrol("anna")
+    campaign.enrol("bert")
+    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT, assessor="anna")])
+    assert campaign.next_question("anna") is None
+    question = campaign.next_question("bert")
+    assert question is not None
+    campaign.answer(question.id, "bert", better(question))
+    assert campaign.done
+    assert campaign.exclude("anna", "left").judgments == 1
+    assert not is_done(campaign)
+
+
+# ---- crossed studies
+
+KINDS = (Kind.PREFERENCE, Kind.DEFINITE, Kind.GRADE)
+
+
+def answer_to(question: Question) -> Answer:
+    if question.kind is Kind.GRADE:
+        return Answer(Outcome.GRADE, grade=1.0)
+    plain = better(question).outcome
+    if question.kind is Kind.DEFINITE:
+        return Answer(Outcome.DEFINITELY_LEFT if plain is Outcome.LEFT else Outcome.DEFINITELY_RIGHT)
+    return Answer(plain)
+
+
+def test_a_crossed_study(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", crossed=KINDS), topics=4, items=4)
+    people = [f"person-{at}" for at in range(9)]
+    for person in people:
+        campaign.enrol(person)
+    done: dict[tuple[str, str], list[Kind]] = {}
+    idle: set[str] = set()
+    while len(idle) < len(people):
+        for person in people:
+            question = campaign.next_question(person)
+            if question is None:
+                idle.add(person)
+                continue
+            done.setdefault((question.topic, person), []).append(question.kind)
+            campaign.answer(question.id, person, answer_to(question))
+    assert campaign.done
+    assert all(len(set(kinds)) == 1 for kinds in done.values())  # nobody sees a topic in two kinds
+    cells = [(topic, kinds[0]) for (topic, _), kinds in done.items()]
+    assert {cells.count((topic.id, kind)) for topic in TOPICS for kind in KINDS} == {2}
+    assert {len(kinds) for kinds in done.values() if kinds[0] is Kind.GRADE} == {4}
+    assert {len(kinds) for kinds in done.values() if kinds[0] is not Kind.GRADE} == {6}
+    assert Campaign.open(store).done
+
+
+def test_a_crossed_study_takes_each_kind_its_answers(store: Store) -> None:
+    campaign = make(store, Settings(strategy="sorting", crossed=KINDS, people_per_kind=1), topics=1, items=3)
+    kinds = {}
+    for person in ("anna", "bert", "carla", "dora"):
+        campaign.enrol(person)
+        question = campaign.next_question(person)
+        if question is None:
+            assert person == "dora"
+            continue
+        kinds[question.kind] = question, person
+    assert set(kinds) == set(KINDS)
+    question, person = kinds[Kind.PREFERENCE]
+    for outcome in (Outcome.DEFINITELY_LEFT, Outcome.GRADE):
+        with pytest.raises(BadRecord):
+            campaign.answer(
+                question.id, person, Answer(outcome, grade=1.0 if outcome is Outcome.GRADE else None)
+            )
+    question, person = kinds[Kind.GRADE]
+    with pytest.raises(BadRecord, match="doesn't take the answer 'left' here"):
+        campaign.answer(question.id, person, Answer(Outcome.LEFT))
+    assert not campaign.done
+
+
+@pytest.mark.parametrize(
+    ("wrong_settings", "words"),
+    [
+        ({"crossed": KINDS, "strategy": "prefbest"}, "has phases"),
+        ({"crossed": KINDS, "judges": "crowd"}, "dedicated"),
+        ({"crossed": (Kind.GRADE, Kind.GRADE)}, "once"),
+        ({"crossed": KINDS, "people_per_kind": 0}, "from 1 on"),
+    ],
+)
+def test_what_a_crossed_study_is_not(wrong_settings: dict[str, object], words: str) -> None:
+    with pytest.raises(BadParameter, match=words):
+        Settings(**wrong_settings)  # type: ignore[arg-type]
+
+
+def test_settings_of_a_crossed_study_are_kept() -> None:
+    settings = Settings(crossed=KINDS)
+    assert Settings.from_json(settings.as_json()) == settings

@@ -13,6 +13,7 @@ from duelpool.records import Judgment, Outcome, Pool, Question, Topic
 from duelpool.store import Store, open_store, schema
 from duelpool.store.holdings import KnownPair
 from duelpool.store.leases import Answer, Conflict, TooLate
+from duelpool.testing.stores import audit
 
 ITEMS = tuple("abcdef")
 TOPICS = ("one", "two")
@@ -187,7 +188,9 @@ class CampaignMachine(RuleBasedStateMachine):
         columns = schema.question.c
 
         def most(*by: object) -> int:
-            counts = select(func.count().label("n")).where(columns.live == 1, columns.test_pair.is_(None))
+            counts = select(func.count().label("n")).where(
+                columns.live == 1, columns.test_pair.is_(None), columns.source == "asked"
+            )
             counts = counts.group_by(columns.topic, columns.a, columns.b, *by)  # type: ignore[arg-type]
             return self.store.read(
                 lambda connection: connection.execute(select(func.max(counts.subquery().c.n))).scalar() or 0
@@ -195,6 +198,7 @@ class CampaignMachine(RuleBasedStateMachine):
 
         assert most() <= CAP
         assert most(columns.assessor) <= 1
+        assert audit(self.store, self.campaign.id, CAP) == []
 
     @invariant()
     def the_log_has_no_gaps(self) -> None:

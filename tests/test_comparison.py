@@ -21,6 +21,7 @@ from duelpool.comparison import (
     leave_group_out,
     measure_agreement,
     overlap,
+    plan_topics,
     power_of_t,
     sensitivity,
     simulated_power,
@@ -194,7 +195,40 @@ def test_tukeys_test_of_many_runs_is_near_the_slow_one() -> None:
     quick = {(one.a, one.b): one for one in tukey_hsd(table)}
     assert len(quick) == 91
     for one in list(quick.values())[::30]:
-        assert one.p == pytest.approx(stats.studentized_range.sf(one.statistic, 14, 13 * 29), abs=2e-3)
+        assert one.p == pytest.approx(stats.studentized_range.sf(one.statistic, 14, 13 * 29), abs=1e-4)
+
+
+def test_tukeys_test_against_a_baseline_is_a_part_of_all_pairs() -> None:
+    table = noisy_table(5, 12)
+    every = {frozenset((one.a, one.b)): one for one in tukey_hsd(table)}
+    found = against_baseline(table, "run2", "tukey")
+    assert [(one.a, one.b) for one in found] == [(run, "run2") for run in ("run0", "run1", "run3", "run4")]
+    for one in found:
+        same = every[frozenset((one.a, one.b))]
+        assert (one.p, one.p_corrected) == (same.p, same.p)
+        assert one.mean == pytest.approx(table.row(one.a).mean() - table.row("run2").mean())
+        assert np.sign(one.effect) == np.sign(one.mean)
+    with pytest.raises(BadParameter, match="would correct twice"):
+        all_pairs(table, "tukey", "holm")
+
+
+def test_topics_are_planned_from_the_spread_of_differences() -> None:
+    table = noisy_table(6, 40)
+    found = plan_topics(table, 0.1, "run1", rounds=300, seed=3)
+    assert [(one.a, one.b) for one in found] == [(f"run{at}", "run1") for at in (0, 2, 3, 4, 5)]
+    for one in found:
+        gaps = table.row(one.a) - table.row(one.b)
+        assert one.spread == pytest.approx(gaps.std(ddof=1))
+        assert one.needed == topics_needed(0.1, one.spread)
+        assert one.power_now == power_of_t(40, 0.1, one.spread)
+        assert one.simulated == simulated_power(gaps, one.needed, 0.1, rounds=300, seed=3)
+    quartiles = plan_topics(table, 0.1, rounds=50)
+    spreads = sorted(float((table.row(a) - table.row(b)).std(ddof=1)) for a, b in combinations(table.runs, 2))
+    assert [one.spread for one in quartiles] == pytest.approx([spreads[3], spreads[7], spreads[10]])
+    with pytest.raises(BadParameter, match="No two runs differ"):
+        plan_topics(table_of([1.0, 1.0]), 0.1)
+    with pytest.raises(UnknownName):
+        plan_topics(table, 0.1, "run9")
 
 
 def test_orderings_are_compared_by_name() -> None:

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,23 @@ from typer.testing import CliRunner, Result
 
 import duelpool
 from duelpool.cli.evaluate import evaluate as command
-from duelpool.comparison import kendall_tau
+from duelpool.cli.power import power
+from duelpool.comparison import (
+    against_baseline,
+    all_pairs,
+    kendall_tau,
+    leave_group_out,
+    measure_agreement,
+    overlap,
+    plan_topics,
+    sensitivity,
+    tau_ap,
+    topics_needed,
+)
 from duelpool.errors import BadFile, BadParameter, BadRecord, DuelpoolError, UnknownName
 from duelpool.evaluation import FORMATS, kind_of, record_of
-from duelpool.files import Preferences, Qrels, Run, read_run
+from duelpool.files import Preferences, Qrels, Run, read_qrels, read_run
+from duelpool.files.source import stem
 from duelpool.measures import MEASURES, Compat, nDCG
 from duelpool.plots import leaderboard, save_figure, scatter
 from duelpool.report import Grid, latex_text, markdown_text, plain_text
@@ -359,7 +373,7 @@ def test_errors_say_problem_place_and_remedy(folder: Path, tmp_path: Path) -> No
         (BadFile, "A line of a run has 6 fields", (qrels, qrels, "-m", "AP")),
         (
             BadParameter,
-            "This measure needs grades, and preferences was given",
+            "This measure needs grades; what was given: preferences",
             (folder / "prefs.txt", runs, "-m", "AP"),
         ),
         (BadParameter, "write inferred=True", (qrels, runs, "-m", "ppref")),
@@ -405,6 +419,102 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path
     copied.write_bytes((folder / "runs" / "good.run.gz").read_bytes())
     found = duelpool.evaluate(folder / "qrels.txt", [folder / "runs" / "good.run.gz", copied], "AP")
     assert found.runs == ("runs/good", "other/good")
+
+
+def test_a_folder_that_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone" / "scores.csv"
+    result = called(folder / "qrels.txt", folder / "runs", "-m", "AP", "--format", "csv", "-o", gone)
+    assert isinstance(result.exception, BadFile)
+
+
+def test_reports_say_what_the_functions_find(folder: Path, tmp_path: Path) -> None:
+    words = [folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "AP"]
+    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", "AP"])
+    told = rows_of(called(*words, "--report", "sensitivity", "--json", "--alpha", "0.01"))
+    assert [row["measure"] for row in told] == ["nDCG@10", "AP"]
+    for row in told:
+        for column, correction in (("share", "none"), ("holm", "holm"), ("bh", "bh")):
+            table = found.tables[row["measure"]]
+            assert row[column] == sensitivity(table, alpha=0.01, correction=correction).share
+    assert set(rows_of(called(*words, "--report", "sensitivity", "--test", "tukey", "--json"))[0]) == {
+        "measure", "test", "pairs", "told_apart", "share",
+    }  # fmt: skip
+    (agreed,) = rows_of(called(*words, "--report", "agreement", "--json"))
+    means = found.means("nDCG@10"), found.means("AP")
+    (by_topic,) = measure_agreement(found.tables)
+    assert (agreed["a"], agreed["b"]) == ("nDCG@10", "AP")
+    assert (agreed["tau"], agreed["tau_ap"]) == (kendall_tau(*means), tau_ap(*means))
+    assert agreed["rbo"] == overlap(*means)
+    assert (agreed["pearson"], agreed["same_sign"]) == (by_topic.pearson, by_topic.same_sign)
+    pairs = rows_of(called(*words, "--report", "pairs", "--correct", "holm", "--json"))
+    assert len(pairs) == 12
+    expected = all_pairs(found.tables["AP"], correction="holm")
+    assert [row["p_corrected"] for row in pairs[6:]] == [one.p_corrected for one in expected]
+    printed = called(*words, "--report", "pairs", "--test", "tukey")
+    assert "tukey test of a - b" in printed.stdout
+    assert printed.stdout.count("fair") >= 3
+    for form in ("csv", "markdown", "latex"):
+        assert "told" in called(*words, "--report", "sensitivity", "--format", form).stdout
+
+    groups = tmp_path / "groups.txt"
+    groups.write_text("poor here\nfair here\ngood there\ngreat there\n")
+    left = rows_of(called(*words, "--report", "leave-out", "--groups", groups, "--pool-depth", 3, "--json"))
+    runs = [replace(read_run(path), name=stem(path)) for path in sorted((folder / "runs").iterdir())]
+    of = dict(line.split() for line in groups.read_text().splitlines())
+    outcome = leave_group_out(read_qrels(folder / "qrels.txt"), runs, of, nDCG(10), 3)
+    assert [(row["run"], row["score_without"], row["place_without"]) for row in left[:4]] == [
+        (one.run, one.score_without, one.place_without) for one in outcome
+    ]
+
+
+def test_a_test_of_all_runs_marks_the_table(folder: Path) -> None:
+    words = [folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "--baseline", "fair", "--json"]
+    rows = {row["run"]: row for row in rows_of(called(*words, "--test", "tukey"))}
+    table = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "nDCG@10").tables["nDCG@10"]
+    assert {run: row["p"] for run, row in rows.items() if run != "fair"} == {
+        one.a: one.p for one in against_baseline(table, "fair", "tukey")
+    }
+
+
+def test_power_from_files_and_from_a_spread(folder: Path) -> None:
+    def planned(*words: object) -> Any:
+        app = typer.Typer()
+        app.command()(power)
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.stdout
+
+    files = [folder / "qrels.txt", folder / "runs", "-m", "AP", "-d", 0.1, "--rounds", 100]
+    rows = json.loads(planned(*files, "--baseline", "fair", "--json"))
+    table = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "AP").tables["AP"]
+    assert rows == [asdict(one) for one in plan_topics(table, 0.1, "fair", rounds=100)]
+    assert planned(*files).count("\n") == 5
+    assert json.loads(planned("-d", 0.05, "--spread", 0.2, "--json")) == [
+        {"spread": 0.2, "needed": topics_needed(0.05, 0.2)}
+    ]
+    assert json.loads(planned("-d", 0.05, "--spread", 0.2, "--topics", 50, "--json"))[0]["power"] < 0.8
+    for words in (["-d", 0.05], [*files, "--spread", 0.2], ["-d", 0.05, "--spread", 0.2, "-m", "AP"]):
+        with pytest.raises(BadParameter, match="or from a spread"):
+            planned(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--report", "everything"], "no report called 'everything'"),
+        (["--report", "leave-out"], "needs to know the groups"),
+        (["--groups", "groups.txt"], "needs to know the groups"),
+        (["--report", "pairs", "--format", "trec"], "no form for pairs"),
+        (["--report", "agreement"], "two measures"),
+        (["--report", "pairs", "--test", "tukey", "--correct", "holm"], "would correct twice"),
+        (["--report", "sensitivity", "--alpha", "5"], "Alpha lies between 0 and 1"),
+    ],
+)
+def test_reports_that_cannot_be_are_refused(folder: Path, words: list[str], told: str) -> None:
+    result = called(folder / "qrels.txt", folder / "runs", "-m", "AP", *words)
+    assert isinstance(result.exception, DuelpoolError)
+    assert told in str(result.exception)
 
 
 def test_the_package_has_no_other_lazy_names() -> None:

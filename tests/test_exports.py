@@ -71,7 +71,7 @@ def test_preferences_that_count_with_the_twins_beside(judged: Campaign, tmp_path
 
 
 def test_retracted_test_and_undecided_judgments_are_no_preferences(store: Store, tmp_path: Path) -> None:
-    campaign = make_campaign(store, {"one": "abcd"}, ties=True)
+    campaign = make_campaign(store, {"one": "abcdef"}, ties=True)
     campaign.enrol("p")
     outcomes = [Outcome.TIE, Outcome.SKIP, Outcome.BOTH_BAD, Outcome.LEFT]
     receipts = []

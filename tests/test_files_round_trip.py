@@ -2,6 +2,8 @@
 
 import gzip
 import math
+import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from duelpool.files import (
     write_topics,
 )
 from duelpool.files.columns import read_columns, read_fast, read_tolerant
+from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.runs import RUN_LAYOUT
 from duelpool.files.source import Source
 from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Topic
@@ -43,6 +46,7 @@ docnos = st.one_of(ids, st.sampled_from(["d1", "d2", "d3", "d10", "msmarco_passa
 topics = st.one_of(ids, st.sampled_from(["1", "2", "31_1"]))
 scores = st.one_of(st.floats(allow_nan=False), st.integers(-5, 5).map(float))
 grades = st.one_of(st.integers(-2, 4).map(float), st.floats(allow_nan=False, allow_infinity=False))
+storable = st.characters(codec="utf-8", exclude_characters="\0")
 blanks = st.text(" \t", min_size=1, max_size=3)
 
 run_rows = st.lists(st.tuples(topics, docnos, scores), min_size=1, max_size=30)
@@ -187,7 +191,7 @@ judgments = st.builds(
     stage=st.text(max_size=5),
     kind=st.sampled_from([Kind.PREFERENCE, Kind.DEFINITE]),
     confidence=st.none() | st.floats(0, 1),
-    note=st.text(max_size=20),
+    note=st.text(storable, max_size=20),
     seconds=st.none() | st.floats(0, 1e6),
     context_uses=st.integers(0, 9),
     sides_known=st.booleans(),
@@ -215,7 +219,7 @@ def test_judgments_round_trip_with_every_field(tmp_path: Path, rows: list[Judgme
     assert read.notices == ()
 
 
-words = st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool)
+words = st.text(storable, min_size=1).map(str.strip).filter(bool)
 topic_records = st.builds(
     Topic,
     id=words,
@@ -234,9 +238,7 @@ def test_topics_round_trip(tmp_path: Path, records: list[Topic]) -> None:
     assert list(read_topics(tmp_path / "topics.jsonl")) == records
 
 
-passage_records = st.builds(
-    Passage, id=words, text=st.text(st.characters(codec="utf-8")), title=words, url=words | st.just("")
-)
+passage_records = st.builds(Passage, id=words, text=st.text(storable), title=words, url=words | st.just(""))
 
 
 @files_are_cheap
@@ -269,3 +271,28 @@ def test_frames_of_one_kind_are_equal_by_value(tmp_path: Path) -> None:
     assert one == Preferences(one.frame, sides_known=False)
     assert one != Preferences(one.frame, sides_known=True)
     assert one.frame.schema == dict.fromkeys(("topic", "left", "right", "outcome"), pl.String)
+
+
+def test_a_run_that_travels_works_out_its_keys_again() -> None:
+    run = Run.from_rankings("r", {"1": [("a", 2.0), ("b", 1.0)], "2": [("a", 1.0)]})
+    keys = run.row_keys()
+    assert run.row_keys() is keys
+    other = pickle.loads(pickle.dumps(run))
+    assert (other, other.name, other.notices) == (run, run.name, run.notices)
+    assert not other._keys
+    renamed = replace(run, frame=run.frame.with_columns(docno=pl.lit("c")))
+    assert len(renamed.row_keys().twice()) == 1
+    assert other.row_keys().topics == keys.topics
+
+
+@given(st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("abc")), min_size=1, max_size=12))
+def test_repeats_are_the_rows_that_came_before(rows: list[tuple[str, str]]) -> None:
+    topics, docnos = (pl.Series([row[at] for row in rows]) for at in (0, 1))
+    expected = [at for at, row in enumerate(rows) if row in rows[:at]]
+    for weak in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            if weak:
+                patch.setattr(
+                    "duelpool.files.keys.hash_of", lambda texts, seed: texts.hash(seed).to_numpy() % 2
+                )
+            assert repeats(RowKeys.of(topics, docnos), topics, docnos).tolist() == expected

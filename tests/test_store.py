@@ -32,7 +32,9 @@ def break_lease(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def break_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second answer is waved through."""
-    monkeypatch.setattr(leases, "_again", lambda connection, row, given: leases.Receipt(row.id, row.topic, 0))
+    monkeypatch.setattr(
+        leases, "_again", lambda connection, row, given, attempt: leases.Receipt(row.id, row.topic, 0)
+    )
 
 
 def break_expiry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,6 +210,22 @@ def test_an_old_store_is_upgraded_after_a_backup(old_store: Path) -> None:
     connection.close()
 
 
+def test_postgresql_keeps_its_old_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with new_target("postgresql", tmp_path) as url:
+        with open_store(url, create=True) as store:
+            Scene.set_up(store).judged("p0")
+        monkeypatch.setattr(opening, "SCHEMA_VERSION", "0002")
+        open_store(url).close()
+        with psycopg.connect(url) as connection:
+            copies = connection.execute(
+                "select schema_name from information_schema.schemata where schema_name like 'duelpool_0001_%'"
+            ).fetchall()
+            assert len(copies) == 1
+            for table in ("log", "question", "alembic_version"):
+                rows = connection.execute(f'select count(*) from "{copies[0][0]}".{table}').fetchone()
+                assert rows == (1,)
+
+
 def test_without_room_for_the_backup_nothing_is_upgraded(
     old_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,7 +233,7 @@ def test_without_room_for_the_backup_nothing_is_upgraded(
         raise StoreTrouble("The disk is full.", remedy="Free some space.")
 
     upgraded: list[object] = []
-    monkeypatch.setattr(opening, "_to_the_newest", upgraded.append)
+    monkeypatch.setattr(opening, "bring_to", upgraded.append)
     monkeypatch.setattr(opening, "backup_sqlite", full)
     refuses(old_store, "The disk is full")
     assert not upgraded

@@ -6,11 +6,11 @@ table for page, files, strategies and statistics, what each outcome means.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from duelpool.errors import BadRecord
 
@@ -100,7 +100,11 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One pair (or, with `right` None, one item) of a topic, leased to one assessor until it expires."""
+    """One pair (or, with `right` None, one item) of a topic, leased to one assessor until it expires.
+
+    `attempt` is one more after each undo: an answer names it, so that one that was long under way and comes
+    after the undo isn't taken for the new one.
+    """
 
     id: str
     topic: str
@@ -112,6 +116,8 @@ class Question:
     criterion: str = "overall"
     propensity: float | None = None
     expires: float = math.inf
+    attempt: int = 1
+    kind: Kind = Kind.PREFERENCE
 
     def __post_init__(self) -> None:
         _refuse_empty("question", id=self.id, topic=self.topic, left=self.left)
@@ -132,7 +138,8 @@ class Judgment:
 
     `right` is None and `grade` a number when one item was graded. `sides_known` is False for judgments from
     files that don't say which item was shown on the left; `inferred` is True for preferences that nobody
-    gave but that follow from others.
+    gave but that follow from others; `repeated` for a pair that was put to the same person again, to see who
+    agrees with themselves: it scores nothing. `highlighted` says whether query terms were marked.
     """
 
     topic: str
@@ -150,8 +157,10 @@ class Judgment:
     note: str = ""
     seconds: float | None = None
     context_uses: int = 0
+    highlighted: bool | None = None
     sides_known: bool = True
     inferred: bool = False
+    repeated: bool = False
     propensity: float | None = None
     strategy: str = ""  # name and version of the strategy that asked
     question: str = ""  # the question's id, the key under which an answer counts once
@@ -160,6 +169,8 @@ class Judgment:
 
     def __post_init__(self) -> None:
         _refuse_empty("judgment", topic=self.topic, left=self.left)
+        if self.note:
+            _refuse_unstorable("note", (self.note,))
         graded = self.kind is Kind.GRADE
         if graded != (self.right is None):
             raise BadRecord(
@@ -229,7 +240,7 @@ class PhaseClosed:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A question of the collection as the assessor sees it."""
+    """A question of the collection as the assessor sees it; `snippets` are context to look at while judging."""
 
     id: str
     text: str
@@ -237,26 +248,40 @@ class Topic:
     conversation: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     weight: float = 1.0
+    snippets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _refuse_empty("topic", id=self.id)
+        about = (*self.conversation, *self.tags, *self.snippets)
+        _refuse_unstorable(f"topic {self.id!a}", (self.id, self.text, self.description, *about))
         if not (math.isfinite(self.weight) and self.weight >= 0):
             raise BadRecord(
                 f"The weight of topic '{self.id}' is {self.weight}; it must be a number from 0 on."
             )
 
 
+TextFormat: TypeAlias = Literal["text", "markdown", "html", "image"]
+"""How a passage is shown: as it stands, as safe Markdown, as a page in a sealed frame, or as a picture."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An item's text."""
+    """An item's text: plain, Markdown, HTML, or the address of an image."""
 
     id: str
     text: str
     title: str = ""
     url: str = ""
+    format: TextFormat = "text"
 
     def __post_init__(self) -> None:
         _refuse_empty("passage", id=self.id)
+        _refuse_unstorable(f"passage {self.id!a}", (self.id, self.text, self.title, self.url))
+        if self.format not in get_args(TextFormat):
+            raise BadRecord(
+                f"Passage '{self.id}' can't have the format '{self.format}'.",
+                remedy=f"It is one of {', '.join(get_args(TextFormat))}.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +299,7 @@ class Pool:
     def __post_init__(self) -> None:
         _refuse_empty("pool", topic=self.topic)
         members = set(self.items)
+        _refuse_unstorable(f"pool of topic {self.topic!a}", (self.topic, *self.items))
         if len(members) != len(self.items):
             raise BadRecord(f"The pool of topic '{self.topic}' lists an item twice.")
         if strays := (set(self.grades) | set(self.twins)) - members:
@@ -321,6 +347,24 @@ class Levels:
         """Return a grade per item, the best level highest and the last one 1; only the top k when given."""
         levels = self.levels if k is None else self.top(k)
         return {item: len(levels) - at for at, level in enumerate(levels) for item in level}
+
+
+def _refuse_unstorable(what: str, texts: Iterable[str]) -> None:
+    """Refuse what some database could not keep: the character NUL, and halves of characters."""
+    for value in texts:
+        if "\0" in value or not (value.isascii() or _encodes(value)):
+            raise BadRecord(
+                f"The {what} holds a character that can't be stored (NUL, or half of a surrogate pair).",
+                remedy="Leave it out.",
+            )
+
+
+def _encodes(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse_empty(what: str, **fields: str) -> None:

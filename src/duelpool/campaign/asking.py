@@ -21,9 +21,13 @@ _ALL = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """What is not to be asked now, by topic: a person's own pairs, what is leased, what waits for the manager."""
+    """What is not to be asked now, by topic: a person's own pairs, what is leased, what waits for the manager.
+
+    What the person skipped is asked last.
+    """
 
     own: Mapping[str, Pairs]
+    skipped: Mapping[str, Pairs]
     leased: Mapping[str, Sequence[Proposal]]
     parked: Mapping[str, Pairs]
 
@@ -46,18 +50,21 @@ def what_is_out(connection: Connection, campaign: str, assessor: str, parked_aft
             columns.state,
             columns.assessor,
         )
-        .where(columns.campaign == campaign, columns.test_pair.is_(None))
+        .where(columns.campaign == campaign, columns.test_pair.is_(None), columns.source != leases.REPEATED)
         .where(
             columns.state.in_((leases.LEASED, leases.CANNOT_JUDGE))
-            | ((columns.assessor == assessor) & (columns.state == leases.ANSWERED))
+            | ((columns.assessor == assessor) & columns.state.in_((leases.ANSWERED, leases.SKIPPED)))
         )
     )
     own: dict[str, set[tuple[str, str]]] = {}
+    skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}
     refused: dict[str, dict[tuple[str, str], int]] = {}
     for row in rows:
         pair = (row.a, row.b)
-        if row.assessor == assessor:
+        if row.state == leases.SKIPPED:
+            skipped.setdefault(row.topic, set()).add(pair)
+        elif row.assessor == assessor:
             own.setdefault(row.topic, set()).add(pair)
         if row.state == leases.LEASED:
             leased.setdefault(row.topic, []).append(Proposal(pair, row.phase, row.proposal))
@@ -68,7 +75,7 @@ def what_is_out(connection: Connection, campaign: str, assessor: str, parked_aft
         topic: {pair for pair, count in counts.items() if count >= parked_after}
         for topic, counts in refused.items()
     }
-    return Out(own, leased, parked)
+    return Out(own, skipped, leased, parked)
 
 
 class Asking:
@@ -81,29 +88,45 @@ class Asking:
         self._live = live
 
     def of_topic(self, topic: str, head: int, out: Out, assessor: str, n: int = _ALL) -> list[Wanted]:
-        """Return questions of a topic that this person may be asked, the strategy's first choice first."""
-        own = out.own.get(topic, ())
+        """Return questions of a topic that this person may be asked, the strategy's first choice first.
+
+        What they skipped comes after everything else.
+        """
+        own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
         if self._settings.stage == "grading":
-            return [
-                self._want(topic, (item, ""), Proposal((item, "")), assessor)
-                for item in self._live.items(topic)
-                if (item, "") not in own
-            ]
-        # What this person has done may stand first: ask for as many more.
-        proposals = self._live.proposals(
-            topic, n + len(own), out.leased.get(topic, ()), out.parked.get(topic, ()), head
-        )
-        return [
-            self._want(topic, proposal.pair, proposal, assessor)
-            for proposal in proposals
-            if proposal.pair not in own
-        ][:n]
+            n = _ALL  # which of them others hold isn't known here
+            proposals = [Proposal((item, "")) for item in self._live.items(topic)]
+        else:
+            # What this person has done or skipped may stand first: ask for as many more.
+            proposals = self._live.proposals(
+                topic,
+                n + len(own) + len(skipped),
+                out.leased.get(topic, ()),
+                out.parked.get(topic, ()),
+                head,
+            )
+        fresh = [proposal for proposal in proposals if proposal.pair not in own]
+        fresh.sort(key=lambda proposal: proposal.pair in skipped)
+        return [self.want(topic, proposal.pair, proposal, assessor) for proposal in fresh[:n]]
+
+    def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
+        """Return the open topics that are this person's business, each with the end of its log.
+
+        A topic that is kept for certain people is theirs alone, and they judge nothing else.
+        """
+        kept = self._store.read(lambda connection: holdings.assigned(connection, self._campaign))
+        own = {topic for topic, people in kept.items() if assessor in people}
+        return {
+            topic: head
+            for topic, head in self._live.heads().items()
+            if (among is None or topic in among) and (topic in own if own else topic not in kept)
+        }
 
     def of_all_topics(self, out: Out, assessor: str) -> list[Wanted]:
-        """Return every question that this person may be asked now."""
+        """Return every question that this person may be asked now, what they skipped last of each topic."""
         return [
             want
-            for topic, head in self._live.heads().items()
+            for topic, head in self.topics_for(assessor).items()
             for want in self.of_topic(topic, head, out, assessor)
         ]
 
@@ -121,7 +144,7 @@ class Asking:
         picked = [fresh[at] for at in rng.permutation(len(fresh))[:wanted]]
         return [
             replace(
-                self._want(
+                self.want(
                     pair.topic, (pair.better, pair.worse), Proposal((pair.better, pair.worse)), assessor
                 ),
                 test_pair=pair.id,
@@ -143,13 +166,21 @@ class Asking:
         known = holdings.known_pairs(connection, self._campaign)
         return [pair for name, pair in known.items() if name not in seen]
 
-    def _want(self, topic: str, pair: tuple[str, str], proposal: Proposal, assessor: str) -> Wanted:
+    def want(
+        self,
+        topic: str,
+        pair: tuple[str, str],
+        proposal: Proposal,
+        assessor: str,
+        *,
+        kind: Kind | None = None,
+    ) -> Wanted:
+        """Return a proposal as a question for somebody: the side is drawn here, and written down."""
         first, second = pair
         stage: Stage = self._settings.stage
-        if stage == "grading":
-            return Wanted(
-                topic, first, None, criterion=self._settings.criterion, stage=stage, kind=Kind.GRADE
-            )
+        kind = kind or (Kind.GRADE if stage == "grading" else self._settings.kind)
+        if kind is Kind.GRADE:
+            return Wanted(topic, first, None, criterion=self._settings.criterion, stage=stage, kind=kind)
         swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
         low, high = sorted((first, second))
         return Wanted(
@@ -158,7 +189,7 @@ class Asking:
             low if swap else high,
             criterion=self._settings.criterion,
             stage=stage,
-            kind=self._settings.kind,
+            kind=kind,
             phase=proposal.phase,
             proposal=proposal.proposal,
             propensity=proposal.propensity,

@@ -23,11 +23,17 @@ _WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Some questions for one person, test pairs among them."""
+    """Some questions for one person in their order, test pairs among them; `done` are those that need no answer."""
 
     id: str
     assessor: str
     questions: tuple[Question, ...]
+    done: frozenset[str] = frozenset()
+
+    @property
+    def left(self) -> tuple[Question, ...]:
+        """The questions that wait for an answer."""
+        return tuple(question for question in self.questions if question.id not in self.done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +66,13 @@ def open_new(
     *,
     chosen: Sequence[Wanted],
     tests: Sequence[Wanted],
+    again: Sequence[Wanted] = (),
     order: Sequence[int],
     now: float,
 ) -> Assignment | None:
     """Lease the questions of a new assignment; None when others were quicker with all of them.
 
-    `order` mixes targets and tests; it is drawn before, for a transaction may run twice.
+    `order` mixes targets, tests and what is asked `again`; it is drawn before, for a transaction may run twice.
     """
     assignment = secrets.token_hex(8)
     connection.execute(
@@ -94,6 +101,7 @@ def open_new(
         return None
     short = len(targets) < settings.targets
     found = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if short else len(tests))]
+    found += lease(again, len(again))
     mixed = [found[at] for at in order if at < len(found)]
     for place, question in enumerate(mixed):
         connection.execute(
@@ -117,8 +125,13 @@ def find_open(connection: Connection, campaign: str, assessor: str) -> Assignmen
         return None
     rows = connection.execute(
         select(schema.question).where(schema.question.c.assignment == found).order_by(schema.question.c.place)
+    ).all()
+    return Assignment(
+        found,
+        assessor,
+        tuple(leases.question_of(row) for row in rows),
+        frozenset(row.id for row in rows if row.state not in (leases.LEASED, leases.EXPIRED)),
     )
-    return Assignment(found, assessor, tuple(leases.question_of(row) for row in rows))
 
 
 def overdue(connection: Connection, campaign: str, now: float) -> list[str]:
@@ -199,17 +212,15 @@ def _settle(
 def _judgments(connection: Connection, campaign: str, assignment: str) -> dict[str, list[int]]:
     columns = schema.log.c
     rows = connection.execute(
-        select(columns.topic, columns.seq)
-        .where(
+        select(columns.topic, columns.seq).where(
             columns.campaign == campaign,
             columns.assignment == assignment,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),
         )
-        .order_by(columns.topic, columns.seq)
     )
     found: dict[str, list[int]] = {}
-    for row in rows:
+    for row in sorted(rows):  # by the ids themselves: databases differ in their alphabets
         found.setdefault(row.topic, []).append(row.seq)
     return found
 

@@ -34,7 +34,13 @@ Progress: TypeAlias = Callable[[int], None]
 _READ_AT_ONCE = 2000
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
-_SWITCHES = {"sides_known": True, "inferred": False, "told": True}  # and what goes without saying
+_SWITCHES = {
+    "sides_known": True,
+    "inferred": False,
+    "told": True,
+    "highlighted": None,
+    "repeated": False,
+}  # and what goes without saying
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,7 @@ def _rows(connection: Connection, campaign: Campaign, topic: str, *wanted: Any) 
             columns.topic == topic,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),
+            columns.repeated.is_distinct_from(1),
         )
         .order_by(columns.seq)
         .execution_options(yield_per=_READ_AT_ONCE)
@@ -176,7 +183,7 @@ def write_qrels(
             if not found.strategy.done:
                 tally.add("topics that aren't done yet")
             rows = holdings.items(connection, campaign.id, topic)
-            kept = _kept(found, values, k)
+            kept = kept_levels(found, values, k)
             grades = _with_twins(Levels(kept).as_grades() if kept else {}, rows)
             if above is not None:
                 old = _grades_of_pool(rows) if above == "pool" else above.get(topic, {})
@@ -194,7 +201,8 @@ def write_qrels(
     return Written((os.fspath(path),), count.rows, tally.notices)
 
 
-def _kept(found: Read, values: Values, k: int | None) -> tuple[tuple[str, ...], ...]:
+def kept_levels(found: Read, values: Values = "auto", k: int | None = None) -> tuple[tuple[str, ...], ...]:
+    """Return the levels of a topic that become grades: the best, the top k or all, as the strategy looks for."""
     levels = found.strategy.result()
     goal = getattr(found.strategy, "goal", "best")
     wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
@@ -324,6 +332,7 @@ CSV_COLUMNS = (
     "grade",
     "counts",
     "test_pair",
+    "repeated",
     "phase",
     "criterion",
     "stage",
@@ -359,7 +368,7 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:
     effect = EFFECTS[Outcome(row.outcome)]
     winner = "" if effect.left == effect.right else _winner(row, effect.left > effect.right)
-    counts = not gone and row.test_pair is None and effect.told
+    counts = not gone and row.test_pair is None and not row.repeated and effect.told
     return (
         row.topic,
         row.seq,
@@ -372,6 +381,7 @@ def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:
         row.grade,
         "yes" if counts else "no",
         row.test_pair,
+        "yes" if row.repeated else "no",
         row.phase,
         row.criterion,
         row.stage,

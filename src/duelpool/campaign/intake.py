@@ -5,28 +5,28 @@ judged for them. A file that has lost its phases may get them back: consecutive 
 the strategy's own rule says who went on.
 """
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection
 
-from duelpool.campaign.entries import FOLLOW_UPS, Entry, chosen, entries_of, fitting, known_to
+from duelpool.campaign.batch import Batch, Changed, Part, as_line, places_of, write_batch
+from duelpool.campaign.entries import Entry, chosen, entries_of, fitting, known_to
 from duelpool.campaign.fold import Telling, standing
 from duelpool.campaign.loop import Campaign
 from duelpool.campaign.newcomers import own_strategy
 from duelpool.campaign.reading import read_topic
-from duelpool.errors import BadFile, BadParameter, BadRecord, DuelpoolError
+from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
 from duelpool.files.source import read_source
 from duelpool.records import Judgment, PhaseClosed
-from duelpool.store import log, schema
+from duelpool.store import log
 from duelpool.strategies.elimination import Elimination
 
 Phases: TypeAlias = Literal["as-given", "blocks"]
@@ -34,11 +34,6 @@ Phases: TypeAlias = Literal["as-given", "blocks"]
 
 _ALL = 10**6
 _TRIES = 5
-_WRITE_AT_ONCE = 1000
-
-
-class Changed(DuelpoolError):
-    """Somebody judged while a file was taken in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +56,16 @@ def take_in_file(
     phases: Phases = "as-given",
     skip_unknown: bool = False,
     assessor: str = "",
+    again: bool = False,
 ) -> Taken:
     """Take a file's judgments into a campaign's log.
 
     `rows` are ranges of its rows, from 1, both ends included; nothing else is taken. Unknown topics and items are
     refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of judgments
-    that name none.
+    that name none. A file that was taken in before is refused, unless it is to be counted `again`.
     """
     source = read_source(path)
+    batch = Batch.of(source, rows, again)
     tally = Tally()
     entries = list(chosen(source, entries_of(source, form, tally), rows))
     known = campaign.store.read(lambda connection: known_to(connection, campaign.id))
@@ -79,7 +76,7 @@ def take_in_file(
     if not kept:
         raise BadFile.at(source.name, None, "Nothing in it is of this campaign.", "Check topics and items.")
     _warn_of_phases(campaign, kept, phases, tally)
-    plan = _planned_and_written(campaign, source.name, kept, phases)
+    plan = _planned_and_written(campaign, batch, kept, phases)
     for topic in plan:
         campaign.live.forget(topic)
     written = [entry for part in plan.values() for entry in part.entries]
@@ -89,13 +86,15 @@ def take_in_file(
 
 
 def _planned_and_written(
-    campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
-) -> dict[str, "_Part"]:
+    campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases
+) -> dict[str, Part]:
     """Write all of it at once; when somebody judged between plan and writing, plan again."""
     for _ in range(_TRIES):
-        plan = campaign.store.read(lambda connection: _plan(connection, campaign, file, entries, phases))
+        plan = campaign.store.read(
+            lambda connection: _plan(connection, campaign, batch.file, entries, phases)
+        )
         with suppress(Changed):
-            campaign.store.write(partial(_write, campaign=campaign.id, plan=plan))
+            campaign.store.write(partial(write_batch, campaign=campaign.id, batch=batch, plan=plan))
             return plan
     raise Changed("The campaign is judged all the time.", remedy="Pause it, or try again.")
 
@@ -131,22 +130,14 @@ def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases
 # ---- planning
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What is to be written of one topic, after which line of its log."""
-
-    after: int
-    entries: tuple[Entry, ...]
-
-
 def _plan(
     connection: Connection, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
-) -> dict[str, _Part]:
+) -> dict[str, Part]:
     """Try everything on the topics' strategies, so that nothing is written that could not be read again."""
     by_topic: dict[str, list[Entry]] = {}
     for entry in entries:
         by_topic.setdefault(entry.topic, []).append(entry)
-    plan: dict[str, _Part] = {}
+    plan: dict[str, Part] = {}
     for topic, own in by_topic.items():
         found = read_topic(connection, campaign, topic)
         if phases == "blocks":
@@ -160,7 +151,7 @@ def _plan(
         else:
             planned = own
             _refuse_misfits(connection, campaign, file, topic, own)
-        plan[topic] = _Part(found.position, tuple(planned))
+        plan[topic] = Part(found.position, tuple(planned))
     return plan
 
 
@@ -172,8 +163,8 @@ def _refuse_misfits(
         return
     lines = list(log.read_lines(connection, campaign.id, topic))
     after = lines[-1].seq if lines else 0
-    seqs = _places(entries, after)
-    lines += [_as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
+    seqs = places_of(entries, after)
+    lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
     telling = Telling(standing(lines))
     strategy = campaign.live.fresh(connection, topic)
     for line in lines:
@@ -188,38 +179,6 @@ def _refuse_misfits(
                 f"This line doesn't follow from the campaign's log. {said}",
                 "Take a whole log into a campaign of the same pools, strategy and seed without judgments.",
             ) from None
-
-
-def _places(entries: Sequence[Entry], after: int) -> dict[int | None, int]:
-    """Return the place in the campaign's log of each line by its place in the file's own log."""
-    return {entry.seq: after + at for at, entry in enumerate(entries, 1)}
-
-
-def _as_line(entry: Entry, seq: int, seqs: Mapping[int | None, int]) -> log.Line:
-    return log.Line(
-        entry.topic,
-        seq,
-        entry.event,
-        0.0,
-        judgment=entry.judgment,
-        told=entry.told,
-        assignment=entry.assignment,
-        test_pair=entry.test_pair,
-        refers_to=_referred(entry, seqs),
-        phase=entry.phase,
-        survivors=entry.survivors,
-    )
-
-
-def _referred(entry: Entry, seqs: Mapping[int | None, int]) -> int | None:
-    if entry.event not in FOLLOW_UPS:
-        return None
-    if entry.refers_to not in seqs:
-        raise BadRecord(
-            f"A line of topic '{entry.topic}' refers to line {entry.refers_to}, which isn't in the file.",
-            remedy="Take the whole log, or leave out retractions.",
-        )
-    return seqs[entry.refers_to]
 
 
 def _in_phases(strategy: Elimination, entries: Sequence[Entry]) -> list[Entry]:
@@ -270,60 +229,3 @@ def _half_won(judgments: Sequence[Judgment], strategy: Elimination, phase: str) 
                 games[item] = games.get(item, 0) + 1
     kept = tuple(item for item in games if 2 * wins[item] >= games[item])
     return kept or closed[phase]
-
-
-# ---- writing
-
-
-def _write(connection: Connection, now: float, *, campaign: str, plan: Mapping[str, _Part]) -> None:
-    """Write all topics' lines; each topic's log must end where it did when the plan was made."""
-    topics = schema.topic.c
-    for topic in sorted(plan):
-        part = plan[topic]
-        place = connection.execute(
-            update(schema.topic)
-            .where(topics.campaign == campaign, topics.id == topic, topics.next_seq == part.after + 1)
-            .values(next_seq=topics.next_seq + len(part.entries))
-            .returning(topics.next_seq)
-        ).scalar_one_or_none()
-        if place is None:
-            raise Changed(f"Topic '{topic}' was judged meanwhile.")
-        seqs = _places(part.entries, part.after)
-        rows = [_row(entry, campaign, part.after + at, seqs, now) for at, entry in enumerate(part.entries, 1)]
-        for start in range(0, len(rows), _WRITE_AT_ONCE):
-            connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
-
-
-def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:
-    row: dict[str, Any] = {column.name: None for column in schema.log.columns}
-    row |= {"campaign": campaign, "topic": entry.topic, "seq": seq, "event": entry.event, "time": now}
-    row |= {"assignment": entry.assignment, "reason": entry.reason or None}
-    row["refers_to"] = _referred(entry, seqs)
-    if entry.event in (log.PHASE_CLOSED, log.REWIND):
-        row["phase"] = entry.phase
-        row["survivors"] = json.dumps(entry.survivors) if entry.event == log.PHASE_CLOSED else None
-    if entry.judgment is not None:
-        judgment = entry.judgment
-        row |= {
-            "left_item": judgment.left,
-            "right_item": judgment.right,
-            "outcome": str(judgment.outcome),
-            "grade": judgment.grade,
-            "kind": str(judgment.kind),
-            "criterion": judgment.criterion,
-            "stage": judgment.stage,
-            "assessor": judgment.assessor,
-            "test_pair": entry.test_pair,
-            "phase": judgment.phase,
-            "proposal": judgment.proposal,
-            "propensity": judgment.propensity,
-            "strategy": judgment.strategy,
-            "confidence": judgment.confidence,
-            "seconds": judgment.seconds,
-            "context_uses": judgment.context_uses,
-            "note": judgment.note,
-            "sides_known": int(judgment.sides_known),
-            "inferred": int(judgment.inferred),
-            "told": int(entry.told),
-        }
-    return row

@@ -11,16 +11,17 @@ from typing import Any, Literal, Self
 
 from sqlalchemy import Connection, Row, select
 
-from duelpool.campaign import assignments, quality, stages
+from duelpool.campaign import assignments, quality, repeats, stages
 from duelpool.campaign.asking import Asking, spread, what_is_out
 from duelpool.campaign.assignments import Assignment, Ending, Finished
+from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
-from duelpool.records import Judgment, Levels, Outcome, Passage, Pool, Question, Topic
+from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.seeds import rng_for
-from duelpool.store import Store, holdings, leases, log, schema
+from duelpool.store import Store, holdings, imports, leases, log, schema
 from duelpool.store.leases import Answer, Receipt, Wanted
 
 _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
@@ -31,6 +32,14 @@ AssessorKind = Literal["crowd", "dedicated", "program"]
 
 class NotAllowed(DuelpoolError):
     """The campaign is paused or closed, or this assessor may not judge in it."""
+
+
+def _refuse_outcome(outcome: Outcome, taken: Collection[Outcome]) -> None:
+    if outcome not in taken:
+        raise BadRecord(
+            f"This campaign doesn't take the answer '{outcome}' here.",
+            remedy=f"It takes: {', '.join(sorted(taken))}.",
+        )
 
 
 class Campaign:
@@ -46,6 +55,7 @@ class Campaign:
         self.settings = settings
         self.live = LiveTopics(self.store, self.id, settings)
         self._asking = Asking(self.store, self.id, settings, self.live)
+        self._crossing = Crossing(self.store, self.id, settings, self.live, self._asking)
 
     # ---- setting up
 
@@ -137,6 +147,20 @@ class Campaign:
         chosen = kind or self.settings.judges
         self.store.write(lambda connection, now: holdings.enrol(connection, self.id, assessor, chosen, now))
 
+    def assign(self, topics: Iterable[str], assessors: Iterable[str]) -> None:
+        """Keep topics for these people alone, who then judge nothing else; nobody: for everybody again."""
+        kept, people = list(topics), list(assessors)
+
+        def work(connection: Connection, now: float) -> None:
+            known = holdings.topics(connection, self.id)
+            for topic in kept:
+                if topic not in known:
+                    raise log.UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
+                holdings.assign(connection, self.id, topic, people, now)
+
+        if kept:
+            self.store.write(work)
+
     # ---- asking
 
     def next_question(self, assessor: str, topics: Collection[str] | None = None) -> Question | None:
@@ -144,30 +168,54 @@ class Campaign:
 
         A question that this person holds already is returned again. None: there is nothing for them now.
         """
+        found = self.next_questions(assessor, 1, topics)
+        return found[0] if found else None
+
+    def next_questions(
+        self, assessor: str, n: int, topics: Collection[str] | None = None
+    ) -> tuple[Question, ...]:
+        """Return up to n questions that this person holds from now on, the one to be answered first first."""
         self._check(assessor)
-        held = self._held_by(assessor)
-        if held is not None:
-            return held
+        held = self._held_by(assessor, n)
+        while len(held) < n:
+            another = self._one_more(assessor, topics)
+            if another is None:
+                break
+            held.append(another)
+        return tuple(held)
+
+    def _one_more(self, assessor: str, topics: Collection[str] | None) -> Question | None:
+        """Lease another question: one that is due again, or what the strategies want, skipped ones last."""
+        again = self._lease(self._repeats(assessor, topics), assessor)
+        if again is not None:
+            return again
         for _ in range(_TRIES):  # everything chosen may just have been taken by others
             out = self.store.read(
                 lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
             )
-            chosen: list[Wanted] = []
-            for topic, head in self.live.heads().items():
-                if topics is None or topic in topics:
-                    chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
-                    granted = self._lease(chosen, assessor)
-                    if granted is not None:
-                        return granted
-            if not chosen:
-                return None
+            if self.settings.crossed:
+                own = self._crossing.wanted(assessor, out, _RESERVE)
+                return self._lease(own, assessor)
+            skipped: list[Wanted] = []
+            taken = False
+            for topic, head in self._asking.topics_for(assessor, topics).items():
+                chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
+                fresh = [want for want in chosen if want.key not in out.skipped.get(topic, ())]
+                skipped += [want for want in chosen if want not in fresh]
+                granted = self._lease(fresh, assessor)
+                if granted is not None:
+                    return granted
+                taken = taken or bool(fresh)
+            granted = self._lease(skipped, assessor)
+            if granted is not None or not (taken or skipped):
+                return granted
         return None
 
     def next_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, or a new one; None when there is no work or money.
 
         Questions are drawn at random over all topics, none that this person has answered, at most three of a
-        topic where possible, with test pairs mixed in.
+        topic where possible, with test pairs and, where wanted, repeated ones mixed in.
         """
         self._check(assessor)
         held = self.open_assignment(assessor)
@@ -182,15 +230,23 @@ class Campaign:
         rng = rng_for(self.settings.seed, "assignment", assessor, out.seen)
         shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
         chosen = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
-        tests = self._asking.tests(assessor, rng)
-        order = rng.permutation(self.settings.targets + len(tests)).tolist()
+        tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
+        order = rng.permutation(self.settings.targets + len(tests) + len(again)).tolist()
 
         def work(connection: Connection, now: float) -> Assignment | None:
             leases.expire(connection, self.id, now)
             if not assignments.affordable(connection, self.id, self.settings):
                 return None
             return assignments.open_new(
-                connection, self.id, assessor, self.settings, chosen=chosen, tests=tests, order=order, now=now
+                connection,
+                self.id,
+                assessor,
+                self.settings,
+                chosen=chosen,
+                tests=tests,
+                again=again,
+                order=order,
+                now=now,
             )
 
         return self.store.write(work)
@@ -203,11 +259,7 @@ class Campaign:
 
     def answer(self, question: str, assessor: str, given: Answer) -> Receipt:
         """Store an answer; sending it again changes nothing, another answer is a conflict."""
-        if given.outcome not in self.settings.outcomes:
-            raise BadRecord(
-                f"This campaign doesn't take the answer '{given.outcome}'.",
-                remedy=f"It takes: {', '.join(sorted(self.settings.outcomes))}.",
-            )
+        _refuse_outcome(given.outcome, self.settings.outcomes)
         if given.outcome is Outcome.GRADE and given.grade not in self.settings.grades:
             raise BadRecord(
                 f"The grade {given.grade} isn't on the scale.",
@@ -215,7 +267,9 @@ class Campaign:
             )
 
         def work(connection: Connection, now: float) -> Receipt:
-            self._own(connection, question, assessor)
+            row = self._own(connection, question, assessor)
+            if self.settings.crossed:
+                _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
             at_once = self._kind_of(connection, assessor) != "crowd"
             return leases.answer(
                 connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
@@ -355,8 +409,14 @@ class Campaign:
                     )
 
         def work(connection: Connection, now: float) -> int:
-            for judgment in given:
-                log.append_judgment(connection, self.id, replace(judgment, question=""), now, told=True)
+            held = [at for at, judgment in enumerate(given) if imports.needs_question(judgment)]
+            ids = imports.hold(connection, self.id, [given[at] for at in held], now)
+            questions = dict(zip(held, ids, strict=True))
+            for at, judgment in enumerate(given):
+                line = replace(judgment, question=questions.get(at, ""))
+                log.append_judgment(
+                    connection, self.id, line, now, told=True, attempt=1 if line.question else None
+                )
             return len(given)
 
         return self.store.write(work)
@@ -376,6 +436,8 @@ class Campaign:
     @property
     def done(self) -> bool:
         """Whether every open topic has all that it needs."""
+        if self.settings.crossed:
+            return self._crossing.done
         if self.settings.stage == "grading":
             return self.store.read(lambda connection: stages.all_graded(connection, self.id, self.settings))
         return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
@@ -407,6 +469,12 @@ class Campaign:
         if person == "excluded":
             raise NotAllowed("This assessor takes part no more.", remedy="What was done is paid.")
 
+    def _repeats(self, assessor: str, topics: Collection[str] | None = None) -> list[Wanted]:
+        if not self.settings.repeat_every:
+            return []
+        found = self.store.read(lambda connection: repeats.due(connection, self.id, assessor, self.settings))
+        return [want for want in found if topics is None or want.topic in topics]
+
     def _own(self, connection: Connection, question: str, assessor: str) -> Row[Any]:
         """Return a question's row, locked; another campaign's question is unknown here."""
         row = leases.held(connection, question, assessor)
@@ -424,12 +492,12 @@ class Campaign:
             ).scalar_one_or_none()
         )
 
-    def _held_by(self, assessor: str) -> Question | None:
+    def _held_by(self, assessor: str, n: int) -> list[Question]:
         columns = schema.question.c
 
-        def work(connection: Connection, now: float) -> Question | None:
+        def work(connection: Connection, now: float) -> list[Question]:
             leases.expire(connection, self.id, now)
-            row = connection.execute(
+            rows = connection.execute(
                 select(schema.question)
                 .where(
                     columns.campaign == self.id,
@@ -438,9 +506,9 @@ class Campaign:
                     columns.assignment.is_(None),
                 )
                 .order_by(columns.asked, columns.id)
-                .limit(1)
-            ).one_or_none()
-            return None if row is None else leases.question_of(row)
+                .limit(n)
+            )
+            return [leases.question_of(row) for row in rows]
 
         return self.store.write(work)
 

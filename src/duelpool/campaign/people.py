@@ -52,7 +52,7 @@ def assessors(connection: Connection, campaign: str) -> tuple[AssessorStatus, ..
     """Return everybody who takes part or has judged, in the order in which they came."""
     columns = schema.log.c
     known_sides = columns.sides_known == 1
-    target = columns.test_pair.is_(None)
+    target = columns.test_pair.is_(None) & columns.repeated.is_distinct_from(1)
 
     def count(condition: Any) -> Any:
         return func.sum(case((condition, 1), else_=0))
@@ -144,6 +144,7 @@ def _taken_out(connection: Connection, campaign: str) -> tuple[Counter[str], Cou
                 earlier.c.campaign == campaign,
                 columns.event == log.RETRACTION,
                 earlier.c.test_pair.is_(None),
+                earlier.c.repeated.is_distinct_from(1),
                 earlier.c.outcome.in_(_USED),
             )
             .distinct()

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from duelpool.campaign.fold import standing
+from duelpool.campaign.fold import Standing, standing, usable
 from duelpool.campaign.settings import Settings
 from duelpool.records import Outcome
 from duelpool.store import holdings, leases, log, schema
+
+_EVERYTHING = Standing(frozenset(), frozenset(), frozenset())  # nothing is retracted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +39,15 @@ def judgments_of(connection: Connection, campaign: str, assessor: str) -> dict[s
     """Return the places of a person's standing judgments, by topic; test pairs are not among them."""
     columns = schema.log.c
     rows = connection.execute(
-        select(columns.topic, columns.seq)
-        .where(
+        select(columns.topic, columns.seq).where(
             columns.campaign == campaign,
             columns.assessor == assessor,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),
         )
-        .order_by(columns.topic, columns.seq)
     )
     found: dict[str, list[int]] = {}
-    for row in rows:
+    for row in sorted(rows):  # by the ids themselves: databases differ in their alphabets
         found.setdefault(row.topic, []).append(row.seq)
     for topic, seqs in found.items():
         gone = retracted_among(connection, campaign, topic)
@@ -112,7 +112,7 @@ def preview(connection: Connection, campaign: str, assessor: str) -> Exclusion:
     pairs: set[tuple[str, str, str]] = set()
     for topic, seqs in places.items():
         for line in log.read_places(connection, campaign, topic, seqs):
-            if line.judgment is not None and line.judgment.right is not None and line.judgment.effect.told:
+            if line.judgment is not None and usable(line, _EVERYTHING):
                 pairs.add((topic, *line.judgment.pair))
     return Exclusion(assessor, sum(map(len, places.values())), len(places), len(pairs))
 

@@ -4,7 +4,8 @@
 into a file, reads it here: what stays in memory is a strategy and sets of whole numbers.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
@@ -16,8 +17,11 @@ from duelpool.store import log, schema
 from duelpool.strategies import Strategy
 
 
-def standing_of(connection: Connection, campaign: str, topic: str) -> Standing:
-    """Return which lines of a topic's log count, as `fold.standing` does, from its few lines about others."""
+def standing_of(connection: Connection, campaign: str, topic: str, until: float | None = None) -> Standing:
+    """Return which lines of a topic's log count, as `fold.standing` does, from its few lines about others.
+
+    With `until`, a time, as they did then.
+    """
     columns = schema.log.c
     rows = connection.execute(
         select(columns.seq, columns.event, columns.refers_to, columns.phase)
@@ -25,6 +29,7 @@ def standing_of(connection: Connection, campaign: str, topic: str) -> Standing:
             columns.campaign == campaign,
             columns.topic == topic,
             columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
+            columns.time <= (math.inf if until is None else until),
         )
         .order_by(columns.seq)
     ).all()
@@ -81,14 +86,29 @@ class Read:
         return self.usable > 0 or self.strategy.done
 
 
-def read_topic(connection: Connection, campaign: Campaign, topic: str) -> Read:
-    """Fold a topic's log without keeping its lines."""
-    counts = standing_of(connection, campaign.id, topic)
+def read_topic(
+    connection: Connection,
+    campaign: Campaign,
+    topic: str,
+    *,
+    until: float | None = None,
+    heard: Callable[[Judgment], None] | None = None,
+) -> Read:
+    """Fold a topic's log without keeping its lines, all of it or that `until` a time.
+
+    Every judgment that counts is `heard`, in the log's order.
+    """
+    counts = standing_of(connection, campaign.id, topic, until)
     strategy = campaign.live.fresh(connection, topic)
     telling = Telling(counts)
     found = position = 0
     for line in log.read_lines(connection, campaign.id, topic):
-        found += usable(line, counts)
+        if until is not None and line.time > until:
+            continue
+        if usable(line, counts) and line.judgment is not None:
+            found += 1
+            if heard is not None:
+                heard(line.judgment)
         position = line.seq
         for event in telling.hear(line):
             strategy.tell(event)

@@ -39,6 +39,8 @@ class Settings:
     seed: int = 1
     judges: Judges = "dedicated"
     kind: Kind = Kind.PREFERENCE
+    crossed: tuple[Kind, ...] = ()  # a study: each topic in each of these kinds, by different people
+    people_per_kind: int = 2  # of a crossed study, for each topic
     criterion: str = "overall"
     ties: bool = False
     same: bool = False  # "these two are duplicates"
@@ -50,6 +52,7 @@ class Settings:
     targets: int = 10  # questions of an assignment that count
     tests: int = 3  # and test pairs beside them
     per_topic: int = 3  # of one assignment, where possible
+    repeat_every: int = 0  # after so many answers one pair is put to the same person again; 0: never
     lease_seconds: float = 1800.0
     test_rule: TestRule = "share"
     test_share: float = 0.75
@@ -78,7 +81,10 @@ class Settings:
                 "A campaign's kind is 'preference' or 'definite'.",
                 remedy="For grades, start with stage 'grading'.",
             )
+        if self.crossed:
+            self._check_crossing()
         positive = {
+            "people_per_kind": self.people_per_kind,
             "cap": self.cap,
             "targets": self.targets,
             "per_topic": self.per_topic,
@@ -88,13 +94,27 @@ class Settings:
         for field, value in positive.items():
             if value < 1:
                 raise BadParameter(f"'{field}' is a whole number from 1 on, not {value}.")
-        for field in ("tests", "bad_votes", "reward", "fee_percent", "seed"):
+        for field in ("tests", "repeat_every", "bad_votes", "reward", "fee_percent", "seed"):
             if getattr(self, field) < 0:
                 raise BadParameter(f"'{field}' is a whole number from 0 on, not {getattr(self, field)}.")
         if not (math.isfinite(self.lease_seconds) and self.lease_seconds > 0):
             raise BadParameter(f"A lease lasts more than 0 seconds, not {self.lease_seconds}.")
         if not 0 <= self.test_share <= 1:
             raise BadParameter(f"The share of test pairs is from 0 to 1, not {self.test_share}.")
+
+    def _check_crossing(self) -> None:
+        if len(set(self.crossed)) != len(self.crossed):
+            raise BadParameter("A crossed study names each kind of judgment once.")
+        if self.judges != "dedicated" or self.stage != "preferences":
+            raise BadParameter(
+                "A crossed study is for dedicated assessors, without stages.",
+                remedy="Leave out --judges crowd and the grading stage; a kind may be 'grade'.",
+            )
+        if not make_strategy(self.strategy, (), seed=self.seed, cap=self.cap).pools_judgments:
+            raise BadParameter(
+                f"In a crossed study each person has a strategy to themselves, and '{self.strategy}' has phases.",
+                remedy="Take allpairs, sorting, carry-on or swissfinals.",
+            )
 
     @property
     def bad_votes_needed(self) -> int:
@@ -109,15 +129,22 @@ class Settings:
     @property
     def slots(self) -> int:
         """How many judgments one question may get: the cap of a pair, or the grades of an item."""
+        if self.crossed:
+            return self.people_per_kind * len(self.crossed)
         return self.grades_per_item if self.stage == "grading" else self.cap
 
     @property
     def outcomes(self) -> frozenset[Outcome]:
         """The answers that this campaign takes now."""
-        if self.stage == "grading":
+        kinds = self.crossed or (Kind.GRADE if self.stage == "grading" else self.kind,)
+        return frozenset().union(*(self.outcomes_of(kind) for kind in kinds))
+
+    def outcomes_of(self, kind: Kind) -> frozenset[Outcome]:
+        """Return the answers to a question of this kind."""
+        if kind is Kind.GRADE:
             return frozenset({Outcome.GRADE}) | _ALWAYS
         found = _PLAIN | _ALWAYS | {Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN}
-        if self.kind is Kind.DEFINITE:
+        if kind is Kind.DEFINITE:
             found |= {Outcome.DEFINITELY_LEFT, Outcome.DEFINITELY_RIGHT}
         if self.ties:
             found |= {Outcome.TIE}
@@ -127,7 +154,8 @@ class Settings:
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings for the store."""
-        return {**dataclasses.asdict(self), "kind": str(self.kind)}
+        kinds = [str(kind) for kind in self.crossed]
+        return {**dataclasses.asdict(self), "kind": str(self.kind), "crossed": kinds}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
@@ -136,4 +164,5 @@ class Settings:
         given = {name: value for name, value in values.items() if name in known}
         if "kind" in given:
             given["kind"] = Kind(given["kind"])
+        given["crossed"] = tuple(Kind(kind) for kind in given.get("crossed", ()))
         return cls(**given)

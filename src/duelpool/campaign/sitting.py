@@ -68,7 +68,7 @@ class Desk:
             topic=self._topics[question.topic],
             left=self._passages[question.left],
             right=None if question.right is None else self._passages[question.right],
-            outcomes=campaign.settings.outcomes,
+            outcomes=campaign.settings.outcomes_of(question.kind),
             grades=campaign.settings.grades if question.right is None else (),
             criterion=question.criterion,
             guidelines=campaign.settings.guidelines,
@@ -138,19 +138,14 @@ class Sitting:
         return question is not None and self.ask(question)
 
     def _next(self) -> Question | None:
-        while True:
-            question = self.campaign.next_question(self.assessor, self._topics)
-            if question is None:
-                self.sat.ended = "skipped" if self._skipped else "done" if self.campaign.done else "nothing"
-                return None
-            if _key(question) not in self._skipped:
-                return question
-            # The strategy wants this pair first of all: leave its topic to others.
+        question = self.campaign.next_question(self.assessor, self._topics)
+        if question is None:
+            self.sat.ended = "skipped" if self._skipped else "done" if self.campaign.done else "nothing"
+        elif _key(question) in self._skipped:  # they come last: there is nothing else
             self.campaign.give_back(question.id, self.assessor)
-            self._topics = (self._topics or set(self.campaign.live.heads())) - {question.topic}
-            if not self._topics:
-                self.sat.ended = "skipped"
-                return None
+            self.sat.ended = "skipped"
+            return None
+        return question
 
     def ask(self, question: Question) -> bool:
         """Show a question and store the answer; return False when the judge wants to stop."""

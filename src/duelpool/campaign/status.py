@@ -142,6 +142,7 @@ class _Asked:
             select(columns.topic, columns.a, columns.b, columns.phase, columns.proposal, columns.state).where(
                 columns.campaign == campaign.id,
                 columns.test_pair.is_(None),
+                columns.source != leases.REPEATED,
                 ((columns.state == leases.LEASED) & (columns.expires >= now))
                 | (columns.state == leases.CANNOT_JUDGE),
             )

@@ -152,6 +152,26 @@ class LiveTopics:
             make(pool.first, topic), pool.first, lambda items, name: make(items, f"{topic}/{name}")
         )
 
+    # ---- one person's part
+
+    def judged_by(self, topic: str, assessor: str) -> list[Judgment]:
+        """Return what a person judged of a topic, in the log's order: grades and pairs that count."""
+        state = self.state(topic)
+        return [
+            line.judgment
+            for line in state.lines
+            if line.judgment is not None
+            and line.judgment.assessor == assessor
+            and line.judgment.effect.told
+            and not line.judgment.repeated
+            and line.seq not in state.counts.retracted
+        ]
+
+    def strategy_for(self, topic: str, name: str) -> Strategy:
+        """Return a topic's strategy before it has heard anything, with choices of its own by this name."""
+        pool = self._store.read(lambda connection: self._look_up(connection, topic))
+        return self._make(f"{topic}/{name}", pool)
+
     # ---- what to ask
 
     def proposals(

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from duelpool import __version__
+from duelpool.cli.assign import assign
 from duelpool.cli.budget import budget
 from duelpool.cli.challenge import challenge
 from duelpool.cli.compare import compare
@@ -16,6 +17,7 @@ from duelpool.cli.frame import DuelpoolCommands
 from duelpool.cli.intake import take_in
 from duelpool.cli.judge import judge
 from duelpool.cli.pool import pool
+from duelpool.cli.power import power
 from duelpool.cli.quality import exclude, reinstate, retract, rewind
 from duelpool.cli.reproduce import reproduce
 from duelpool.cli.simulate import simulate
@@ -41,6 +43,7 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     },
     "Along the way": {
         "import": take_in,
+        "assign": assign,
         "budget": budget,
         "challenge": challenge,
         "compare": compare,
@@ -52,7 +55,12 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "backup": backup,
         "migrate": migrate,
     },
-    "Before it, and for those who check": {"demo": demo, "simulate": simulate, "reproduce": reproduce},
+    "Before it, and for those who check": {
+        "demo": demo,
+        "power": power,
+        "simulate": simulate,
+        "reproduce": reproduce,
+    },
 }
 COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 

@@ -11,14 +11,28 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from duelpool.comparison import CORRECTIONS, TESTS, IntervalMethod
+from duelpool.campaign.exports import twins_path
+from duelpool.cli.pool import read_groups
+from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.evaluation import FORMATS, Evaluation, read_truth, run_sources
+from duelpool.evaluation import (
+    FORMATS,
+    REPORTS,
+    Evaluation,
+    grid_text,
+    leave_out_report,
+    read_truth,
+    report_note,
+    run_sources,
+)
 from duelpool.evaluation import evaluate as evaluate_runs
+from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import Kind
-from duelpool.files import read_topics
+from duelpool.files import read_topics, write_lines
 from duelpool.measures import MEASURES
 
+_LEAVE_OUT = "leave-out"
+_REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
 _RULES = "Rules (each measure has its own defaults; the header says them)"
 
 
@@ -33,6 +47,13 @@ def evaluate(
     preferences: Annotated[
         str | None, typer.Option(help="Preferences beside the qrels, for measures that need them.")
     ] = None,
+    twins: Annotated[
+        str | None,
+        typer.Option(
+            help="Which documents are the same (topic canonical twin, or pools); measures over preferences "
+            "count them as one. The file that `export` writes beside preferences is found by itself."
+        ),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(help="What the first file holds, if it can't be told: qrels, preferences, run."),
@@ -40,8 +61,22 @@ def evaluate(
     form: Annotated[str, typer.Option("-f", "--format", help=f"One of {', '.join(FORMATS)}.")] = "table",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     by_topic: Annotated[bool, typer.Option("--by-topic", help="Values by topic, before the means.")] = False,
+    report: Annotated[
+        str,
+        typer.Option(
+            help=f"What to print: {', '.join(_REPORTS)}. The others come instead of the scores, in any format "
+            "but trec."
+        ),
+    ] = "scores",
+    groups: Annotated[
+        str | None, typer.Option(help="Lines `run group`: whose pooling --report leave-out takes away.")
+    ] = None,
+    pool_depth: Annotated[int, typer.Option(min=1, help="How deep runs were pooled, for leave-out.")] = 100,
     baseline: Annotated[str | None, typer.Option(help="Test every other run against this one.")] = None,
-    test: Annotated[str, typer.Option(help=f"One of {', '.join(TESTS)}.")] = "t",
+    test: Annotated[
+        str, typer.Option(help=f"One of {', '.join(TESTS)}, {TUKEY} (Tukey's HSD, for all runs at once).")
+    ] = "t",
+    alpha: Annotated[float, typer.Option(help="What p must stay below for --report sensitivity.")] = 0.05,
     correct: Annotated[str, typer.Option(help=f"For many tests: {', '.join(CORRECTIONS)}.")] = "none",
     ci: Annotated[str | None, typer.Option(help="Intervals of the means: t or bootstrap.")] = None,
     level: Annotated[float, typer.Option(help="The intervals' level of confidence.")] = 0.95,
@@ -71,6 +106,9 @@ def evaluate(
     inferred: Annotated[
         bool, typer.Option("--inferred", help="Count inferred preferences too.", rich_help_panel=_RULES)
     ] = False,
+    twin_rule: Annotated[
+        str | None, typer.Option(help="Known twins: keep, merge.", rich_help_panel=_RULES)
+    ] = None,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes to score runs with.")] = 1,
     plot: Annotated[
         str | None,
@@ -88,10 +126,25 @@ def evaluate(
       duelpool evaluate votes.txt runs/ -m ppref -m 'PGC(p=0.8)' --format csv -o scores.csv
 
       duelpool evaluate qrels.txt runs/ -m nDCG@10 -m AP --plot scatter.svg
+
+      duelpool evaluate qrels.txt runs/ -m nDCG@10 -m 'Compat(p=0.8)' --report sensitivity
+
+      duelpool evaluate qrels.txt runs/ -m AP --report pairs --test tukey --format csv
     """
     form = "json" if json else form
     if form not in FORMATS:
         raise UnknownName("format", form, FORMATS)
+    if report not in _REPORTS:
+        raise UnknownName("report", report, _REPORTS)
+    if (report == _LEAVE_OUT) != (groups is not None):
+        raise BadParameter(
+            "Leaving groups out needs to know the groups, and nothing else does.",
+            remedy="Give --report leave-out and --groups FILE (lines `run group`) together.",
+        )
+    if report != "scores" and form == "trec":
+        raise BadParameter(
+            f"trec_eval has no form for {report}.", remedy="Choose table, csv, json, markdown or latex."
+        )
     if plot is not None:
         from duelpool.plots import refuse_unknown_format  # matplotlib takes its time: only when it is needed
 
@@ -105,7 +158,7 @@ def evaluate(
         name: value
         for name, value in {
             "ties": ties, "scores": scores, "missing": missing, "unjudged": unjudged,
-            "duplicates": duplicates, "votes": votes, "inferred": inferred or None,
+            "duplicates": duplicates, "votes": votes, "inferred": inferred or None, "twins": twin_rule,
         }.items()
         if value is not None
     }  # fmt: skip
@@ -120,18 +173,34 @@ def evaluate(
         found = evaluate_runs(
             truths, sources, measure, rules=rules, baseline=baseline, test=test, correction=correct,
             interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
-            seed=seed, executor=pool, progress=lambda more: bar.advance(task, more),
+            twins=twins or _beside(truth, preferences), seed=seed, executor=pool,
+            progress=lambda more: bar.advance(task, more),
         )  # fmt: skip
     if plot is not None:
         _draw(found, plot)
-    text = found.text(form, by_topic, width=Console().width)
+    width, header = Console().width, found.header
+    if report == "scores":
+        text = found.text(form, by_topic, width=width)
+    else:
+        if groups is not None:
+            grid = leave_out_report(found, truths, sources, read_groups(groups), pool_depth)
+        else:
+            grid = make_report(found, report, test=test, correction=correct, alpha=alpha, seed=seed)
+        header = (*header, report_note(report, test, correct, alpha))
+        text = grid_text(grid, form, header, width)
     if form not in ("table", "latex"):
-        for line in found.header:
+        for line in header:
             typer.echo(f"# {line}", err=True)
     if output is None:
         typer.echo(text)
     else:
-        Path(output).write_text(text + "\n", encoding="utf-8")
+        write_lines(output, text.split("\n"))
+
+
+def _beside(*judgments: str | None) -> str | None:
+    """Return the twins file that stands beside judgments, as `export` writes it."""
+    places = [twins_path(path) for path in judgments if path is not None]
+    return next((str(place) for place in places if place is not None and place.is_file()), None)
 
 
 def _topics(path: str | None, tag: str | None) -> tuple[dict[str, float] | None, list[str] | None]:

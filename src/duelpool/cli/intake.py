@@ -27,6 +27,9 @@ def take_in(
         bool, typer.Option("--skip-unknown", help="Leave out unknown topics and items, and count them.")
     ] = False,
     assessor: Annotated[str, typer.Option(help="The pseudonym of judgments that name none.")] = "",
+    again: Annotated[
+        bool, typer.Option("--again", help="Count rows that were taken in before once more.")
+    ] = False,
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -53,6 +56,7 @@ def take_in(
             phases=cast("Phases", phases),
             skip_unknown=skip_unknown,
             assessor=assessor,
+            again=again,
         )
     tell_notices(file, taken.notices)
     if as_json:

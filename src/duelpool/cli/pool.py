@@ -115,7 +115,7 @@ def pool(
         keep_ungraded=keep_ungraded,
         texts=read_texts.by_id if read_texts else None,
         keep_twins=keep_twins,
-        groups=_read_groups(groups) if groups else None,
+        groups=read_groups(groups) if groups else None,
     )
     if not pools.pools:
         raise BadParameter(
@@ -316,7 +316,8 @@ def _refuse_equal_names(runs: list[Run]) -> None:
         )
 
 
-def _read_groups(path: str) -> dict[str, str]:
+def read_groups(path: str) -> dict[str, str]:
+    """Read a file of lines `run group`."""
     source = read_source(path)
     found = {}
     for number, line in enumerate(source.lines(), 1):

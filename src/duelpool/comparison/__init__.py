@@ -8,11 +8,12 @@ from duelpool.comparison.orderings import (
     tau_ap,
 )
 from duelpool.comparison.pooling import LeftOut, leave_group_out
-from duelpool.comparison.power import power_of_t, simulated_power, topics_needed
+from duelpool.comparison.power import PowerPlan, plan_topics, power_of_t, simulated_power, topics_needed
 from duelpool.comparison.scores import IntervalMethod, ScoreTable
 from duelpool.comparison.significance import (
     CORRECTIONS,
     TESTS,
+    TUKEY,
     Difference,
     Sensitivity,
     against_baseline,
@@ -26,10 +27,12 @@ from duelpool.comparison.significance import (
 __all__ = [
     "CORRECTIONS",
     "TESTS",
+    "TUKEY",
     "Difference",
     "IntervalMethod",
     "LeftOut",
     "MeasureAgreement",
+    "PowerPlan",
     "ScoreTable",
     "Sensitivity",
     "against_baseline",
@@ -40,6 +43,7 @@ __all__ = [
     "leave_group_out",
     "measure_agreement",
     "overlap",
+    "plan_topics",
     "power_of_t",
     "sensitivity",
     "simulated_power",

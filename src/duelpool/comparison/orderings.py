@@ -47,10 +47,8 @@ def tau_ap(reference: Mapping[str, float], other: Mapping[str, float]) -> float:
 def overlap(a: Mapping[str, float], b: Mapping[str, float], p: float = 0.9) -> float:
     """Return the rank-biased overlap of two orderings of the same systems, 1 for equal ones."""
     _aligned(a, b)
-    orders = [
-        sorted((name for name in scores if name in a and name in b), key=lambda name: (-scores[name], name))
-        for scores in (a, b)
-    ]
+    shared = [name for name in a if name in b and not (np.isnan(a[name]) or np.isnan(b[name]))]
+    orders = [sorted(shared, key=lambda name: (-scores[name], name)) for scores in (a, b)]
     return rbo(orders[0], orders[1], p, depth=len(orders[0]))
 
 

@@ -1,9 +1,12 @@
 """How many topics does it take to see a difference?"""
 
+from dataclasses import dataclass
+from itertools import combinations
+
 import numpy as np
 from scipy import stats
 
-from duelpool.comparison.scores import Floats
+from duelpool.comparison.scores import Floats, ScoreTable
 from duelpool.errors import BadParameter
 from duelpool.seeds import rng_for
 
@@ -73,6 +76,66 @@ def simulated_power(
         with np.errstate(divide="ignore", invalid="ignore"):
             seen += int(np.count_nonzero(np.abs(mean) / (spread / np.sqrt(topics)) > bound))
     return seen / rounds
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPlan:
+    """How many topics would show a difference between two runs, by the spread of their differences now."""
+
+    a: str
+    b: str
+    topics: int  # that both runs have now
+    spread: float  # standard deviation of the per-topic differences
+    power_now: float  # the chance to see the difference with these topics, by formula
+    needed: int  # topics, by formula
+    simulated: float  # the chance with that many topics drawn from the observed differences
+
+
+def plan_topics(
+    table: ScoreTable,
+    difference: float,
+    baseline: str | None = None,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    rounds: int = 2000,
+    seed: int = 0,
+) -> list[PowerPlan]:
+    """Say how many topics it takes to see a difference, from the spread of differences between runs.
+
+    With a baseline, each other run is planned against it. Without one, three pairs of runs stand for all:
+    those whose spread is larger than that of a quarter, a half and three quarters of the pairs. Pairs of runs
+    that never differ are left out.
+    """
+    if baseline is not None:
+        table.row(baseline)
+    pairs = combinations(table.runs, 2) if baseline is None else ((run, baseline) for run in table.runs)
+    gaps: dict[tuple[str, str], Floats] = {}
+    for a, b in pairs:
+        observed = table.row(a) - table.row(b)
+        observed = observed[~np.isnan(observed)]
+        if a != b and len(observed) > 1 and observed.std(ddof=1) > 0:
+            gaps[a, b] = observed
+    if not gaps:
+        raise BadParameter(
+            "No two runs differ on two topics or more.", remedy="Give runs that differ, or the spread itself."
+        )
+    chosen = list(gaps)
+    if baseline is None:
+        by_spread = sorted(gaps, key=lambda pair: (float(gaps[pair].std(ddof=1)), pair))
+        chosen = [by_spread[(len(by_spread) - 1) * quarter // 4] for quarter in (1, 2, 3)]
+        chosen = list(dict.fromkeys(chosen))
+    found = []
+    for a, b in chosen:
+        observed = gaps[a, b]
+        spread = float(observed.std(ddof=1))
+        needed = topics_needed(difference, spread, power, alpha)
+        simulated = simulated_power(
+            observed, max(2, needed), difference, alpha=alpha, rounds=rounds, seed=seed
+        )
+        now = power_of_t(len(observed), difference, spread, alpha)
+        found.append(PowerPlan(a, b, len(observed), spread, now, needed, simulated))
+    return found
 
 
 def _check(difference: float, spread: float, alpha: float) -> None:

@@ -1,5 +1,6 @@
 """Scores of runs under measures, with intervals and tests: `duelpool.evaluate`."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -7,22 +8,37 @@ from typing import Any
 
 import numpy as np
 
-from duelpool.comparison import CORRECTIONS, TESTS, Difference, IntervalMethod, ScoreTable, against_baseline
+from duelpool.comparison import (
+    CORRECTIONS,
+    TESTS,
+    TUKEY,
+    Difference,
+    IntervalMethod,
+    ScoreTable,
+    against_baseline,
+)
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row
+from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_note
+from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row, grid_text
 from duelpool.evaluation.scoring import Scored, score_runs
 from duelpool.evaluation.sources import given, kind_of, names_of, read_truth, record_of, run_sources
-from duelpool.files import describe
+from duelpool.files import Twins, describe, read_twins
 from duelpool.measures import External, Measure, Truth, parse_measure
 
 __all__ = [
     "FORMATS",
+    "REPORTS",
     "Evaluation",
     "Row",
     "evaluate",
+    "grid_text",
     "kind_of",
+    "leave_out_report",
+    "measures_of",
     "read_truth",
     "record_of",
+    "report",
+    "report_note",
     "run_sources",
 ]
 
@@ -40,6 +56,7 @@ def evaluate(
     level: float = 0.95,
     weights: Mapping[str, float] | None = None,
     topics: Sequence[str] | None = None,
+    twins: Twins | str | os.PathLike[str] | None = None,
     seed: int = 0,
     executor: Executor | None = None,
     progress: Callable[[int], None] | None = None,
@@ -48,20 +65,23 @@ def evaluate(
 
     `truth` and `runs` are paths, records of `duelpool.files`, or frames of polars or pandas; `truth` may be a
     list of different kinds, `runs` a folder, a pattern, a list, or a mapping from names. `rules` overrides a
-    rule (ties, scores, missing, unjudged, duplicates, votes, inferred, bad_votes) for every measure that has
-    it. With a `baseline`, each other run is tested against it; with `interval` ("t" or "bootstrap") means
-    have ends. `topics` keeps only some topics, and `weights` weighs them in the means.
+    rule (ties, scores, missing, unjudged, duplicates, twins, votes, inferred, bad_votes) for every measure
+    that has it. With a `baseline`, each other run is tested against it; with `interval` ("t" or "bootstrap") means
+    have ends. `topics` keeps only some topics, and `weights` weighs them in the means. `twins`, a file or a
+    record, says which documents are the same: measures over preferences count them as one, others when asked.
     """
-    if test not in TESTS:
-        raise UnknownName("test", test, TESTS)
+    if test not in (*TESTS, TUKEY):
+        raise UnknownName("test", test, (*TESTS, TUKEY))
     if correction not in CORRECTIONS:
         raise UnknownName("correction", correction, CORRECTIONS)
-    chosen = _measures(measures, rules or {})
+    chosen = measures_of(measures, rules or {})
     things = given(truth, runs)
     names = names_of(things.runs)
     if baseline is not None and baseline not in names:
         raise UnknownName("run", baseline, names)
-    whole = Truth.of(things.truths)
+    known = read_twins(twins) if isinstance(twins, str | os.PathLike) else twins
+    _refuse_unknown_twins(chosen, known)
+    whole = Truth.of([*things.truths, *([] if known is None else [known])])
     for measure in chosen:
         measure.items(whole)  # says at once when a measure can't be computed from what was given
     scored = score_runs(whole, things.runs, chosen, executor, progress)
@@ -77,6 +97,15 @@ def evaluate(
     return Evaluation(tuple(chosen), tables, tuple(statistics.rows(tables)), tuple(header), baseline)
 
 
+def _refuse_unknown_twins(measures: Sequence[Measure], twins: Twins | None) -> None:
+    asked = [measure for measure in measures if "twins=" in str(measure) and measure.twins == "merge"]
+    if asked and twins is None:
+        raise BadParameter(
+            f"{asked[0]} merges twins, and nobody said which documents are twins.",
+            remedy="Give a twins file (topic canonical twin): twins=..., or --twins FILE.",
+        )
+
+
 def _narrowed(table: ScoreTable, topics: Sequence[str]) -> ScoreTable:
     wanted = set(topics)
     places = [at for at, topic in enumerate(table.topics) if topic in wanted]
@@ -88,9 +117,10 @@ def _narrowed(table: ScoreTable, topics: Sequence[str]) -> ScoreTable:
     return table.only(places)
 
 
-def _measures(
+def measures_of(
     given_as: str | Measure | Sequence[str | Measure], rules: Mapping[str, object]
 ) -> list[Measure]:
+    """Return measures by their names, each once, with the rules that they have."""
     several = [given_as] if isinstance(given_as, str | Measure) else list(given_as)
     if not several:
         raise BadParameter("No measure was given.", remedy="Name one, such as nDCG@10 or Compat(p=0.8).")
@@ -163,7 +193,10 @@ def _header(
     """Say the rules of each measure, what was dropped, and what was odd about the files."""
     lines = []
     for measure in measures:
-        rules = ", ".join(f"{name} {value}" for name, value in measure.rules.items())
+        told = {
+            rule: value for rule, value in measure.rules.items() if rule != "twins" or truth.twins is not None
+        }
+        rules = ", ".join(f"{rule} {value}" for rule, value in told.items())
         lines.append(f"{measure}: {rules}")
         table = tables[str(measure)]
         silent = int(np.isnan(table.values).all(axis=0).sum())
@@ -177,7 +210,15 @@ def _header(
     if short:
         listed = ", ".join(f"{name} ({lacks})" for name, lacks in short[:5])
         lines.append(f"{len(short)} runs lack topics: {listed}{' ...' if len(short) > 5 else ''}")
-    for record in (truth.qrels, truth.preferences):
+    if truth.twins is not None:
+        merging = ", ".join(str(measure) for measure in measures if measure.twins == "merge")
+        lines.append(
+            f"twins: {len(truth.twins)} documents count as the one that was judged for them under "
+            f"{merging or 'no measure'}"
+        )
+        lines += describe("twins", truth.twins.notices)
+    seen = truth.merged() if any(measure.twins == "merge" for measure in measures) else truth
+    for record in (seen.qrels, seen.preferences):
         if record is not None:
             lines += describe("judgments", record.notices)
     for name, one in zip(names, scored, strict=True):

@@ -1,13 +1,13 @@
 """What an evaluation found: rows, tables, and the rules they were made by."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import polars as pl
 
 from duelpool.comparison import ScoreTable
-from duelpool.errors import UnknownName
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.measures import Measure
 from duelpool.report import (
     Cell,
@@ -133,12 +133,7 @@ class Evaluation:
         if form == "csv":
             frame = self.to_polars(by_topic)
             return csv_text(Grid(tuple(frame.columns), tuple(frame.rows())))
-        grid = self.grid(by_topic)
-        if form == "markdown":
-            return markdown_text(grid)
-        if form == "latex":
-            return "\n".join([*(f"% {line}" for line in self.header), latex_text(grid)])
-        return "\n".join([*notes_text(self.header, width), plain_text(grid, width)])
+        return grid_text(self.grid(by_topic), form, self.header, width)
 
     def _as_trec(self, by_topic: bool) -> str:
         """Return lines as trec_eval prints them: measure, topic, value; a line names each run."""
@@ -155,6 +150,24 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return html_text(self.grid(), self.header)
+
+
+def grid_text(grid: Grid, form: str, header: Sequence[str] = (), width: int = 80) -> str:
+    """Return a table as text in one of the formats, but for trec_eval's; notes stand above it where they can."""
+    if form == "json":
+        return json_text(dict(zip(grid.columns, row, strict=True)) for row in grid.rows)
+    if form == "csv":
+        return csv_text(grid)
+    if form == "markdown":
+        return markdown_text(grid)
+    if form == "latex":
+        return "\n".join([*(f"% {line}" for line in header), latex_text(grid)])
+    if form != "table":
+        raise BadParameter(
+            f"A table of this kind has no form '{form}'.",
+            remedy="Choose table, csv, json, markdown or latex.",
+        )
+    return "\n".join([*notes_text(header, width), plain_text(grid, width)])
 
 
 def _cell(row: Row) -> Cell:

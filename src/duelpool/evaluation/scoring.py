@@ -6,11 +6,12 @@ from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 
 from duelpool.errors import BadRecord
-from duelpool.evaluation.sources import Record, RunSource, run_of
+from duelpool.evaluation.sources import RunSource, run_of
 from duelpool.files import Run
 from duelpool.files.notices import Notice
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.measures.rankings import Floats
+from duelpool.measures.truth import Record
 
 _CHUNK = 4  # runs a task: few enough for a progress bar, enough to share the work of making the truth ready
 
@@ -63,7 +64,7 @@ def score_runs(
     tell = progress or (lambda _: None)
     if executor is None:
         return list(_one_by_one(truth, sources, measures, tell))
-    records = [one for one in (truth.qrels, truth.preferences, truth.reference) if one is not None]
+    records = truth.records()
     starts = range(0, len(sources), _CHUNK)
     tasks = {
         executor.submit(_score_chunk, records, sources[start : start + _CHUNK], measures): start

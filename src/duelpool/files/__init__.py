@@ -9,6 +9,7 @@ from duelpool.files.qrels import Qrels, read_qrels, write_qrels
 from duelpool.files.runs import Run, TieOrder, read_run, write_run
 from duelpool.files.source import write_lines
 from duelpool.files.topics import Topics, read_topics, write_topics
+from duelpool.files.twins import Twins, read_twins
 
 __all__ = [
     "Judgments",
@@ -20,6 +21,7 @@ __all__ = [
     "Run",
     "TieOrder",
     "Topics",
+    "Twins",
     "describe",
     "read_judgments",
     "read_passages",
@@ -28,6 +30,7 @@ __all__ = [
     "read_qrels",
     "read_run",
     "read_topics",
+    "read_twins",
     "write_judgments",
     "write_lines",
     "write_passages",

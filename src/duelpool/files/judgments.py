@@ -15,7 +15,7 @@ from duelpool.records import Judgment, Kind, Outcome
 
 _NUMBERS = ("grade", "confidence", "seconds", "propensity")
 _WHOLE = ("context_uses", "seq")
-_SWITCHES = ("sides_known", "inferred")
+_SWITCHES = ("sides_known", "inferred", "highlighted", "repeated")
 _FIELDS = {each.name: each for each in dataclasses.fields(Judgment)}
 
 

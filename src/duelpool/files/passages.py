@@ -4,18 +4,18 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.jsonlines import Row, is_json, json_rows, text_of
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import read_source, write_lines
 from duelpool.files.tabs import tab_rows
-from duelpool.records import Passage
+from duelpool.records import Passage, TextFormat
 
 _ID = ("id", "_id", "docno", "docid", "doc_id", "pid", "passage_id", "item", "response")
 _TEXT = ("text", "contents", "body", "passage", "content")
-_KNOWN = {*_ID, *_TEXT, "title", "url"}
+_KNOWN = {*_ID, *_TEXT, "title", "url", "format"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,8 @@ def passage_from_json(row: Row) -> Passage:
     if passage_id is None or text is None:
         missing, names = ("id", _ID) if passage_id is None else ("text", _TEXT)
         raise BadRecord(f"The passage's {missing} is missing.", remedy=f"Name it one of: {', '.join(names)}.")
-    return Passage(passage_id, text, text_of(row, "title") or "", text_of(row, "url") or "")
+    shown = cast(TextFormat, text_of(row, "format") or "text")  # the record refuses others
+    return Passage(passage_id, text, text_of(row, "title") or "", text_of(row, "url") or "", shown)
 
 
 def write_passages(path: str | os.PathLike[str], passages: Iterable[Passage]) -> None:
@@ -87,4 +88,6 @@ def write_passages(path: str | os.PathLike[str], passages: Iterable[Passage]) ->
 def passage_to_json(passage: Passage) -> dict[str, Any]:
     """Return a passage as a JSON object without empty fields."""
     found = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
+    if passage.format != "text":
+        found["format"] = passage.format
     return {name: value for name, value in found.items() if value or name in ("id", "text")}

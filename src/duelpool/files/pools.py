@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.jsonlines import Row, json_rows, text_of
-from duelpool.files.source import read_source, write_lines
+from duelpool.files.source import Source, read_source, write_lines
 from duelpool.records import Pool
 
 
@@ -17,7 +17,11 @@ def write_pools(path: str | os.PathLike[str], pools: Iterable[Pool]) -> None:
 
 def read_pools(path: str | os.PathLike[str]) -> tuple[Pool, ...]:
     """Read pools from JSON lines, plain or gzip, from a path or from standard input ("-")."""
-    source = read_source(path)
+    return pools_of(read_source(path))
+
+
+def pools_of(source: Source) -> tuple[Pool, ...]:
+    """Read pools from a source."""
     pools: dict[str, Pool] = {}
     for line, row in json_rows(source):
         try:

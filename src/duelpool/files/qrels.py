@@ -13,8 +13,8 @@ from duelpool.files.columns import (
     read_columns,
     refuse_not_a_number,
     refuse_unwritable,
-    repeats,
 )
+from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.runs import looks_like
 from duelpool.files.source import read_source, write_lines
@@ -71,7 +71,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     refuse_not_a_number(source, columns, "grade", "A grade is a finite number.", infinite=True)
     tally = Tally()
     frame = columns.frame
-    again = repeats(frame, "topic", "docno")
+    topics, docnos = frame.get_column("topic"), frame.get_column("docno")
+    again = repeats(RowKeys.of(topics, docnos), topics, docnos)
     if len(again):
         tally.add("documents graded again, highest grade kept", columns.line_of(int(again[0])), len(again))
         frame = frame.group_by("topic", "docno", maintain_order=True).agg(pl.col("grade").max())

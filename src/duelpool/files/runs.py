@@ -13,8 +13,8 @@ from duelpool.files.columns import (
     read_columns,
     refuse_not_a_number,
     refuse_unwritable,
-    repeats,
 )
+from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import read_source, stem, write_lines
 
@@ -40,6 +40,7 @@ class Run:
     frame: pl.DataFrame
     tag: str = "run"
     notices: tuple[Notice, ...] = field(default=())
+    _keys: list[RowKeys] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def from_rankings(cls, name: str, rankings: Mapping[str, Iterable[tuple[str, float]]]) -> Self:
@@ -60,10 +61,19 @@ class Run:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), (self.name, self.frame, self.tag, self.notices)  # keys hold in one process only
+
     @property
     def topics(self) -> list[str]:
         """The topics, in the order in which they first appear."""
         return self.frame.get_column("topic").unique(maintain_order=True).to_list()
+
+    def row_keys(self) -> RowKeys:
+        """Return the rows' topics and documents as numbers, worked out only once."""
+        if not self._keys:
+            self._keys.append(RowKeys.of(self.frame.get_column("topic"), self.frame.get_column("docno")))
+        return self._keys[0]
 
     def ranked(self, ties: TieOrder = "docno-descending") -> pl.DataFrame:
         """Return the rows topic by topic, best score first, with a column rank from 1."""
@@ -97,11 +107,13 @@ def read_run(path: str | os.PathLike[str]) -> Run:
         infinite=False,
     )
     tally = Tally()
-    scores = columns.frame.get_column("score")
+    frame = columns.frame
+    scores = frame.get_column("score")
     if infinite := int(scores.is_infinite().sum()):
         row = scores.is_infinite().arg_max()
         tally.add("infinite scores kept", None if row is None else columns.line_of(row), infinite)
-    again = repeats(columns.frame, "topic", "docno")
+    keys = RowKeys.of(frame.get_column("topic"), frame.get_column("docno"))
+    again = repeats(keys, frame.get_column("topic"), frame.get_column("docno"))
     if len(again):
         tally.add(
             "documents listed again in their topic, kept for the measures to decide",
@@ -109,7 +121,9 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             len(again),
         )
     name = stem(path) if source.name != "standard input" else columns.first[-1]
-    return Run(name, columns.frame, columns.first[-1], (*columns.notices, *tally.notices))
+    run = Run(name, frame, columns.first[-1], (*columns.notices, *tally.notices))
+    run._keys.append(keys)
+    return run
 
 
 def write_run(path: str | os.PathLike[str], run: Run) -> None:

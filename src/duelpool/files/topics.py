@@ -1,6 +1,6 @@
 """Topics in the forms of the field: tab-separated lines, TREC's tagged text, JSON lines, or a JSON array.
 
-A topic has an id and a text; description, conversation, tags and weight where the file gives them.
+A topic has an id and a text; description, conversation, snippets, tags and weight where the file gives them.
 """
 
 import html
@@ -23,7 +23,7 @@ _TEXT = ("text", "query", "question", "title", "utterance", "raw_utterance", "co
 _DESCRIPTION = ("description", "desc")
 _NARRATIVE = ("narrative", "narr")
 _TURNS = ("turn", "turns")
-_KNOWN = {*_ID, *_TEXT, *_DESCRIPTION, *_NARRATIVE, *_TURNS, "conversation", "tags", "weight"}
+_KNOWN = {*_ID, *_TEXT, *_DESCRIPTION, *_NARRATIVE, *_TURNS, "conversation", "snippets", "tags", "weight"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,10 @@ def topic_from_json(row: Row) -> Topic:
         id=topic_id.strip(),
         text=text.strip(),
         description="\n\n".join(about),
-        conversation=_utterances(row.get("conversation")),
+        conversation=_texts(row, "conversation"),
         tags=_tags(row.get("tags")),
         weight=1.0 if weight is None else float(weight),
+        snippets=_texts(row, "snippets"),
     )
 
 
@@ -108,20 +109,22 @@ def _tags(value: Any) -> tuple[str, ...]:
     raise BadRecord(f'"tags" must be a list of words, not {json.dumps(value)[:40]}.')
 
 
-def _utterances(value: Any) -> tuple[str, ...]:
+def _texts(row: Row, name: str) -> tuple[str, ...]:
+    """Return the texts of a list: the turns of a conversation, or snippets."""
+    value = row.get(name)
     if value is None or value == "":
         return ()
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list):
-        raise BadRecord(f'"conversation" must be a list, not {json.dumps(value)[:40]}.')
-    said = []
-    for turn in value:
-        text = text_of(turn, *_TEXT) if isinstance(turn, dict) else turn
+        raise BadRecord(f'"{name}" must be a list, not {json.dumps(value)[:40]}.')
+    found = []
+    for each in value:
+        text = text_of(each, *_TEXT) if isinstance(each, dict) else each
         if not isinstance(text, str):
-            raise BadRecord(f'A turn of "conversation" must be text, not {json.dumps(turn)[:40]}.')
-        said.append(text)
-    return tuple(said)
+            raise BadRecord(f'Each of "{name}" must be text, not {json.dumps(each)[:40]}.')
+        found.append(text)
+    return tuple(found)
 
 
 def _split_conversations(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
@@ -178,6 +181,8 @@ def topic_to_json(topic: Topic) -> dict[str, Any]:
         found["description"] = topic.description
     if topic.conversation:
         found["conversation"] = list(topic.conversation)
+    if topic.snippets:
+        found["snippets"] = list(topic.snippets)
     if topic.tags:
         found["tags"] = list(topic.tags)
     if topic.weight != 1.0:

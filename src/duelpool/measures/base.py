@@ -18,7 +18,10 @@ Missing: TypeAlias = Literal["drop", "zero"]
 Need: TypeAlias = Literal["grades", "preferences", "ranking"]
 """What a measure compares a run with."""
 
-RULES = ("ties", "scores", "missing", "unjudged", "duplicates")
+TwinRule: TypeAlias = Literal["keep", "merge"]
+"""What twins do where they are known: stay apart, or count as the item that was judged for them."""
+
+RULES = ("ties", "scores", "missing", "unjudged", "duplicates", "twins")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,7 @@ class Measure:
     missing     what a topic counts that the run lacks
     unjudged    whether documents that nobody judged hold their ranks
     duplicates  what a document does that is listed twice in a topic
+    twins       whether known twins count as one document, at the best rank of any of them
     """
 
     name: ClassVar[str]
@@ -41,6 +45,7 @@ class Measure:
     missing: Missing = "drop"
     unjudged: Unjudged = "keep"
     duplicates: Duplicates = "first"
+    twins: TwinRule = "keep"
 
     def __post_init__(self) -> None:
         for rule, choices in _CHOICES.items():
@@ -90,12 +95,20 @@ class Measure:
 
     def items(self, truth: Truth) -> Items:
         """Return the documents whose ranks this measure needs; values are in the order of their topics."""
-        return truth.grades().items
+        return self._items(truth.merged() if self.twins == "merge" else truth)
 
     def values(self, truth: Truth, run: ReadyRun) -> Floats:
         """Return a value per topic of the truth, nan for those that are dropped."""
+        if self.twins == "merge" and truth.twins is not None:
+            return self._values(truth.merged(), run.merged(truth.twins))
+        return self._values(truth, run)
+
+    def _items(self, truth: Truth) -> Items:
+        return truth.grades().items
+
+    def _values(self, truth: Truth, run: ReadyRun) -> Floats:
         rules = PlacingRules(self.ties, self.scores, self.duplicates, self.unjudged)
-        placed = self.items(truth).placed(run, rules)
+        placed = self._items(truth).placed(run, rules)
         values = self._score(truth, placed)
         if self.missing == "drop":
             return np.where(placed.present, values, np.nan)
@@ -112,6 +125,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "missing": get_args(Missing),
     "unjudged": get_args(Unjudged),
     "duplicates": get_args(Duplicates),
+    "twins": get_args(TwinRule),
 }
 
 

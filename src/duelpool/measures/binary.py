@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from duelpool.errors import BadParameter
+from duelpool.files.keys import Ints
 from duelpool.measures.base import Measure, per_topic
 from duelpool.measures.items import Placed
-from duelpool.measures.rankings import Flags, Floats, Ints
+from duelpool.measures.rankings import Flags, Floats
 from duelpool.measures.truth import Truth
 
 

@@ -25,11 +25,10 @@ class External(Measure):
 
     @property
     def rules(self) -> dict[str, str]:
-        """Only what is known here: who computes it, and what a missing topic counts."""
-        return {"computed by": "ir_measures", "missing": self.missing}
+        """Only what is known here: who computes it, and what missing topics and twins count."""
+        return {"computed by": "ir_measures", "missing": self.missing, "twins": self.twins}
 
-    def values(self, truth: Truth, run: ReadyRun) -> Floats:
-        """Return a value per topic of the truth, nan for those that are dropped."""
+    def _values(self, truth: Truth, run: ReadyRun) -> Floats:
         try:
             import ir_measures
         except ImportError:

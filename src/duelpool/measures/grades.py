@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from duelpool.files import Qrels
+from duelpool.files.keys import Ints
 from duelpool.measures.items import Items
-from duelpool.measures.rankings import Flags, Floats, Ints
+from duelpool.measures.rankings import Flags, Floats
 
 Answer = TypeVar("Answer")
 

@@ -5,24 +5,15 @@ up by a 64-bit hash of (topic, docno), and what was found is compared as text, s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import polars as pl
 
 from duelpool.files import TieOrder
-from duelpool.measures.rankings import (
-    Duplicates,
-    Flags,
-    Ints,
-    Keys,
-    Precision,
-    Rankings,
-    ReadyRun,
-    hash_of,
-    topic_codes,
-)
+from duelpool.files.keys import Ints, Keys, hash_of, topic_codes
+from duelpool.measures.rankings import Duplicates, Flags, Precision, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
 """What documents that nobody judged do: hold their ranks and gain nothing, or leave the ranking."""
@@ -78,39 +69,61 @@ class Items:
     topic: Ints  # per item, the place of its topic in `topics`
     docnos: pl.Series
     keys: Keys  # per item
-    possible: Flags  # by the low bits of a key: False where no item can be
+    possible: Flags  # by the high bits of a key: False where no item can be
     possible_too: Flags  # the same by other bits
-    item_at: Ints  # by the low bits: one item that is there
+    item_at: Ints  # by the high bits: one item that is there
     order: Ints  # the items by key, for those that share these bits with another
-    exact: bool = field(default=False)  # two items share a key: look up by text
+    exact: bool = False  # two items share a key: look up by text
+    host: "tuple[Items, Ints] | None" = None  # items that hold all of these, and by theirs: which, or -1
+    _place: dict[tuple[str, ...], Ints] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, topics: pl.Series, docnos: pl.Series) -> "Items":
-        """Make an index of items, of which no two may be equal."""
+    def of(cls, topics: pl.Series, docnos: pl.Series, inside: "Items | None" = None) -> "Items":
+        """Make an index of items, of which no two may be equal.
+
+        Where all of them are `inside` others, a run is searched for those others only once for both.
+        """
         names, topic = topic_codes(topics)
         keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
         order = np.argsort(keys, kind="stable")
         bits = max(10, int(np.ceil(np.log2(max(1, len(keys))))) + 4)
-        slots = keys & np.uint64((1 << bits) - 1)
+        slots = _high_bits(keys, 1 << bits)
         possible, possible_too = np.zeros(1 << bits, dtype=np.bool_), np.zeros(1 << bits, dtype=np.bool_)
         item_at = np.zeros(1 << bits, dtype=np.int64)
         possible[slots] = True
-        possible_too[_other_bits(keys, len(possible))] = True
+        possible_too[_other_bits(keys, 1 << bits)] = True
         item_at[slots] = np.arange(len(keys))
         collide = bool(np.any(keys[order][1:] == keys[order][:-1]))
-        return cls(tuple(names), topic, docnos, keys, possible, possible_too, item_at, order, collide)
+        made = cls(tuple(names), topic, docnos, keys, possible, possible_too, item_at, order, collide)
+        return made if inside is None else made._hosted(inside)
+
+    def _hosted(self, others: "Items") -> "Items":
+        mine, theirs = np.arange(len(self)), np.zeros(0, dtype=np.int64)
+        if not others.exact:
+            mine, theirs = others._look_up(self.keys, self.docnos, self.topics, lambda rows: self.topic[rows])
+        if others.exact or len(mine) < len(self):
+            return self
+        place = np.full(len(others), -1, dtype=np.int64)
+        place[theirs] = mine
+        return replace(self, host=(others, place))
 
     def __len__(self) -> int:
         return len(self.docnos)
 
     def find(self, rankings: Rankings) -> tuple[Ints, Ints]:
-        """Return the rows of the run that hold an item, and which item each of them holds."""
+        """Return the rows of the run that hold an item, ascending, and which item each of them holds."""
         if self.exact:
             return self._find_by_text(rankings)
-        slots = rankings.keys & np.uint64(len(self.possible) - 1)
-        rows = np.flatnonzero(self.possible[slots])
-        wanted = rankings.keys[rows]
-        likely = self.possible_too[_other_bits(wanted, len(self.possible))]
+        return self._look_up(rankings.keys, rankings.docnos, rankings.topics, rankings.topic_of)
+
+    def _look_up(
+        self, keys: Keys, docnos: pl.Series, topics: tuple[str, ...], topic_of: Callable[[Ints], Ints]
+    ) -> tuple[Ints, Ints]:
+        """Return which rows hold an item, and which; a row's topic is told by its place among `topics`."""
+        slots = _high_bits(keys, len(self.possible))
+        rows = np.flatnonzero(self.possible.take(slots))
+        wanted = keys[rows]
+        likely = self.possible_too.take(_other_bits(wanted, len(self.possible)))
         rows, wanted = rows[likely], wanted[likely]
         items = self.item_at[slots[rows]]
         other = np.flatnonzero(self.keys[items] != wanted)  # another item has these bits: look for the key
@@ -119,23 +132,41 @@ class Items:
             items[other] = self.order[np.minimum(at, len(self.order) - 1)]
         hit = self.keys[items] == wanted
         rows, items = rows[hit], items[hit]
-        equal = (rankings.docnos[rows] == self.docnos[items]).to_numpy()
-        equal &= self._topic_here(rankings)[rankings.topic_of(rows)] == self.topic[items]
+        equal = (docnos[rows] == self.docnos[items]).to_numpy()
+        equal &= self._places(topics)[topic_of(rows)] == self.topic[items]
         return (rows, items) if equal.all() else (rows[equal], items[equal])
 
-    def _topic_here(self, rankings: Rankings) -> Ints:
-        place = {name: at for at, name in enumerate(self.topics)}
-        return np.array([place.get(name, -1) for name in rankings.topics], dtype=np.int64)
+    def _places(self, topics: tuple[str, ...]) -> Ints:
+        """Return the place of each of these topics among the items' own, or -1."""
+        if topics not in self._place:
+            place = {name: at for at, name in enumerate(self.topics)}
+            self._place.clear()  # runs tend to have the same topics in the same order: remember the last
+            self._place[topics] = np.array([place.get(name, -1) for name in topics], dtype=np.int64)
+        return self._place[topics]
 
     def _find_by_text(self, rankings: Rankings) -> tuple[Ints, Ints]:
         mine = pl.DataFrame({"topic": self.topic, "docno": self.docnos}).with_row_index("item")
         every = np.arange(len(rankings.docnos))
         theirs = pl.DataFrame(
-            {"topic": self._topic_here(rankings)[rankings.topic_of(every)], "docno": rankings.docnos}
+            {"topic": self._places(rankings.topics)[rankings.topic_of(every)], "docno": rankings.docnos}
         ).with_row_index("row")
         found = theirs.join(mine, on=["topic", "docno"], how="inner").sort("row")
         rows, items = (found.get_column(name).cast(pl.Int64).to_numpy() for name in ("row", "item"))
         return rows, items
+
+    def _ranked(self, run: ReadyRun, rules: PlacingRules) -> tuple[Ints, Ints]:
+        """Return the items that the run holds, in the order of its rows, and their ranks."""
+        rankings = run.rankings(rules.duplicates)
+        if self.host is not None:
+            others, place = self.host
+            theirs, rank = run.once(
+                (id(others), id(rankings), rules.ties, rules.scores), lambda: others._ranked(run, rules)
+            )
+            mine = place[theirs]
+            here = mine >= 0
+            return mine[here], rank[here]
+        rows, items = run.once((id(self), id(rankings)), lambda: self.find(rankings))
+        return items, rankings.ranks(rows, rules.ties, rules.scores)
 
     def placed(self, run: ReadyRun, rules: PlacingRules) -> Placed:
         """Look the items up in a run under the given rules."""
@@ -144,11 +175,13 @@ class Items:
     def _placed(self, run: ReadyRun, rules: PlacingRules) -> Placed:
         duplicates = rules.duplicates
         rankings = run.rankings(duplicates)
-        rows, items = run.once((id(self), id(rankings)), lambda: self.find(rankings))
-        here = self._topic_here(rankings)
+        items, rank = run.once(
+            (id(self), id(rankings), rules.ties, rules.scores), lambda: self._ranked(run, rules)
+        )
+        here = self._places(rankings.topics)
         retrieved = np.zeros(len(self.topics), dtype=np.int64)
         retrieved[here[here >= 0]] = rankings.retrieved[here >= 0]
-        topic, rank = self.topic[items], rankings.ranks(rows, rules.ties, rules.scores)
+        topic = self.topic[items]
         place = topic * (int(retrieved.max(initial=0)) + 1) + rank
         if np.any(place[1:] <= place[:-1]):
             order = np.argsort(place, kind="stable")
@@ -164,5 +197,9 @@ class Items:
         return Placed(topic, items, rank, retrieved, len(self.topics), self.topic)
 
 
-def _other_bits(keys: Keys, size: int) -> Keys:
-    return (keys >> np.uint64(40)) & np.uint64(size - 1)
+def _high_bits(keys: Keys, size: int) -> Ints:
+    return (keys >> np.uint64(64 - (size.bit_length() - 1))).view(np.int64)
+
+
+def _other_bits(keys: Keys, size: int) -> Ints:
+    return (keys & np.uint64(size - 1)).view(np.int64)

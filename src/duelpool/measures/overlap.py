@@ -10,9 +10,10 @@ import polars as pl
 
 from duelpool.errors import BadParameter
 from duelpool.files import TieOrder
+from duelpool.files.keys import Ints
 from duelpool.measures.base import Measure, Need, positive, probability
 from duelpool.measures.items import Items, Placed
-from duelpool.measures.rankings import Duplicates, Floats, Ints, Precision, sums_by
+from duelpool.measures.rankings import Duplicates, Floats, Precision, sums_by
 from duelpool.measures.truth import Truth
 
 DEPTH = 1000
@@ -51,6 +52,29 @@ def rbo(a: Sequence[str], b: Sequence[str], p: float = 0.9, depth: int = DEPTH) 
             place.setdefault(item, rank)
     deeper = sorted(max(rank, places[1][item]) for item, rank in places[0].items() if item in places[1])
     return float(np.sum(weigh(np.array(deeper, dtype=np.int64), p, depth)))
+
+
+def extrapolated(deeper: Ints, topic: Ints, lengths: tuple[Ints, Ints], p: float) -> Floats:
+    """Return extrapolated RBO per topic, from the deeper rank of each shared item and both rankings' lengths.
+
+    Beyond the shorter ranking's end, its agreement there is taken to go on, and beyond the longer one's, that
+    of both: so two equal rankings have 1, however short they are. With X_d items shared to depth d, lengths
+    s <= l, it is (1 - p) / p times the sum over d <= l of p^d X_d / d and over s < d <= l of
+    p^d X_s (d - s) / (s d), plus ((X_l - X_s) / l + X_s / s) p^l.
+    """
+    short, long = np.minimum(*lengths), np.maximum(*lengths)
+    ranks = np.arange(1, int(long.max(initial=0)) + 1)
+    plain = np.concatenate(([0.0], np.cumsum(p**ranks)))  # sums of p^d up to each depth
+    divided = np.concatenate(([0.0], np.cumsum(p**ranks / ranks)))  # and of p^d / d
+    size = len(short)
+    shared = np.bincount(topic, minlength=size)
+    early = np.bincount(topic[deeper <= short[topic]], minlength=size)
+    seen = shared * divided[long] - sums_by(topic, divided[deeper - 1], size)
+    at_least_one = np.maximum(short, 1)
+    beyond = (plain[long] - plain[short]) / at_least_one - (divided[long] - divided[short])
+    last = (shared - early) / np.maximum(long, 1) + early / at_least_one
+    found: Floats = (1 - p) / p * (seen + early * beyond) + last * p**long
+    return found
 
 
 @dataclass(frozen=True)
@@ -119,7 +143,11 @@ def _better(topic: Ints, grade: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class RBO(Measure):
-    """Rank-biased overlap of a run with a reference run, topic by topic."""
+    """Rank-biased overlap of a run with a reference run, topic by topic.
+
+    To the depth, or with `ext` extrapolated from what both rankings show above it, so that short rankings
+    can reach 1.
+    """
 
     name: ClassVar[str] = "RBO"
     need: ClassVar[Need] = "ranking"
@@ -127,6 +155,7 @@ class RBO(Measure):
 
     p: float = 0.9
     depth: int = DEPTH
+    ext: bool = False
     ties: TieOrder = field(default="docno-ascending", kw_only=True)
     scores: Precision = field(default="double", kw_only=True)
 
@@ -134,6 +163,8 @@ class RBO(Measure):
         super().__post_init__()
         probability(self.name, "p", self.p)
         positive(self.name, "depth", self.depth)
+        if not isinstance(self.ext, bool):
+            raise BadParameter(f"RBO's ext is True or False, not {self.ext!r}.")
 
     def _reference(self, truth: Truth) -> tuple[Items, Ints]:
         ready = truth.ready_reference()
@@ -146,11 +177,15 @@ class RBO(Measure):
 
         return ready.once(("items", self.ties, self.scores), listed)
 
-    def items(self, truth: Truth) -> Items:
-        """Return the documents of the reference run."""
+    def _items(self, truth: Truth) -> Items:
         return self._reference(truth)[0]
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
         reference = self._reference(truth)[1][placed.item]
-        weights = weigh(np.maximum(placed.rank, reference), self.p, self.depth)
-        return sums_by(placed.topic, weights, placed.topics)
+        deeper = np.maximum(placed.rank, reference)
+        if self.ext:
+            near = deeper <= self.depth
+            listed = np.bincount(placed.topic_of_item, minlength=placed.topics)
+            lengths = np.minimum(placed.retrieved, self.depth), np.minimum(listed, self.depth)
+            return extrapolated(deeper[near], placed.topic[near], lengths, self.p)
+        return sums_by(placed.topic, weigh(deeper, self.p, self.depth), placed.topics)

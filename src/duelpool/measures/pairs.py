@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 
 from duelpool.files import Preferences
+from duelpool.files.keys import Ints, hash_of, topic_codes
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
-from duelpool.measures.rankings import Flags, Ints, hash_of, topic_codes
+from duelpool.measures.rankings import Flags, Floats
 from duelpool.records import EFFECTS
 
 Votes: TypeAlias = Literal["multiset", "majority"]
@@ -32,8 +33,15 @@ class Pairs:
     _known: dict[object, object] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, preferences: Preferences, votes: Votes, inferred: bool, bad_votes: int) -> "Pairs":
-        """Make preferences ready.
+    def of(
+        cls,
+        preferences: Preferences,
+        votes: Votes,
+        inferred: bool,
+        bad_votes: int,
+        among: Items | None = None,
+    ) -> "Pairs":
+        """Make preferences ready; `among` are items in which these are likely to be.
 
         Rows that are marked as inferred count only when asked for. What follows from Bad always counts: an
         item with `bad_votes` Bad votes loses to each item of its topic that has fewer, where nobody judged
@@ -46,7 +54,7 @@ class Pairs:
             outcome.replace_strict({name: float(getattr(of, part)) for name, of in effect.items()}).to_numpy()
             for part in ("left", "right", "left_bad", "right_bad")
         )
-        a, b, items = _coded(frame)
+        a, b, items = _coded(frame, among)
         told = outcome.replace_strict({name: of.told for name, of in effect.items()}).to_numpy()
         marked = frame.get_column("inferred").to_numpy() if "inferred" in frame.columns else ~told & False
         counts = told & (~marked | inferred | (left_bad > 0) | (right_bad > 0))
@@ -90,6 +98,14 @@ class Pairs:
         """The topics, in the order in which they first appear."""
         return self.items.topics
 
+    def sums(self, weights: Floats) -> Floats:
+        """Add up the pairs' weights by topic."""
+        first = self.once("first", lambda: np.flatnonzero(np.diff(self.topic, prepend=-1)))
+        sums = np.zeros(len(self.topics))
+        if len(first):
+            sums[self.topic[first]] = np.add.reduceat(weights, first)
+        return sums
+
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question about these pairs, worked out only once."""
         if question not in self._known:
@@ -97,7 +113,7 @@ class Pairs:
         return cast("Answer", self._known[question])
 
 
-def _coded(frame: pl.DataFrame) -> tuple[Ints, Ints, Items]:
+def _coded(frame: pl.DataFrame, among: Items | None) -> tuple[Ints, Ints, Items]:
     """Return each row's two items as places in an index of all of them, those of a topic side by side."""
     topics = pl.concat([frame.get_column("topic")] * 2)
     docnos = pl.concat([frame.get_column("left"), frame.get_column("right").alias("left")])
@@ -110,7 +126,7 @@ def _coded(frame: pl.DataFrame) -> tuple[Ints, Ints, Items]:
     place = np.empty_like(by_topic)
     place[by_topic] = np.arange(len(by_topic))
     codes = place[code]
-    items = Items.of(topics[first[by_topic]], docnos[first[by_topic]])
+    items = Items.of(topics[first[by_topic]], docnos[first[by_topic]], inside=among)
     return codes[: frame.height], codes[frame.height :], items
 
 

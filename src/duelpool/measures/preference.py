@@ -6,11 +6,11 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from duelpool.errors import BadParameter
-from duelpool.measures.base import Measure, Need, one_of, positive
+from duelpool.measures.base import Measure, Need, TwinRule, one_of, positive
 from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.pairs import Pairs, Votes
-from duelpool.measures.rankings import Flags, Floats, sums_by
+from duelpool.measures.rankings import Flags, Floats
 from duelpool.measures.truth import Truth
 from duelpool.preferences import borda_shares
 
@@ -26,6 +26,7 @@ class OverPreferences(Measure):
     votes: Votes = "multiset"
     inferred: bool = False
     bad_votes: int = 1
+    twins: TwinRule = "merge"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,8 +39,7 @@ class OverPreferences(Measure):
         """Return the preferences under this measure's rules."""
         return truth.pairs(self.votes, self.inferred, self.bad_votes)
 
-    def items(self, truth: Truth) -> Items:
-        """Return the documents that somebody compared."""
+    def _items(self, truth: Truth) -> Items:
         return self.pairs(truth).items
 
 
@@ -58,10 +58,11 @@ class ppref(OverPreferences):  # noqa: N801 - the paper's name
         pairs = self.pairs(truth)
         above, below, usable = placed.once(id(pairs), lambda: _pair_ranks(placed, pairs))
         weights = self._weights(above, below) * usable
-        total = sums_by(pairs.topic, weights, placed.topics)
-        right = sums_by(pairs.topic, weights * (above < below), placed.topics)
+        total, right = pairs.sums(weights), pairs.sums(weights * (above < below))
         # A topic that the run lacks has no usable pair either, but it is missing, not without a say.
-        has_pairs = np.bincount(pairs.topic, minlength=placed.topics) > 0
+        has_pairs = pairs.once(
+            "topics with pairs", lambda: np.bincount(pairs.topic, minlength=placed.topics) > 0
+        )
         empty = np.where(placed.present | ~has_pairs, np.nan, 0.0)
         return np.divide(right, total, out=empty, where=total > 0)
 
@@ -118,12 +119,11 @@ class BestRR(OverPreferences):
 
     cutoff: int | None = None
 
-    def items(self, truth: Truth) -> Items:
-        """Return the labelled documents, or those that somebody compared."""
+    def _items(self, truth: Truth) -> Items:
         return truth.grades().items if truth.qrels is not None else self.pairs(truth).items
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        items = self.items(truth)
+        items = self._items(truth)
         if truth.qrels is not None:
             worth = truth.grades().grade
             possible = worth > 0

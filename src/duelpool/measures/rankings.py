@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from duelpool.files import Run, TieOrder
+from duelpool.files import Run, TieOrder, Twins
+from duelpool.files.keys import Ints, Keys, RowKeys
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Keys: TypeAlias = npt.NDArray[np.uint64]
 
 Answer = TypeVar("Answer")
 
@@ -35,31 +34,6 @@ def sums_by(codes: Ints, weights: npt.NDArray[np.floating], size: int) -> Floats
     return sums
 
 
-def hash_of(texts: pl.Series, seed: int) -> Keys:
-    """Return a 64-bit word per text, equal for equal texts within one process."""
-    return texts.hash(seed=seed).to_numpy()
-
-
-def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:
-    """Return the different topics in the order of their first row, and the pieces of rows of one topic.
-
-    A piece is a topic's place in that list, and the row that it starts at.
-    """
-    if not len(topics):
-        return [], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    changes = (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()
-    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
-    place: dict[str, int] = {}
-    codes = [place.setdefault(name, len(place)) for name in topics[starts].to_list()]
-    return list(place), np.array(codes, dtype=np.int64), starts
-
-
-def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
-    """Return the different topics in the order of their first row, and each row's place in that list."""
-    names, codes, starts = topic_pieces(topics)
-    return names, np.repeat(codes, np.diff(starts, append=len(topics)))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Rankings:
     """The rows of a run by score within their topics.
@@ -68,28 +42,24 @@ class Rankings:
     these few: most runs stand in order, and few of their scores are equal.
     """
 
-    topics: tuple[str, ...]
+    rows: RowKeys
     docnos: pl.Series
-    keys: Keys  # per row, a hash of (topic, docno)
     retrieved: Ints  # per topic
-    pieces: tuple[Ints, Ints]  # rows of one topic side by side: their topic, and where they start
     order: Ints | None  # the rows topic by topic, the best score first; None: as they stand
     tied: dict[Precision, Ints]  # places in that order whose score equals the one before
     _known: dict[object, tuple[Ints, Ints]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, topics: pl.Series, docnos: pl.Series, scores: Floats) -> "Rankings":
+    def of(cls, rows: RowKeys, docnos: pl.Series, scores: Floats) -> "Rankings":
         """Order the rows by score, and note which scores are equal in which precision."""
-        names, codes, starts = topic_pieces(topics)
-        sizes = np.diff(starts, append=len(topics))
-        keys = np.repeat(hash_of(pl.Series(names, dtype=pl.String), 1)[codes], sizes)
-        keys ^= hash_of(docnos, 0)
-        retrieved = np.zeros(len(names), dtype=np.int64)
+        codes, starts = rows.codes, rows.starts
+        sizes = np.diff(starts, append=len(docnos))
+        retrieved = np.zeros(len(rows.topics), dtype=np.int64)
         np.add.at(retrieved, codes, sizes)
         order, first = None, starts
         falling = scores[1:] <= scores[:-1]
         falling[starts[1:] - 1] = True
-        if len(codes) > len(names) or not falling.all():
+        if len(codes) > len(rows.topics) or not falling.all():
             order = np.lexsort((-scores, np.repeat(codes, sizes)))
             scores, first = scores[order], np.cumsum(retrieved) - retrieved
         with np.errstate(over="ignore"):  # a score beyond single precision is infinite there
@@ -98,21 +68,25 @@ class Rankings:
         equal[first[1:] - 1] = False
         tied = np.flatnonzero(equal) + 1
         both: dict[Precision, Ints] = {"single": tied, "double": tied[scores[tied] == scores[tied - 1]]}
-        return cls(tuple(names), docnos, keys, retrieved, (codes, starts), order, both)
+        return cls(rows, docnos, retrieved, order, both)
 
-    def repeated(self) -> bool:
-        """Say whether a document may stand twice in a topic (true once in 2^64 pairs when none does)."""
-        ordered = np.sort(self.keys)
-        return bool(np.any(ordered[1:] == ordered[:-1]))
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics, in the order in which they first appear."""
+        return self.rows.topics
+
+    @property
+    def keys(self) -> Keys:
+        """A word per row, the same for equal (topic, docno)."""
+        return self.rows.keys
 
     def topic_of(self, rows: Ints) -> Ints:
-        """Return the places of rows' topics among the topics."""
-        codes, starts = self.pieces
-        found: Ints = codes[np.searchsorted(starts, rows, side="right") - 1]
-        return found
+        """Return the places of rows' topics among the topics; the rows ascend."""
+        first = np.searchsorted(rows, self.rows.starts)
+        return np.repeat(self.rows.codes, np.diff(first, append=len(rows)))
 
     def ranks(self, rows: Ints, ties: TieOrder, scores: Precision) -> Ints:
-        """Return the ranks of rows, from 1 within their topics."""
+        """Return the ranks of rows, from 1 within their topics; the rows ascend."""
         place = rows.copy()
         if self.order is not None:
             row_places = self._once("places", lambda: (_inverse(self.order), self.retrieved))[0]
@@ -120,8 +94,9 @@ class Rankings:
         tied = self.tied[scores]
         if len(tied) and len(rows):
             moved, moved_to = self._once((ties, len(tied)), lambda: self._tie_broken(ties, tied))
-            at = np.minimum(np.searchsorted(moved, rows), len(moved) - 1)
-            place = np.where(moved[at] == rows, moved_to[at], place)
+            at = np.minimum(np.searchsorted(rows, moved), len(rows) - 1)
+            here = rows[at] == moved
+            place[at[here]] = moved_to[here]
         first = np.cumsum(self.retrieved) - self.retrieved
         ranks: Ints = place - first[self.topic_of(rows)] + 1
         return ranks
@@ -182,15 +157,18 @@ class ReadyRun:
     def rankings(self, duplicates: Duplicates) -> Rankings:
         """Return the rankings under a rule on documents that are listed more than once."""
         if "keep" not in self._made:
-            self._made["keep"] = _rankings(self.run.frame)
+            self._made["keep"] = _rankings(self.run)
         if duplicates not in self._made:
-            plain = self._made["keep"]
-            if not self.once("repeated", plain.repeated):
-                self._made[duplicates] = plain
+            if not len(self.run.row_keys().twice()):
+                self._made[duplicates] = self._made["keep"]
             else:
                 mend = _first_kept if duplicates == "first" else _put_together
-                self._made[duplicates] = _rankings(mend(self.run.frame))
+                self._made[duplicates] = _rankings(Run(self.run.name, mend(self.run.frame)))
         return self._made[duplicates]
+
+    def merged(self, twins: Twins) -> "ReadyRun":
+        """Return the run by canonical ids, of a canonical item and its twins the best-scored one."""
+        return self.once(("twins", id(twins)), lambda: ReadyRun(twins.in_run(self.run)))
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question about this run, worked out only once."""
@@ -199,9 +177,9 @@ class ReadyRun:
         return cast("Answer", self._known[question])
 
 
-def _rankings(frame: pl.DataFrame) -> Rankings:
+def _rankings(run: Run) -> Rankings:
     return Rankings.of(
-        frame.get_column("topic"), frame.get_column("docno"), frame.get_column("score").to_numpy()
+        run.row_keys(), run.frame.get_column("docno"), run.frame.get_column("score").to_numpy()
     )
 
 

@@ -2,33 +2,40 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, TypeAlias
 
 from duelpool.errors import BadParameter
-from duelpool.files import Preferences, Qrels, Run
+from duelpool.files import Preferences, Qrels, Run, Twins
 from duelpool.measures.grades import Grades
 from duelpool.measures.pairs import Pairs, Votes
 from duelpool.measures.rankings import ReadyRun
 
+Record: TypeAlias = Qrels | Preferences | Run | Twins
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """Grades, preferences and a reference run, each where there is one, made ready when first asked for."""
+    """Grades, preferences and a reference run, each where there is one, made ready when first asked for.
+
+    `twins` says which documents count as one, for the measures that merge them.
+    """
 
     qrels: Qrels | None = None
     preferences: Preferences | None = None
     reference: Run | None = None
+    twins: Twins | None = None
     _ready: dict[object, object] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: "Qrels | Preferences | Run | Truth | Iterable[Qrels | Preferences | Run]") -> Self:
+    def of(cls, given: "Record | Truth | Iterable[Record]") -> Self:
         """Make a truth from one record, or from several of different kinds."""
         if isinstance(given, cls):
             return given
-        several = [given] if isinstance(given, Qrels | Preferences | Run) else given
-        found: dict[str, Qrels | Preferences | Run] = {}
+        several = [given] if isinstance(given, Qrels | Preferences | Run | Twins) else given
+        found: dict[str, Record] = {}
+        kinds = {Qrels: "qrels", Preferences: "preferences", Run: "reference", Twins: "twins"}
         for record in several:  # type: ignore[union-attr]
-            kind = {Qrels: "qrels", Preferences: "preferences", Run: "reference"}.get(type(record))
+            kind = kinds.get(type(record))
             if kind is None:
                 raise BadParameter(
                     f"Runs can't be compared with a {type(record).__name__}.",
@@ -40,6 +47,23 @@ class Truth:
                 )
             found[kind] = record
         return cls(**found)  # type: ignore[arg-type]
+
+    def records(self) -> "list[Record]":
+        """Return what the truth was made of."""
+        return [one for one in (self.qrels, self.preferences, self.reference, self.twins) if one is not None]
+
+    def merged(self) -> "Truth":
+        """Return the truth by canonical ids, or itself where no twins are known."""
+        twins = self.twins
+        if twins is None:
+            return self
+        if "merged" not in self._ready:
+            self._ready["merged"] = Truth(
+                None if self.qrels is None else twins.in_qrels(self.qrels),
+                None if self.preferences is None else twins.in_preferences(self.preferences),
+                None if self.reference is None else twins.in_run(self.reference),
+            )
+        return self._ready["merged"]  # type: ignore[return-value]
 
     def topics(self) -> dict[str, set[str]]:
         """Return the topics of each record, under the name that messages call it by."""
@@ -63,7 +87,8 @@ class Truth:
         question = ("pairs", votes, inferred, bad_votes)
         if question not in self._ready:
             if self.preferences is not None:
-                self._ready[question] = Pairs.of(self.preferences, votes, inferred, bad_votes)
+                graded = None if self.qrels is None else self.grades().items
+                self._ready[question] = Pairs.of(self.preferences, votes, inferred, bad_votes, graded)
             elif self.qrels is not None and inferred:
                 self._ready[question] = Pairs.from_grades(self.grades())
             else:
@@ -86,4 +111,4 @@ class Truth:
 def _lacks(truth: Truth, what: str, remedy: str) -> BadParameter:
     named = {"grades": truth.qrels, "preferences": truth.preferences, "a reference run": truth.reference}
     given = " and ".join(name for name, record in named.items() if record is not None) or "nothing"
-    return BadParameter(f"This measure needs {what}, and {given} was given.", remedy=remedy)
+    return BadParameter(f"This measure needs {what}; what was given: {given}.", remedy=remedy)

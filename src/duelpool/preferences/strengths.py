@@ -21,7 +21,8 @@ IntervalMethod: TypeAlias = Literal["sandwich", "bootstrap"]
 Singles: TypeAlias = npt.NDArray[np.float32]
 
 _STEPS = 100
-_CHORDS = 6
+_CHORDS = 12
+_CLOSE = 0.02  # standard errors
 _TOLERANCE = 1e-10
 _BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to be seen
 
@@ -228,13 +229,13 @@ class _Kinds:
 def _drawn(kinds: _Kinds, resamples: int, rng: np.random.Generator) -> Singles:
     """Return how often each kind of judgment is in each resample: a column per resample."""
     total = int(kinds.count.sum())
-    if len(kinds.count) < total / 8:
+    if len(kinds.count) < total / 20:
         counts = rng.multinomial(total, kinds.count / total, size=resamples).astype(np.float32)
     else:  # few judgments of each kind: drawing the judgments themselves is faster, and the same
         kind_of = np.repeat(np.arange(len(kinds.count)), kinds.count)
         counts = np.empty((resamples, len(kinds.count)), dtype=np.float32)
         for row in counts:
-            drawn = kind_of[rng.integers(0, total, total, dtype=np.uint32)]
+            drawn = kind_of.take(rng.integers(0, total, total))
             row[:] = np.bincount(drawn, minlength=len(row))
     return np.ascontiguousarray(counts.T)
 
@@ -242,37 +243,46 @@ def _drawn(kinds: _Kinds, resamples: int, rng: np.random.Generator) -> Singles:
 def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) -> Floats:
     """Fit many resamples of the same games, each from the same start: a row per resample.
 
-    All of them step with the curvature at the start, inverted once. A fit has arrived when no strength moves
-    by more than a hundredth of its standard error, far less than the resampling itself is worth; those that
-    don't arrive are fitted one by one.
+    They step with the curvature at the start, inverted once. A fit has arrived, and rests, when no strength
+    moves by more than a fiftieth of its standard error, far less than the resampling itself is worth; those
+    that don't arrive are fitted one by one. A prior of next to nothing leaves the strengths' mean open, so
+    that errors and moves are then those from the mean.
     """
     _, chance = games.gradient(start)
     inverse = np.linalg.inv(games.curvature(chance, start))
-    close = 1e-2 * np.sqrt(np.diag(inverse))[:, None]
+    mean = 1 / games.n if games.prior <= _BARE_PRIOR else 0.0
+    centred = inverse - mean * inverse.sum(axis=0)
+    centred -= mean * centred.sum(axis=1, keepdims=True)
+    close = _CLOSE * np.sqrt(np.diag(centred))[:, None]
     signs = _signs(games.i, games.j, games.n)  # a row per pair: +1 for i, -1 for j
     back = signs.T.tocsr()
     each = np.arange(len(kinds.pair))
     played = csr_array((np.ones(len(each), dtype=np.float32), (kinds.pair, each))) @ drawn
     won = csr_array((kinds.won.astype(np.float32), (kinds.pair, each)))
     wins = (back @ won) @ drawn
-    strengths = np.repeat(start[:, None], drawn.shape[1], axis=1)
+    fitted = np.repeat(start[:, None], drawn.shape[1], axis=1)
     expected = back.multiply(chance.astype(np.float32)).tocsr() @ played
-    step = np.zeros_like(strengths)
+    left = np.arange(drawn.shape[1])  # the resamples that haven't arrived
+    strengths, games_left = fitted.copy(), played
     for _ in range(_CHORDS):
-        step = inverse @ (wins - expected + games.prior * (0.5 - expit(strengths)))
+        step = inverse @ (wins[:, left] - expected + games.prior * (0.5 - expit(strengths)))
         strengths += step
-        if np.all(np.abs(step) < close):
-            return strengths.T
+        fitted[:, left] = strengths
+        going = np.any(np.abs(step - mean * step.sum(axis=0)) >= close, axis=0)
+        if not going.all():
+            left, strengths, games_left = left[going], strengths[:, going], games_left[:, going]
+        if not len(left):
+            break
         gaps = signs @ strengths.astype(np.float32)
         np.negative(gaps, out=gaps)
         np.exp(gaps, out=gaps)
         gaps += 1
-        expected = back @ np.divide(played, gaps, out=gaps)
-    for at in np.flatnonzero(np.any(np.abs(step) >= close, axis=0)).tolist():
+        expected = back @ np.divide(games_left, gaps, out=gaps)
+    for at in left.tolist():
         table = (won @ drawn[:, at]).astype(np.float64), played[:, at].astype(np.float64)
         alone = _Games(games.i, games.j, *table, games.n, games.prior)
-        strengths[:, at] = _fitted(alone, strengths[:, at])
-    return strengths.T
+        fitted[:, at] = _fitted(alone, fitted[:, at])
+    return fitted.T
 
 
 def _signs(i: Ints, j: Ints, n: int) -> csr_array:

@@ -1,16 +1,16 @@
 """What a campaign holds: settings, topics, items, texts, test pairs and assessors."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import schema
+from duelpool.store.statements import dialect_of
 
 _VALUES_AT_MOST = 900  # SQLite takes about a thousand values a statement
 
@@ -63,7 +63,7 @@ def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
     """Insert rows whose keys aren't there yet; return how many that were."""
     if not rows:
         return 0
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    dialect = dialect_of(connection)
     added = 0
     width = max(1, _VALUES_AT_MOST // max(len(row) for row in rows))
     for start in range(0, len(rows), width):
@@ -136,6 +136,7 @@ def add_topics(connection: Connection, campaign: str, topics: Iterable[Topic], s
             "description": topic.description,
             "conversation": json.dumps(topic.conversation),
             "tags": json.dumps(topic.tags),
+            "snippets": json.dumps(topic.snippets),
             "weight": topic.weight,
             "strategy": strategy,
         }
@@ -158,6 +159,7 @@ def topics(connection: Connection, campaign: str, *, state: str | None = None) -
             tuple(json.loads(row.conversation)),
             tuple(json.loads(row.tags)),
             row.weight,
+            tuple(json.loads(row.snippets)),
         )
         for row in sorted(connection.execute(query), key=_place)
     }
@@ -221,10 +223,40 @@ def set_topic_state(connection: Connection, campaign: str, topic: str, state: st
     return bool(done.rowcount)
 
 
+def assign(connection: Connection, campaign: str, topic: str, assessors: Iterable[str], now: float) -> None:
+    """Keep a topic for these people, who are enrolled where they aren't; for nobody else from now on."""
+    columns = schema.topic_person.c
+    connection.execute(
+        delete(schema.topic_person).where(columns.campaign == campaign, columns.topic == topic)
+    )
+    for assessor in dict.fromkeys(assessors):
+        enrol(connection, campaign, assessor, "dedicated", now)
+        connection.execute(
+            insert(schema.topic_person).values(campaign=campaign, topic=topic, assessor=assessor)
+        )
+
+
+def assigned(connection: Connection, campaign: str) -> dict[str, frozenset[str]]:
+    """Return the topics that are kept for certain people, with those."""
+    columns = schema.topic_person.c
+    found: dict[str, set[str]] = {}
+    rows = connection.execute(select(columns.topic, columns.assessor).where(columns.campaign == campaign))
+    for topic, assessor in sorted(rows):
+        found.setdefault(topic, set()).add(assessor)
+    return {topic: frozenset(people) for topic, people in found.items()}
+
+
 def add_passages(connection: Connection, campaign: str, passages: Iterable[Passage]) -> int:
     """Add texts that aren't there yet; return how many are new."""
     rows = [
-        {"campaign": campaign, "id": each.id, "text": each.text, "title": each.title, "url": each.url}
+        {
+            "campaign": campaign,
+            "id": each.id,
+            "text": each.text,
+            "title": each.title,
+            "url": each.url,
+            "format": each.format,
+        }
         for each in passages
     ]
     return _insert_new(connection, schema.passage, rows)
@@ -240,8 +272,34 @@ def passages(connection: Connection, campaign: str, ids: Sequence[str]) -> dict[
                 columns.campaign == campaign, columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
             )
         )
-        found |= {row.id: Passage(row.id, row.text, row.title, row.url) for row in rows}
+        found |= {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in rows}
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRun:
+    """A system under test: its name, how many rows it has, and the rows, packed."""
+
+    name: str
+    rows: int
+    data: bytes
+
+
+def add_run(connection: Connection, campaign: str, run: PackedRun, now: float) -> bool:
+    """Add a run whose name isn't there yet; return whether it is new."""
+    row = {"campaign": campaign, "name": run.name, "rows": run.rows, "data": run.data, "added": now}
+    return bool(_insert_new(connection, schema.run, [row]))
+
+
+def runs(connection: Connection, campaign: str) -> Iterator[PackedRun]:
+    """Yield a campaign's runs by name, one at a time in memory."""
+    columns = schema.run.c
+    names = connection.execute(select(columns.name).where(columns.campaign == campaign)).scalars()
+    for name in sorted(names):
+        row = connection.execute(
+            select(schema.run).where(columns.campaign == campaign, columns.name == name)
+        ).one()
+        yield PackedRun(row.name, row.rows, row.data)
 
 
 def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[KnownPair]) -> int:
@@ -271,10 +329,15 @@ class AssessorRow:
 
 
 def enrol(connection: Connection, campaign: str, assessor: str, kind: str, now: float) -> None:
-    """Add an assessor who isn't there yet."""
-    _insert_new(
-        connection, schema.assessor, [{"campaign": campaign, "id": assessor, "kind": kind, "created": now}]
-    )
+    """Add an assessor who isn't there yet, or whom only a file has named so far."""
+    columns = schema.assessor.c
+    new = {"campaign": campaign, "id": assessor, "kind": kind, "created": now}
+    if not _insert_new(connection, schema.assessor, [new]) and kind != "imported":
+        connection.execute(
+            update(schema.assessor)
+            .where(columns.campaign == campaign, columns.id == assessor, columns.kind == "imported")
+            .values(kind=kind)
+        )
 
 
 def assessors(connection: Connection, campaign: str) -> dict[str, AssessorRow]:

@@ -16,6 +16,7 @@ from duelpool.store import log, schema
 from duelpool.store.statements import Statement
 
 LEASED, ANSWERED, EXPIRED = "leased", "answered", "expired"
+ASKED, REPEATED, FROM_FILE = "asked", "repeated", "file"
 RETURNED, SKIPPED, CANNOT_JUDGE, RETRACTED = "returned", "skipped", "cannot-judge", "retracted"
 
 _ENDED_AS = {Outcome.SKIP: SKIPPED, Outcome.CANNOT_JUDGE: CANNOT_JUDGE, Outcome.FLIP_ABSTAIN: CANNOT_JUDGE}
@@ -24,10 +25,12 @@ _COLUMNS = schema.question.c
 _ASKED = (
     *("id", "campaign", "slot", "assessor", "assignment", "place", "asked", "expires"),
     *("topic", "criterion", "stage", "kind", "a", "b", "left_item", "right_item"),
-    *("test_pair", "phase", "proposal", "propensity", "strategy"),
+    *("test_pair", "phase", "proposal", "propensity", "strategy", "occasion", "source"),
 )
 _OF_A_PAIR = Statement(
-    lambda _: select(_COLUMNS.slot, _COLUMNS.assessor, _COLUMNS.state, _COLUMNS.live).where(
+    lambda _: select(
+        _COLUMNS.slot, _COLUMNS.assessor, _COLUMNS.state, _COLUMNS.live, _COLUMNS.occasion
+    ).where(
         _COLUMNS.campaign == bindparam("campaign"),
         _COLUMNS.topic == bindparam("topic"),
         _COLUMNS.criterion == bindparam("criterion"),
@@ -79,7 +82,10 @@ class TooLate(DuelpoolError):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A question that a campaign would like to put to somebody; `test_pair` ones take no slot."""
+    """A question that a campaign would like to put to somebody.
+
+    Test pairs take no slot, and neither do those that are put to the same person again: `occasion` is above 1.
+    """
 
     topic: str
     left: str
@@ -92,6 +98,12 @@ class Wanted:
     propensity: float | None = None
     strategy: str = ""
     test_pair: str | None = None
+    occasion: int = 1
+
+    @property
+    def takes_slot(self) -> bool:
+        """Whether its judgment counts to the cap."""
+        return self.test_pair is None and self.occasion == 1
 
     @property
     def key(self) -> tuple[str, str]:
@@ -103,7 +115,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an assessor sends back: the outcome, and what the page noted beside it."""
+    """What an assessor sends back: the outcome, and what the page noted beside it.
+
+    `attempt` is the question's own, None where answers can't overtake each other.
+    """
 
     outcome: Outcome
     grade: float | None = None
@@ -111,6 +126,8 @@ class Answer:
     note: str = ""
     seconds: float | None = None
     context_uses: int = 0
+    highlighted: bool | None = None
+    attempt: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +176,7 @@ def lease(
         slots = _slots(connection, campaign, want, assessor)
         if slots is None:
             continue
-        for slot in _free(slots, cap) if want.test_pair is None else [None]:
+        for slot in _free(slots, cap) if want.takes_slot else [None]:
             row = {
                 "id": question_id,
                 "campaign": campaign,
@@ -187,8 +204,8 @@ def _slots(
     taken: set[int] = set()
     pair = {"campaign": campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
     rows = _OF_A_PAIR.run(connection, {**pair, "besides": besides})
-    for slot, holder, state, live in rows:
-        if holder == assessor and (live or state == CANNOT_JUDGE):
+    for slot, holder, state, live, occasion in rows:
+        if holder == assessor and occasion == want.occasion and (live or state == CANNOT_JUDGE):
             return None
         if live and slot is not None:
             taken.add(slot)
@@ -218,6 +235,8 @@ def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> boo
         "proposal": want.proposal,
         "propensity": want.propensity,
         "strategy": want.strategy,
+        "occasion": want.occasion,
+        "source": ASKED if want.occasion == 1 else REPEATED,
     }
     # By what comes back, and not by a count of rows, which PostgreSQL's driver doesn't keep for inserts.
     return bool(_LEASE.run(connection, {**row, **asked}))
@@ -235,6 +254,7 @@ def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> 
         want.criterion,
         want.propensity,
         expires,
+        kind=want.kind,
     )
 
 
@@ -251,6 +271,8 @@ def question_of(row: Row[Any]) -> Question:
         row.criterion,
         row.propensity,
         row.expires,
+        row.attempt,
+        Kind(row.kind),
     )
 
 
@@ -277,8 +299,9 @@ def answer(
 ) -> Receipt:
     """Store an answer once; the same answer again changes nothing, another one is a conflict."""
     row = held(connection, question_id, assessor)
-    if row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
-        return _again(connection, row, given)
+    attempt = row.attempt if given.attempt is None else given.attempt
+    if attempt != row.attempt or row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
+        return _again(connection, row, given, attempt)
     if row.state == RETRACTED:
         raise Conflict("This answer was taken back since.", remedy="Ask for the next question.")
     ended = _ENDED_AS.get(given.outcome, ANSWERED)
@@ -301,6 +324,8 @@ def answer(
         note=given.note,
         seconds=given.seconds,
         context_uses=given.context_uses,
+        highlighted=given.highlighted,
+        repeated=row.source == REPEATED,
         propensity=row.propensity,
         strategy=row.strategy,
         question=row.id,
@@ -320,13 +345,18 @@ def answer(
     return Receipt(row.id, row.topic, seq, late=late)
 
 
-def _again(connection: Connection, row: Row[Any], given: Answer) -> Receipt:
+def _again(connection: Connection, row: Row[Any], given: Answer, attempt: int) -> Receipt:
+    """Acknowledge an answer that is stored already, be it one that was taken back since."""
     columns = schema.log.c
     first = connection.execute(
         select(columns.seq, columns.outcome, columns.grade).where(
-            columns.question == row.id, columns.attempt == row.attempt, columns.event == log.JUDGMENT
+            columns.question == row.id, columns.attempt == attempt, columns.event == log.JUDGMENT
         )
-    ).one()
+    ).one_or_none()
+    if first is None:
+        raise Conflict(
+            f"Nobody was asked this question for the {attempt}. time.", remedy="Ask for the next question."
+        )
     if (first.outcome, first.grade) != (str(given.outcome), given.grade):
         raise Conflict(
             f"This question was answered '{first.outcome}' already; that answer is kept.",
@@ -337,9 +367,16 @@ def _again(connection: Connection, row: Row[Any], given: Answer) -> Receipt:
 
 def _slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None:
     """Return a slot for a question that lost its own, None for a test pair, which needs none."""
-    want = Wanted(row.topic, row.left_item, row.right_item, row.criterion)
+    want = Wanted(
+        row.topic,
+        row.left_item,
+        row.right_item,
+        row.criterion,
+        test_pair=row.test_pair,
+        occasion=row.occasion,
+    )
     slots = _slots(connection, row.campaign, want, row.assessor, besides=row.id)
-    if slots is not None and row.test_pair is not None:
+    if slots is not None and (row.test_pair is not None or row.source == REPEATED):
         return None
     free = None if slots is None else next(_free(slots, cap), None)
     if free is None:
@@ -444,7 +481,7 @@ def restore(
         if _stands(connection, campaign, topic, line.seq):
             continue
         if line.judgment is not None and line.judgment.question:
-            row = held(connection, line.judgment.question, line.judgment.assessor)
+            row = _HOLD.run(connection, {"held": line.judgment.question})[0]
             if last_answer(connection, row) != line.seq or not _taken_up_again(connection, row, cap):
                 continue
         log.append(connection, campaign, topic, log.RESTORATION, now, refers_to=line.seq, reason=reason)

@@ -118,6 +118,8 @@ def append_judgment(
         note=judgment.note,
         sides_known=int(judgment.sides_known),
         inferred=int(judgment.inferred),
+        highlighted=None if judgment.highlighted is None else int(judgment.highlighted),
+        repeated=int(judgment.repeated),
         told=int(told),
     )
 
@@ -200,6 +202,8 @@ def _judgment_of(row: Row[Any]) -> Judgment:
         context_uses=row.context_uses,
         sides_known=bool(row.sides_known),
         inferred=bool(row.inferred),
+        highlighted=None if row.highlighted is None else bool(row.highlighted),
+        repeated=bool(row.repeated),
         propensity=row.propensity,
         strategy=row.strategy,
         question=row.question or "",

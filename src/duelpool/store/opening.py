@@ -28,7 +28,7 @@ def version_of(database: Database) -> str | None:
         tables = inspect(connection).get_table_names()
         if "alembic_version" not in tables:
             return None, bool(tables)
-        return connection.execute(text("select version_num from alembic_version")).scalar(), True
+        return _present(connection), True
 
     version, filled = database.read(look)
     if version is None and filled:
@@ -40,31 +40,53 @@ def version_of(database: Database) -> str | None:
     return version
 
 
+def _present(connection: Connection) -> str | None:
+    return connection.execute(text("select version_num from alembic_version")).scalar()
+
+
 def upgrade(database: Database) -> None:
-    """Bring the schema to the newest version, in one transaction; SQLite files are copied first."""
+    """Bring the schema to the newest version, in one transaction, after a copy of what there is.
+
+    A SQLite file is copied beside itself, PostgreSQL's tables into a schema of their own.
+    """
     present = version_of(database)
     if present == SCHEMA_VERSION:
         return
     _refuse_newer(database, present)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     if present is not None and isinstance(database, SqliteDatabase):
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         backup_sqlite(
             database.path, database.path.with_name(f"{database.path.name}.{present}.{stamp}.backup")
         )
+
+    def work(connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
+            if present is not None and _present(connection) == present:  # else another has just done it
+                _copy_tables(connection, f"duelpool_{present}_{stamp.lower()}")
+        bring_to(connection)
+
     with _ONE_AT_A_TIME:
-        database.write(_to_the_newest)
+        database.write(work)
 
 
-def _to_the_newest(connection: Connection) -> None:
+def _copy_tables(connection: Connection, name: str) -> None:
+    """Copy all tables into a schema of this name, within the transaction of the upgrade."""
+    tables = inspect(connection).get_table_names()
+    connection.execute(text(f'create schema "{name}"'))
+    for table in tables:
+        connection.execute(text(f'create table "{name}"."{table}" as table "{table}"'))
+
+
+def bring_to(connection: Connection, version: str = "head") -> None:
+    """Run the migrations that lead to a version of the schema."""
     from alembic import command  # here, for it takes its time, and most stores are up to date
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
-    command.upgrade(config, "head")
+    command.upgrade(config, version)
 
 
 def _refuse_newer(database: Database, present: str | None) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -46,6 +47,7 @@ topic = Table(
     Column("description", Text, nullable=False, server_default=""),
     Column("conversation", Text, nullable=False, server_default="[]"),  # JSON
     Column("tags", Text, nullable=False, server_default="[]"),  # JSON
+    Column("snippets", Text, nullable=False, server_default="[]"),  # JSON: context to look at while judging
     Column("weight", Float, nullable=False, server_default="1"),
     Column("strategy", String, nullable=False, server_default=""),  # empty: the campaign's
     Column("state", String, nullable=False, server_default="open"),
@@ -76,6 +78,19 @@ passage = Table(
     Column("text", Text, nullable=False),
     Column("title", Text, nullable=False, server_default=""),
     Column("url", Text, nullable=False, server_default=""),
+    Column("format", String, nullable=False, server_default="text"),
+    ForeignKeyConstraint(["campaign"], ["campaign.id"]),
+    CheckConstraint("format in ('text', 'markdown', 'html', 'image')", name="passage_format"),
+)
+
+run = Table(  # the systems under test, for a leaderboard at any time
+    "run",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("rows", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),  # packed, see files.pack_run
+    Column("added", Float, nullable=False),
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
 )
 
@@ -99,7 +114,7 @@ assessor = Table(
     Column("state", String, nullable=False, server_default="in"),
     Column("created", Float, nullable=False),
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
-    CheckConstraint("kind in ('crowd', 'dedicated', 'program')", name="assessor_kind"),
+    CheckConstraint("kind in ('crowd', 'dedicated', 'program', 'imported')", name="assessor_kind"),
     CheckConstraint("state in ('in', 'excluded')", name="assessor_state"),
 )
 
@@ -112,6 +127,52 @@ identity = Table(  # the only table that says who somebody is; rows may be erase
     Column("external", String, nullable=False),
     ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
     Index("identity_known_once", "campaign", "panel", "external", unique=True),
+)
+
+topic_person = Table(  # topics that are meant for certain people
+    "topic_person",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("assessor", String, primary_key=True),
+    Column("kind", String, nullable=False, server_default=""),  # of judgment; empty: the campaign's
+    Column("place", Integer),  # in a crossed study: which of the people of this kind
+    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    Index("topic_person_place_once", "campaign", "topic", "kind", "place", unique=True),
+)
+
+step = Table(  # what somebody went through before and between judging: consent, guide, check, practice
+    "step",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("campaign", String, nullable=False),
+    Column("assessor", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("outcome", Text, nullable=False, server_default=""),
+    Column("time", Float, nullable=False),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    Index("step_by_person", "campaign", "assessor"),
+)
+
+secret = Table(  # keys made at first start, such as the one that signs links
+    "secret",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", String, nullable=False),
+    Column("created", Float, nullable=False),
+)
+
+intake = Table(  # files that were taken in, so that none is taken in twice unnoticed
+    "intake",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("digest", String, primary_key=True),  # of the bytes and of how they were read
+    Column("occasion", Integer, primary_key=True),
+    Column("file", Text, nullable=False),
+    Column("lines", Integer, nullable=False),
+    Column("time", Float, nullable=False),
+    ForeignKeyConstraint(["campaign"], ["campaign.id"]),
 )
 
 assignment = Table(
@@ -151,7 +212,7 @@ question = Table(
     Column("b", String, nullable=False),
     Column("left_item", String, nullable=False),
     Column("right_item", String),
-    Column("slot", Integer),  # 1 to the cap; null for test pairs, which have none
+    Column("slot", Integer),  # from 1 to the cap; null for test pairs and repeated questions, which have none
     Column("assessor", String, nullable=False),
     Column("assignment", String),
     Column("place", Integer, nullable=False, server_default="0"),  # within the assignment
@@ -163,6 +224,8 @@ question = Table(
     Column("asked", Float, nullable=False),
     Column("expires", Float, nullable=False),
     Column("attempt", Integer, nullable=False, server_default="1"),  # one more after each undo
+    Column("occasion", Integer, nullable=False, server_default="1"),  # which time this person has the pair
+    Column("source", String, nullable=False, server_default="asked"),  # see question_source
     Column("state", String, nullable=False, server_default="leased"),
     Column("live", Integer, server_default="1"),  # 1: holds its slot; null: doesn't
     ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
@@ -173,11 +236,15 @@ question = Table(
         name="question_state",
     ),
     CheckConstraint("live is null or live = 1", name="question_live"),
+    # A repeated one is asked again to see who agrees with themselves: it takes no slot and scores nothing.
+    CheckConstraint("source in ('asked', 'repeated', 'file')", name="question_source"),
     # The cap: of each slot of a pair there is one live holder. Null is different from every null.
     Index("question_slot_once", "campaign", "topic", "criterion", "a", "b", "slot", "live", unique=True),
-    # One answer per person and pair, over live rows.
+    # One answer per person, pair and occasion, over live rows. Only repeated questions and files have a second.
     Index(
-        "question_person_once", "campaign", "topic", "criterion", "a", "b", "assessor", "live", unique=True
+        "question_person_once",
+        *("campaign", "topic", "criterion", "a", "b", "assessor", "occasion", "live"),
+        unique=True,
     ),
     Index("question_by_person", "campaign", "assessor", "state"),
     Index("question_by_assignment", "assignment"),
@@ -215,6 +282,8 @@ log = Table(
     Column("note", Text),
     Column("sides_known", Integer),
     Column("inferred", Integer),
+    Column("highlighted", Integer),  # 1: query terms were marked; null: nobody knows
+    Column("repeated", Integer),  # 1: asked again of the same person; scores nothing
     Column("told", Integer),  # 1: strategies hear of it at once; 0: when its assignment is released
     # everything else
     Column("refers_to", Integer),  # the line that is retracted or restored
@@ -229,6 +298,25 @@ log = Table(
     Index("log_answer_once", "question", "attempt", "event", unique=True),
     Index("log_refers_to", "campaign", "topic", "refers_to"),
     Index("log_by_assessor", "campaign", "assessor"),
+)
+
+feedback = Table(  # what somebody said after an assignment or a topic
+    "feedback",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("campaign", String, nullable=False),
+    Column("assessor", String, nullable=False),
+    Column("assignment", String),
+    Column("topic", String),
+    Column("confidence", Integer),
+    Column("understanding", Integer),
+    Column("text", Text, nullable=False, server_default=""),
+    Column("time", Float, nullable=False),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    ForeignKeyConstraint(["assignment"], ["assignment.id"]),
+    CheckConstraint("confidence between 1 and 5", name="feedback_confidence"),
+    CheckConstraint("understanding between 1 and 5", name="feedback_understanding"),
+    Index("feedback_by_person", "campaign", "assessor"),
 )
 
 ledger = Table(

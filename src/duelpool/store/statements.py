@@ -22,6 +22,11 @@ class Dialect(Protocol):
     insert: Any
 
 
+def dialect_of(connection: Connection) -> Dialect:
+    """Return the dialect that a connection speaks."""
+    return postgresql if connection.dialect.name == "postgresql" else sqlite
+
+
 class Statement:
     """A statement with named values; `keys` are the columns that an insert fills."""
 

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from duelpool.records import Judgment, Outcome
 from duelpool.store import Store, log, schema
-from duelpool.store.leases import Conflict, Receipt, TooLate, UnknownQuestion, Wanted
+from duelpool.store.leases import Answer, Conflict, Receipt, TooLate, UnknownQuestion, Wanted
 from duelpool.testing.promises import require
 from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
 
@@ -89,6 +89,17 @@ def check_undo(store: Store) -> None:
         )
     )
     require(list(attempt) == [1, 2], "each undo is followed by another attempt", seen=attempt)
+    old = scene.give(question, "p0", Answer(Outcome.LEFT, attempt=1))
+    require(old == first and old.repeated, "an old answer that arrives late is known", seen=old)
+    refused(
+        Conflict,
+        lambda: scene.give(question, "p0", Answer(Outcome.RIGHT, attempt=1)),
+        "and another one in its place is not",
+    )
+    refused(
+        Conflict, lambda: scene.give(question, "p0", Answer(Outcome.RIGHT, attempt=3)), "nor is a later one"
+    )
+    require(len(scene.lines()) == 3, "nothing of it is written")
     require(scene.restore(first.seq) == [], "what its assessor took back isn't restored")
     scene.retract(second.seq)
     require(scene.restore(first.seq) == [], "not even when the second answer is gone")
@@ -130,6 +141,56 @@ def check_retract_and_restore(store: Store) -> None:
     racing = at_once(lambda _: scene.restore(first, second, third), range(8))
     back = sorted(seq for each in racing if isinstance(each, list) for seq in each)
     require(back == [first, third], "of many restorations at once, one counts", seen=racing)
+    scene.sound()
+
+
+def check_slots_of_imported_judgments(store: Store) -> None:
+    """Judgments from elsewhere count to the cap, be there more of them than it allows; retracted, they free it."""
+    scene = Scene.set_up(store, cap=3)
+    seqs = scene.take_in(
+        Judgment(TOPIC, "a", "b", Outcome.LEFT, assessor="p0"), Judgment(TOPIC, "b", "a", Outcome.TIE)
+    )
+    require(scene.lease("p0") is None, "who judged a pair elsewhere isn't asked again")
+    scene.judged("p1")
+    require(scene.lease("p2") is None, "the cap counts them")
+    require(
+        scene.retract(seqs[0]) == seqs[:1] and scene.lease("p2") is not None, "a retracted one frees its slot"
+    )
+    require(scene.restore(seqs[0]) == [], "and has none to come back to")
+    scene.sound()
+    many = Scene.set_up(store, cap=2)
+    taken = many.take_in(*(Judgment(TOPIC, "a", "b", Outcome.RIGHT, assessor="p0") for _ in range(4)))
+    require(len(many.lines()) == 4 and many.lease("p1") is None, "a file may hold more than the cap")
+    many.retract(*taken[:2])
+    require(many.lease("p1") is None, "two are the cap")
+    many.retract(taken[2])
+    require(many.lease("p1") is not None, "one isn't")
+    racing = Scene.set_up(store, cap=3, people=6)
+
+    def take_or_lease(at: int) -> object:
+        if at % 2:
+            return racing.lease(f"p{at}")
+        return racing.take_in(Judgment(TOPIC, "a", "b", Outcome.LEFT, assessor=f"p{at}"))
+
+    at_once(take_or_lease, range(6))
+    require(len(racing.lines()) == 3, "no import loses against a lease", seen=racing.lines())
+    for each in (many, racing):
+        each.sound()
+
+
+def check_repeated_questions(store: Store) -> None:
+    """A pair may be put to a person again: it takes no slot, is answered once, and says that it is repeated."""
+    scene = Scene.set_up(store, cap=1)
+    again = Wanted(TOPIC, "b", "a", occasion=2)
+    scene.judged("p0")
+    question = scene.leased("p0", again)
+    require(scene.lease("p0", again) is None, "a repeated question is held once")
+    scene.answer(question, "p0", Outcome.RIGHT)
+    require(scene.lease("p0", again) is None, "and answered once")
+    scene.answer(scene.undo(question, "p0"), "p0", Outcome.LEFT)
+    told = [line.judgment.repeated for line in scene.lines() if line.judgment is not None]
+    require(told == [False, True, True], "the log tells them apart", seen=told)
+    require(scene.lease("p1") is None, "the cap is as it was")
     scene.sound()
 
 

@@ -24,10 +24,12 @@ def _audit(connection: Connection, campaign: str, cap: int) -> list[str]:
             wrong.append(f"question {row.id} is {row.state}, and live is {row.live}")
         if row.live is not None:
             pair = (row.topic, row.criterion, row.a, row.b)
-            pairs[pair] += row.test_pair is None
-            people[*pair, row.assessor] += 1
+            pairs[pair] += row.test_pair is None and row.source == leases.ASKED
+            people[*pair, row.assessor, str(row.occasion)] += 1
+            if (row.slot is None) != (row.test_pair is not None or row.source == leases.REPEATED):
+                wrong.append(f"question {row.id} is {row.source}, and its slot is {row.slot}")
     wrong += [f"the pair {pair} has {count} live slots" for pair, count in pairs.items() if count > cap]
-    wrong += [f"{who[-1]} holds {who[:-1]} {count} times" for who, count in people.items() if count > 1]
+    wrong += [f"{who[-2]} holds {who[:-1]} {count} times" for who, count in people.items() if count > 1]
     answered = 0
     topics = connection.execute(
         select(schema.topic.c.id, schema.topic.c.next_seq).where(schema.topic.c.campaign == campaign)

@@ -4,12 +4,14 @@ from functools import partial
 
 from sqlalchemy import Connection, text, update
 
-from duelpool.errors import DuelpoolError
+from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import Store, StoreTrouble, log, schema
 from duelpool.store.leases import Answer, Conflict, Wanted
 from duelpool.testing.promises import require
 from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
+
+UNSTORABLE = ("a\x00b", "\ud800")
 
 
 def check_the_log_keeps_everything(store: Store) -> None:
@@ -19,7 +21,7 @@ def check_the_log_keeps_everything(store: Store) -> None:
         TOPIC, "b", "a", "brevity", "second", Kind.DEFINITE, "phase 3", "p-17", 0.125, "prefbest/1", None
     )
     question = scene.leased("p0", want)
-    given = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4)
+    given = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4, True)
     receipt = scene.give(question, "p0", given, told=False)
     grade = scene.leased("p0", Wanted(TOPIC, "a", None, kind=Kind.GRADE))
     scene.give(grade, "p0", Answer(Outcome.GRADE, 2.5))
@@ -45,6 +47,8 @@ def check_the_log_keeps_everything(store: Store) -> None:
             2.87,
             4,
             True,
+            True,
+            False,
             False,
             0.125,
             "prefbest/1",
@@ -183,16 +187,19 @@ def check_odd_texts(store: Store) -> None:
     """Whatever a note holds is stored as it is or refused with a remedy; nothing is half-written."""
     scene = Scene.set_up(store)
     for at, note in enumerate(
-        ("", "'; drop table log; --", "\u202e\U0001f600", "\r\n\t", "%s %(x)s :x ?", "a\x00b")
+        ("", "'; drop table log; --", "\u202e\U0001f600", "\r\n\t", "%s %(x)s :x ?", *UNSTORABLE)
     ):
         question = scene.leased("p0", Wanted(TOPIC, "a", f"b{at}"))
         before = len(scene.lines())
         try:
             scene.give(question, "p0", Answer(Outcome.LEFT, note=note))
-        except StoreTrouble as error:
-            require("\x00" in note and bool(error.remedy), "only what can't be stored is refused", note=note)
+        except BadRecord as error:
+            require(
+                note in UNSTORABLE and bool(error.remedy), "only what can't be stored is refused", note=note
+            )
             require(len(scene.lines()) == before, "nothing of it is written")
         else:
+            require(note not in UNSTORABLE, "what some store can't keep, none takes", note=note)
             last = scene.lines()[-1].judgment
             require(last is not None and last.note == note, "a note is kept as it is", note=note, seen=last)
     scene.sound()

@@ -4,14 +4,14 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from duelpool.errors import DuelpoolError
-from duelpool.records import Outcome, Question, Topic
-from duelpool.store import Store, holdings, leases, log
+from duelpool.records import Judgment, Outcome, Question, Topic
+from duelpool.store import Store, holdings, imports, leases, log
 from duelpool.store.leases import Answer, Receipt, Wanted
 from duelpool.testing.promises import ContractError, require
 from duelpool.testing.stores.audit import audit
@@ -100,6 +100,20 @@ class Scene:
     def judged(self, person: str, outcome: Outcome = Outcome.LEFT, want: Wanted | None = None) -> Receipt:
         """Lease and answer."""
         return self.answer(self.leased(person, want), person, outcome)
+
+    def take_in(self, *judgments: Judgment) -> list[int]:
+        """Add judgments from elsewhere; return their places."""
+
+        def work(connection: Connection, now: float) -> list[int]:
+            ids = imports.hold(connection, self.campaign, judgments, now)
+            return [
+                log.append_judgment(
+                    connection, self.campaign, replace(judgment, question=question), now, told=True, attempt=1
+                )
+                for judgment, question in zip(judgments, ids, strict=True)
+            ]
+
+        return self.store.write(work)
 
     def undo(self, question: Question, person: str) -> Question:
         """Take an answer back."""

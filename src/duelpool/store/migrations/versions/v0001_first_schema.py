@@ -21,13 +21,20 @@ def upgrade() -> None:
         sa.UniqueConstraint("name"),
     )
     op.create_table(
+        "secret",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("value", sa.String(), nullable=False),
+        sa.Column("created", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )
+    op.create_table(
         "assessor",
         sa.Column("campaign", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("state", sa.String(), server_default="in", nullable=False),
         sa.Column("created", sa.Float(), nullable=False),
-        sa.CheckConstraint("kind in ('crowd', 'dedicated', 'program')", name="assessor_kind"),
+        sa.CheckConstraint("kind in ('crowd', 'dedicated', 'program', 'imported')", name="assessor_kind"),
         sa.CheckConstraint("state in ('in', 'excluded')", name="assessor_state"),
         sa.ForeignKeyConstraint(
             ["campaign"],
@@ -36,17 +43,46 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("campaign", "id"),
     )
     op.create_table(
+        "intake",
+        sa.Column("campaign", sa.String(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("occasion", sa.Integer(), nullable=False),
+        sa.Column("file", sa.Text(), nullable=False),
+        sa.Column("lines", sa.Integer(), nullable=False),
+        sa.Column("time", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["campaign"],
+            ["campaign.id"],
+        ),
+        sa.PrimaryKeyConstraint("campaign", "digest", "occasion"),
+    )
+    op.create_table(
         "passage",
         sa.Column("campaign", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("title", sa.Text(), server_default="", nullable=False),
         sa.Column("url", sa.Text(), server_default="", nullable=False),
+        sa.Column("format", sa.String(), server_default="text", nullable=False),
+        sa.CheckConstraint("format in ('text', 'markdown', 'html', 'image')", name="passage_format"),
         sa.ForeignKeyConstraint(
             ["campaign"],
             ["campaign.id"],
         ),
         sa.PrimaryKeyConstraint("campaign", "id"),
+    )
+    op.create_table(
+        "run",
+        sa.Column("campaign", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("rows", sa.Integer(), nullable=False),
+        sa.Column("data", sa.LargeBinary(), nullable=False),
+        sa.Column("added", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["campaign"],
+            ["campaign.id"],
+        ),
+        sa.PrimaryKeyConstraint("campaign", "name"),
     )
     op.create_table(
         "topic",
@@ -57,6 +93,7 @@ def upgrade() -> None:
         sa.Column("description", sa.Text(), server_default="", nullable=False),
         sa.Column("conversation", sa.Text(), server_default="[]", nullable=False),
         sa.Column("tags", sa.Text(), server_default="[]", nullable=False),
+        sa.Column("snippets", sa.Text(), server_default="[]", nullable=False),
         sa.Column("weight", sa.Float(), server_default="1", nullable=False),
         sa.Column("strategy", sa.String(), server_default="", nullable=False),
         sa.Column("state", sa.String(), server_default="open", nullable=False),
@@ -177,6 +214,8 @@ def upgrade() -> None:
         sa.Column("note", sa.Text(), nullable=True),
         sa.Column("sides_known", sa.Integer(), nullable=True),
         sa.Column("inferred", sa.Integer(), nullable=True),
+        sa.Column("highlighted", sa.Integer(), nullable=True),
+        sa.Column("repeated", sa.Integer(), nullable=True),
         sa.Column("told", sa.Integer(), nullable=True),
         sa.Column("refers_to", sa.Integer(), nullable=True),
         sa.Column("survivors", sa.Text(), nullable=True),
@@ -195,6 +234,21 @@ def upgrade() -> None:
     op.create_index("log_by_assessor", "log", ["campaign", "assessor"], unique=False)
     op.create_index("log_refers_to", "log", ["campaign", "topic", "refers_to"], unique=False)
     op.create_table(
+        "step",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("campaign", sa.String(), nullable=False),
+        sa.Column("assessor", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("outcome", sa.Text(), server_default="", nullable=False),
+        sa.Column("time", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["campaign", "assessor"],
+            ["assessor.campaign", "assessor.id"],
+        ),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("step_by_person", "step", ["campaign", "assessor"], unique=False)
+    op.create_table(
         "test_pair",
         sa.Column("campaign", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
@@ -207,6 +261,50 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("campaign", "id"),
     )
+    op.create_table(
+        "topic_person",
+        sa.Column("campaign", sa.String(), nullable=False),
+        sa.Column("topic", sa.String(), nullable=False),
+        sa.Column("assessor", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), server_default="", nullable=False),
+        sa.Column("place", sa.Integer(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["campaign", "assessor"],
+            ["assessor.campaign", "assessor.id"],
+        ),
+        sa.ForeignKeyConstraint(
+            ["campaign", "topic"],
+            ["topic.campaign", "topic.id"],
+        ),
+        sa.PrimaryKeyConstraint("campaign", "topic", "assessor"),
+    )
+    op.create_index(
+        "topic_person_place_once", "topic_person", ["campaign", "topic", "kind", "place"], unique=True
+    )
+    op.create_table(
+        "feedback",
+        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("campaign", sa.String(), nullable=False),
+        sa.Column("assessor", sa.String(), nullable=False),
+        sa.Column("assignment", sa.String(), nullable=True),
+        sa.Column("topic", sa.String(), nullable=True),
+        sa.Column("confidence", sa.Integer(), nullable=True),
+        sa.Column("understanding", sa.Integer(), nullable=True),
+        sa.Column("text", sa.Text(), server_default="", nullable=False),
+        sa.Column("time", sa.Float(), nullable=False),
+        sa.CheckConstraint("confidence between 1 and 5", name="feedback_confidence"),
+        sa.CheckConstraint("understanding between 1 and 5", name="feedback_understanding"),
+        sa.ForeignKeyConstraint(
+            ["assignment"],
+            ["assignment.id"],
+        ),
+        sa.ForeignKeyConstraint(
+            ["campaign", "assessor"],
+            ["assessor.campaign", "assessor.id"],
+        ),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("feedback_by_person", "feedback", ["campaign", "assessor"], unique=False)
     op.create_table(
         "question",
         sa.Column("id", sa.String(), nullable=False),
@@ -231,8 +329,11 @@ def upgrade() -> None:
         sa.Column("asked", sa.Float(), nullable=False),
         sa.Column("expires", sa.Float(), nullable=False),
         sa.Column("attempt", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("occasion", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("source", sa.String(), server_default="asked", nullable=False),
         sa.Column("state", sa.String(), server_default="leased", nullable=False),
         sa.Column("live", sa.Integer(), server_default="1", nullable=True),
+        sa.CheckConstraint("source in ('asked', 'repeated', 'file')", name="question_source"),
         sa.CheckConstraint(
             "state in ('leased', 'answered', 'expired', 'returned', 'skipped', 'cannot-judge', 'retracted')",
             name="question_state",
@@ -258,7 +359,7 @@ def upgrade() -> None:
     op.create_index(
         "question_person_once",
         "question",
-        ["campaign", "topic", "criterion", "a", "b", "assessor", "live"],
+        ["campaign", "topic", "criterion", "a", "b", "assessor", "occasion", "live"],
         unique=True,
     )
     op.create_index(

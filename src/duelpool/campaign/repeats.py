@@ -1,0 +1,59 @@
+"""Pairs that are put to the same person again, to see who agrees with themselves.
+
+A repeated question takes no slot, is never told to a strategy and scores nothing; the sides are drawn anew. It
+comes only after other questions, and a pair comes back once at most.
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from duelpool.campaign.settings import Settings
+from duelpool.records import Kind
+from duelpool.seeds import rng_for
+from duelpool.store import leases, schema
+from duelpool.store.leases import Wanted
+
+_SECOND = 2
+
+
+def due(connection: Connection, campaign: str, assessor: str, settings: Settings) -> list[Wanted]:
+    """Return the repeated questions that are due for a person now, in the order in which they are wanted."""
+    every = settings.repeat_every
+    if not every or settings.stage == "grading":
+        return []
+    columns = schema.question.c
+    rows = connection.execute(
+        select(schema.question)
+        .where(
+            columns.campaign == campaign,
+            columns.assessor == assessor,
+            columns.test_pair.is_(None),
+            columns.right_item.is_not(None),
+            columns.state.not_in((leases.EXPIRED, leases.RETURNED, leases.RETRACTED)),
+        )
+        .order_by(columns.asked, columns.place, columns.id)
+    ).all()
+    answered = [row for row in rows if row.source == leases.ASKED and row.state == leases.ANSWERED]
+    repeated = {(row.topic, row.a, row.b) for row in rows if row.source == leases.REPEATED}
+    owed = len(answered) // every - len(repeated)
+    if owed <= 0:
+        return []
+    old = answered[: max(1, len(answered) - every // 2)]  # not what they have just seen
+    fresh = [row for row in old if (row.topic, row.a, row.b) not in repeated]
+    order = rng_for(settings.seed, "repeat", assessor, len(repeated)).permutation(len(fresh))
+    return [_again(fresh[at], assessor, settings) for at in order[:owed]]
+
+
+def _again(row: Row[Any], assessor: str, settings: Settings) -> Wanted:
+    swap = rng_for(settings.seed, row.topic, row.a, row.b, assessor, "side", "again").random() < 0.5
+    left, right = (row.b, row.a) if swap else (row.a, row.b)
+    return Wanted(
+        row.topic,
+        left,
+        right,
+        criterion=row.criterion,
+        stage=row.stage,
+        kind=Kind(row.kind),
+        occasion=_SECOND,
+    )

@@ -1,0 +1,74 @@
+"""`duelpool power`: how many topics it takes to see a difference."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from duelpool.cli.frame import print_json
+from duelpool.comparison import plan_topics, power_of_t, topics_needed
+from duelpool.errors import BadParameter
+from duelpool.evaluation import evaluate as evaluate_runs
+from duelpool.evaluation import grid_text, read_truth, run_sources
+from duelpool.report import Cell, Grid
+
+
+def power(
+    difference: Annotated[float, typer.Option("-d", "--difference", help="The difference of means to see.")],
+    truth: Annotated[
+        str | None, typer.Argument(metavar="[QRELS-OR-PREFS]", help="Qrels, preferences, or a run for RBO.")
+    ] = None,
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN...]", help="Files, folders or patterns; .gz too.")
+    ] = None,
+    measure: Annotated[str | None, typer.Option("-m", "--measure", help="The measure to plan for.")] = None,
+    spread: Annotated[
+        float | None,
+        typer.Option(help="Instead of files: the standard deviation of differences by topic."),
+    ] = None,
+    topics: Annotated[
+        int | None, typer.Option(min=2, help="With --spread: say the power of so many topics too.")
+    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="Plan each run against this one.")] = None,
+    chance: Annotated[float, typer.Option("--power", help="The chance to see it that is wanted.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="What p must stay below.")] = 0.05,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the simulation.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="For the simulation.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+) -> None:
+    """Say how many topics a paired t-test needs to see a difference, by formula and by simulation.
+
+    Examples:
+
+      duelpool power qrels.txt runs/ -m nDCG@10 -d 0.05
+
+      duelpool power qrels.txt runs/ -m nDCG@10 -d 0.05 --baseline bm25 --power 0.9
+
+      duelpool power -d 0.05 --spread 0.2
+    """
+    rows: list[dict[str, Cell]] = []
+    if truth is not None and runs and measure is not None and spread is None and topics is None:
+        found = evaluate_runs(read_truth(truth), run_sources(list(runs)), measure)
+        table = next(iter(found.tables.values()))
+        plans = plan_topics(table, difference, baseline, power=chance, alpha=alpha, rounds=rounds, seed=seed)
+        rows = [asdict(plan) for plan in plans]
+    elif truth is None and spread is not None and measure is None and baseline is None:
+        needed = topics_needed(difference, spread, chance, alpha)
+        now = (
+            {}
+            if topics is None
+            else {"topics": topics, "power": power_of_t(topics, difference, spread, alpha)}
+        )
+        rows = [{"spread": spread, **now, "needed": needed}]
+    else:
+        raise BadParameter(
+            "Power is planned from judgments, runs and a measure, or from a spread.",
+            remedy="Write: duelpool power QRELS RUN... -m MEASURE -d 0.05, or: duelpool power -d 0.05 --spread 0.2.",
+        )
+    if as_json:
+        print_json(rows)
+        return
+    grid = Grid(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), keys=2 if "a" in rows[0] else 1)
+    note = f"needed: topics with which a paired t-test sees {difference:g} in {chance:.0%} of cases (p < {alpha:g})"
+    typer.echo(grid_text(grid, "table", [note], Console().width))

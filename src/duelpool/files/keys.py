@@ -1,0 +1,77 @@
+"""Rows of (topic, docno) as numbers, worked out once: pieces of one topic, and a 64-bit word for each row."""
+
+from dataclasses import dataclass, field
+from typing import Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Keys: TypeAlias = npt.NDArray[np.uint64]
+
+
+def hash_of(texts: pl.Series, seed: int) -> Keys:
+    """Return a 64-bit word per text, equal for equal texts within one process."""
+    return texts.hash(seed=seed).to_numpy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowKeys:
+    """A word per row that is the same for equal (topic, docno), and where a topic's rows stand."""
+
+    topics: tuple[str, ...]  # the different ones, in the order of their first row
+    codes: Ints  # per piece of rows of one topic side by side: the topic's place among `topics`
+    starts: Ints  # per piece: its first row
+    keys: Keys  # per row
+    _twice: list[Keys] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, topics: pl.Series, docnos: pl.Series) -> Self:
+        """Look at every row once."""
+        names, codes, starts = topic_pieces(topics)
+        words = hash_of(pl.Series(names, dtype=pl.String), 1)[codes]
+        keys = hash_of(docnos, 0) ^ np.repeat(words, np.diff(starts, append=len(topics)))
+        return cls(tuple(names), codes, starts, keys)
+
+    def twice(self) -> Keys:
+        """Return the words that more than one row has: no others can be equal."""
+        if not self._twice:
+            ordered = np.sort(self.keys)
+            self._twice.append(ordered[1:][ordered[1:] == ordered[:-1]])
+        return self._twice[0]
+
+
+def topic_pieces(topics: pl.Series) -> tuple[list[str], Ints, Ints]:
+    """Return the different topics in the order of their first row, and the pieces of rows of one topic.
+
+    A piece is a topic's place in that list, and the row that it starts at.
+    """
+    if not len(topics):
+        return [], np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    changes = (topics.slice(1) != topics.slice(0, len(topics) - 1)).to_numpy()
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    place: dict[str, int] = {}
+    codes = [place.setdefault(name, len(place)) for name in topics[starts].to_list()]
+    return list(place), np.array(codes, dtype=np.int64), starts
+
+
+def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
+    """Return the different topics in the order of their first row, and each row's place in that list."""
+    names, codes, starts = topic_pieces(topics)
+    return names, np.repeat(codes, np.diff(starts, append=len(topics)))
+
+
+def repeats(rows: RowKeys, topics: pl.Series, docnos: pl.Series) -> Ints:
+    """Return the rows whose topic and docno stood in an earlier row, in order."""
+    if not len(rows.twice()):
+        return np.zeros(0, dtype=np.int64)
+    suspects = np.flatnonzero(np.isin(rows.keys, rows.twice()))
+    seen: set[tuple[str, str]] = set()
+    found = []
+    pairs = zip(topics[suspects].to_list(), docnos[suspects].to_list(), strict=True)
+    for row, key in zip(suspects.tolist(), pairs, strict=True):
+        if key in seen:
+            found.append(row)
+        seen.add(key)
+    return np.array(found, dtype=np.int64)

@@ -1,0 +1,158 @@
+"""Judgments from elsewhere hold slots as those do that were asked here, so that the cap counts them too.
+
+Each gets a question of its own, answered when it came. A file may hold more judgments of a pair than the cap
+allows: they all stand, and nobody is asked about the pair again.
+"""
+
+import secrets
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from duelpool.records import Judgment
+from duelpool.store import holdings, leases, schema
+from duelpool.store.statements import dialect_of
+
+UNNAMED = "imported"
+"""Whose questions those are that name nobody."""
+
+_AT_ONCE = 900
+_TRIES = 20
+
+_Pair = tuple[str, str, str, str]
+
+
+@dataclass(slots=True)
+class _Taken:
+    """The live questions of some topics: slots by pair, and occasions by pair and person."""
+
+    slots: dict[_Pair, set[int]] = field(default_factory=dict)
+    occasions: dict[tuple[_Pair, str], set[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, connection: Connection, campaign: str, topics: Collection[str]) -> "_Taken":
+        columns = schema.question.c
+        found = cls()
+        wanted = sorted(topics)
+        for start in range(0, len(wanted), _AT_ONCE):
+            rows = connection.execute(
+                select(
+                    columns.topic,
+                    columns.criterion,
+                    columns.a,
+                    columns.b,
+                    columns.slot,
+                    columns.assessor,
+                    columns.occasion,
+                ).where(
+                    columns.campaign == campaign,
+                    columns.topic.in_(wanted[start : start + _AT_ONCE]),
+                    columns.live == 1,
+                )
+            )
+            for topic, criterion, a, b, slot, assessor, occasion in rows:
+                pair = (topic, criterion, a, b)
+                if slot is not None:
+                    found.slots.setdefault(pair, set()).add(slot)
+                found.occasions.setdefault((pair, assessor), set()).add(occasion)
+        return found
+
+    def next_slot(self, pair: _Pair) -> int:
+        return _first_free(self.slots.setdefault(pair, set()))
+
+    def next_occasion(self, pair: _Pair, assessor: str) -> int:
+        return _first_free(self.occasions.setdefault((pair, assessor), set()))
+
+
+def _first_free(taken: set[int]) -> int:
+    free = next(number for number in count(1) if number not in taken)
+    taken.add(free)
+    return free
+
+
+def needs_question(judgment: Judgment, test_pair: str | None = None) -> bool:
+    """Say whether a judgment counts to the cap: somebody judged, and it was no test."""
+    return judgment.effect.told and not judgment.inferred and test_pair is None
+
+
+def hold(
+    connection: Connection,
+    campaign: str,
+    judgments: Sequence[Judgment],
+    now: float,
+    *,
+    gone: Collection[int] = (),
+) -> list[str]:
+    """Make a question for each judgment and return their ids; those at the places `gone` are retracted.
+
+    A slot that somebody else takes meanwhile is not lost: the judgment takes the next one.
+    """
+    ids = [secrets.token_hex(8) for _ in judgments]
+    _enrol(connection, campaign, {judgment.assessor for judgment in judgments}, now)
+    waiting = list(range(len(judgments)))
+    for _ in range(_TRIES):
+        taken = _Taken.of(connection, campaign, {judgments[at].topic for at in waiting})
+        rows = [
+            {"id": ids[at], "campaign": campaign, "asked": now, "expires": now}
+            | _asked(judgments[at])
+            | _held(judgments[at], at in gone, taken)
+            for at in waiting
+        ]
+        written = set(_insert(connection, rows))
+        waiting = [at for at in waiting if ids[at] not in written]
+        if not waiting:
+            return ids
+    raise leases.Conflict("The pairs are judged all the time.", remedy="Pause the campaign, or try again.")
+
+
+def _enrol(connection: Connection, campaign: str, people: Iterable[str], now: float) -> None:
+    for person in sorted(people):
+        holdings.enrol(connection, campaign, person or UNNAMED, "imported", now)
+
+
+def _insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> Iterable[str]:
+    if not rows:
+        return ()
+    new = dialect_of(connection).insert(schema.question).on_conflict_do_nothing()
+    return connection.execute(new.returning(schema.question.c.id), list(rows)).scalars()
+
+
+def _asked(judgment: Judgment) -> dict[str, Any]:
+    """Return what the judgment says of its question."""
+    a, b = _key(judgment)
+    return {
+        "topic": judgment.topic,
+        "criterion": judgment.criterion,
+        "stage": judgment.stage,
+        "kind": str(judgment.kind),
+        "a": a,
+        "b": b,
+        "left_item": judgment.left,
+        "right_item": judgment.right,
+        "assessor": judgment.assessor or UNNAMED,
+        "phase": judgment.phase,
+        "proposal": judgment.proposal,
+        "propensity": judgment.propensity,
+        "strategy": judgment.strategy,
+        "source": leases.REPEATED if judgment.repeated else leases.FROM_FILE,
+    }
+
+
+def _held(judgment: Judgment, gone: bool, taken: _Taken) -> dict[str, Any]:
+    """Return what the question holds: the next free slot, or nothing when its judgment is retracted."""
+    if gone:
+        return {"slot": None, "occasion": 1, "state": leases.RETRACTED, "live": None}
+    pair = (judgment.topic, judgment.criterion, *_key(judgment))
+    return {
+        "slot": None if judgment.repeated else taken.next_slot(pair),
+        "occasion": taken.next_occasion(pair, judgment.assessor or UNNAMED),
+        "state": leases.ANSWERED,
+        "live": 1,
+    }
+
+
+def _key(judgment: Judgment) -> tuple[str, str]:
+    return (judgment.left, "") if judgment.right is None else judgment.pair
