@@ -19,6 +19,9 @@ Stage: TypeAlias = Literal["grading", "preferences"]
 
 Scale: TypeAlias = Literal["binary", "abc", "five"]
 
+PlannedRow: TypeAlias = tuple[str, str, str, float, int]
+"""A question of a budget plan: topic, item, other item or "", the chance it was drawn with, judgments wanted."""
+
 SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {"binary": (0.0, 1.0), "abc": (0.0, 1.0, 2.0), "five": (0.0, 1.0, 2.0, 3.0, 4.0)}
 )
@@ -63,6 +66,7 @@ class Settings:
     budget: int | None = None  # stops new assignments
     currency: str = "USD"
     guidelines: str = ""
+    plan: tuple[PlannedRow, ...] = ()  # a budget plan to work off: it takes the strategy's place
 
     def __post_init__(self) -> None:
         make_strategy(self.strategy, (), seed=self.seed, cap=self.cap)  # refuses what it can't be made of
@@ -116,6 +120,10 @@ class Settings:
                 remedy="Take allpairs, sorting, carry-on or swissfinals.",
             )
 
+    def planned(self, topic: str) -> tuple[PlannedRow, ...]:
+        """Return a topic's questions of the plan."""
+        return tuple(row for row in self.plan if row[0] == topic)
+
     @property
     def bad_votes_needed(self) -> int:
         """How many Bad votes of different assessors take an item out."""
@@ -165,4 +173,5 @@ class Settings:
         if "kind" in given:
             given["kind"] = Kind(given["kind"])
         given["crossed"] = tuple(Kind(kind) for kind in given.get("crossed", ()))
+        given["plan"] = tuple(tuple(row) for row in given.get("plan", ()))
         return cls(**given)

@@ -1,14 +1,14 @@
 """`duelpool budget`: which judgments to buy, unbiased scores from them, and both tried out."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.table import Table
 
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS
 from duelpool.budget.estimates import BudgetEstimate, estimate_plans
-from duelpool.budget.judged import read_judged
+from duelpool.budget.judged import Judged, from_judgments, read_judged
 from duelpool.budget.metrics import parse_metric
 from duelpool.budget.plans import Plan, make_plan, read_plan, write_plan
 from duelpool.budget.populations import Population
@@ -22,10 +22,15 @@ from duelpool.budget.sources import (
     read_counts,
     relevant_items,
 )
+from duelpool.campaign import Campaign
+from duelpool.campaign.planned import plan_judgments, plan_pools, plan_settings
+from duelpool.campaign.settings import Judges, Scale, Settings
 from duelpool.cli.frame import expand, print_json, print_table, tell
+from duelpool.cli.opening import CampaignOption, opened
 from duelpool.cli.workers import progress_bar, workforce
 from duelpool.errors import BadParameter
-from duelpool.files import read_qrels, read_topics
+from duelpool.files import read_passages, read_qrels, read_topics
+from duelpool.store import open_store
 
 budget = typer.Typer(
     no_args_is_help=True,
@@ -172,7 +177,7 @@ def _next_plan(
         )
     plans = [read_plan(path) for path in after]
     population = _population_like(plans[0], files, weights)
-    judged = read_judged(judgments, population.metric)
+    judged = _judged(judgments, None, population)
     return next_round(
         plans, judged, population, n, design=design, estimator=estimator or "difference", mix=mix, seed=seed
     )
@@ -207,15 +212,68 @@ def _show_plan(made: Plan) -> None:
 
 
 @budget.command()
+def campaign(
+    plan_file: Annotated[str, typer.Argument(metavar="PLAN", help="A plan's file.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The campaign: FILE.db, postgresql://...")],
+    *,
+    texts: Annotated[str | None, typer.Option(help="Passages, for the assessors to read.")] = None,
+    topics: Annotated[str | None, typer.Option(help="The questions, as assessors see them.")] = None,
+    name: Annotated[str, typer.Option(help="The campaign's name.")] = "budget",
+    judges: Annotated[str, typer.Option(help="Who will judge: dedicated or crowd.")] = "dedicated",
+    scale: Annotated[
+        str | None, typer.Option(help="Grades: binary, abc, five. Default: by the plan.")
+    ] = None,
+    seed: Seed = 1,
+) -> None:
+    """Make a judging campaign of a plan: what it drew is asked, with its propensity in the log.
+
+    Examples:
+
+      duelpool budget campaign plan.jsonl --texts passages.jsonl -o budget.db
+
+      duelpool budget estimate plan.jsonl runs/ --judgments budget.db
+    """
+    made = read_plan(plan_file)
+    tests = 0 if judges == "crowd" else Settings().tests  # a plan's items have no test pairs among them
+    settings = plan_settings(
+        made, Settings(judges=cast("Judges", judges), seed=seed, tests=tests), cast("Scale | None", scale)
+    )
+    pools = plan_pools(made)
+    wanted = {item for pool in pools for item in pool.items}
+    passages = [] if texts is None else [each for each in read_passages(texts) if each.id in wanted]
+    with open_store(output, create=True) as store:
+        Campaign.create(
+            store,
+            name,
+            settings,
+            topics=() if topics is None else read_topics(topics),
+            pools=pools,
+            passages=passages,
+        )
+    tell(
+        f"Made the campaign '{name}' in {output}: {len(made.questions)} questions, {made.judgments} judgments."
+    )
+
+
+def _judged(path: str, name: str | None, population: Population) -> Judged:
+    """Read judgments from a file, or from the campaign that works off the plan."""
+    if path.startswith("postgresql") or path.endswith(".db"):
+        with opened(path, name) as found:
+            return from_judgments(plan_judgments(found), population.metric, path)
+    return read_judged(path, population.metric)
+
+
+@budget.command()
 def estimate(
     plan_file: Annotated[str, typer.Argument(metavar="PLAN", help="A plan's file.")],
     runs: RunFiles = None,
     *,
     judgments: Annotated[
-        str, typer.Option("--judgments", "-j", help="Qrels, preferences, or the log's JSON lines.")
+        str, typer.Option("--judgments", "-j", help="Qrels, preferences, JSON lines, or a campaign.")
     ],
     more_runs: MoreRuns = None,
     also: Annotated[list[str] | None, typer.Option(help="Further plans, such as later rounds.")] = None,
+    campaign_name: CampaignOption = None,
     estimator: EstimatorName = None,
     interval: IntervalName = "usual",
     level: Level = 0.95,
@@ -237,7 +295,7 @@ def estimate(
     """
     plans = [read_plan(path) for path in (plan_file, *(also or ()))]
     population = _population_like(plans[0], expand([*(more_runs or ()), *(runs or ())]), weights)
-    judged = read_judged(judgments, population.metric)
+    judged = _judged(judgments, campaign_name, population)
     found = estimate_plans(
         plans, judged, population, estimator=estimator, interval=interval, level=level, goal=goal, others=others,
         noisy=noisy,
