@@ -84,16 +84,22 @@ def variances(estimates: Estimates) -> Floats:
 
 
 def _without_replacement(estimates: Estimates) -> Floats:
-    """Return the variance of a pivotal sample, as if units were drawn independently but for their number."""
+    """Return the variance of a pivotal sample, from the steps between neighbours in its order.
+
+    Neighbours are seldom drawn together, so what all units of a stretch have in common adds nothing to the variance;
+    differences of neighbours leave it out. Squares about the mean wouldn't, and intervals would be too wide.
+    """
     sample, parts = estimates.sample, estimates.parts
     open_part = 1.0 - np.minimum(sample.expected, 1.0)
     if sample.noisy and sample.noise is None:
         open_part = np.ones(len(sample))  # one judgment a unit doesn't tell noise: take the larger variance
-    drawn = int(np.count_nonzero(open_part > 0))
-    if drawn < 2:
+    drawn = open_part > 0
+    count = int(np.count_nonzero(drawn))
+    if count < 2:
         return np.zeros(parts.shape[1])
-    middle = open_part @ parts / open_part.sum()
-    found = drawn / (drawn - 1) * (open_part @ (parts - middle) ** 2)
+    share = open_part[drawn]
+    steps = np.diff(parts[drawn], axis=0) ** 2
+    found = count / (2 * (count - 1)) * ((share[1:] + share[:-1]) / 2 @ steps)
     if sample.noise is not None:
         # The squares above hold (1 - pi) of the judges' noise; this is the rest of it.
         found = found + (sample.noise * np.minimum(sample.expected, 1.0)) @ estimates.scale**2
