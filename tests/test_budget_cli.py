@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_figures(folder: Path) -> None:
 def test_a_predictor_helps(folder: Path) -> None:
     plain = json.loads(call(*SIMULATE, "runs/", "--estimator", "ht", "--json")[1])
     helped = json.loads(call(*SIMULATE, "runs/", "--predictor", "llm.qrels", "--json")[1])
-    assert helped["estimator"] == "difference"
+    assert helped["estimator"] == "greg"
     assert helped["means"]["mse"] < 0.5 * plain["means"]["mse"]
 
 

@@ -4,16 +4,15 @@ from pathlib import Path
 from typing import Annotated, cast
 
 import typer
-from rich.table import Table
 
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS
-from duelpool.budget.estimates import BudgetEstimate, estimate_plans
+from duelpool.budget.estimates import estimate_plans
 from duelpool.budget.judged import Judged, from_judgments, read_judged
 from duelpool.budget.metrics import parse_metric
 from duelpool.budget.plans import Plan, make_plan, read_plan, write_plan
 from duelpool.budget.populations import Population
 from duelpool.budget.rounds import next_round
-from duelpool.budget.simulation import BudgetSimulation, simulate_budget
+from duelpool.budget.simulation import simulate_budget
 from duelpool.budget.sources import (
     beliefs_from,
     highest_utility,
@@ -25,7 +24,8 @@ from duelpool.budget.sources import (
 from duelpool.campaign import Campaign
 from duelpool.campaign.planned import plan_judgments, plan_pools, plan_settings
 from duelpool.campaign.settings import Judges, Scale, Settings
-from duelpool.cli.frame import expand, print_json, print_table, tell
+from duelpool.cli.budget_tables import show_estimate, show_plan, show_simulation
+from duelpool.cli.frame import expand, print_json, tell
 from duelpool.cli.opening import CampaignOption, opened
 from duelpool.cli.workers import progress_bar, workforce
 from duelpool.errors import BadParameter
@@ -136,7 +136,7 @@ def plan(
             population, prior=prior, predictor=predictor, top=top, highest_guess=predictor_max
         )
         _tell_lacking(predictor, lacking)
-        usual = "ht" if predictor is None else "difference"
+        usual = "ht" if predictor is None else "greg"
         if wanted.products and counts is None:
             usual = "ratio"
         made = make_plan(
@@ -149,7 +149,7 @@ def plan(
     if as_json:
         print_json({**made.header(), "list": [_question_json(made, at) for at in range(len(made.questions))]})
     else:
-        _show_plan(made)
+        show_plan(made)
 
 
 def _question_json(made: Plan, at: int) -> dict[str, object]:
@@ -188,27 +188,6 @@ def _population_like(first: Plan, files: list[str], weights: str | None) -> Popu
         files, first.metric, weights=weights, topics=first.topics, topic_weights=first.topic_weights,
         relevant=first.relevant,
     )  # fmt: skip
-
-
-def _show_plan(made: Plan) -> None:
-    table = Table(
-        title=f"{made.metric}, {made.goal}: {made.design} drawn {made.draw}, seed {made.seed}",
-        title_justify="left",
-    )
-    table.add_column("target", overflow="fold")
-    table.add_column("expected width", justify="right")
-    table.add_column("out of reach", justify="right")
-    for each in made.outlook:
-        width = "" if each.width is None else f"{each.width:.4g}"
-        table.add_row(each.name, width, f"{each.unreachable:.4g}")
-    print_table(table)
-    cost = f" for {made.cost / 100:.2f}" if made.price else ""
-    typer.echo(
-        f"{len(made.questions)} questions of {len(made.propensities)} units, {made.judgments} judgments{cost}."
-    )
-    typer.echo("The widths (of 95 % intervals) hold if the beliefs about utilities do.")
-    for note in made.notes:
-        typer.echo(note)
 
 
 @budget.command()
@@ -303,23 +282,7 @@ def estimate(
     if as_json:
         print_json(found.as_json())
     else:
-        _show_estimate(found)
-
-
-def _show_estimate(found: BudgetEstimate) -> None:
-    table = Table(
-        title=f"{found.metric}, {found.goal}: {found.answered} of {found.questions} questions answered",
-        title_justify="left",
-    )
-    table.add_column("target", overflow="fold")
-    for column in ("estimate", f"{found.level:.0%} from", "to", "out of reach"):
-        table.add_column(column, justify="right")
-    for each in sorted(found.targets, key=lambda one: -one.estimate):
-        ends = ("" if end is None else f"{end:.4f}" for end in (each.low, each.high))
-        table.add_row(each.name, f"{each.estimate:.4f}", *ends, f"{each.unreachable:.4g}")
-    print_table(table)
-    for note in found.notes:
-        typer.echo(note)
+        show_estimate(found)
 
 
 @budget.command()
@@ -366,7 +329,7 @@ def simulate(
     wanted = parse_metric(metric)
     shares = _topic_weights(topics)
     named = truth.topics if shares is None else [topic for topic in truth.topics if topic in shares]
-    way = estimator or ("ht" if predictor is None else "difference")
+    way = estimator or ("ht" if predictor is None else "greg")
     counts = relevant_items(truth, wanted, named) if wanted.products else None
     if counts is not None:
         named = list(counts)
@@ -393,27 +356,7 @@ def simulate(
         left = {"units": known.left_out, "share": known.left_out_share}
         print_json({**found.as_json(), "left_out": left})
     else:
-        _show_simulation(found)
-
-
-def _show_simulation(found: BudgetSimulation) -> None:
-    table = Table(
-        title=f"{found.metric}, {found.goal}: {found.design}, {found.estimator}, n = {found.n}, {found.trials} trials",
-        title_justify="left",
-    )
-    table.add_column("target", overflow="fold")
-    for column in ("true", "bias", "sd", "mse", "coverage", "width"):
-        table.add_column(column, justify="right")
-    parts = ("true", "bias", "sd", "mse", "coverage", "width")
-    for each in found.targets:
-        table.add_row(each.name, *(f"{getattr(each, part):.4g}" for part in parts))
-    table.add_section()
-    table.add_row("mean", *(f"{found.mean(part):.4g}" for part in parts))
-    print_table(table)
-    kind = "a guarantee" if found.guaranteed else "an approximation"
-    typer.echo(f"Unbiased: {found.unbiased}. The {found.level:.0%} interval '{found.interval}' is {kind}.")
-    for warning in found.warnings:
-        typer.echo(warning)
+        show_simulation(found)
 
 
 def _topic_weights(path: str | None) -> dict[str, float] | None:
