@@ -19,6 +19,8 @@ from duelpool.budget import (
 )
 from duelpool.budget.metrics import Floats
 from duelpool.experiments.budget import run
+from duelpool.experiments.budget_predictors import dl21_case, trec8_case, worths
+from duelpool.experiments.budget_predictors import run as predictors
 from duelpool.experiments.budget_sets import SYSTEMS, Trec8, read_trec8, synth
 
 QUERIES = 300
@@ -163,3 +165,89 @@ def test_trec8_report(data: Path) -> None:
     assert by_name["8", "KREL", "TREC u*"] == pytest.approx(1.46, abs=0.02)
     assert set(report.curves) == {"SINGLE", "PW"}
     assert all(report.curves["PW"][n] < report.curves["SINGLE"][n] for n in (100, 250, 500, 1000, 2000))
+
+
+def one_system(trec: Trec8, name: str) -> tuple[Population, Floats]:
+    population, utility = trec.population()
+    one = population.with_systems([name])
+    ranked = np.asarray(one.weights[:, 0] > 0)
+    return one.kept(ranked), utility[ranked]
+
+
+def test_the_system_with_the_fewest_positives_is_covered_and_warned_of(trec: Trec8) -> None:
+    """Of isa25's 5,000 documents few are relevant: the plain interval fails, the solved one holds, and it is said."""
+    one, utility = one_system(trec, "isa25")
+    beliefs = Beliefs(prior_by_rank(one))
+    for estimator, design, solved in (("importance", "uP", "clt"), ("ht", "root", "pivotal")):
+        plain, better = (
+            simulate_budget(
+                one,
+                utility,
+                n=250,
+                design=design,
+                estimator=estimator,
+                beliefs=beliefs,
+                interval=name,
+                trials=150,
+            )
+            for name in ("wald", solved)
+        )
+        assert plain.mean("coverage") < 0.9
+        assert better.mean("coverage") > 0.9
+        assert "about isa25" in plain.warnings[0]
+
+
+@pytest.mark.slow
+def test_coverage_on_trec8(trec: Trec8) -> None:
+    """Each system with a sample of its own, 250 judgments, 1,000 trials."""
+    for estimator, design, name in (("importance", "uP", "clt"), ("ht", "root", "pivotal")):
+        found = []
+        for run_ in trec.runs:
+            one, utility = one_system(trec, run_.name)
+            beliefs = Beliefs(prior_by_rank(one))
+            found.append(
+                simulate_budget(
+                    one, utility, n=250, design=design, estimator=estimator, beliefs=beliefs, interval=name,
+                    trials=1000, seed=3,
+                ).mean("coverage")
+            )  # fmt: skip
+        assert 0.93 <= np.mean(found) <= 0.98
+        assert min(found) >= 0.91
+
+
+@pytest.mark.slow
+def test_coverage_on_synth(small: tuple[Population, Floats]) -> None:
+    population, utility = small
+    for kind, estimator in (("replacing", "importance"), ("pivotal", "ht")):
+        found = []
+        for name in SYSTEMS:
+            one = population.with_systems([name])
+            beliefs = Beliefs(prior_by_rank(one, LINEAR, 4.0), top=4.0)
+            found.append(
+                simulate_budget(
+                    one, utility, n=250, design="uP", estimator=estimator, draw=kind, beliefs=beliefs, epsilon=0.016,
+                    trials=1000, seed=3,
+                ).mean("coverage")
+            )  # fmt: skip
+        assert 0.93 <= np.mean(found) <= 0.98
+        assert min(found) >= 0.91
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [250, 1000, 4000])
+def test_ours_against_the_papers_best(data: Path, n: int) -> None:
+    """At most 0.6 of its squared error with an LLM's grades, at most 1.05 with random ones."""
+    for case in (dl21_case(data), dl21_case(data, "P(rel=2)@10"), trec8_case(data, 0)):
+        by_way = {(row.predictor, row.way): row for row in worths(case, n, 100, 0)}
+        assert by_way["useless", "hedged, greg"].ratio <= 1.05
+        if "LLM" in case.name:
+            assert by_way["predictor", "hedged, greg"].ratio <= 0.6
+
+
+@pytest.mark.slow
+def test_predictors_report(data: Path) -> None:
+    report = predictors(2, seed=0, data=data)
+    assert len(report.sections()) == 3
+    assert report.figures().rows
+    assert json.loads(json.dumps(report.as_json()))["rows"]
+    assert report.drawing().axes
