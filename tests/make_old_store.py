@@ -13,6 +13,8 @@ from pathlib import Path
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.exports import write_log, write_prefs, write_qrels
+from duelpool.files import Run
+from duelpool.leaderboard import keep_runs
 from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import open_store
 from duelpool.store.holdings import KnownPair
@@ -57,6 +59,9 @@ def crowd(store_path: Path) -> None:
                 *(Passage(item, f"Text of {item}: \N{SNOWMAN}") for item in LETTERS[1:]),
             ],
             known_pairs=known,
+        )
+        keep_runs(
+            campaign, [Run.from_rankings("bm25", {"one": [("b", 2.0), ("a2", 1.5)], "two": [("a", 0.5)]})]
         )
         for worker in ("worker-1", "worker-2", "worker-3", "worker-4"):
             campaign.enrol(worker, "crowd")

@@ -34,6 +34,7 @@ from duelpool.files import read_preferences, read_qrels, read_topics
 from duelpool.records import Judgment, Outcome, Pool
 from duelpool.store import Store, log, open_store
 from duelpool.store.leases import Answer
+from stores import BACK_ENDS, new_target
 
 TWINS = Pool("one", ("a", "b", "c"), grades={"a": 3.0, "b": 2.0, "c": 2.0}, twins={"a": ("a2", "a3")})
 
@@ -358,9 +359,11 @@ def fill(campaign: Campaign, judgments: int) -> None:
 
     def work(connection, now: float) -> None:  # type: ignore[no-untyped-def]
         cursor = connection.connection.cursor()
-        cursor.executemany(sql, lines)
+        mark = "%s" if connection.dialect.name == "postgresql" else "?"
+        cursor.executemany(sql.replace("?", mark), lines)
         cursor.executemany(
-            "insert into log (campaign, topic, seq, event, time, refers_to, reason) values (?,?,?,?,?,?,?)",
+            "insert into log (campaign, topic, seq, event, time, refers_to, reason) "
+            f"values ({', '.join([mark] * 7)})",
             gone,
         )
         total = judgments + judgments // 100 + 1
@@ -374,17 +377,19 @@ def fill(campaign: Campaign, judgments: int) -> None:
     [(40_000, 15), pytest.param(1_000_000, 50, marks=pytest.mark.slow)],
     ids=["thousands", "a million"],
 )
-def test_exports_stream(tmp_path: Path, judgments: int, bound: int) -> None:
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_exports_stream(tmp_path: Path, back_end: str, judgments: int, bound: int) -> None:
     items = tuple(f"d{at:03}" for at in range(60))
-    with open_store(tmp_path / "large.db", create=True) as store:
-        fill(make_campaign(store, [Pool("one", items)], strategy="allpairs"), judgments)
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(tmp_path / "large.db"), str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ},
-    )
+    with new_target(back_end, tmp_path) as target:
+        with open_store(target, create=True) as store:
+            fill(make_campaign(store, [Pool("one", items)], strategy="allpairs"), judgments)
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, target, str(tmp_path / "out")],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ},
+        )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["write_prefs"] == judgments - judgments // 100

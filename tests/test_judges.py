@@ -94,6 +94,26 @@ def test_case_b_has_two_best_and_ties_elsewhere() -> None:
         assert shares(judge, left, right)[Outcome.LEFT] == pytest.approx(share, abs=0.025)
 
 
+@pytest.mark.parametrize("spare_best", [False, True])
+def test_upsets_reverse_their_share_of_the_pairs_for_good(spare_best: bool) -> None:
+    """Without noise every answer is the pair's own: 1,225 pairs of 50, a fifth of them reversed."""
+    items = tuple(f"{at:02}" for at in range(50))
+    spared = f"upsets:share=.2,q=1,spare_best={'yes' if spare_best else 'no'}"
+    judge = make_judges(spared).judge("t", items, 3)
+    order = in_order(make_judges("case-a:q=1").judge("t", items, 3))  # the same hidden places
+    reversed_pairs = {
+        (a, b)
+        for at, a in enumerate(order)
+        for b in order[at + 1 :]
+        if judge.answer("t", a, b, 1) is Outcome.RIGHT
+    }
+    assert len(reversed_pairs) == pytest.approx(245, abs=45)  # three standard errors of 14
+    assert all(judge.answer("t", a, b, 2) is Outcome.RIGHT for a, b in reversed_pairs)
+    assert (order[0] in {a for a, _ in reversed_pairs}) != spare_best
+    if spare_best:
+        assert judge.truth.best == (order[0],)
+
+
 def test_the_hidden_best_is_any_item_equally_often() -> None:
     model = make_judges("case-a")
     bests = [model.judge("t", ITEMS, seed).truth.best[0] for seed in range(800)]
@@ -292,6 +312,7 @@ def test_a_replay_leaves_small_pools_out(tmp_path: Path) -> None:
         ("bt:sd", BadParameter, "gives no value"),
         ("bt:sd=-1", BadParameter, "from 0 on"),
         ("bt:sd=nan", BadParameter, "from 0 on"),
+        ("upsets:share=1.5", BadParameter, "share of reversed pairs"),
         ("case-a:q=.3", BadParameter, "from .5 to 1"),
         ("case-a:error=.7,guess=.7", BadParameter, "exceed 1"),
         ("case-a:bad=2", BadParameter, "from 0 to 1"),

@@ -8,17 +8,23 @@ import pytest
 from duelpool.errors import BadParameter
 from duelpool.plots import (
     bars_beside,
+    found_by_budget,
     found_curve,
     growth_curve,
     judgments_by_size,
     reliability_plot,
     save_figure,
+    scorecard,
 )
 from duelpool.simulation import ReliabilityBin, SimulationResult, Trial
 
 
 def values(data: Any) -> list[float]:
     return [float(value) for value in data]
+
+
+def names_in(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def result(strategy: str, items: int, curve: tuple[bool, ...] = ()) -> SimulationResult:
@@ -106,3 +112,26 @@ def test_a_failed_drawing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest
         save_figure(figure, place)
     assert [path.name for path in tmp_path.iterdir()] == ["plot.svg"]
     assert place.read_text() == "old"
+
+
+def test_a_scorecard_shows_every_figure_and_the_pooled_reliability() -> None:
+    bins = (ReliabilityBin(0.5, 0.4, 10), ReliabilityBin(0.9, 0.8, 30))
+    figure = scorecard(
+        ["x", "y"],
+        bars=[(0.5, 0.6), (0.7, 0.7)],
+        ours=[(0.55, 0.01), (0.6, 0.02)],
+        beside=[0.3, None],
+        reliable={"pooled": bins, "x": bins[:1]},
+    )
+    left, right = figure.axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["x", "y"]
+    assert names_in(right) == ["pooled", "single problems"]
+    assert values(right.get_lines()[1].get_xdata()) == [0.5, 0.9]
+
+
+def test_budgets_are_drawn_as_lines_beside_the_mark() -> None:
+    lines = {"with": [(10.0, 0.3, 0.01), (20.0, 0.5, 0.01)], "without": [(10.0, 0.2, 0.01)]}
+    axes = found_by_budget(lines, ("other", 70.0, 0.45), "title").axes[0]
+    assert names_in(axes) == ["with", "without", "other"]
+    assert values(axes.get_lines()[0].get_ydata()) == [0.3, 0.5]
+    assert axes.get_title() == "title"

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, inspect, text
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.status import status
+from duelpool.leaderboard import leaderboard
 from duelpool.store import Store, open_store, opening
 from duelpool.store.database import open_database
 from duelpool.testing.stores import audit
@@ -88,6 +89,7 @@ def test_it_adds_up_and_goes_on(upgraded: tuple[str, Store]) -> None:
     crowd, dedicated = Campaign.open(store, "crowd"), Campaign.open(store, "dedicated")
     assert audit(store, crowd.id, crowd.settings.cap) == []
     assert audit(store, dedicated.id, dedicated.settings.cap) == []
+    assert leaderboard(crowd, "RR").runs == ("bm25",)
     assert {person.assessor for person in status(crowd).assessors} >= {"worker-1", "elsewhere"}
     held = crowd.open_assignment("worker-3")
     assert held is not None

@@ -34,14 +34,14 @@ class Labels:
     preferences: Preferences
     twins: Twins
 
-    def records(self) -> list[Any]:
-        """Return what there is of it, for `evaluate`."""
-        found: list[Any] = [each for each in (self.qrels, self.preferences) if len(each)]
+    def truths(self) -> list[Qrels | Preferences]:
+        """Return grades and preferences, as far as there are any, for `evaluate`."""
+        found = [each for each in (self.qrels, self.preferences) if len(each)]
         if not found:
             raise BadParameter(
                 "Nothing in the campaign is judged yet.", remedy="Judge first: `duelpool judge STORE`."
             )
-        return [*found, *([self.twins] if len(self.twins) else [])]
+        return found
 
 
 def keep_runs(campaign: Campaign, runs: Iterable[Run], depth: int = DEPTH) -> int:
@@ -59,11 +59,17 @@ def keep_runs(campaign: Campaign, runs: Iterable[Run], depth: int = DEPTH) -> in
 
 def runs_of(campaign: Campaign) -> list[Run]:
     """Return the runs that a campaign keeps, by name."""
-    return campaign.store.read(
+    found = campaign.store.read(
         lambda connection: [
             unpack_run(each.name, each.data) for each in holdings.runs(connection, campaign.id)
         ]
     )
+    if not found:
+        raise BadParameter(
+            "The campaign keeps no runs.",
+            remedy="Name runs, or build the campaign from runs: `duelpool pool RUN... -o STORE` keeps them.",
+        )
+    return found
 
 
 def labels_of(campaign: Campaign, until: float | None = None) -> Labels:
@@ -100,12 +106,10 @@ def leaderboard(
 ) -> Evaluation:
     """Score a campaign's runs (or those given) by what was judged so far; options are those of `evaluate`."""
     labels = labels_of(campaign, until)
-    shown = runs_of(campaign) if runs is None else runs
-    if isinstance(shown, list) and not shown:
-        raise BadParameter(
-            "The campaign keeps no runs.",
-            remedy="Name runs, or build the campaign from runs: `duelpool pool RUN... -o STORE` keeps them.",
-        )
-    known = labels.twins if len(labels.twins) else None
-    records = [each for each in labels.records() if not isinstance(each, Twins)]
-    return evaluate(records, shown, measures, twins=known, **options)
+    return evaluate(
+        labels.truths(),
+        runs_of(campaign) if runs is None else runs,
+        measures,
+        twins=labels.twins if len(labels.twins) else None,
+        **options,
+    )

@@ -10,6 +10,7 @@ from duelpool.campaign.challenge import find_challenges
 from duelpool.cli.frame import print_json, print_table, tell_notices
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
 from duelpool.files import read_passages, read_run
+from duelpool.leaderboard import keep_runs
 
 
 def challenge(
@@ -47,6 +48,8 @@ def challenge(
         challenges = find_challenges(found, read, depth=depth, texts=by_id, topics=topic)
         if not dry_run and challenges:
             let_join(found, challenges, by_id)
+        if not dry_run:
+            keep_runs(found, [read])
     newcomers = sum(len(each.newcomers) for each in challenges)
     same = sum(len(each.twins) for each in challenges)
     if as_json:

@@ -3,16 +3,18 @@
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from duelpool.campaign.exports import twins_path
-from duelpool.cli.pool import read_groups
+from duelpool.cli.opening import CampaignOption, opened
+from duelpool.cli.pool import is_store, read_groups
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (
@@ -28,8 +30,11 @@ from duelpool.evaluation import (
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import Kind
-from duelpool.files import read_topics, write_lines
+from duelpool.files import Twins, read_topics, write_lines
+from duelpool.leaderboard import labels_of, runs_of
 from duelpool.measures import MEASURES
+from duelpool.records import Topic
+from duelpool.store import holdings
 
 _LEAVE_OUT = "leave-out"
 _REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
@@ -38,12 +43,20 @@ _RULES = "Rules (each measure has its own defaults; the header says them)"
 
 def evaluate(
     truth: Annotated[
-        str, typer.Argument(metavar="QRELS-OR-PREFS", help="Qrels, preferences, or a run for RBO.")
+        str,
+        typer.Argument(
+            metavar="QRELS-OR-PREFS", help="Qrels, preferences, a campaign's store, or a run for RBO."
+        ),
     ],
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Files, folders or patterns; .gz too.")],
     measure: Annotated[
         list[str], typer.Option("-m", "--measure", help=f"Any of {', '.join(MEASURES)}; may be repeated.")
     ],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN...]", help="Files, folders or patterns; .gz too. A campaign has its own."
+        ),
+    ] = None,
     preferences: Annotated[
         str | None, typer.Option(help="Preferences beside the qrels, for measures that need them.")
     ] = None,
@@ -116,12 +129,15 @@ def evaluate(
     ] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write the text to a file.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="For random tests and bootstraps.")] = 0,
+    campaign: CampaignOption = None,
 ) -> None:
     """Score runs from grades or preferences, and say how sure we are.
 
     Examples:
 
       duelpool evaluate qrels.txt runs/*.gz -m nDCG@10 -m 'Compat(p=0.8)' --baseline bm25 --ci t
+
+      duelpool evaluate campaign.db -m RR -m ppref --ci t
 
       duelpool evaluate votes.txt runs/ -m ppref -m 'PGC(p=0.8)' --format csv -o scores.csv
 
@@ -151,9 +167,10 @@ def evaluate(
         refuse_unknown_format(Path(plot))
     if kind not in (None, "qrels", "preferences", "run"):
         raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
-    truths = [read_truth(truth, cast("Kind | None", kind))]
-    if preferences is not None:
-        truths.append(read_truth(preferences, "preferences"))
+    if is_store(truth):
+        given = _of_campaign(truth, campaign, runs)
+    else:
+        given = _of_files(truth, cast("Kind | None", kind), preferences, runs)
     rules = {
         name: value
         for name, value in {
@@ -162,18 +179,17 @@ def evaluate(
         }.items()
         if value is not None
     }  # fmt: skip
-    weights, chosen = _topics(topics, tag)
-    sources = run_sources(list(runs))
+    weights, chosen = _topics(list(read_topics(topics)) if topics else given.topics, tag)
     with ExitStack() as stack:
         pool = None
         if jobs > 1:
             pool = stack.enter_context(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")))
         bar = stack.enter_context(_progress())
-        task = bar.add_task("scoring runs", total=len(sources))
+        task = bar.add_task("scoring runs", total=len(given.runs))
         found = evaluate_runs(
-            truths, sources, measure, rules=rules, baseline=baseline, test=test, correction=correct,
+            given.truths, given.runs, measure, rules=rules, baseline=baseline, test=test, correction=correct,
             interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
-            twins=twins or _beside(truth, preferences), seed=seed, executor=pool,
+            twins=twins or given.twins, seed=seed, executor=pool,
             progress=lambda more: bar.advance(task, more),
         )  # fmt: skip
     if plot is not None:
@@ -183,7 +199,7 @@ def evaluate(
         text = found.text(form, by_topic, width=width)
     else:
         if groups is not None:
-            grid = leave_out_report(found, truths, sources, read_groups(groups), pool_depth)
+            grid = leave_out_report(found, given.truths, given.runs, read_groups(groups), pool_depth)
         else:
             grid = make_report(found, report, test=test, correction=correct, alpha=alpha, seed=seed)
         header = (*header, report_note(report, test, correct, alpha))
@@ -197,20 +213,44 @@ def evaluate(
         write_lines(output, text.split("\n"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What runs are scored by, the runs, and what the campaign says of its topics."""
+
+    truths: list[Any]
+    runs: list[Any]
+    twins: Twins | str | None
+    topics: list[Topic] | None = None
+
+
+def _of_files(truth: str, kind: Kind | None, preferences: str | None, runs: list[str] | None) -> _Given:
+    truths = [read_truth(truth, kind)]
+    if preferences is not None:
+        truths.append(read_truth(preferences, "preferences"))
+    return _Given(truths, run_sources(runs or []), _beside(truth, preferences))
+
+
+def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Given:
+    with opened(store, name) as campaign:
+        labels = labels_of(campaign)
+        kept = run_sources(runs) if runs else runs_of(campaign)
+        topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+    return _Given(labels.truths(), kept, labels.twins if len(labels.twins) else None, list(topics.values()))
+
+
 def _beside(*judgments: str | None) -> str | None:
     """Return the twins file that stands beside judgments, as `export` writes it."""
     places = [twins_path(path) for path in judgments if path is not None]
     return next((str(place) for place in places if place is not None and place.is_file()), None)
 
 
-def _topics(path: str | None, tag: str | None) -> tuple[dict[str, float] | None, list[str] | None]:
-    if path is None:
+def _topics(listed: list[Topic] | None, tag: str | None) -> tuple[dict[str, float] | None, list[str] | None]:
+    if listed is None:
         if tag is not None:
             raise BadParameter(
                 "Tags stand in a topics file, and none was given.", remedy="Give --topics FILE."
             )
         return None, None
-    listed = list(read_topics(path))
     chosen = None if tag is None else [topic.id for topic in listed if tag in topic.tags]
     if chosen is not None and not chosen:
         raise UnknownName("tag", tag or "", {name for topic in listed for name in topic.tags})

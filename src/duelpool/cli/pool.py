@@ -1,6 +1,6 @@
 """`duelpool pool`: runs and grades in, judging pools out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
@@ -24,6 +24,7 @@ from duelpool.files import (
     write_pools,
 )
 from duelpool.files.source import read_source
+from duelpool.leaderboard import keep_runs
 from duelpool.pool import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.store import open_store
@@ -140,6 +141,7 @@ def pool(
             tests=tests,
             grades=read_grades.grades() if read_grades else {},
             texts=read_texts.by_id if read_texts else None,
+            runs=read_runs,
         )
     elif output:
         write_pools(output, pools.pools)
@@ -172,8 +174,9 @@ def make(
     tests: str | None,
     grades: Mapping[str, Mapping[str, float]],
     texts: Mapping[str, Passage] | None,
+    runs: Sequence[Run] = (),
 ) -> str:
-    """Make a campaign from pools, and say what it holds."""
+    """Make a campaign from pools, with the runs for its leaderboard, and say what it holds."""
     questions = read_topics(topics) if topics else None
     if questions is not None:
         tell_notices(str(topics), questions.notices)
@@ -189,7 +192,7 @@ def make(
     shown |= {item for pair in known for item in (pair.better, pair.worse)}
     passages = [texts[item] for item in sorted(shown) if item in texts] if texts else []
     with open_store(store, create=True) as opened:
-        Campaign.create(
+        campaign = Campaign.create(
             opened,
             name,
             settings,
@@ -198,6 +201,7 @@ def make(
             passages=passages,
             known_pairs=known,
         )
+        keep_runs(campaign, runs)
     return (
         f"Made the campaign '{name}' in {store}: {len(pools.pools)} topics, {pools.candidates:,} candidates, "
         f"{len(passages):,} texts, {len(known)} test pairs."

@@ -30,11 +30,12 @@ def reproduce(
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="DUELPOOL_DATA", help="The folder with real data, for those that read some."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A folder for the figures as CSV and JSON and the plot as SVG.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(envvar="DUELPOOL_DATA", help="A folder with the papers' collections.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -47,8 +48,7 @@ def reproduce(
         workforce(workers, cluster, count) as executor,
         progress_bar(f"Reproducing {name}", count * experiment.runs) as ended,
     ):
-        more = {"data": data} if experiment.takes_data else {}
-        report = experiment.run(count, seed, executor, ended, **more)
+        report = experiment.run_with(count, seed, executor, ended, data)
     if as_json:
         typer.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
     else:

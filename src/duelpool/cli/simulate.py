@@ -10,8 +10,11 @@ from rich.table import Table
 
 from duelpool.cli.workers import progress_bar, workforce
 from duelpool.errors import BadParameter
+from duelpool.prior import Prior, read_prior
 from duelpool.simulation import SimulationResult, judgments_allowed
 from duelpool.simulation import simulate as run_simulation
+from duelpool.strategies import STRATEGIES
+from duelpool.strategies.parameters import parameters_of, split_spec
 
 POINTS_OF_A_CURVE = 25
 COMPARISONS_PER_ITEM = 10  # how far a curve goes when no budget bounds it
@@ -24,6 +27,8 @@ Examples:
   duelpool simulate --strategy prefbest:final_phases=2 --model bt:sd=1 --items 50 --json
 
   duelpool simulate --strategy swissfinals --strategy prefbest --case B --plot found.svg
+
+  duelpool simulate --strategy swissfinals --replay people.pref --prior llm.pref --budget 3K
 """
 
 
@@ -43,6 +48,12 @@ def simulate(
     ] = None,
     assessors: Annotated[
         str | None, typer.Option(help="What people add: error=.1,guess=.1,bad=.2,ties=.1")
+    ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help="FILE of preferences (an LLM's, say), qrels or a run: what swissfinals may know beforehand."
+        ),
     ] = None,
     items: Annotated[int | None, typer.Option(help="Items in a pool. Default: 100.")] = None,
     budget: Annotated[
@@ -68,6 +79,7 @@ def simulate(
     """Run strategies against simulated judges, many times, and say what they find and what it takes."""
     spec, label = judges_named(case, matrix, model, replay, assessors)
     sizes = pool_sizes(growth, items)
+    scores = prior_read(prior, strategy)
     if plot:
         from duelpool.plots import refuse_unknown_format
 
@@ -91,6 +103,7 @@ def simulate(
                     batch=batch,
                     outstanding=outstanding,
                     checkpoints=curve_points(budget, size) if plot and not growth else (),
+                    prior=scores,
                     executor=executor,
                     progress=ended,
                     case=label,
@@ -132,6 +145,20 @@ def judges_named(
         spec += f"{',' if ':' in spec else ':'}{assessors}"
         label += f" with {assessors}"
     return spec, label
+
+
+def prior_read(file: str | None, strategies: list[str]) -> Prior | None:
+    """Return the prior's scores; refused when none of the strategies would look at them."""
+    if file is None:
+        return None
+    names = [split_spec(strategy)[0] for strategy in strategies]
+    takers = [name for name, kind in STRATEGIES.items() if "prior" in parameters_of(kind)]
+    if not set(names) & set(takers):
+        raise BadParameter(
+            f"None of these strategies takes a prior: {', '.join(names)}.",
+            remedy=f"Those that do: {', '.join(takers)}.",
+        )
+    return read_prior(file)
 
 
 def pool_sizes(growth: str | None, items: int | None) -> list[int | None]:

@@ -3,8 +3,12 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from duelpool.simulation import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +65,17 @@ class Experiment:
     title: str
     trials: int  # as in the paper
     runs: int  # simulations of that many trials each, for the progress bar
-    run: Callable[..., Report]  # of trials, seed, executor and progress; and of data, where it takes some
-    takes_data: bool = (
-        False  # a folder with the collections that it is run on; it says what it can't do without
-    )
+    run: Callable[..., Report]  # called with trials, seed, executor, progress; with `reads`, the folder too
+    reads: tuple[str, ...] = ()  # files of real data that it reads, under the folder with the data
+
+    def run_with(
+        self,
+        trials: int,
+        seed: int,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+        data: Path | None = None,
+    ) -> Report:
+        """Run it; `data` is the folder with real data, for an experiment that reads some."""
+        folder = (data,) if self.reads else ()
+        return self.run(trials, seed, executor, progress, *folder)

@@ -139,8 +139,8 @@ def run(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress | None = None,
-    *,
     data: Path | None = None,
+    *,
     queries: int = QUERIES,
 ) -> BudgetReport:
     """Work out the tables; the draws are quick enough for one process."""
@@ -189,5 +189,5 @@ BUDGET = Experiment(
     TRIALS,
     STEPS,
     run,
-    takes_data=True,
+    reads=("trec8/trec8.qrels.gz", "trec8/runs-top100"),
 )

@@ -202,7 +202,6 @@ def run(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress | None = None,
-    *,
     data: Path | None = None,
 ) -> PredictorReport:
     """Measure both collections at each budget."""
@@ -223,5 +222,5 @@ PREDICTORS = Experiment(
     TRIALS,
     3 * len(BUDGETS),
     run,
-    takes_data=True,
+    reads=("trec8/trec8.qrels.gz", "trec8/runs-top100", "dl21/qrels.dl21-passage.txt", "dl21/runs"),
 )

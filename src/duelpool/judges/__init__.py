@@ -20,6 +20,7 @@ from duelpool.judges.simulated import (
     PeopleModel,
     Thurstone,
 )
+from duelpool.judges.upsets import Upsets
 from duelpool.strategies.parameters import parameters_of, read_value, split_spec
 
 __all__ = ["JUDGES", "Assessors", "Dice", "Judge", "JudgeModel", "SimulatedJudge", "make_judges"]
@@ -28,6 +29,7 @@ JUDGES: Mapping[str, Callable[..., JudgeModel]] = MappingProxyType(
     {
         "case-a": CaseA,
         "case-b": CaseB,
+        "upsets": Upsets,
         "order": Order,
         "matrix": MatrixFile,
         "bt": BradleyTerry,

@@ -5,16 +5,19 @@ from duelpool.plots.evaluated import leaderboard, scatter
 from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure
 from duelpool.plots.simulated import (
     bars_beside,
+    found_by_budget,
     found_curve,
     growth_curve,
     judgments_by_size,
     reliability_plot,
+    scorecard,
 )
 
 __all__ = [
     "FORMATS",
     "bars_beside",
     "errors_by_budget",
+    "found_by_budget",
     "found_curve",
     "growth_curve",
     "judgments_by_size",
@@ -23,4 +26,5 @@ __all__ = [
     "reliability_plot",
     "save_figure",
     "scatter",
+    "scorecard",
 ]

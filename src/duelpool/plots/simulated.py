@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from duelpool.errors import BadParameter
@@ -27,6 +28,29 @@ def found_curve(results: Sequence[SimulationResult]) -> Figure:
         axes.fill_between(spent, low, high, alpha=0.15, linewidth=0)
     cases = dict.fromkeys(result.case for result in results)
     axes.set_title(f"{', '.join(cases)}: {results[0].trials} trials, 95 % bands")
+    axes.set_ylim(0, 1)
+    axes.set_xlim(left=0)
+    axes.legend(loc="best")
+    return figure
+
+
+def found_by_budget(
+    lines: Mapping[str, Sequence[tuple[float, float, float]]], mark: tuple[str, float, float], title: str
+) -> Figure:
+    """Draw (judgments, share, standard error) as lines with 95 % bands, and one other's figure as a cross."""
+    figure, axes = drawing(
+        "judgments a topic (each budget a run of its own)", "best item found (one returned)"
+    )
+    for at, (name, points) in enumerate(lines.items()):
+        spent, shares, errors = zip(*points, strict=True)
+        axes.plot(spent, shares, marker=MARKERS[at % len(MARKERS)], markersize=4, label=name)
+        low = [share - 1.96 * error for share, error in zip(shares, errors, strict=True)]
+        high = [share + 1.96 * error for share, error in zip(shares, errors, strict=True)]
+        axes.fill_between(spent, low, high, alpha=0.15, linewidth=0)
+    name, judgments, share = mark
+    axes.axhline(share, color="0.5", linewidth=1)
+    axes.plot([judgments], [share], "x", color="0.2", label=name)
+    axes.set_title(title)
     axes.set_ylim(0, 1)
     axes.set_xlim(left=0)
     axes.legend(loc="best")
@@ -70,17 +94,84 @@ def judgments_by_size(counts: Mapping[str, Mapping[int, float]]) -> Figure:
 def reliability_plot(bins: Mapping[str, Sequence[ReliabilityBin]]) -> Figure:
     """Draw stated confidence against the share that was right; honest points lie on or above the line."""
     figure, axes = drawing("stated confidence", "share that was right")
-    axes.plot([0, 1], [0, 1], color="0.5", linewidth=1)
+    _draw_diagonal(axes)
     for name, rows in bins.items():
-        largest = max(row.trials for row in rows)
-        sizes = [10 + 60 * row.trials / largest for row in rows]
-        stated, right = [row.stated for row in rows], [row.right for row in rows]
-        (line,) = axes.plot(stated, right, label=name, linewidth=1)
-        axes.scatter(stated, right, s=sizes, color=line.get_color())
+        _draw_reliability(axes, name, rows)
+    axes.legend(loc="upper left")
+    return figure
+
+
+def _draw_reliability(
+    axes: Axes, name: str, rows: Sequence[ReliabilityBin], color: str | None = None
+) -> None:
+    largest = max(row.trials for row in rows)
+    sizes = [10 + 60 * row.trials / largest for row in rows]
+    stated, right = [row.stated for row in rows], [row.right for row in rows]
+    (line,) = axes.plot(stated, right, label=name, linewidth=1, color=color)
+    axes.scatter(stated, right, s=sizes, color=line.get_color())
+
+
+def _draw_diagonal(axes: Axes) -> None:
+    axes.plot([0, 1], [0, 1], color="0.5", linewidth=1)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
-    axes.legend(loc="upper left")
+
+
+def scorecard(
+    rows: Sequence[str],
+    *,
+    bars: Sequence[tuple[float, float]],
+    ours: Sequence[tuple[float, float]],
+    beside: Sequence[float | None],
+    reliable: Mapping[str, Sequence[ReliabilityBin]],
+) -> Figure:
+    """Draw our figures (value, standard error) beside their bars, and the reliability: its first line in full.
+
+    A bar is a range; `beside` is another strategy's figure. The lines of `reliable` after the first are thin,
+    without a name: together they show how far single problems lie from the diagonal.
+    """
+    figure, axes = drawing("share", "", width=13, height=max(5.0, 1.5 + 0.2 * len(rows)))
+    figure.delaxes(axes)
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    places = range(len(rows))
+    for at, (low, high) in enumerate(bars):
+        left.plot([low, high], [at, at], color="tab:orange", linewidth=5, solid_capstyle="butt")
+        left.plot([(low + high) / 2] * 2, [at - 0.35, at + 0.35], color="tab:orange", linewidth=2)
+    known = [(value, at) for at, value in enumerate(beside) if value is not None]
+    left.plot(
+        [value for value, _ in known], [at for _, at in known], "x", color="0.4", label="prefBest + extra"
+    )
+    left.errorbar(
+        [value for value, _ in ours],
+        list(places),
+        xerr=[3 * error for _, error in ours],
+        fmt="o",
+        markersize=3,
+        elinewidth=0.8,
+        label="ours, 3 standard errors",
+    )
+    left.plot([], [], color="tab:orange", linewidth=2, label="bar")
+    left.set_yticks(list(places), rows, fontsize=8)
+    left.invert_yaxis()
+    left.set_xlim(0, 1)
+    left.set_xlabel("share")
+    left.grid(alpha=0.3)
+    left.legend(loc="lower left", fontsize=8)
+    _draw_diagonal(right)
+    for at, (name, line) in enumerate(reliable.items()):
+        if at:
+            right.plot(
+                [r.stated for r in line], [r.right for r in line], color="0.75", linewidth=0.6, zorder=0
+            )
+        else:
+            _draw_reliability(right, name, line, "tab:blue")
+    if len(reliable) > 1:
+        right.plot([], [], color="0.75", linewidth=0.6, label="single problems")
+    right.legend(loc="upper left")
+    right.set_xlabel("stated confidence")
+    right.set_ylabel("share that was right")
+    right.grid(alpha=0.3)
     return figure
 
 

@@ -147,6 +147,17 @@ class ReliabilityBin:
     trials: int
 
 
+def calibration_error(results: Sequence[SimulationResult], bins: int = 10) -> float:
+    """Return how far stated confidence lies from the share that was right, a mean over the trials.
+
+    The expected calibration error: over equal bins of confidence, the distance between the mean confidence
+    and the share that was right, each bin weighted by its trials.
+    """
+    rows = reliability(results, bins)
+    total = sum(row.trials for row in rows)
+    return math.fsum(row.trials * abs(row.stated - row.right) for row in rows) / total
+
+
 def reliability(results: Sequence[SimulationResult], bins: int = 10) -> tuple[ReliabilityBin, ...]:
     """Return stated confidence against the share that was right, over equal bins of confidence."""
     stated = [

@@ -5,7 +5,7 @@ whatever executor runs them, in however many pieces.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -35,6 +35,7 @@ def simulate(
     batch: int | None = None,
     outstanding: int | None = None,
     checkpoints: Sequence[int] = (),
+    prior: Mapping[str, Mapping[str, float]] | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
     case: str = "",
@@ -45,11 +46,14 @@ def simulate(
     comparisons of a trial: a number, or a text such as "7K" for seven per item; a strategy with a `budget` of
     its own is told of it. `batch` bounds how many pairs are asked and judged at once (default: as many as the
     strategy gives); with `outstanding`, so many pairs are out at any time and come back in random order,
-    one at a time. `executor` is any of concurrent.futures' kind, such as `processes(2)` or a Dask client's.
+    one at a time. `prior` holds a score per item by topic, for strategies that take one; its topics are those
+    of judges that bring their own pools. `executor` is any of concurrent.futures' kind, such as
+    `processes(2)` or a Dask client's.
     """
     model = make_judges(judges) if isinstance(judges, str) else judges
     size = _pool_size(model, items)
-    plan = Plan(strategy, model, size, budget, cap, seed, batch, outstanding, tuple(sorted(checkpoints)))
+    points = tuple(sorted(checkpoints))
+    plan = Plan(strategy, model, size, budget, cap, seed, batch, outstanding, points, prior)
     _refuse_bad_numbers(plan, trials)
     started = time.perf_counter()
     outcomes = _run_all(plan, trials, executor, progress)
@@ -102,6 +106,11 @@ def _refuse_bad_numbers(plan: Plan, trials: int) -> None:
             raise BadParameter(f"'{name}' is at least 1, not {value}.")
     if plan.seed < 0:
         raise BadParameter(f"A seed is a whole number from 0 on, not {plan.seed}.")
+    if plan.prior is not None and plan.prior.keys().isdisjoint(plan.judges.pools):
+        problem = "The prior knows none of the topics that are judged."
+        raise BadParameter(
+            problem, remedy="Simulate a replay or graded pools, and give scores for their topics."
+        )
     allowed = judgments_allowed(plan.budget, max(1, plan.items))
     # A wrong name or parameter is better refused here than in the middle of a worker's work.
     made_strategy(plan.strategy, ("a", "b"), seed=0, topic="none", cap=plan.cap, budget=allowed)

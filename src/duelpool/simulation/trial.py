@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -34,6 +34,7 @@ class Plan:
     batch: int | None = None
     outstanding: int | None = None
     checkpoints: tuple[int, ...] = ()
+    prior: Mapping[str, Mapping[str, float]] | None = None
 
 
 def run_trials(plan: Plan, start: int, count: int) -> list[Trial]:
@@ -50,13 +51,19 @@ def made_strategy(
     topic: str,
     cap: int | None,
     budget: int | None,
+    prior: Mapping[str, float] | None = None,
 ) -> Strategy:
-    """Return a strategy from its specification or maker; one that knows budgets is told this one."""
+    """Return a strategy from its specification or maker; one that knows budgets or priors is told them."""
     if not isinstance(strategy, str):
         return strategy(items, seed=seed, topic=topic, cap=cap)
     name, given = split_spec(strategy)
     known = parameters_of(STRATEGIES[name]) if name in STRATEGIES else {}
-    told = {"budget": budget} if budget is not None and "budget" in known.keys() - given else {}
+    offered = {"budget": budget, "prior": prior}
+    told = {
+        key: value
+        for key, value in offered.items()
+        if value is not None and key in known and key not in given
+    }
     return make_strategy(strategy, items, seed=seed, topic=topic, cap=cap, **told)
 
 
@@ -82,7 +89,10 @@ def _run_trial(plan: Plan, number: int, pools: Sequence[tuple[str, tuple[str, ..
     topic, items = pools[number % len(pools)] if pools else (f"trial {number}", invented_items(plan.items))
     judge = plan.judges.judge(topic, items, seed)
     budget = judgments_allowed(plan.budget, max(1, len(items)))
-    strategy = made_strategy(plan.strategy, items, seed=seed, topic=topic, cap=plan.cap, budget=budget)
+    prior = None if plan.prior is None else plan.prior.get(topic)
+    strategy = made_strategy(
+        plan.strategy, items, seed=seed, topic=topic, cap=plan.cap, budget=budget, prior=prior
+    )
     table = _Table(strategy, judge, topic, seed, budget=budget, checkpoints=plan.checkpoints)
     while table.play_live(plan.outstanding) if plan.outstanding else table.play_round(plan.batch):
         table.rounds += 1

@@ -5,7 +5,7 @@ not set but learnt: each answer is held against what the prior and the standings
 A useless prior is soon given no weight.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,34 +47,3 @@ def learnt_weight(prior: Floats, standing: Floats, won: Floats, mean: float) -> 
         if abs(step) < 1e-9:
             break
     return b, 1 / float(np.sqrt(curve))
-
-
-def scores_from_preferences(
-    preferences: Iterable[tuple[str, str]], *, shrink: float = 1.0
-) -> dict[str, float]:
-    """Return a score per item from pairs (winner, loser), such as an LLM's preferences.
-
-    Bradley-Terry strengths in log odds, with `shrink` won and as many lost games against an average item, so
-    that an item that never lost keeps a finite score.
-    """
-    if shrink <= 0:
-        raise BadParameter(f"The shrinkage must be above 0, not {shrink}.")
-    pairs = list(preferences)
-    items = sorted({item for pair in pairs for item in pair})
-    place = {item: at for at, item in enumerate(items)}
-    winners = np.array([place[winner] for winner, _ in pairs], dtype=np.intp)
-    losers = np.array([place[loser] for _, loser in pairs], dtype=np.intp)
-    size = len(items)
-    games = np.zeros((size, size))
-    np.add.at(games, (winners, losers), 1.0)
-    wins = games.sum(axis=1) + shrink
-    games = games + games.T
-    strength = np.ones(size)
-    for _ in range(10_000):  # minorise and maximise: slow at the end, never astray
-        meetings = (games / (strength[:, None] + strength[None, :])).sum(axis=1)
-        moved = wins / (meetings + 2 * shrink / (strength + 1))
-        change = float(np.abs(np.log(moved / strength)).max(initial=0.0))
-        strength = moved
-        if change < 1e-8:
-            break
-    return dict(zip(items, np.log(strength).tolist(), strict=True))

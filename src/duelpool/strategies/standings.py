@@ -118,6 +118,21 @@ class Standings:
         counts = [[self._meetings[i].get(j, 0) for j in members] for i in members]
         return np.array(counts, dtype=np.int64).reshape(len(members), len(members))
 
+    def spread(self, leaders: Indices) -> float:
+        """Return how unequal the others are: their squared scores over their games, without the leaders' games.
+
+        Flipped coins give 1 on average, however the pairs are chosen along the way: a score is then a fair
+        game, whose square grows by one a step. Items that differ give more.
+        """
+        score, games = self.score.copy(), self.games.copy()
+        for i in leaders.tolist():
+            for j, times in self._meetings[i].items():
+                games[j] -= times
+                score[j] -= self.won(j, i) - self.won(i, j)
+        score[leaders] = games[leaders] = 0.0
+        played = float(games.sum())
+        return float((score**2).sum()) / played if played else 1.0
+
     def places(self, proposals: Iterable[Proposal]) -> list[tuple[int, int]]:
         """Return the places of proposed pairs; pairs with an item from outside the pool are left out."""
         found = ((self.place.get(p.pair[0]), self.place.get(p.pair[1])) for p in proposals)

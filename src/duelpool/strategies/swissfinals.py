@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
+from duelpool.strategies.confidence import Evidence, stated_confidence
 from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
@@ -86,7 +87,7 @@ class SwissFinals:
     """
 
     name: ClassVar[str] = "swissfinals"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # 2: the confidence, and with it when to stop, is stated by another rule
     pools_judgments: ClassVar[bool] = True
     sequential: ClassVar[bool] = False
     goal: ClassVar[str] = "best"
@@ -130,6 +131,8 @@ class SwissFinals:
         self._weight: tuple[int, float] = (-1, 0.0)
         self._finals: tuple[int, Finals] | None = None
         self._answered: tuple[int, _Answer] | None = None
+        self._ranked: Indices | None = None
+        self._still_pruning: bool | None = None
 
     # ---- the log
 
@@ -141,6 +144,7 @@ class SwissFinals:
         if event.phase == FINALS and self._seeding is None:
             self._seeding = self._seed_now()
         places = self._standings.add(event)
+        self._ranked = self._still_pruning = None
         if places is not None and self._prior is not None and self._seeding is None:
             self._learn(event, *places)
 
@@ -154,7 +158,7 @@ class SwissFinals:
             survivors + [i for i in seeding.ranking.tolist() if i not in set(survivors)], dtype=np.intp
         )
         self._seeding = replace(seeding, ranking=ranking)
-        self._finals = self._answered = None
+        self._finals = self._answered = self._ranked = self._still_pruning = None
 
     def _seed_now(self) -> _Seeding:
         return _Seeding(self._ranking(), self._standing())
@@ -189,9 +193,11 @@ class SwissFinals:
 
     def _ranking(self) -> Indices:
         """Return the items that are in, the best standing first, ties at random."""
-        tie_breaks = self._chances_for("field").random(len(self._standings.items))
-        order = np.lexsort((tie_breaks, -self._standing()))
-        return order[~self._standings.out[order]]
+        if self._ranked is None:
+            tie_breaks = self._chances_for("field").random(len(self._standings.items))
+            order = np.lexsort((tie_breaks, -self._standing()))
+            self._ranked = order[~self._standings.out[order]]
+        return self._ranked
 
     @property
     def field_size(self) -> int:
@@ -264,9 +270,11 @@ class SwissFinals:
         return float(self.most_judgments(n_items) or 0)
 
     def _pruning(self) -> bool:
-        if self.in_finals:
-            return False
-        return any_open_pair(self._standings, self._ranking()[: self.field_size], self.cap)
+        if self._still_pruning is None:
+            self._still_pruning = not self.in_finals and any_open_pair(
+                self._standings, self._ranking()[: self.field_size], self.cap
+            )
+        return self._still_pruning
 
     # ---- asking
 
@@ -337,8 +345,17 @@ class SwissFinals:
         answer = self._answer()
         if self._standings.left < 2:
             return 1.0 if self._standings.left else None
-        mass = float(answer.chances[answer.order[: answer.tied]].sum())
-        return calibrated(mass, answer.finals.lost, answer.finals.stubborn)
+        members, order = answer.finals.members, answer.order
+        standing = self._standing()[members]
+        thirds = np.sort(standing)[::-1][2:3]
+        return stated_confidence(
+            Evidence(
+                mass=float(answer.chances[order[: answer.tied]].sum()),
+                lost=answer.finals.lost,
+                spread=self._standings.spread(members[order[:2]]),
+                lead=float(standing[order[: answer.tied]].max() - thirds.sum()),
+            )
+        )
 
     @property
     def posterior(self) -> dict[str, float]:
@@ -385,11 +402,6 @@ class _Answer:
     ranks: Floats | None
     order: Indices
     tied: int
-
-
-def calibrated(mass: float, lost: float, stubborn: float) -> float:
-    """Return how often items that hold so much of the posterior do hold the best."""
-    return 0.9 * mass * (1 - lost / 2)
 
 
 def _lead_written_in(proposal: str) -> float:
