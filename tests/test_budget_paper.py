@@ -195,6 +195,8 @@ def test_the_system_with_the_fewest_positives_is_covered_and_warned_of(trec: Tre
         assert plain.mean("coverage") < 0.9
         assert better.mean("coverage") > 0.9
         assert "about isa25" in plain.warnings[0]
+    fitted = simulate_budget(one, utility, n=250, design="root", estimator="greg", beliefs=beliefs, trials=2)
+    assert "for isa25" in fitted.warnings[0]
 
 
 @pytest.mark.slow

@@ -14,7 +14,8 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
 SKEWED = 0.5  # |skewness| / sqrt(n) from here on: a CLT interval of 95 % may hold a percent or two less often
-FEW_PARTS = 30  # judged units that say something other than nothing
+FEW_PARTS = 30  # draws that say something other than nothing
+FEW_THAT_MATTER = 8  # draws that make up nearly all of the variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +293,15 @@ def doubts(estimates: Estimates, names: tuple[str, ...]) -> list[str]:
         found.append(
             f"Only {telling[least]} of {sample.times.sum()} draws say anything about {names[least]}; normal "
             f"intervals need {FEW_PARTS} or more."
+        )
+    off = (estimates.parts - sample.times @ estimates.parts / sample.times.sum()) ** 2
+    squares, fourth = sample.times @ off, sample.times @ off**2
+    matter = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
+    fewest = int(np.argmin(matter))
+    if matter[fewest] < FEW_THAT_MATTER and not found:
+        found.append(
+            f"About {matter[fewest]:.0f} of {sample.times.sum()} draws make up the variance for {names[fewest]}; "
+            "another sample may have none like them, so its interval may be far too short."
         )
     lean = np.abs(skewness(estimates)) / np.sqrt(max(1, sample.n))
     if lean.max(initial=0.0) > SKEWED:
