@@ -184,7 +184,8 @@ def worths(case: Case, n: int, trials: int, seed: int) -> list[Worth]:
 
 def _worth(case: Case, labels: tuple[str, str], result: BudgetSimulation, best: str, least: float) -> Worth:
     cover = [target.coverage for target in result.targets]
-    bias = max(abs(target.bias) / target.bias_error for target in result.targets)
+    moved = [abs(target.bias) / target.bias_error for target in result.targets if target.bias_error > 0]
+    bias = max(moved, default=0.0)
     return Worth(
         case.name,
         result.n,
