@@ -7,12 +7,12 @@ READY := $(VENV)/.ready
 # PIP_CONSTRAINT holds for the packages that build the package, too
 INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help setup demo test test-all lint stress bench clean
+.PHONY: help setup browser demo test test-all lint stress bench clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: $(READY)  ## make the virtual environment, with all that the tests need
+setup: $(READY) browser  ## make the virtual environment, with all that the tests need
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -27,6 +27,12 @@ $(READY): $(INSTALLED)
 	@$(INSTALL) --editable '.[dev]'
 	@touch $(READY)
 
+browser:  # chromium, before which the judging page is tested; Debian's own where there is none
+	@[ -n "$$DUELPOOL_CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+		echo "Installing chromium ..."; as=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+
 demo: $(INSTALLED)  ## the main job end to end, on a small collection
 	@$(BIN)/duelpool demo
 
@@ -34,17 +40,17 @@ lint: $(READY)
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 
-test: lint  ## style, types and all tests that fit in eight minutes
+test: lint browser  ## style, types and all tests that fit in eight minutes
 	@$(BIN)/pytest -m 'not slow' -n 2 --cov --cov-report=term
 
-test-all: lint  ## the slow tests too
+test-all: lint browser  ## the slow tests too
 	@$(BIN)/pytest -n 2 --cov --cov-report=term
 
-stress: $(READY)  ## processes killed while people judge, then many more random examples
+stress: $(READY) browser  ## processes killed while people judge, then many more random examples
 	@$(BIN)/python tests/stress_store.py
 	@HYPOTHESIS_PROFILE=stress $(BIN)/pytest -n 2 -m 'not slow' -k 'property or round_trip or paths or machine'
 
-bench: $(READY)  ## benchmarks against the field's tools; every ratio is printed
+bench: $(READY) browser  ## benchmarks against the field's tools; every ratio is printed
 	@for each in benchmarks/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
 
 clean:  ## remove the virtual environment and what tools left behind

@@ -1,10 +1,17 @@
 """What all tests share: the folder with real data, hypothesis profiles, and no silent skips."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from browsing import People, Site
 
 DATA_VARIABLE = "DUELPOOL_DATA"
 UNDER_CI = bool(os.environ.get("CI"))
@@ -23,6 +30,34 @@ def data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip(f"{DATA_VARIABLE} names no folder with the real data")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def browser() -> "Iterator[Browser]":
+    """Start one chromium for all tests of the page."""
+    from browsing import open_browser
+
+    with open_browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Site]":
+    """Start one server for all tests of the page."""
+    from browsing import open_site
+
+    with open_site(tmp_path_factory.mktemp("site")) as started:
+        yield started
+
+
+@pytest.fixture
+def people(browser: "Browser", site: "Site") -> "Iterator[People]":
+    """Give a test its people; at the end nobody's browser may have complained."""
+    from browsing import People
+
+    made = People(browser, site)
+    yield made
+    made.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
     "experiments": (*GROUND, "files", "budget", "prior", "strategies", "judges", "simulation", "plots"),
+    "web": (*GROUND, "store", "campaign"),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),
 }

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from duelpool.campaign.settings import Settings, Stage
 from duelpool.campaign.topics import LiveTopics
@@ -13,6 +14,7 @@ from duelpool.records import Kind, Proposal
 from duelpool.seeds import rng_for
 from duelpool.store import Store, holdings, leases, schema
 from duelpool.store.leases import Wanted
+from duelpool.store.statements import Statement
 
 Pairs = Collection[tuple[str, str]]
 
@@ -37,25 +39,38 @@ class Out:
         return sum(map(len, self.own.values()))
 
 
-def what_is_out(connection: Connection, campaign: str, assessor: str, parked_after: int) -> Out:
-    """Look up what is not to be asked of this person now."""
-    columns = schema.question.c
-    rows = connection.execute(
+_QUESTIONS = schema.question.c
+_OUT = Statement(
+    lambda _: (
         select(
-            columns.topic,
-            columns.a,
-            columns.b,
-            columns.phase,
-            columns.proposal,
-            columns.state,
-            columns.assessor,
+            _QUESTIONS.topic,
+            _QUESTIONS.a,
+            _QUESTIONS.b,
+            _QUESTIONS.phase,
+            _QUESTIONS.proposal,
+            _QUESTIONS.state,
+            _QUESTIONS.assessor,
         )
-        .where(columns.campaign == campaign, columns.test_pair.is_(None), columns.source != leases.REPEATED)
         .where(
-            columns.state.in_((leases.LEASED, leases.CANNOT_JUDGE))
-            | ((columns.assessor == assessor) & columns.state.in_((leases.ANSWERED, leases.SKIPPED)))
+            _QUESTIONS.campaign == bindparam("campaign"),
+            _QUESTIONS.test_pair.is_(None),
+            _QUESTIONS.source != leases.REPEATED,
+        )
+        .where(
+            (_QUESTIONS.state == leases.LEASED)
+            | (_QUESTIONS.state == leases.CANNOT_JUDGE)
+            | (
+                (_QUESTIONS.assessor == bindparam("assessor"))
+                & ((_QUESTIONS.state == leases.ANSWERED) | (_QUESTIONS.state == leases.SKIPPED))
+            )
         )
     )
+)
+
+
+def what_is_out(connection: Connection, campaign: str, assessor: str, parked_after: int) -> Out:
+    """Look up what is not to be asked of this person now."""
+    rows = _OUT.run(connection, {"campaign": campaign, "assessor": assessor})
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}
@@ -78,6 +93,13 @@ def what_is_out(connection: Connection, campaign: str, assessor: str, parked_aft
     return Out(own, skipped, leased, parked)
 
 
+class Open(NamedTuple):
+    """What may be asked of somebody; which side is which is drawn only when it is asked."""
+
+    topic: str
+    proposal: Proposal
+
+
 class Asking:
     """Turns what the strategies propose into questions for one person."""
 
@@ -92,6 +114,9 @@ class Asking:
 
         What they skipped comes after everything else.
         """
+        return [self.want(topic, each.pair, each, assessor) for each in self._fresh(topic, head, out, n)]
+
+    def _fresh(self, topic: str, head: int, out: Out, n: int) -> list[Proposal]:
         own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
         if self._settings.stage == "grading":
             n = _ALL  # which of them others hold isn't known here
@@ -110,7 +135,7 @@ class Asking:
             )
         fresh = [proposal for proposal in proposals if proposal.pair not in own]
         fresh.sort(key=lambda proposal: proposal.pair in skipped)
-        return [self.want(topic, proposal.pair, proposal, assessor) for proposal in fresh[:n]]
+        return fresh[:n]
 
     def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
         """Return the open topics that are this person's business, each with the end of its log.
@@ -125,12 +150,12 @@ class Asking:
             if (among is None or topic in among) and (topic in own if own else topic not in kept)
         }
 
-    def of_all_topics(self, out: Out, assessor: str) -> list[Wanted]:
-        """Return every question that this person may be asked now, what they skipped last of each topic."""
+    def of_all_topics(self, out: Out, assessor: str) -> list[Open]:
+        """Return all that this person may be asked now, what they skipped last of each topic."""
         return [
-            want
+            Open(topic, proposal)
             for topic, head in self.topics_for(assessor).items()
-            for want in self.of_topic(topic, head, out, assessor)
+            for proposal in self._fresh(topic, head, out, _ALL)
         ]
 
     def tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
@@ -209,11 +234,19 @@ class Asking:
         )
 
 
-def spread(wanted: Sequence[Wanted], per_topic: int) -> list[Wanted]:
+class _OfTopic(Protocol):
+    @property
+    def topic(self) -> str: ...
+
+
+AnyOfTopic = TypeVar("AnyOfTopic", bound=_OfTopic)
+
+
+def spread(wanted: Sequence[AnyOfTopic], per_topic: int) -> list[AnyOfTopic]:
     """Put first what keeps to so many questions a topic, then the rest, each in its order."""
     counts: dict[str, int] = {}
-    first: list[Wanted] = []
-    rest: list[Wanted] = []
+    first: list[AnyOfTopic] = []
+    rest: list[AnyOfTopic] = []
     for want in wanted:
         counts[want.topic] = counts.get(want.topic, 0) + 1
         (first if counts[want.topic] <= per_topic else rest).append(want)

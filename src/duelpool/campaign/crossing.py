@@ -5,7 +5,7 @@ then on the topic is theirs alone as far as asking goes: the strategy hears thei
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
@@ -41,11 +41,18 @@ class Crossing:
         self._live = live
         self._asking = asking
 
-    def wanted(self, assessor: str, out: Out, n: int) -> list[Wanted]:
-        """Return the next questions of a person: of a topic that they have begun, or of a new one."""
+    def wanted(self, assessor: str, out: Out, n: int, topics: Collection[str] | None = None) -> list[Wanted]:
+        """Return the next questions of a person: of a topic that they have begun, or of a new one.
+
+        Where only some topics are asked for, nobody takes a new place.
+        """
         tried: set[str] = set()
         while True:
-            own = [place for place in self.places() if place.assessor == assessor]
+            own = [
+                place
+                for place in self.places()
+                if place.assessor == assessor and (topics is None or place.topic in topics)
+            ]
             for place in own:
                 if place.topic in tried:
                     continue
@@ -53,7 +60,9 @@ class Crossing:
                 found = self._open(place, out, n)
                 if found:
                     return found
-            if not self._store.write(lambda connection, now: self._take_place(connection, assessor)):
+            if topics is not None or not self._store.write(
+                lambda connection, now: self._take_place(connection, assessor)
+            ):
                 return []
 
     def places(self) -> list[Place]:

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row
 
-from duelpool.campaign import assignments, quality, repeats, stages
+from duelpool.campaign import assignments, quality, repeats, stages, visits
 from duelpool.campaign.asking import Asking, spread, what_is_out
 from duelpool.campaign.assignments import Assignment, Ending, Finished
 from duelpool.campaign.crossing import Crossing
@@ -21,11 +21,12 @@ from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.seeds import rng_for
-from duelpool.store import Store, holdings, imports, leases, log, schema
+from duelpool.store import Store, holdings, imports, leases, log
 from duelpool.store.leases import Answer, Receipt, Wanted
 
 _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
 _TRIES = 3
+_ALL_HELD = 1000
 
 AssessorKind = Literal["crowd", "dedicated", "program"]
 
@@ -172,19 +173,32 @@ class Campaign:
         return found[0] if found else None
 
     def next_questions(
-        self, assessor: str, n: int, topics: Collection[str] | None = None
+        self, assessor: str, n: int, topics: Collection[str] | None = None, *, one_topic: bool = False
     ) -> tuple[Question, ...]:
-        """Return up to n questions that this person holds from now on, the one to be answered first first."""
+        """Return up to n questions that this person holds from now on, the one to be answered first first.
+
+        With `one_topic`, what is added to the first is of its topic: nobody is sent to and fro between topics.
+        """
         self._check(assessor)
         held = self._held_by(assessor, n)
         while len(held) < n:
-            another = self._one_more(assessor, topics)
+            among = {held[0].topic} if one_topic and held else topics
+            another = self._one_more(assessor, among)
             if another is None:
                 break
             held.append(another)
         return tuple(held)
 
+    def held(self, assessor: str) -> list[Question]:
+        """Return the questions outside of assignments that this person holds."""
+        return self._held_by(assessor, _ALL_HELD)
+
     def _one_more(self, assessor: str, topics: Collection[str] | None) -> Question | None:
+        """Lease another question; when there is none, once more after what ran out is free again."""
+        found = self._choose(assessor, topics)
+        return self._choose(assessor, topics) if found is None and self._free_overdue() else found
+
+    def _choose(self, assessor: str, topics: Collection[str] | None) -> Question | None:
         """Lease another question: one that is due again, or what the strategies want, skipped ones last."""
         again = self._lease(self._repeats(assessor, topics), assessor)
         if again is not None:
@@ -194,7 +208,7 @@ class Campaign:
                 lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
             )
             if self.settings.crossed:
-                own = self._crossing.wanted(assessor, out, _RESERVE)
+                own = self._crossing.wanted(assessor, out, _RESERVE, topics)
                 return self._lease(own, assessor)
             skipped: list[Wanted] = []
             taken = False
@@ -229,7 +243,10 @@ class Campaign:
             return None
         rng = rng_for(self.settings.seed, "assignment", assessor, out.seen)
         shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
-        chosen = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
+        picked = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
+        chosen = [
+            self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
+        ]
         tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
         order = rng.permutation(self.settings.targets + len(tests) + len(again)).tolist()
 
@@ -270,7 +287,11 @@ class Campaign:
             row = self._own(connection, question, assessor)
             if self.settings.crossed:
                 _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
-            at_once = self._kind_of(connection, assessor) != "crowd"
+            kind, standing, assignment = visits.behind_answer(connection, self.id, assessor, row.assignment)
+            if standing == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
+                raise leases.TooLate("You take part no more.", remedy="What was done is paid.")
+            # What comes after its assignment has ended waits for nothing any more.
+            at_once = kind != "crowd" or assignment not in (None, "open")
             return leases.answer(
                 connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
             )
@@ -297,12 +318,33 @@ class Campaign:
 
         return self.store.write(work)
 
+    def let_pass(self, question: str, assessor: str) -> None:
+        """Count a question as done whose answer came too late to be kept: the person is paid for it."""
+
+        def work(connection: Connection, now: float) -> None:
+            self._own(connection, question, assessor)
+            leases.give_up(connection, question)
+
+        self.store.write(work)
+
+    def question(self, question: str, assessor: str) -> Question:
+        """Return a question that this person holds or has answered."""
+
+        def work(connection: Connection) -> Question:
+            return leases.question_of(self._own(connection, question, assessor))
+
+        return self.store.read(work)
+
     def extend(self, question: str, assessor: str) -> float:
-        """Give somebody who is still looking more time; return when it ends."""
+        """Give somebody who is still looking more time, for the whole assignment; return when it ends."""
 
         def work(connection: Connection, now: float) -> float:
-            self._own(connection, question, assessor)
-            return leases.extend(connection, question, assessor, now=now, seconds=self.settings.lease_seconds)
+            row = self._own(connection, question, assessor)
+            seconds = self.settings.lease_seconds
+            ends = leases.extend(connection, question, assessor, now=now, seconds=seconds)
+            if row.assignment is not None:
+                leases.extend_assignment(connection, row.assignment, ends)
+            return ends
 
         return self.store.write(work)
 
@@ -452,16 +494,7 @@ class Campaign:
     # ---- inside
 
     def _check(self, assessor: str) -> None:
-        campaigns, people = schema.campaign.c, schema.assessor.c
-
-        def work(connection: Connection) -> tuple[str, str | None]:
-            state = connection.execute(select(campaigns.state).where(campaigns.id == self.id)).scalar_one()
-            person = connection.execute(
-                select(people.state).where(people.campaign == self.id, people.id == assessor)
-            ).scalar_one_or_none()
-            return state, person
-
-        state, person = self.store.read(work)
+        state, person = self.store.read(lambda connection: visits.standing_of(connection, self.id, assessor))
         if state != "open":
             raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
         if person is None:
@@ -484,40 +517,30 @@ class Campaign:
             )
         return row
 
-    def _kind_of(self, connection: Connection, assessor: str) -> str:
-        columns = schema.assessor.c
-        return str(
-            connection.execute(
-                select(columns.kind).where(columns.campaign == self.id, columns.id == assessor)
-            ).scalar_one_or_none()
-        )
+    def _free_overdue(self) -> int:
+        return self.store.write(lambda connection, now: leases.expire(connection, self.id, now))
 
     def _held_by(self, assessor: str, n: int) -> list[Question]:
-        columns = schema.question.c
+        """Return what somebody holds; looking is no write, unless something of theirs has run out."""
 
-        def work(connection: Connection, now: float) -> list[Question]:
-            leases.expire(connection, self.id, now)
-            rows = connection.execute(
-                select(schema.question)
-                .where(
-                    columns.campaign == self.id,
-                    columns.assessor == assessor,
-                    columns.state == leases.LEASED,
-                    columns.assignment.is_(None),
-                )
-                .order_by(columns.asked, columns.id)
-                .limit(n)
-            )
-            return [leases.question_of(row) for row in rows]
+        def work(connection: Connection) -> tuple[list[Question], float]:
+            rows = leases.held_by(connection, self.id, assessor)
+            return [leases.question_of(row) for row in rows], self.store.database.now(connection)
 
-        return self.store.write(work)
+        held, now = self.store.read(work)
+        if any(question.expires < now for question in held):
+            self._free_overdue()
+            held = [question for question in held if question.expires >= now]
+        return held[:n]
 
     def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
         if not wanted:
             return None
         ids = [secrets.token_hex(8) for _ in wanted]
-        granted = self.store.write(
-            lambda connection, now: leases.lease(
+
+        def work(connection: Connection, now: float) -> list[Question]:
+            leases.expire(connection, self.id, now)
+            return leases.lease(
                 connection,
                 self.id,
                 wanted,
@@ -528,5 +551,6 @@ class Campaign:
                 seconds=self.settings.lease_seconds,
                 at_most=1,
             )
-        )
+
+        granted = self.store.write(work)
         return granted[0] if granted else None

@@ -7,6 +7,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from duelpool.campaign.welcome import (
+    STEPS,
+    CheckQuestion,
+    PracticePair,
+    Step,
+    check_languages,
+    check_parameter,
+    check_redirect,
+    check_steps,
+)
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import make_strategy
@@ -65,7 +75,18 @@ class Settings:
     fee_percent: int = 20
     budget: int | None = None  # stops new assignments
     currency: str = "USD"
-    guidelines: str = ""
+    guidelines: str = ""  # Markdown; empty: the page's own guide
+    steps: tuple[Step, ...] = STEPS  # of a first visit
+    consent: str = ""  # Markdown; empty: the page's own words
+    check: tuple[CheckQuestion, ...] = ()  # none: the page's own, about its own guide
+    practice: tuple[PracticePair, ...] = ()  # none: the page's own two
+    feedback: bool = True  # a page after an assignment, or after a topic
+    context: bool = True  # other items, or the topic's snippets, to look at while judging
+    assignments_each: int = 3  # the most that one person may do
+    identity_parameter: str = "worker"  # of the link: who somebody is outside
+    completion_code: str = ""
+    completion_url: str = ""
+    languages: tuple[str, ...] = ()  # that the page speaks, the usual one first; none: all it knows
     plan: tuple[PlannedRow, ...] = ()  # a budget plan to work off: it takes the strategy's place
 
     def __post_init__(self) -> None:
@@ -94,6 +115,7 @@ class Settings:
             "per_topic": self.per_topic,
             "grades_per_item": self.grades_per_item,
             "parked_after": self.parked_after,
+            "assignments_each": self.assignments_each,
         }
         for field, value in positive.items():
             if value < 1:
@@ -105,6 +127,10 @@ class Settings:
             raise BadParameter(f"A lease lasts more than 0 seconds, not {self.lease_seconds}.")
         if not 0 <= self.test_share <= 1:
             raise BadParameter(f"The share of test pairs is from 0 to 1, not {self.test_share}.")
+        check_steps(self.steps)
+        check_languages(self.languages)
+        check_parameter(self.identity_parameter)
+        check_redirect(self.completion_url)
 
     def _check_crossing(self) -> None:
         if len(set(self.crossed)) != len(self.crossed):
@@ -173,5 +199,11 @@ class Settings:
         if "kind" in given:
             given["kind"] = Kind(given["kind"])
         given["crossed"] = tuple(Kind(kind) for kind in given.get("crossed", ()))
+        for name in ("steps", "languages"):
+            if name in given:
+                given[name] = tuple(given[name])
+        for name, make in (("check", CheckQuestion.from_json), ("practice", PracticePair.from_json)):
+            if name in given:
+                given[name] = tuple(make(each) for each in given[name])
         given["plan"] = tuple(tuple(row) for row in given.get("plan", ()))
         return cls(**given)

@@ -51,18 +51,23 @@ class Desk:
         self._topics: Mapping[str, Topic] = {}
         self._passages: dict[str, Passage] = {}
 
-    def sheet(self, question: Question, judged: int = 0) -> Sheet:
-        """Return a question as its judge sees it."""
+    def gather(self, questions: Iterable[Question]) -> None:
+        """Read the texts of several questions at once, as far as they aren't here."""
         campaign = self._campaign
-        if question.topic not in self._topics:
-            self._topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
-        shown = [item for item in (question.left, question.right) if item is not None]
-        missing = [item for item in shown if item not in self._passages]
+        shown = {item for each in questions for item in (each.left, each.right) if item is not None}
+        missing = sorted(item for item in shown if item not in self._passages)
         if missing:
             found = campaign.store.read(
                 lambda connection: holdings.passages(connection, campaign.id, missing)
             )
             self._passages |= {item: found.get(item, Passage(item, "")) for item in missing}
+
+    def sheet(self, question: Question, judged: int = 0) -> Sheet:
+        """Return a question as its judge sees it."""
+        campaign = self._campaign
+        if question.topic not in self._topics:
+            self._topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+        self.gather((question,))
         return Sheet(
             question=question.id,
             topic=self._topics[question.topic],

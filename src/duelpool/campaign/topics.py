@@ -8,7 +8,7 @@ import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from duelpool.campaign.fold import TopicState
 from duelpool.campaign.newcomers import is_challenge, with_newcomers
@@ -17,10 +17,20 @@ from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import Store, holdings, log, schema
+from duelpool.store.statements import Statement
 from duelpool.strategies import Strategy, make_strategy
 from duelpool.strategies.parameters import split_spec
 
 _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
+
+_TOPICS = schema.topic.c
+_HEADS = Statement(
+    lambda _: (
+        select(_TOPICS.id, _TOPICS.next_seq)
+        .where(_TOPICS.campaign == bindparam("campaign"), _TOPICS.state == "open")
+        .order_by(_TOPICS.position, _TOPICS.id)
+    )
+)
 
 
 @dataclass(slots=True)
@@ -54,14 +64,7 @@ class LiveTopics:
 
     def heads(self) -> dict[str, int]:
         """Return the place of the last line of each open topic's log."""
-        columns = schema.topic.c
-        rows = self._store.read(
-            lambda connection: connection.execute(
-                select(columns.id, columns.next_seq)
-                .where(columns.campaign == self._campaign, columns.state == "open")
-                .order_by(columns.position, columns.id)
-            ).all()
-        )
+        rows = self._store.read(lambda connection: _HEADS.run(connection, {"campaign": self._campaign}))
         return {row.id: row.next_seq - 1 for row in rows}
 
     def state(self, topic: str, head: int | None = None) -> TopicState:

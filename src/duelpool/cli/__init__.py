@@ -9,6 +9,7 @@ from duelpool import __version__
 from duelpool.cli.assign import assign
 from duelpool.cli.budget import budget
 from duelpool.cli.challenge import challenge
+from duelpool.cli.change import change
 from duelpool.cli.compare import compare
 from duelpool.cli.demo import demo
 from duelpool.cli.evaluate import evaluate
@@ -20,6 +21,7 @@ from duelpool.cli.pool import pool
 from duelpool.cli.power import power
 from duelpool.cli.quality import exclude, reinstate, retract, rewind
 from duelpool.cli.reproduce import reproduce
+from duelpool.cli.serve import link, serve
 from duelpool.cli.simulate import simulate
 from duelpool.cli.status import status
 from duelpool.cli.upkeep import backup, log, migrate
@@ -36,12 +38,15 @@ app = typer.Typer(
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "A campaign, from the pool to the scores": {
         "pool": pool,
+        "serve": serve,
         "judge": judge,
         "status": status,
         "export": export,
         "evaluate": evaluate,
     },
     "Along the way": {
+        "link": link,
+        "change": change,
         "import": take_in,
         "assign": assign,
         "budget": budget,

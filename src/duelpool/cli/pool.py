@@ -11,6 +11,7 @@ from rich.table import Table
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.known import draw_known_pairs, read_known_pairs
 from duelpool.campaign.settings import Judges
+from duelpool.campaign.settings_file import read_settings
 from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
 from duelpool.cost import Estimate, Pay, estimate
 from duelpool.errors import BadFile, BadParameter
@@ -69,6 +70,12 @@ def pool(
         str | None, typer.Option(help="Test pairs: a file of preferences, auto or none. A crowd: auto.")
     ] = None,
     guidelines: Annotated[str | None, typer.Option(help="A text file for the assessors.")] = None,
+    settings_file: Annotated[
+        str | None,
+        typer.Option(
+            "--settings", help="More settings, as TOML or JSON: consent, check, completion_code, ..."
+        ),
+    ] = None,
     budget: Annotated[
         int | None, typer.Option(min=0, help="Stop new assignments when so much is spent, in cents.")
     ] = None,
@@ -85,7 +92,7 @@ def pool(
 
       duelpool pool runs/ --qrels qrels.txt --texts passages.jsonl --topics topics.tsv -o campaign.db
     """
-    settings = Settings(
+    options = Settings(
         strategy=strategy,
         seed=seed,
         judges=cast("Judges", judges),
@@ -95,6 +102,7 @@ def pool(
         budget=budget,
         guidelines=_text(guidelines) if guidelines else "",
     )
+    settings = read_settings(settings_file, options) if settings_file else options
     paths = expand([*(more_runs or []), *(runs or [])])
     if not (paths or qrels or prefs):
         raise BadParameter("There is nothing to pool.", remedy="Give runs, --qrels or --prefs.")

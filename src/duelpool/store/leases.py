@@ -43,6 +43,18 @@ _LEASE = Statement(
     lambda dialect: dialect.insert(schema.question).on_conflict_do_nothing().returning(_COLUMNS.id), _ASKED
 )
 _HOLD = Statement(lambda _: select(schema.question).where(_COLUMNS.id == bindparam("held")).with_for_update())
+_HELD_BY = Statement(
+    lambda _: (
+        select(schema.question)
+        .where(
+            _COLUMNS.campaign == bindparam("campaign"),
+            _COLUMNS.assessor == bindparam("assessor"),
+            _COLUMNS.state == LEASED,
+            _COLUMNS.assignment.is_(None),
+        )
+        .order_by(_COLUMNS.asked, _COLUMNS.id)
+    )
+)
 _SETTLE = Statement(
     lambda _: (
         update(schema.question)
@@ -287,6 +299,11 @@ def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
     return row
 
 
+def held_by(connection: Connection, campaign: str, assessor: str) -> list[Row[Any]]:
+    """Return the rows of what somebody holds outside of assignments, the oldest first."""
+    return _HELD_BY.run(connection, {"campaign": campaign, "assessor": assessor})
+
+
 def answer(
     connection: Connection,
     question_id: str,
@@ -303,6 +320,8 @@ def answer(
     if attempt != row.attempt or row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
         return _again(connection, row, given, attempt)
     if row.state == RETRACTED:
+        if last_answer(connection, row) is None:
+            raise _too_late()
         raise Conflict("This answer was taken back since.", remedy="Ask for the next question.")
     ended = _ENDED_AS.get(given.outcome, ANSWERED)
     slot, late = row.slot, row.state != LEASED
@@ -380,11 +399,15 @@ def _slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | Non
         return None
     free = None if slots is None else next(_free(slots, cap), None)
     if free is None:
-        raise TooLate(
-            "The time for this question ran out, and it has been done meanwhile.",
-            remedy="You are still paid; ask for the next question.",
-        )
+        raise _too_late()
     return free
+
+
+def _too_late() -> TooLate:
+    return TooLate(
+        "The time for this question ran out, and it has been done meanwhile.",
+        remedy="You are still paid; ask for the next question.",
+    )
 
 
 def last_answer(connection: Connection, row: Row[Any]) -> int | None:
@@ -440,6 +463,27 @@ def extend(connection: Connection, question_id: str, assessor: str, *, now: floa
         update(schema.question).where(schema.question.c.id == row.id).values(expires=now + seconds)
     )
     return now + seconds
+
+
+def extend_assignment(connection: Connection, assignment: str, ends: float) -> None:
+    """Let every lease of an assignment that is still alive last until then."""
+    columns = schema.question.c
+    connection.execute(
+        update(schema.question)
+        .where(columns.assignment == assignment, columns.state == LEASED)
+        .values(expires=ends)
+    )
+
+
+def give_up(connection: Connection, question_id: str) -> bool:
+    """Take an expired question for done: its answer came too late, and its person is paid for it."""
+    columns = schema.question.c
+    done = connection.execute(
+        update(schema.question)
+        .where(columns.id == question_id, columns.state == EXPIRED)
+        .values(state=RETRACTED, live=None)
+    )
+    return bool(done.rowcount)
 
 
 def retract(

@@ -1,0 +1,40 @@
+"""`duelpool change`: pause a campaign, or change what its pages say."""
+
+from typing import Annotated, Literal, cast, get_args
+
+import typer
+
+from duelpool.campaign.settings_file import read_changes
+from duelpool.cli.opening import CampaignOption, StoreArgument, opened
+from duelpool.errors import BadParameter, UnknownName
+
+State = Literal["open", "paused", "closed"]
+
+
+def change(
+    store: StoreArgument,
+    state: Annotated[str | None, typer.Option(help="open, paused, or closed.")] = None,
+    settings: Annotated[
+        str | None, typer.Option(help="A TOML or JSON file with settings of the page and the pay.")
+    ] = None,
+    campaign: CampaignOption = None,
+) -> None:
+    """Pause, close or open a campaign, or change what its pages say and pay.
+
+    Examples:
+
+      duelpool change campaign.db --state paused
+
+      duelpool change campaign.db --settings page.toml
+    """
+    if state is None and settings is None:
+        raise BadParameter("There is nothing to change.", remedy="Give --state, --settings, or both.")
+    if state is not None and state not in get_args(State):
+        raise UnknownName("state", state, get_args(State))
+    with opened(store, campaign, writable=True) as found:
+        if settings is not None:
+            found.change(read_changes(settings, found.settings))
+            typer.echo(f"Campaign {found.name} has the settings of {settings} from now on.")
+        if state is not None:
+            found.set_state(cast("State", state))
+            typer.echo(f"Campaign {found.name} is {state}.")

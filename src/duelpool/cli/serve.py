@@ -1,0 +1,103 @@
+"""`duelpool serve` and `duelpool link`: the judging page, and the links that let people in."""
+
+import logging
+from typing import Annotated
+
+import typer
+
+from duelpool.campaign import Campaign
+from duelpool.cli.frame import print_json, tell
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument
+from duelpool.errors import BadParameter
+from duelpool.store import holdings, open_store
+from duelpool.web import worker
+from duelpool.web.links import DAYS, LinkKind, address, link_keys
+
+
+def serve(
+    store: StoreArgument,
+    campaign: CampaignOption = None,
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for everybody.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="How many processes serve.")] = 1,
+    url: Annotated[
+        str | None, typer.Option(help="The address that people see, where a proxy stands before the server.")
+    ] = None,
+    days: Annotated[float, typer.Option(min=0.001, help="How long the printed links work, in days.")] = DAYS,
+) -> None:
+    """Serve the judging page, and print the assessors' link.
+
+    Examples:
+
+      duelpool serve campaign.db
+
+      duelpool serve campaign.db --host 0.0.0.0 --port 8080 --workers 2 --url https://judge.example.org
+    """
+    import uvicorn
+
+    root = url or f"http://{host if host not in ('0.0.0.0', '::') else 'localhost'}:{port}"
+    with open_store(store) as opened:
+        keys = link_keys(opened)
+        rows = opened.read(holdings.campaigns)
+        if campaign is not None or not rows:
+            rows = [opened.read(lambda connection: holdings.find_campaign(connection, campaign))]
+        now = opened.read(opened.database.now)
+        for row in rows:
+            Campaign(opened, row)  # refuses settings that it can't read, before anybody comes
+            typer.echo(f"Campaign {row.name}")
+            typer.echo(f"  for assessors: {address(root, row.id, keys.key(row.id, 'open', now, days=days))}")
+            preview = keys.key(row.id, "manager", now, days=days)
+            typer.echo(f"  to preview:    {address(root, row.id, preview, preview='1')}")
+    tell("Stop with Ctrl+C.")
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    worker.leave(store, campaign)
+    uvicorn.run(
+        "duelpool.web.worker:take_up",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+    )
+
+
+def link(
+    store: StoreArgument,
+    assessor: Annotated[
+        str | None, typer.Option(help="The pseudonym of the only person whom the link lets in.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="The link works once, in one browser.")] = False,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="A link for you: all pages, and nothing is kept.")
+    ] = False,
+    days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
+    url: Annotated[
+        str, typer.Option(help="The address of the server, as people see it.")
+    ] = "http://127.0.0.1:8000",
+    campaign: CampaignOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a link to the judging page: for everybody, for one assessor, or for a preview.
+
+    Examples:
+
+      duelpool link campaign.db --assessor anna --url https://judge.example.org
+
+      duelpool link campaign.db --preview
+    """
+    if once and not assessor:
+        raise BadParameter("A link that works once is for one person.", remedy="Name them with --assessor.")
+    if preview and assessor:
+        raise BadParameter("A preview is nobody's.", remedy="Leave out --assessor or --preview.")
+    kind: LinkKind = "manager" if preview else "personal" if assessor else "open"
+    with open_store(store) as opened:
+        row = opened.read(lambda connection: holdings.find_campaign(connection, campaign))
+        now = opened.read(opened.database.now)
+        key = link_keys(opened).key(row.id, kind, now, assessor=assessor or "", days=days, once=once)
+    whole = address(url, row.id, key, **({"preview": "1"} if preview else {}))
+    if as_json:
+        print_json({"campaign": row.name, "kind": kind, "assessor": assessor, "link": whole})
+    else:
+        typer.echo(whole)

@@ -1,0 +1,103 @@
+"""Who stands before a page, and what they brought: every request but the entry begins here."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
+from starlette.responses import RedirectResponse
+
+from duelpool.errors import BadRecord
+from duelpool.web.flow import Flow
+from duelpool.web.guard import CrossSite, NoVisit, TooLarge, Unsupported, same_origin
+from duelpool.web.halls import Halls
+from duelpool.web.links import Links
+from duelpool.web.pages import language_of
+from duelpool.web.visits import Visitor, is_form_key, read_cookie
+from duelpool.web.words import Words
+
+FIELDS_AT_MOST = 200
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request of somebody who has come in: the campaign, who it is, what they sent."""
+
+    request: Request
+    flow: Flow
+    links: Links
+    visitor: Visitor
+    words: Words
+    values: Mapping[str, Any]
+
+    @property
+    def assessor(self) -> str:
+        """The visitor's pseudonym."""
+        return self.visitor.assessor
+
+    @property
+    def base(self) -> str:
+        """Where the campaign's pages are."""
+        return f"/j/{self.flow.campaign.id}"
+
+    def back(self) -> RedirectResponse:
+        """Return the way to the page of the visitor's state."""
+        return RedirectResponse(f"{self.base}/", 303)
+
+
+def halls_of(request: Request) -> Halls:
+    """Return the campaigns that the server shows."""
+    found: Halls = request.app.state.halls
+    return found
+
+
+def links_of(request: Request) -> Links:
+    """Return what signs the server's links."""
+    found: Links = request.app.state.links
+    return found
+
+
+def visit(request: Request, campaign: str) -> Visit:
+    """Say who this is, or refuse; this is what every page but the entry begins with."""
+    flow = halls_of(request).flow(campaign)
+    links = links_of(request)
+    visitor = read_cookie(request, links, campaign)
+    if visitor is None:
+        raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
+    words = language_of(request, visitor.lang, flow.campaign.settings.languages)
+    return Visit(request, flow, links, visitor, words, {})
+
+
+async def _sent(request: Request) -> Mapping[str, Any]:
+    """Return what a request brought, a form or JSON."""
+    if request.scope.get("too_large"):
+        raise TooLarge("That is too much at once.", remedy="Send less.")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if kind not in (_FORM, _JSON) and (body or kind):
+        raise Unsupported("Only forms and JSON are taken.", remedy="Use the page's own buttons.")
+    try:
+        if kind == _JSON:
+            values = json.loads(body or b"{}")
+        else:
+            values = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
+    except (ValueError, RecursionError):
+        raise BadRecord("What was sent can't be read.", remedy="Use the page's own buttons.") from None
+    if not isinstance(values, dict):
+        raise BadRecord("What was sent is not an object.", remedy="Send an object with named values.")
+    return values
+
+
+def changing(
+    found: Annotated[Visit, Depends(visit)], sent: Annotated[Mapping[str, Any], Depends(_sent)]
+) -> Visit:
+    """Say who wants to change something, and refuse what comes from another site."""
+    origin = same_origin(found.request.headers)
+    if origin is None:
+        origin = is_form_key(found.links, found.visitor, str(sent.get("form_key", "")))
+    if not origin:
+        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+    return Visit(found.request, found.flow, found.links, found.visitor, found.words, sent)

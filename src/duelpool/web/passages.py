@@ -1,0 +1,104 @@
+"""Texts on their way to a person: as they stand, as safe Markdown, as a picture, or sealed in a frame.
+
+A passage comes from anywhere, so nothing of it may run, load, or lead away: Markdown is rendered without raw
+HTML and then filtered once more by an allow-list, pictures are only those that the passage carries itself, and
+HTML is shown in a frame of its own that may do nothing.
+"""
+
+import re
+from functools import cache
+from html import escape
+from typing import Any
+
+import nh3
+from markdown_it import MarkdownIt
+
+from duelpool.records import Passage
+
+_BLOCKS = {"p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "hr", "br"}
+_TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
+_INLINE = {"strong", "em", "s", "code", "img"}
+_HEADINGS = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6", "h6": "h6"}  # the page has h1 and h2
+_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/]+={0,2}", re.ASCII)
+
+
+def markdown(text: str, *, links: bool = False) -> str:
+    """Return Markdown as safe HTML; links stay links only where the campaign's own words are shown."""
+    inline = _INLINE | ({"a"} if links else set())  # a tag that is left out leaves its text
+    attributes = {"img": {"src", "alt"}, "ol": {"start"}, "a": {"href"} if links else set()}
+    return nh3.clean(
+        _reader().render(text),
+        tags=_BLOCKS | _TABLES | inline,
+        attributes=attributes,
+        url_schemes={"https", "http", "mailto", "data"},
+        attribute_filter=_only_safe_addresses,
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+def is_picture(text: str) -> bool:
+    """Say whether a text is a picture that carries itself: a data: address of a kind that can't run."""
+    return _PICTURE.fullmatch(text.strip()) is not None
+
+
+def shown(passage: Passage, frame_src: str = "") -> dict[str, Any]:
+    """Return a passage as the page gets it; `frame_src` is the address where its HTML is served alone.
+
+    A picture from elsewhere isn't loaded: its address is shown as text. The item's id stays behind.
+    """
+    text, title = passage.text, passage.title
+    match passage.format:
+        case "markdown":
+            return {"format": "markdown", "title": title, "html": markdown(text)}
+        case "image" if is_picture(text):
+            return {"format": "image", "title": title, "src": text.strip()}
+        case "html" if frame_src:
+            return {"format": "html", "title": title, "src": frame_src}
+    return {"format": "text", "title": title, "text": text}
+
+
+def frame_document(text: str, title: str = "") -> str:
+    """Return an HTML passage as a document of its own, to be served with a policy that lets it do nothing."""
+    return (
+        '<!doctype html><html><head><meta charset="utf-8">'
+        f"<title>{escape(title) or '&#8203;'}</title>"
+        "<style>html{color-scheme:light;background:#fff;color:#1d1f23}"
+        "body{font:1.0625rem/1.6 system-ui,sans-serif;max-width:70ch;margin:1rem;overflow-wrap:anywhere}"
+        "img{max-width:100%}</style></head>"
+        f'<body dir="auto">{text}</body></html>'
+    )
+
+
+@cache
+def _reader() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    reader.add_render_rule("heading_open", _heading)
+    reader.add_render_rule("heading_close", _heading)
+    reader.add_render_rule("image", _picture)
+    reader.validateLink = _is_safe_address  # type: ignore[assignment, method-assign]
+    return reader
+
+
+def _heading(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
+    """Put a passage's headings below those of the page."""
+    tokens[at].tag = _HEADINGS[tokens[at].tag]
+    return str(renderer.renderToken(tokens, at, options, env))
+
+
+def _picture(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
+    """Show a picture that the text carries itself; of any other, what it is said to show."""
+    words = str(renderer.renderInlineAsText(tokens[at].children, options, env))
+    address = str(tokens[at].attrGet("src"))
+    return f'<img src="{address}" alt="{escape(words)}">' if is_picture(address) else f"[{escape(words)}]"
+
+
+def _is_safe_address(address: str) -> bool:
+    return is_picture(address) or address.lower().startswith(("https://", "http://", "mailto:"))
+
+
+def _only_safe_addresses(tag: str, attribute: str, value: str) -> str | None:
+    if tag == "img" and attribute == "src":
+        return value if is_picture(value) else None
+    if tag == "a" and attribute == "href":
+        return value if not is_picture(value) and _is_safe_address(value) else None
+    return value

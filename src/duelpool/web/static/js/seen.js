@@ -1,0 +1,47 @@
+// On a narrow screen the passages stand one above the other: both must have been seen before a choice counts.
+
+export const NARROW = "(max-width: 47.99em)";
+
+export class Seen {
+  #panes = [];
+  #seen = new Set();
+  #changed;
+  #narrow = matchMedia(NARROW);
+  #observer = null;
+
+  constructor(changed) {
+    this.#changed = changed;
+    this.#narrow.addEventListener("change", () => changed());
+  }
+
+  // Look at these panes from now on; what was seen before is forgotten.
+  watch(panes, foot) {
+    this.#observer?.disconnect();
+    this.#panes = [...panes];
+    this.#seen.clear();
+    const covered = foot ? Math.min(foot.offsetHeight, innerHeight / 2) : 0;
+    this.#observer = new IntersectionObserver((entries) => this.#look(entries), {
+      rootMargin: `0px 0px -${Math.round(covered)}px 0px`,
+      threshold: [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1],
+    });
+    this.#panes.forEach((pane) => this.#observer.observe(pane));
+    this.#changed();
+  }
+
+  // A pane is seen when most of it was in view, or when it filled most of the view.
+  #look(entries) {
+    const before = this.#seen.size;
+    for (const { target, intersectionRatio, intersectionRect, rootBounds } of entries) {
+      if (intersectionRatio >= 0.6 || intersectionRect.height >= 0.5 * (rootBounds?.height ?? innerHeight)) this.#seen.add(target);
+    }
+    if (this.#seen.size !== before) this.#changed();
+  }
+
+  get narrow() {
+    return this.#narrow.matches;
+  }
+
+  get missing() {
+    return this.narrow ? (this.#panes.find((pane) => !this.#seen.has(pane)) ?? null) : null;
+  }
+}

@@ -1,0 +1,87 @@
+"""Takes the pictures of the judging page that the documentation shows.
+
+python tests/screens.py
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from browsing import People, Person, Site, open_browser, open_site
+from duelpool.campaign import Campaign, Settings
+from duelpool.demo.story import write_collection
+from duelpool.files import read_passages, read_qrels, read_run, read_topics
+from duelpool.pool import build_pools
+from duelpool.records import Kind
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+WIDE, PHONE = (1280, 800), (360, 740)
+
+
+def campaign(site: Site, folder: Path, name: str, **settings: Any) -> Campaign:
+    """Make a campaign of the demo's collection."""
+    texts = read_passages(folder / "passages.jsonl")
+    pools = build_pools(
+        [read_run(path) for path in sorted((folder / "runs").glob("*.run"))],
+        qrels=read_qrels(folder / "qrels.txt"),
+        texts=texts.by_id,
+        depth=10,
+        thin=5,
+    )
+    return Campaign.create(
+        site.store,
+        name,
+        Settings(steps=(), **settings),
+        topics=read_topics(folder / "topics.jsonl"),
+        pools=pools.pools,
+        passages=texts,
+    )
+
+
+def take(person: Person, name: str) -> None:
+    """Take a picture of what stands on the screen."""
+    person.page.screenshot(path=str(PICTURES / f"{name}.png"), animations="disabled")
+
+
+def judged(
+    site: Site, people: People, made: Campaign, size: tuple[int, int], answers: int, **options: Any
+) -> Person:
+    """Return somebody who has judged a few pairs already."""
+    person = people(*size, **options)
+    person.enter(site.link(made, "visitor"))
+    last = ""
+    for _ in range(answers):
+        last = person.wait_for_pair(last)
+        person.press("ArrowLeft" if made.settings.stage == "preferences" else "4", last)
+    person.wait_for_pair(last)
+    person.wait_until_saved()
+    return person
+
+
+def main() -> int:
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name, open_browser() as browser, open_site(Path(name)) as site:
+        folder = Path(name)
+        write_collection(folder, seed=1)
+        people = People(browser, site)
+        plain = campaign(site, folder, "Everyday questions", feedback=False)
+        take(judged(site, people, plain, WIDE, 3), "judging")
+        take(judged(site, people, plain, WIDE, 0, color_scheme="dark"), "judging-dark")
+        phone = judged(site, people, plain, PHONE, 0, device_scale_factor=2, reduced_motion="reduce")
+        take(phone, "judging-phone")
+        phone.page.dispatch_event("#look-there", "click")
+        phone.wait_until("document.documentElement.dataset.seen === 'all'")
+        take(phone, "judging-phone-seen")
+        sure = campaign(
+            site, folder, "Surely", kind=Kind.DEFINITE, ties=True, same=True, feedback=False, seed=3
+        )
+        take(judged(site, people, sure, WIDE, 1), "judging-definite")
+        graded = campaign(site, folder, "Grades", stage="grading", scale="five", feedback=False)
+        take(judged(site, people, graded, WIDE, 2), "judging-grades")
+        people.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""`duelpool serve` and `duelpool link`: a real server on loopback, and the links that it prints."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from campaigns import make_campaign
+from duelpool.cli import app
+from duelpool.store import open_store
+from duelpool.web.links import link_keys
+
+
+def call(*given: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, list(given))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.output
+    return done.output.strip()
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    path = str(tmp_path / "campaign.db")
+    with open_store(path, create=True) as store:
+        make_campaign(store, steps=())
+    return path
+
+
+def test_links_say_what_was_asked_for(target: str) -> None:
+    links = {
+        "open": call("link", target, "--url", "https://judge.example.org/"),
+        "personal": call("link", target, "--assessor", "anna"),
+        "manager": call("link", target, "--preview"),
+    }
+    assert links["open"].startswith("https://judge.example.org/j/")
+    with open_store(target) as store:
+        keys = link_keys(store)
+        for kind, link in links.items():
+            parts = urlsplit(link)
+            found = keys.open(parse_qs(parts.query)["key"][0], parts.path.split("/")[-1], time.time())
+            assert found.kind == kind
+            assert found.assessor == ("anna" if kind == "personal" else "")
+            assert not found.once
+            assert 59 * 86400 < found.expires - time.time() < 61 * 86400
+    assert "for one person" in call("link", target, "--once", code=2)
+    assert "nobody's" in call("link", target, "--preview", "--assessor", "anna", code=2)
+
+
+def test_serve_refuses_what_is_no_store(tmp_path: Path) -> None:
+    assert "no such store" in call("serve", str(tmp_path / "none.db"), code=2)
+    with open_store(tmp_path / "empty.db", create=True):
+        pass
+    assert "no campaign" in call("serve", str(tmp_path / "empty.db"), code=2)
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_real_server_prints_links_that_work(target: str, workers: int) -> None:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "duelpool", "serve", target, "--port", str(port), "--workers", str(workers)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )
+    try:
+        link = ""
+        while "for assessors" not in link:
+            link = server.stdout.readline() if server.stdout else ""
+        address = re.search(r"http\S+", link)
+        assert address is not None
+        with httpx2.Client(follow_redirects=True, headers={"Origin": f"http://127.0.0.1:{port}"}) as client:
+            for _ in range(600):
+                try:
+                    page = client.get(address[0])
+                    break
+                except httpx2.TransportError:
+                    time.sleep(0.1)
+            assert page.status_code == 200
+            assert "server" not in page.headers
+            base = str(page.url).rstrip("/")
+            question = client.get(f"{base}/work").json()["questions"][0]
+            values = {"question": question["id"], "attempt": 1, "outcome": "left"}
+            got = [client.post(f"{base}/answer", json=values) for _ in range(3)]
+            assert [each.json()["saved"]["repeated"] for each in got] == [False, True, True]
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=30)
+        if server.stdout:
+            server.stdout.close()
