@@ -231,7 +231,7 @@ def places_by_definition(text: str, terms: list[str]) -> list[str]:
         for at in range(len(text) - len(term) + 1):
             end = at + len(term)
             cuts = (text[place - 1 : place + 1] for place in (at, end) if 0 < place < len(text))
-            whole = not any(in_word(before) and in_word(after) for before, after in cuts)
+            whole = not any(in_word(cut[0]) and in_word(cut[1]) for cut in cuts)
             if small(text[at:end]) == small(term) and (whole or UNSPACED.search(term)):
                 found.append((at, end))
     kept: list[str] = []

@@ -120,7 +120,10 @@ class Asking:
         own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
         if self._settings.stage == "grading":
             n = _ALL  # which of them others hold isn't known here
-            proposals = [Proposal((item, "")) for item in self._live.items(topic)]
+            chances = {row[1]: row[3] for row in self._settings.planned(topic)}
+            proposals = [
+                Proposal((item, ""), propensity=chances.get(item)) for item in self._live.items(topic)
+            ]
         else:
             # What this person has done or skipped may stand first: ask for as many more.
             proposals = self._live.proposals(
@@ -205,7 +208,16 @@ class Asking:
         stage: Stage = self._settings.stage
         kind = kind or (Kind.GRADE if stage == "grading" else self._settings.kind)
         if kind is Kind.GRADE:
-            return Wanted(topic, first, None, criterion=self._settings.criterion, stage=stage, kind=kind)
+            return Wanted(
+                topic,
+                first,
+                None,
+                criterion=self._settings.criterion,
+                stage=stage,
+                kind=kind,
+                propensity=proposal.propensity,
+                strategy=self._live.version_of(topic) if self._settings.plan else "",
+            )
         swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
         low, high = sorted((first, second))
         return Wanted(

@@ -29,6 +29,9 @@ Stage: TypeAlias = Literal["grading", "preferences"]
 
 Scale: TypeAlias = Literal["binary", "abc", "five"]
 
+PlannedRow: TypeAlias = tuple[str, str, str, float, int]
+"""A question of a budget plan: topic, item, other item or "", the chance it was drawn with, judgments wanted."""
+
 SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {"binary": (0.0, 1.0), "abc": (0.0, 1.0, 2.0), "five": (0.0, 1.0, 2.0, 3.0, 4.0)}
 )
@@ -84,6 +87,7 @@ class Settings:
     completion_code: str = ""
     completion_url: str = ""
     languages: tuple[str, ...] = ()  # that the page speaks, the usual one first; none: all it knows
+    plan: tuple[PlannedRow, ...] = ()  # a budget plan to work off: it takes the strategy's place
 
     def __post_init__(self) -> None:
         make_strategy(self.strategy, (), seed=self.seed, cap=self.cap)  # refuses what it can't be made of
@@ -142,6 +146,10 @@ class Settings:
                 remedy="Take allpairs, sorting, carry-on or swissfinals.",
             )
 
+    def planned(self, topic: str) -> tuple[PlannedRow, ...]:
+        """Return a topic's questions of the plan."""
+        return tuple(row for row in self.plan if row[0] == topic)
+
     @property
     def bad_votes_needed(self) -> int:
         """How many Bad votes of different assessors take an item out."""
@@ -197,4 +205,5 @@ class Settings:
         for name, make in (("check", CheckQuestion.from_json), ("practice", PracticePair.from_json)):
             if name in given:
                 given[name] = tuple(make(each) for each in given[name])
+        given["plan"] = tuple(tuple(row) for row in given.get("plan", ()))
         return cls(**given)

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from duelpool.campaign.fold import TopicState
 from duelpool.campaign.newcomers import is_challenge, with_newcomers
+from duelpool.campaign.plansource import PlanSource
 from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -149,6 +150,10 @@ class LiveTopics:
         return _Pool(items, tuple(item for item in items if item not in came), own or self._settings.strategy)
 
     def _make(self, topic: str, pool: _Pool) -> Strategy:
+        if self._settings.plan:
+            return PlanSource(
+                pool.items, self._settings.planned(topic) if self._settings.stage == "preferences" else ()
+            )
         votes = (
             {}
             if "bad_votes" in split_spec(pool.strategy)[1]

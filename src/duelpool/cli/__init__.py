@@ -7,6 +7,7 @@ import typer
 
 from duelpool import __version__
 from duelpool.cli.assign import assign
+from duelpool.cli.budget import budget
 from duelpool.cli.challenge import challenge
 from duelpool.cli.change import change
 from duelpool.cli.compare import compare
@@ -34,7 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-PANELS: dict[str, dict[str, Callable[..., None]]] = {
+PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "A campaign, from the pool to the scores": {
         "pool": pool,
         "serve": serve,
@@ -48,6 +49,7 @@ PANELS: dict[str, dict[str, Callable[..., None]]] = {
         "change": change,
         "import": take_in,
         "assign": assign,
+        "budget": budget,
         "challenge": challenge,
         "compare": compare,
         "exclude": exclude,
@@ -69,7 +71,10 @@ COMMANDS = {name: command for panel in PANELS.values() for name, command in pane
 
 for _panel, _commands in PANELS.items():
     for _name, _command in _commands.items():
-        app.command(_name, rich_help_panel=_panel)(_command)
+        if isinstance(_command, typer.Typer):  # a command with commands of its own
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, rich_help_panel=_panel)(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from duelpool.experiments.base import Experiment, Report, Section
+from duelpool.experiments.budget import BUDGET
+from duelpool.experiments.budget_predictors import PREDICTORS
 from duelpool.experiments.dueling_bandits import FIGURE3
 from duelpool.experiments.flagship import FLAGSHIP_TABLE
 from duelpool.experiments.informed import INFORMED
@@ -12,5 +14,5 @@ from duelpool.experiments.judging_effort import JUDGING_EFFORT
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "Section"]
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {each.name: each for each in (FIGURE3, JUDGING_EFFORT, FLAGSHIP_TABLE, INFORMED)}
+    {each.name: each for each in (FIGURE3, JUDGING_EFFORT, FLAGSHIP_TABLE, INFORMED, BUDGET, PREDICTORS)}
 )

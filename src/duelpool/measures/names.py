@@ -1,6 +1,5 @@
 """Measures by name: one table, and the grammar of their text forms."""
 
-import ast
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,6 +9,7 @@ from duelpool.measures.base import Measure
 from duelpool.measures.binary import AP, RR, Bpref, Judged, P, R, Success
 from duelpool.measures.external import external
 from duelpool.measures.gain import DCG, RBP, nDCG
+from duelpool.measures.grammar import name_and_parameters
 from duelpool.measures.graph import PGC
 from duelpool.measures.overlap import RBO, Compat
 from duelpool.measures.preference import BestRR, ppref, wpref
@@ -49,41 +49,9 @@ def parse_measure(text: str) -> Measure:
         name = _BY_NAME.get(trec[1].casefold())
         if name:
             return _made(name, {"cutoff": int(trec[2])}, text)
-    try:
-        name, given = _parts(ast.parse(text, mode="eval").body, text)
-    except SyntaxError:
-        raise _unreadable(text) from None
+    name, given = name_and_parameters(text)
     known = _BY_NAME.get(name.casefold())
     return external(text, list(MEASURES)) if known is None else _made(known, given, text)
-
-
-def _parts(node: ast.expr, text: str) -> tuple[str, dict[str, object]]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        name, given = _parts(node.left, text)
-        return name, {**given, "cutoff": _value(node.right, text)}
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        given = {part.arg: _value(part.value, text) for part in node.keywords if part.arg is not None}
-        if len(given) == len(node.keywords):
-            return node.func.id, given
-    if isinstance(node, ast.Name):
-        return node.id, {}
-    raise _unreadable(text)
-
-
-def _value(node: ast.expr, text: str) -> object:
-    if isinstance(node, ast.Name):
-        return node.id  # a word without quotes
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        raise _unreadable(text) from None
-
-
-def _unreadable(text: str) -> BadParameter:
-    return BadParameter(
-        f"'{text}' doesn't read as a measure.",
-        remedy="Write a name, parameters and a cutoff, such as nDCG@10, Compat(p=0.8) or P(rel=2)@5.",
-    )
 
 
 def _made(name: str, given: dict[str, object], text: str) -> Measure:

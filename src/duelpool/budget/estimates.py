@@ -1,0 +1,304 @@
+"""Scores from plans and judgments: for the systems that were planned for, and for later ones."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from duelpool.budget.estimators import Estimates, estimated, estimator_named
+from duelpool.budget.goals import Targets, targets_of
+from duelpool.budget.intervals import Interval, Ranges, doubts, interval_named, variances
+from duelpool.budget.judged import Judged
+from duelpool.budget.lineups import Lineup, can_be_pooled, lined_up, mixture, pooled_reach, sample_of
+from duelpool.budget.metrics import Floats
+from duelpool.budget.plans import Plan, PlannedQuestion
+from duelpool.budget.populations import Population
+from duelpool.budget.ratios import shares_by_topic
+from duelpool.budget.simulation import refuse_misfit
+from duelpool.errors import BadFile, BadParameter
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEstimate:
+    """One target's estimate.
+
+    `low` and `high` hold the sampling error; `least` and `most` also what unanswered questions and unreachable
+    units could change.
+    """
+
+    name: str
+    estimate: float
+    low: float | None
+    high: float | None
+    least: float | None
+    most: float | None
+    unreachable: float
+    planned: bool  # whether the plan knew all systems that this is about
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetEstimate:
+    """What judged plans say about systems."""
+
+    metric: str
+    goal: str
+    estimator: str
+    unbiased: str
+    interval: str
+    guaranteed: bool
+    level: float
+    rounds: int
+    questions: int
+    answered: int
+    judgments: int
+    targets: tuple[TargetEstimate, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        return {
+            "metric": self.metric, "goal": self.goal, "estimator": self.estimator, "unbiased": self.unbiased,
+            "interval": self.interval, "guaranteed": self.guaranteed, "level": self.level, "rounds": self.rounds,
+            "questions": self.questions, "answered": self.answered, "judgments": self.judgments,
+            "systems": [
+                {name: getattr(each, name) for name in TargetEstimate.__dataclass_fields__} for each in self.targets
+            ],
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+
+def estimate_plans(
+    plans: Sequence[Plan],
+    judged: Judged,
+    population: Population,
+    *,
+    estimator: str | None = None,
+    interval: str = "usual",
+    level: float = 0.95,
+    goal: str | None = None,
+    others: str = "refuse",
+    noisy: bool = False,
+) -> BudgetEstimate:
+    """Estimate the scores of a population's systems from one or several judged plans.
+
+    The systems need not be those of the plans: weights on units that no plan could draw are told as unreachable.
+    Rounds drawn with replacement under fixed designs are pooled by their mixture; others are weighed by their
+    draws. `others` says what happens to judgments that no plan drew: "refuse" or "ignore". `noisy` says that judges
+    contradict themselves, which makes intervals without replacement wider.
+    """
+    if not plans:
+        raise BadParameter("No plan was given.")
+    if not 0 < level < 1:
+        raise BadParameter(f"A level of confidence lies between 0 and 1, not at {level}.")
+    first = plans[0]
+    for plan in plans[1:]:
+        if (plan.metric, plan.topics, plan.top) != (first.metric, first.topics, first.top):
+            raise BadParameter(
+                "These plans are for different metrics, topics or grades.", remedy="Estimate each alone."
+            )
+    ways = [estimator or plan.estimator for plan in plans]
+    for plan, way in zip(plans, ways, strict=True):
+        refuse_misfit(way, plan.draw)
+    _refuse_strange(plans, judged, others)
+    wanted = targets_of(population, goal or first.goal)
+    rounds = [lined_up(plan, population, wanted) for plan in plans]
+    noise = noisy or any(plan.repeats > 1 for plan in plans)
+    missing = [each for plan in plans for each in plan.questions if each.key not in judged.utilities]
+    made = interval_named(interval, first.draw) if "ratio" not in ways else None
+    if made is not None and len(plans) > 1 and not can_be_pooled(rounds):
+        made = interval_named("wald", first.draw)
+    wish = _Wish(judged, tuple(ways), made, level, noise)
+    ends = [_together(rounds, wish, fill) for fill in (None, 0.0, first.top)[: 3 if missing else 1]]
+    middle = ends[0]
+    values = middle.values
+    unreachable = (
+        np.max([each.unreachable for each in rounds], axis=0)
+        if not can_be_pooled(rounds)
+        else pooled_reach(rounds, wanted, first.top)
+    )
+    planned = set.intersection(*(set(plan.systems) for plan in plans))
+    notes = _notes(wish, missing, middle, wanted, unreachable)
+    lows, highs = np.min([end.low for end in ends], axis=0), np.max([end.high for end in ends], axis=0)
+    signed = bool((wanted.weights < 0).any())
+    rows = []
+    for at, name in enumerate(wanted.names):
+        known = name in planned if (goal or first.goal) == "absolute" else set(population.systems) <= planned
+        rows.append(
+            TargetEstimate(
+                name,
+                float(values[at]),
+                _plain(middle.low[at]),
+                _plain(middle.high[at]),
+                _plain(lows[at] - (unreachable[at] if signed else 0.0)),
+                _plain(highs[at] + unreachable[at]),
+                float(unreachable[at]),
+                bool(known),
+            )
+        )
+    return BudgetEstimate(
+        metric=first.metric,
+        goal=goal or first.goal,
+        estimator=", ".join(dict.fromkeys(ways)),
+        unbiased="no" if first.draw == "top" else _least_unbiased(ways),
+        interval="none" if made is None else made.name,
+        guaranteed=made is not None and made.guaranteed and not missing,
+        level=level,
+        rounds=len(plans),
+        questions=sum(len(plan.questions) for plan in plans),
+        answered=sum(len(plan.questions) for plan in plans) - len(missing),
+        judgments=sum(len(judged.utilities.get(each.key, ())) for plan in plans for each in plan.questions),
+        targets=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _refuse_strange(plans: Sequence[Plan], judged: Judged, others: str) -> None:
+    if others not in ("refuse", "ignore"):
+        raise BadParameter(f"Judgments that no plan drew are refused or ignored, not '{others}'.")
+    asked = {each.key for plan in plans for each in plan.questions}
+    asked |= {
+        plan.propensities.key(at)
+        for plan in plans
+        if plan.propensities.known is not None
+        for at in np.flatnonzero(~np.isnan(plan.propensities.known)).tolist()
+    }
+    strays = sorted(key for key in judged.utilities if key not in asked)
+    if strays and others == "refuse":
+        raise BadFile.at(
+            judged.place or "judgments",
+            None,
+            f"{len(strays)} judgments are about what no plan drew, first: {' '.join(strays[0])}.",
+            "Estimates rest on what was drawn; leave the others out, or ignore them with --others ignore.",
+        )
+    top = plans[0].top
+    for key in asked:
+        for value in judged.utilities.get(key, ()):
+            if not 0 <= value <= top * (1 + 1e-9):
+                raise BadFile.at(
+                    judged.place or "judgments",
+                    None,
+                    f"The utility of {' '.join(key)} is {value:g}, and the plan was made for 0 to {top:g}.",
+                    "Mend the grade, or plan with the highest grade that there can be.",
+                )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wish:
+    """What is asked of all rounds alike; `ways` are their estimators."""
+
+    judged: Judged
+    ways: tuple[str, ...]
+    made: Interval | None
+    level: float
+    noisy: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ends:
+    values: Floats
+    low: Floats
+    high: Floats
+    estimates: tuple[Estimates, ...] = ()
+
+
+def _least_unbiased(ways: Sequence[str]) -> str:
+    order = ("no", "in the limit", "exactly")
+    return min((estimator_named(way).unbiased for way in ways), key=order.index)
+
+
+def _together(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _Ends:
+    if can_be_pooled(rounds):
+        rounds = [mixture(rounds)]
+    if "ratio" in wish.ways:
+        return _ratios(rounds, wish, fill)
+    found, ends = [], []
+    for each, way in zip(rounds, wish.ways, strict=False):
+        sample = sample_of(each, wish.judged, fill, wish.noisy)
+        estimates = estimated(each.frame(way), sample, way)
+        found.append(estimates)
+        ends.append(_interval(each, estimates, wish.made, wish.level))
+    if len(rounds) == 1:
+        return _Ends(found[0].values, *ends[0], tuple(found))
+    shares = np.array([each.plan.n for each in rounds], dtype=np.float64)
+    shares /= shares.sum()
+    values = sum(share * each.values for share, each in zip(shares, found, strict=True))
+    variance = sum(share**2 * variances(each) for share, each in zip(shares, found, strict=True))
+    half = stats.norm.ppf((1 + wish.level) / 2) * np.sqrt(np.maximum(np.asarray(variance), 0.0))
+    return _Ends(np.asarray(values), np.asarray(values) - half, np.asarray(values) + half, tuple(found))
+
+
+def _ratios(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _Ends:
+    if len(rounds) > 1:
+        raise BadParameter("The ratio estimator takes one plan.", remedy="Give AP's R when you plan.")
+    sample = sample_of(rounds[0], wish.judged, fill, wish.noisy)
+    keys = {place: key for key, place in rounds[0].places.items()}
+    selves = np.array([float(keys[unit][1] == keys[unit][-1]) for unit in sample.units.tolist()])
+    scaled = sample.utility * sample.times / sample.expected
+    values = shares_by_topic(sample.topic, selves, rounds[0].targets.weights[sample.units], scaled)
+    return _Ends(values, np.full(len(values), np.nan), np.full(len(values), np.nan))
+
+
+def _interval(
+    each: Lineup, estimates: Estimates, made: Interval | None, level: float
+) -> tuple[Floats, Floats]:
+    if made is None:
+        nothing = np.full(len(estimates.values), np.nan)
+        return nothing, nothing
+    ranges = None
+    if made.needs_ranges:
+        if estimates.coefficients is not None and estimates.coefficients.size != 1:
+            raise BadParameter(
+                f"The interval {made.name} needs guesses that were made before judging, and greg fits them after.",
+                remedy="Use the estimator difference, or the interval clt.",
+            )
+        guess = (
+            None if estimates.coefficients is None else (each.guess if each.guess is not None else each.prior)
+        )
+        if each.rounds:
+            if made.name != "hoeffding" or guess is not None:
+                raise BadParameter(
+                    f"The interval {made.name} is not for several rounds pooled with these estimates.",
+                    remedy="Use clt, or hoeffding with the estimator importance.",
+                )
+            ranges = Ranges.over_rounds(each.targets, each.expected, each.rounds, each.plan.top)
+            return made.make(estimates, ranges, level)
+        ranges = Ranges.of(each.targets, each.expected, each.plan.n, each.plan.top, guess)
+    return made.make(estimates, ranges, level)
+
+
+def _notes(
+    wish: _Wish, missing: Sequence[PlannedQuestion], middle: _Ends, targets: Targets, unreachable: Floats
+) -> list[str]:
+    found = []
+    if wish.made is not None:
+        kind = "a guarantee" if wish.made.guaranteed else "an approximation"
+        found.append(f"The interval {wish.made.name} is {kind}: {wish.made.about}.")
+        if not wish.made.guaranteed:
+            found += doubts(middle.estimates[-1], targets.names)
+    for way in dict.fromkeys(wish.ways):
+        unbiased = estimator_named(way).unbiased
+        if unbiased != "exactly":
+            found.append(
+                f"The estimator {way} is {'biased' if unbiased == 'no' else 'unbiased in the limit'}."
+            )
+    if missing:
+        found.append(
+            f"{len(missing)} questions are unanswered; the estimate takes them as the others are on average, and "
+            "'least' and 'most' say what they could change."
+        )
+    if wish.judged.unused:
+        found.append(f"{wish.judged.unused} answers say nothing (skipped, or couldn't be judged).")
+    worst = int(np.argmax(unreachable))
+    if unreachable[worst] > 0:
+        found.append(
+            f"No plan could draw some of what counts for {targets.names[worst]}: that could add up to "
+            f"{unreachable[worst]:.4g} to it. The estimate takes it as nothing; 'most' holds it."
+        )
+    return found

@@ -1,0 +1,313 @@
+"""Intervals around estimates: which are guarantees, which approximations, and when an approximation is doubtful."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from scipy import stats
+
+from duelpool.budget.estimators import Estimates
+from duelpool.budget.goals import Targets
+from duelpool.budget.metrics import Flags, Floats
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.seeds import rng_for
+
+SKEWED = 0.5  # |skewness| / sqrt(n) from here on: a CLT interval of 95 % may hold a percent or two less often
+FEW_PARTS = 30  # draws that say something other than nothing
+FEW_THAT_MATTER = 8  # draws that make up nearly all of the variance
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A way to make intervals."""
+
+    name: str
+    guaranteed: bool
+    draws: tuple[str, ...]
+    about: str
+    make: "Callable[[Estimates, Ranges | None, float], tuple[Floats, Floats]]"
+    needs_ranges: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """For each target, the least and the most that one draw with replacement can say.
+
+    `span` is how far these are apart; over several rounds, the root mean square of each round's own.
+    """
+
+    low: Floats
+    high: Floats
+    span: Floats
+
+    @classmethod
+    def over_rounds(
+        cls, targets: Targets, expected: Floats, rounds: Sequence[tuple[int, Flags]], top: float
+    ) -> "Ranges":
+        """Look at what each round's draws can say, when a unit is expected so often over all of them."""
+        n = sum(count for count, _ in rounds)
+        each = [cls.of(targets, np.where(reach, expected, 0.0), n, top) for _, reach in rounds]
+        squares = sum(count * one.span**2 for (count, _), one in zip(rounds, each, strict=True))
+        low, high = np.min([one.low for one in each], axis=0), np.max([one.high for one in each], axis=0)
+        return cls(low, high, np.sqrt(np.asarray(squares) / n))
+
+    @classmethod
+    def of(
+        cls, targets: Targets, expected: Floats, n: int, top: float, guess: Floats | None = None
+    ) -> "Ranges":
+        """Look at every unit that can be drawn, with utilities from 0 to `top`."""
+        reach = expected > 0
+        chance = expected[reach] / n
+        off = np.zeros(int(reach.sum())) if guess is None else guess[reach]
+        low, high = np.zeros(len(targets)), np.zeros(len(targets))
+        for at in range(len(targets)):  # target by target: a fraction of the memory
+            scaled = targets.weights[reach, at] / chance
+            least, most = -scaled * off, scaled * (top - off)
+            low[at] = np.minimum(least, most).min(initial=0.0)
+            high[at] = np.maximum(least, most).max(initial=0.0)
+        return cls(low, high, high - low)
+
+
+def variances(estimates: Estimates) -> Floats:
+    """Return each estimate's variance, estimated from the sample as its way of drawing asks."""
+    sample = estimates.sample
+    if sample.kind == "replacing":
+        per_draw = estimates.parts * sample.n
+        mean = sample.times @ per_draw / sample.n
+        squares = sample.times @ (per_draw - mean) ** 2
+        return np.asarray(squares / max(1, sample.n - 1) / sample.n, dtype=np.float64)
+    if sample.kind == "top":
+        return np.full(estimates.parts.shape[1], np.nan)
+    if sample.kind == "deep":
+        return _between_topics(estimates)
+    return _without_replacement(estimates)
+
+
+def _without_replacement(estimates: Estimates) -> Floats:
+    """Return the variance of a pivotal sample, from the steps between neighbours in its order.
+
+    Neighbours are seldom drawn together, so what all units of a stretch have in common adds nothing to the variance;
+    differences of neighbours leave it out. Squares about the mean wouldn't, and intervals would be too wide.
+    """
+    sample, parts = estimates.sample, estimates.parts
+    open_part = 1.0 - np.minimum(sample.expected, 1.0)
+    if sample.noisy and sample.noise is None:
+        open_part = np.ones(len(sample))  # one judgment a unit doesn't tell noise: take the larger variance
+    drawn = open_part > 0
+    count = int(np.count_nonzero(drawn))
+    if count < 2:
+        return np.zeros(parts.shape[1])
+    share = open_part[drawn]
+    steps = np.diff(parts[drawn], axis=0) ** 2
+    found = count / (2 * (count - 1)) * ((share[1:] + share[:-1]) / 2 @ steps)
+    if sample.noise is not None:
+        # The squares above hold (1 - pi) of the judges' noise; this is the rest of it.
+        found = found + (sample.noise * np.minimum(sample.expected, 1.0)) @ estimates.scale**2
+    return np.asarray(found, dtype=np.float64)
+
+
+def _between_topics(estimates: Estimates) -> Floats:
+    sample = estimates.sample
+    drawn = np.unique(sample.topic)
+    if len(drawn) < 2:
+        return np.full(estimates.parts.shape[1], np.nan)
+    place = np.searchsorted(drawn, sample.topic)
+    totals = np.zeros((len(drawn), estimates.parts.shape[1]))
+    np.add.at(totals, place, estimates.parts * len(drawn))
+    rest = 1.0 - len(drawn) / max(sample.topics, len(drawn))
+    return np.asarray(rest * totals.var(axis=0, ddof=1) / len(drawn), dtype=np.float64)
+
+
+def skewness(estimates: Estimates) -> Floats:
+    """Return each target's skewness of what single draws say."""
+    times = estimates.sample.times
+    parts = estimates.parts - times @ estimates.parts / times.sum()
+    second, third = (times @ parts**power / times.sum() for power in (2, 3))
+    lean: Floats = np.divide(third, second**1.5, out=np.zeros_like(third), where=second > 0)
+    return lean
+
+
+def _quantile(estimates: Estimates, level: float) -> float:
+    sample = estimates.sample
+    freedom = len(np.unique(sample.topic)) - 1 if sample.kind == "deep" else int(sample.times.sum()) - 1
+    return float(stats.t.ppf((1 + level) / 2, max(1, freedom)))
+
+
+def _wald(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+    half = _quantile(estimates, level) * np.sqrt(np.maximum(variances(estimates), 0.0))
+    return estimates.values - half, estimates.values + half
+
+
+def _normal(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+    """Return normal intervals, solved for the score where no part can be negative.
+
+    Without guesses a draw says nothing or something positive, and the variance grows with the score. So the interval
+    holds the scores that, with the variance they would have, don't contradict the estimate: what Wilson's interval
+    is for a share. It is the plain one but for few positives, where the plain one is too short and too low.
+    """
+    sample = estimates.sample
+    if estimates.coefficients is not None or sample.kind == "deep" or estimates.scale.min(initial=0.0) < 0:
+        return _wald(estimates, ranges, level)
+    found = estimates.values - estimates.fixed
+    z2 = _quantile(estimates, level) ** 2
+    rest = 1.0 / sample.n if sample.kind == "replacing" else 0.0
+    # The variance at a score s is unit x s - rest x s^2: `unit` is seen in the sample, or in its weights.
+    scale = estimates.scale
+    open_part = sample.times * (1.0 if rest or sample.noisy else 1.0 - np.minimum(sample.expected, 1.0))
+    seen = variances(estimates) + rest * found**2
+    unseen = open_part @ scale**2 / np.maximum(sample.times @ scale, 1e-300)
+    unit = np.divide(seen, found, out=unseen, where=found > 0)
+    leading, middle = 1.0 + rest * z2, 2 * found + z2 * unit
+    root = np.sqrt(np.maximum(middle**2 - 4 * leading * found**2, 0.0))
+    low, high = (middle - root) / (2 * leading), (middle + root) / (2 * leading)
+    return estimates.fixed + low, estimates.fixed + high
+
+
+def _hoeffding(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+    span = _span(ranges)
+    half = span * np.sqrt(np.log(2 / (1 - level)) / (2 * estimates.sample.n))
+    return estimates.values - half, estimates.values + half
+
+
+def _bernstein(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+    n, error = estimates.sample.n, np.log(4 / (1 - level))
+    spread = variances(estimates) * n
+    half = np.sqrt(2 * spread * error / n) + 7 * _span(ranges) * error / (3 * max(1, n - 1))
+    return estimates.values - half, estimates.values + half
+
+
+def _betting(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+    """Bet against every possible mean, and keep those against which no fortune was made."""
+    sample, span = estimates.sample, _span(ranges)
+    low = np.zeros_like(span) if ranges is None else ranges.low
+    order = np.repeat(np.arange(len(sample)), sample.times)
+    # Units stand by their place in the population; bets are made in an order that has nothing to do with it.
+    order = order[rng_for(0, "bets", len(order)).permutation(len(order))]
+    said = estimates.parts[order] * sample.n
+    spans = np.where(span > 0, span, 1.0)
+    shares = np.clip((said - low) / spans, 0.0, 1.0)
+    least, most = betting_bounds(shares, 1 - level)
+    fixed = estimates.fixed + low
+    return fixed + spans * least, fixed + spans * most
+
+
+def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return bounds on the means of columns of independent draws from [0, 1], by hedged bets.
+
+    Stakes follow what was seen before; half of the capital bets that the mean is higher, half that it is lower. The
+    fortune made against a mean falls (or rises) with it, so the bounds are found by halving.
+    """
+    n, columns = shares.shape
+    count = np.arange(1, n + 1)[:, None]
+    mean = (0.5 + np.cumsum(shares, axis=0)) / (count + 1)
+    spread = (0.25 + np.cumsum((shares - mean) ** 2, axis=0)) / (count + 1)
+    before = np.vstack((np.full((1, columns), 0.25), spread[:-1]))
+    stakes = np.sqrt(2 * np.log(2 / alpha) / (n * before))
+    enough = np.log(2 / alpha)
+
+    def beaten(middle: Floats, draws: Floats) -> Flags:
+        bets = np.minimum(stakes, 0.75 / np.maximum(middle, 1e-12))
+        fortune = np.cumsum(np.log1p(bets * (draws - middle)), axis=0).max(axis=0)
+        return np.asarray(fortune >= enough, dtype=np.bool_)
+
+    bounds = []
+    for draws in (shares, 1.0 - shares):
+        low, high = np.zeros(columns), np.ones(columns)
+        for _ in range(30):
+            middle = (low + high) / 2
+            hit = beaten(middle, draws)
+            low, high = np.where(hit, middle, low), np.where(hit, high, middle)
+        bounds.append(low)
+    return bounds[0], 1.0 - bounds[1]
+
+
+def _span(ranges: Ranges | None) -> Floats:
+    if ranges is None:
+        raise BadParameter("This interval needs the range of what a draw can say.", remedy="Give Ranges.")
+    return ranges.span
+
+
+INTERVALS: Mapping[str, Interval] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            Interval(
+                "clt",
+                False,
+                ("replacing",),
+                "normal; without a predictor it is solved for the score",
+                _normal,
+            ),
+            Interval(
+                "pivotal",
+                False,
+                ("pivotal",),
+                "normal, without replacement; without a predictor it is solved for the score",
+                _normal,
+            ),
+            Interval(
+                "wald",
+                False,
+                ("replacing", "pivotal"),
+                "normal, as in the paper: estimate -+ z x its error",
+                _wald,
+            ),
+            Interval("topics", False, ("deep",), "normal, from the variance between topics", _wald),
+            Interval("hoeffding", True, ("replacing",), "from the range of a draw alone", _hoeffding, True),
+            Interval(
+                "bernstein", True, ("replacing",), "from the range and the draws' variance", _bernstein, True
+            ),
+            Interval(
+                "betting", True, ("replacing",), "from bets against every possible mean", _betting, True
+            ),
+        )
+    }
+)
+USUAL = {"replacing": "clt", "pivotal": "pivotal", "deep": "topics"}
+
+
+def interval_named(name: str, kind: str) -> Interval | None:
+    """Return the way to make intervals that has a name ("usual": the draws' own), None where there is none."""
+    if name == "usual":
+        return INTERVALS[USUAL[kind]] if kind in USUAL else None
+    if name not in INTERVALS:
+        raise UnknownName("interval", name, INTERVALS)
+    found = INTERVALS[name]
+    if kind not in found.draws:
+        fitting = [each.name for each in INTERVALS.values() if kind in each.draws]
+        raise BadParameter(
+            f"The interval {name} is for units drawn {' or '.join(found.draws)}, not {kind}.",
+            remedy=f"For these: {', '.join(fitting) or 'none, for nothing was drawn at random'}.",
+        )
+    return found
+
+
+def doubts(estimates: Estimates, names: tuple[str, ...]) -> list[str]:
+    """Return in words why a normal interval may be too narrow here: few judgments that matter, or skewed ones."""
+    sample = estimates.sample
+    found = []
+    telling = sample.times @ (estimates.parts != 0)
+    least = int(np.argmin(telling))
+    if telling[least] < FEW_PARTS:
+        found.append(
+            f"Only {telling[least]} of {sample.times.sum()} draws say anything about {names[least]}; normal "
+            f"intervals need {FEW_PARTS} or more."
+        )
+    off = (estimates.parts - sample.times @ estimates.parts / sample.times.sum()) ** 2
+    squares, fourth = sample.times @ off, sample.times @ off**2
+    matter = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
+    fewest = int(np.argmin(matter))
+    if matter[fewest] < FEW_THAT_MATTER and not found:
+        found.append(
+            f"About {matter[fewest]:.0f} of {sample.times.sum()} draws make up the variance for {names[fewest]}; "
+            "another sample may have none like them, so its interval may be far too short."
+        )
+    lean = np.abs(skewness(estimates)) / np.sqrt(max(1, sample.n))
+    if lean.max(initial=0.0) > SKEWED:
+        worst = names[int(np.argmax(lean))]
+        found.append(
+            f"What single draws say is skewed (for {worst} most: {lean.max():.2f} standard errors), so normal "
+            "intervals hold the truth less often than they say."
+        )
+    return found

@@ -1,0 +1,104 @@
+"""Judgments as an estimate needs them: each unit's utilities, from qrels, preferences or the log's JSON lines."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from duelpool.budget.metrics import Metric
+from duelpool.errors import BadFile, BadParameter
+from duelpool.files import read_judgments, read_preferences, read_qrels
+from duelpool.files.jsonlines import is_json
+from duelpool.files.source import STANDARD_INPUT, read_source
+from duelpool.records import Judgment
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Utilities by unit, as many as there were judgments of it, and where they come from."""
+
+    utilities: Mapping[tuple[str, ...], tuple[float, ...]]
+    place: str = ""
+    unused: int = 0  # answers that say nothing, such as "cannot judge"
+
+    def __len__(self) -> int:
+        return len(self.utilities)
+
+
+@dataclass(slots=True)
+class _Pile:
+    found: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
+
+    def add(self, key: tuple[str, ...], utility: float) -> None:
+        self.found.setdefault(key, []).append(utility)
+
+    def judged(self, place: str, unused: int = 0) -> Judged:
+        return Judged({key: tuple(values) for key, values in self.found.items()}, place, unused)
+
+
+def read_judged(path: str | os.PathLike[str], metric: Metric) -> Judged:
+    """Read judgments: qrels or JSON lines for items, preferences in any form for pairs."""
+    if os.fspath(path) == STANDARD_INPUT:
+        raise BadFile.at("standard input", None, "Judgments are looked at twice.", "Give them as a file.")
+    source = read_source(path)
+    if is_json(source):
+        return from_judgments(read_judgments(path), metric, source.name)
+    if metric.parts == "pairs" and not metric.products:
+        return from_judgments(read_preferences(path).judgments(), metric, source.name)
+    return from_grades(read_qrels(path).grades(), metric, source.name)
+
+
+def from_grades(grades: Mapping[str, Mapping[str, float]], metric: Metric, place: str = "") -> Judged:
+    """Return utilities of items from grades; for AP, of every pair of graded items of a topic."""
+    pile = _Pile()
+    for topic, of in grades.items():
+        items = sorted(of)
+        utility = dict(
+            zip(items, metric.utility(np.array([of[item] for item in items])).tolist(), strict=True)
+        )
+        if metric.products:
+            for at, one in enumerate(items):
+                for two in items[at:]:
+                    pile.add((topic, one, two), utility[one] * utility[two])
+        else:
+            for item in items:
+                pile.add((topic, item), utility[item])
+    return pile.judged(place)
+
+
+def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "") -> Judged:
+    """Return utilities from lines of the log: grades of items, or preferences between two.
+
+    A pair's utility is the share of a win that its first item, the one with the smaller id, got.
+    """
+    pile, unused = _Pile(), 0
+    grades: dict[str, dict[str, float]] = {}
+    for judgment in judgments:
+        if not judgment.effect.told:
+            unused += 1
+        elif metric.parts == "items" or metric.products:
+            if judgment.grade is None:
+                raise BadParameter(
+                    f"{metric.name} needs grades, and topic '{judgment.topic}' has a preference.",
+                    remedy="Judge one item at a time, or use a metric over pairs.",
+                )
+            if metric.products:
+                grades.setdefault(judgment.topic, {})[judgment.left] = judgment.grade
+            else:
+                pile.add(
+                    (judgment.topic, judgment.left), float(metric.utility(np.array([judgment.grade]))[0])
+                )
+        elif judgment.right is None:
+            raise BadParameter(
+                f"{metric.name} needs preferences, and topic '{judgment.topic}' has a grade.",
+                remedy="Judge pairs, or use a metric over items.",
+            )
+        else:
+            effect = judgment.effect
+            won = effect.left if judgment.left == judgment.pair[0] else effect.right
+            total = effect.left + effect.right
+            pile.add((judgment.topic, *judgment.pair), won / total if total else 0.5)
+    if metric.products:
+        return from_grades(grades, metric, place)
+    return pile.judged(place, unused)

@@ -1,0 +1,328 @@
+"""A plan: a frozen list of what to judge, each with the chance it was drawn with, and what can be hoped from it.
+
+The file of a plan is JSON lines: the first says what the plan is, each of the others is a question. Beside it stands
+a file with the propensities of all units, drawn or not: later systems and later rounds need them.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from duelpool.budget.designs import LEAST_DOUBT, Beliefs, design_named, sizes
+from duelpool.budget.draws import Lottery, lottery
+from duelpool.budget.estimators import estimator_named
+from duelpool.budget.goals import Targets, targets_of
+from duelpool.budget.metrics import Flags, Floats
+from duelpool.budget.populations import Population
+from duelpool.budget.propensities import Propensities, read_propensities, write_propensities
+from duelpool.budget.simulation import beyond_reach, refuse_misfit, usual_draw
+from duelpool.errors import BadFile, BadParameter, BadRecord
+from duelpool.files.jsonlines import Row, json_rows, number_of, text_of
+from duelpool.files.source import read_source, write_lines
+from duelpool.seeds import rng_for
+
+FORMAT = 1
+NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuestion:
+    """One unit to judge, as often as it was drawn: once, unless judges are noisy."""
+
+    topic: str
+    item: str
+    other: str | None
+    times: int
+    expected: float
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The topic and the item, or items."""
+        return (self.topic, self.item) if self.other is None else (self.topic, self.item, self.other)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What can be hoped for one target."""
+
+    name: str
+    width: float | None  # of a 95 % interval, if the beliefs hold; None where nothing is believed
+    unreachable: float  # the most that units which no draw can reach could add
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What to judge with a budget."""
+
+    metric: str
+    goal: str
+    design: str
+    draw: str
+    estimator: str  # what it was planned for; others that fit the draws may be used
+    n: int  # draws (topics, for DEEP)
+    budget: int
+    seed: int
+    top: float
+    systems: tuple[str, ...]
+    topics: tuple[str, ...]
+    topic_weights: Mapping[str, float] | None
+    repeats: int
+    round: int
+    outlook: tuple[Outlook, ...]
+    questions: tuple[PlannedQuestion, ...]
+    propensities: Propensities
+    price: int = 0  # of one judgment, in minor units
+    relevant: Mapping[str, float] | None = None  # AP's R
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def judgments(self) -> int:
+        """How many judgments have to be bought."""
+        return sum(self.asked(question) for question in self.questions)
+
+    def asked(self, question: PlannedQuestion) -> int:
+        """Return how many judgments a question takes: with noisy judges, each draw its own."""
+        return self.repeats if self.repeats == 1 else question.times * self.repeats
+
+    @property
+    def cost(self) -> int:
+        """What they cost, in minor units."""
+        return self.judgments * self.price
+
+    def header(self) -> dict[str, Any]:
+        """Return everything but the questions, as plain values."""
+        return {
+            "plan": FORMAT, "metric": self.metric, "goal": self.goal, "design": self.design, "draw": self.draw,
+            "estimator": self.estimator, "n": self.n, "budget": self.budget, "seed": self.seed, "top": self.top,
+            "systems": list(self.systems), "topics": list(self.topics),
+            "topic_weights": None if self.topic_weights is None else dict(self.topic_weights),
+            "repeats": self.repeats, "round": self.round, "questions": len(self.questions),
+            "units": len(self.propensities), "judgments": self.judgments, "price": self.price, "cost": self.cost,
+            "relevant": None if self.relevant is None else dict(self.relevant),
+            "outlook": [asdict(each) for each in self.outlook], "notes": list(self.notes),
+        }  # fmt: skip
+
+
+def make_plan(
+    population: Population,
+    n: int,
+    *,
+    goal: str = "absolute",
+    design: str = "hedged",
+    estimator: str = "difference",
+    draw: str | None = None,
+    beliefs: Beliefs | None = None,
+    epsilon: float | None = None,
+    mix: float | None = None,
+    seed: int = 0,
+    repeats: int = 1,
+    price: int = 0,
+    known: Floats | None = None,
+    round_number: int = 1,
+    topic_weights: Mapping[str, float] | None = None,
+    relevant: Mapping[str, float] | None = None,
+) -> Plan:
+    """Draw what to judge with a budget of n judgments (n / repeats units, each judged `repeats` times).
+
+    `known` holds utilities of units that were judged before (nan: not judged); they are not drawn again.
+    """
+    wanted = Beliefs() if beliefs is None else beliefs
+    kind = draw or usual_draw(design, estimator)
+    refuse_misfit(estimator, kind)
+    if repeats < 1 or price < 0:
+        raise BadParameter("A unit is judged at least once, and a judgment's price is 0 or more.")
+    if n < repeats:
+        raise BadParameter(
+            f"A budget of {n} doesn't pay for {repeats} judgments of one unit.", remedy="Raise it."
+        )
+    if wanted.truth is not None or design_named(design).knowledge == "truth":
+        raise BadParameter(
+            "A plan can't know the truth.", remedy="Use another design; 'true' is for simulations."
+        )
+    draws = n // repeats
+    size = sizes(population, design, goal, wanted, epsilon=epsilon, mix=mix)
+    if known is not None:
+        size = np.where(np.isnan(known), size, 0.0)
+    chances = lottery(population, kind, size, draws)
+    drawn = chances.draw(rng_for(seed, "budget plan", round_number), population)
+    targets = targets_of(population, goal)
+    kept = Propensities.of(population, chances.expected, wanted.guess, wanted.prior, known)
+    questions = tuple(
+        PlannedQuestion(
+            kept.topics[unit],
+            kept.items[unit],
+            None if kept.others is None else kept.others[unit],
+            int(times),
+            float(chances.expected[unit]),
+        )
+        for unit, times in zip(drawn.units.tolist(), drawn.times.tolist(), strict=True)
+    )
+    settled = np.zeros(len(population), dtype=np.bool_) if known is None else ~np.isnan(known)
+    return Plan(
+        metric=str(population.metric),
+        goal=goal,
+        design=design_named(design).name,
+        draw=kind,
+        estimator=estimator,
+        n=chances.n,
+        budget=n,
+        seed=seed,
+        top=wanted.top,
+        systems=population.systems,
+        topics=population.topics,
+        topic_weights=topic_weights,
+        repeats=repeats,
+        round=round_number,
+        outlook=_outlook(targets, chances, wanted, estimator, settled),
+        questions=questions,
+        propensities=kept,
+        price=price,
+        relevant=relevant,
+        notes=tuple(_notes(kind, repeats, len(questions), draws)),
+    )
+
+
+def _notes(kind: str, repeats: int, questions: int, draws: int) -> list[str]:
+    found = []
+    if kind == "top":
+        found.append("TOP judges the best ranks and takes the rest as worthless: its estimates are biased.")
+    if kind == "replacing" and questions < draws:
+        found.append(
+            f"{draws - questions} of {draws} draws hit a unit again: it is judged once and counts as often."
+        )
+    if repeats > 1:
+        found.append(f"Each unit is judged {repeats} times, by different people where possible.")
+    return found
+
+
+def _outlook(
+    targets: Targets, chances: Lottery, beliefs: Beliefs, estimator: str, settled: Flags
+) -> tuple[Outlook, ...]:
+    weights = np.where(settled[:, None], 0.0, targets.weights)
+    beyond = beyond_reach(weights, chances.expected, beliefs.top)
+    spread = expected_spread(beliefs, estimator)
+    widths: list[float | None] = [None] * len(targets)
+    if spread is not None and chances.kind in ("replacing", "pivotal"):
+        reach = chances.expected > 0
+        open_part = (
+            1.0 - np.minimum(chances.expected, 1.0) if chances.kind == "pivotal" else np.ones(len(reach))
+        )
+        factor = np.divide(spread * open_part, chances.expected, out=np.zeros(len(reach)), where=reach)
+        variance = np.einsum("i,ij,ij->j", factor, weights, weights)
+        widths = (2 * NORMAL_95 * np.sqrt(variance)).tolist()
+    return tuple(Outlook(name, widths[at], float(beyond[at])) for at, name in enumerate(targets.names))
+
+
+def expected_spread(beliefs: Beliefs, estimator: str) -> Floats | None:
+    """Return the squares that an estimator will see of each unit, if the beliefs hold; None: nothing is believed."""
+    believed = beliefs.guess if beliefs.guess is not None else beliefs.prior
+    if believed is None:
+        return None
+    if estimator_named(estimator).guess == "none":
+        return believed * beliefs.top  # of a utility that is 0 or the highest
+    return np.maximum(believed * (beliefs.top - believed), LEAST_DOUBT * beliefs.top**2)
+
+
+def propensities_beside(path: str | os.PathLike[str]) -> Path:
+    """Return where a plan's propensities stand: beside it, under its name."""
+    place = Path(path)
+    return place.with_name(f"{place.name.removesuffix('.gz').removesuffix('.jsonl')}.propensities.gz")
+
+
+def write_plan(path: str | os.PathLike[str], plan: Plan) -> Path:
+    """Write a plan, and its propensities beside it; return where these are."""
+    beside = propensities_beside(path)
+    write_propensities(beside, plan.propensities)
+    header = {**plan.header(), "propensities": beside.name}
+
+    def question(each: PlannedQuestion) -> dict[str, Any]:
+        found: dict[str, Any] = {"topic": each.topic, "item": each.item}
+        if each.other is not None:
+            found["other"] = each.other
+        return {**found, "times": each.times, "expected": each.expected}
+
+    rows = [header, *(question(each) for each in plan.questions)]
+    write_lines(path, (json.dumps(row, ensure_ascii=False) for row in rows))
+    return beside
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read a plan and its propensities."""
+    source = read_source(path)
+    rows = json_rows(source)
+    number, header = next(rows)
+    if header.get("plan") != FORMAT:
+        raise BadFile.at(
+            source.name,
+            number,
+            "This is not a budget plan of this version.",
+            "Write one with: duelpool budget plan",
+        )
+    questions = []
+    for line, row in rows:
+        try:
+            questions.append(_question(row))
+        except BadRecord as error:
+            raise BadFile.at(source.name, line, error.problem, error.remedy) from None
+    if len(questions) != header.get("questions"):
+        raise BadFile.at(
+            source.name, None, f"The plan has {header.get('questions')} questions, and the file {len(questions)}.",
+            "Fetch or write it again.",
+        )  # fmt: skip
+    beside = Path(source.name).with_name(str(header.get("propensities", "")))
+    if not beside.is_file():
+        raise BadFile.at(
+            str(beside),
+            None,
+            "The plan's propensities are missing.",
+            "Keep the file beside the plan, or plan again.",
+        )
+    plain = {
+        key: header[key]
+        for key in (
+            "metric",
+            "goal",
+            "design",
+            "draw",
+            "estimator",
+            "n",
+            "budget",
+            "seed",
+            "top",
+            "topic_weights",
+            "repeats",
+            "round",
+            "price",
+            "relevant",
+        )
+    }
+    return Plan(
+        **plain,
+        systems=tuple(header["systems"]),
+        topics=tuple(header["topics"]),
+        outlook=tuple(Outlook(**each) for each in header["outlook"]),
+        questions=tuple(questions),
+        propensities=read_propensities(beside),
+        notes=tuple(header["notes"]),
+    )
+
+
+def _question(row: Row) -> PlannedQuestion:
+    topic, item, other = (text_of(row, name) for name in ("topic", "item", "other"))
+    expected, times = number_of(row, "expected"), number_of(row, "times")
+    if topic is None or item is None:
+        raise BadRecord("A question has a topic and an item.", remedy="Write the plan again.")
+    if expected is None or not expected > 0 or not math.isfinite(expected):
+        raise BadRecord(
+            f"The propensity ('expected') of '{item}' is {'absent' if expected is None else expected}.",
+            remedy="Without the chance it was drawn with, nothing can be estimated: plan again.",
+        )
+    if times is None or times < 1:
+        raise BadRecord(f"'{item}' was drawn {times} times.", remedy="Write the plan again.")
+    return PlannedQuestion(topic, item, other, int(times), float(expected))

@@ -1,0 +1,87 @@
+"""What is believed about utilities before anything is judged: from ranks, or from a file of guesses."""
+
+import os
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from duelpool.budget.metrics import Floats
+from duelpool.budget.populations import Population
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.files import read_qrels
+from duelpool.measures.grammar import name_and_parameters
+
+OfRank: TypeAlias = Callable[[Floats, Mapping[str, float], float], Floats]
+
+
+def _hyperbolic(rank: Floats, given: Mapping[str, float], top: float) -> Floats:
+    return given.get("a", 16.0) / (rank + given.get("b", 34.0)) * top
+
+
+def _linear(rank: Floats, given: Mapping[str, float], top: float) -> Floats:
+    depth = given.get("depth", float(rank.max(initial=1.0)))
+    return np.maximum(1.0 - (rank - 1.0) / depth, 0.0) * top
+
+
+def _flat(rank: Floats, given: Mapping[str, float], top: float) -> Floats:
+    return np.full_like(rank, given.get("value", 0.5) * top)
+
+
+PRIORS: Mapping[str, tuple[OfRank, tuple[str, ...], str]] = MappingProxyType(
+    {
+        "hyperbolic": (_hyperbolic, ("a", "b"), "a / (rank + b), by default 16 / (rank + 34)"),
+        "linear": (_linear, ("depth",), "1 - (rank - 1) / depth"),
+        "flat": (_flat, ("value",), "the same for all"),
+    }
+)
+"""Beliefs by rank: a share of the highest utility. An item's is the mean over the systems, 0 from those without it."""
+
+
+def prior_by_rank(population: Population, text: str = "hyperbolic", top: float = 1.0) -> Floats:
+    """Return each unit's believed utility from its ranks, such as `hyperbolic(a=16, b=34)`."""
+    name, given = name_and_parameters(text, "prior")
+    if name not in PRIORS:
+        raise UnknownName("prior", name, PRIORS)
+    of_rank, known, _ = PRIORS[name]
+    numbers = {key: float(value) for key, value in given.items() if isinstance(value, int | float)}
+    if strange := [key for key in given if key not in known or key not in numbers]:
+        raise BadParameter(f"The prior {name} takes numbers for: {', '.join(known)}; not '{strange[0]}'.")
+    if population.ranks is None:
+        if name != "flat":
+            raise BadParameter(
+                f"The prior {name} needs ranks, and these units have none.",
+                remedy="Use flat, or a file of guesses.",
+            )
+        return of_rank(np.ones(len(population)), numbers, top)
+    beliefs = np.zeros(len(population))
+    for column in range(population.ranks.shape[1]):  # system by system: a third of the memory
+        rank = population.ranks[:, column].astype(np.float64)
+        beliefs += np.where(rank > 0, of_rank(np.maximum(rank, 1.0), numbers, top), 0.0)
+    return np.asarray(np.minimum(beliefs / population.ranks.shape[1], top), dtype=np.float64)
+
+
+def guesses_from(
+    path: str | os.PathLike[str], population: Population, *, top: float = 1.0, highest: float | None = None
+) -> tuple[Floats, int]:
+    """Return each unit's guessed utility from a file in the form of qrels, and how many units it lacks.
+
+    Guesses on any scale from 0 to `highest` (by default the file's highest) become utilities from 0 to `top`.
+    Units that the file lacks get the mean of those that it has.
+    """
+    grades = read_qrels(path).grades()
+    largest = max(value for of in grades.values() for value in of.values()) if highest is None else highest
+    if not largest > 0:
+        raise BadParameter(f"{os.fspath(path)}: every guess is 0 or less.", remedy="Give guesses from 0 on.")
+    found = population.values_of(grades)
+    lacking = np.isnan(found)
+    if lacking.all():
+        raise BadParameter(
+            f"{os.fspath(path)}: no guess is about an item of these runs.",
+            remedy="Check topic and document ids.",
+        )
+    scale = largest**2 if population.others is not None else largest
+    shares = np.clip(found / scale, 0.0, 1.0)
+    shares[lacking] = float(np.mean(shares[~lacking]))
+    return shares * top, int(lacking.sum())

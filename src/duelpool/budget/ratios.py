@@ -1,0 +1,38 @@
+"""AP without R: what pairs add up to, over how many relevant items there seem to be. It is biased, and says so."""
+
+import numpy as np
+
+from duelpool.budget.metrics import Floats, Ints
+from duelpool.budget.pairs import self_pairs
+from duelpool.budget.populations import Population, Weights
+from duelpool.budget.samples import Sample
+
+
+def ratio_estimates(population: Population, sample: Sample) -> Floats:
+    """Return each system's AP from a sample of pairs.
+
+    In each topic, the estimated sum over pairs is divided by the estimated number of relevant items; a topic where
+    none was found counts nothing.
+    """
+    scaled = sample.utility * sample.times / sample.expected
+    topic = np.asarray(population.topic[sample.units], dtype=np.int64)
+    return shares_by_topic(
+        topic, self_pairs(population)[sample.units], population.weights[sample.units], scaled
+    )
+
+
+def true_ratios(population: Population, utility: Floats) -> Floats:
+    """Return each system's AP when every pair's utility is known, with the relevant items of the pool as R."""
+    topic = np.asarray(population.topic, dtype=np.int64)
+    return shares_by_topic(topic, self_pairs(population), population.weights, utility)
+
+
+def shares_by_topic(topic: Ints, selves: Floats, weights: Weights, scaled: Floats) -> Floats:
+    """Return, for each system, the sum over topics of what pairs add up to over what items with themselves do."""
+    topics = int(topic.max(initial=0)) + 1
+    relevant = np.bincount(topic, scaled * selves, minlength=topics)
+    found = np.zeros(weights.shape[1])
+    for column in range(len(found)):
+        sums = np.bincount(topic, scaled * weights[:, column], minlength=topics)
+        found[column] = np.divide(sums, relevant, out=np.zeros(topics), where=relevant > 0).sum()
+    return found

@@ -1,0 +1,89 @@
+"""Rounds: what the judgments so far teach about what is still open, and a plan for the next ones.
+
+A unit that has been judged is known and isn't drawn again. The others' believed utilities are fitted to what was
+judged: first over all topics, then topic by topic as far as a topic's judgments go. Each round is a frozen plan of its
+own, unbiased given the rounds before it, so that their mean is unbiased too.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from duelpool.budget.designs import Beliefs
+from duelpool.budget.judged import Judged
+from duelpool.budget.metrics import Floats
+from duelpool.budget.plans import Plan, make_plan
+from duelpool.budget.populations import Population
+from duelpool.errors import BadParameter
+
+TOPIC_STEADINESS = (
+    3.0  # so many relevant items' worth of the general belief stands against a topic's own judgments
+)
+
+
+def next_round(
+    plans: Sequence[Plan],
+    judged: Judged,
+    population: Population,
+    n: int,
+    *,
+    design: str = "root",
+    estimator: str = "difference",
+    mix: float | None = None,
+    seed: int = 0,
+) -> Plan:
+    """Plan the next round with a budget of n judgments, from what the rounds so far have taught."""
+    last = plans[-1]
+    known = known_utilities(population, judged)
+    if np.isnan(known).all():
+        raise BadParameter("Nothing of the earlier rounds is judged yet.", remedy="Judge them first.")
+    beliefs = relearned(plans, known, population)
+    return make_plan(
+        population, n, goal=last.goal, design=design, estimator=estimator, beliefs=beliefs, mix=mix, seed=seed,
+        repeats=last.repeats, price=last.price, known=known, round_number=last.round + 1,
+        topic_weights=last.topic_weights, relevant=last.relevant,
+    )  # fmt: skip
+
+
+def known_utilities(population: Population, judged: Judged) -> Floats:
+    """Return each unit's judged utility, nan for those that nobody judged."""
+    known = np.full(len(population), np.nan)
+    places = population.places()
+    for key, values in judged.utilities.items():
+        if key in places:
+            known[places[key]] = float(np.mean(values))
+    return known
+
+
+def relearned(plans: Sequence[Plan], known: Floats, population: Population) -> Beliefs:
+    """Return beliefs about every unit, fitted to what was judged."""
+    expected = np.zeros(len(population))
+    columns = [np.ones(len(population))]
+    places = population.places()
+    for plan in plans:
+        own = plan.propensities
+        for key, at in own.places.items():
+            if key in places:
+                expected[places[key]] += own.expected[at]
+    first = plans[0].propensities
+    for source in (first.guess, first.prior):
+        if source is not None:
+            column = np.zeros(len(population))
+            for key, at in first.places.items():
+                if key in places:
+                    column[places[key]] = source[at]
+            columns.append(column)
+    matrix = np.column_stack(columns)
+    seen = ~np.isnan(known) & (expected > 0)
+    top = plans[0].top
+    weights = np.sqrt(1.0 / np.minimum(expected[seen], 1.0))
+    fit, *_ = np.linalg.lstsq(matrix[seen] * weights[:, None], known[seen] * weights, rcond=1e-10)
+    belief = np.clip(matrix @ fit, 0.005 * top, 0.995 * top)
+    topic = np.asarray(population.topic, dtype=np.int64)
+    scale = 1.0 / np.minimum(expected[seen], 1.0)
+    scale /= scale.mean()
+    found = np.bincount(topic[seen], known[seen] * scale, minlength=len(population.topics))
+    hoped = np.bincount(topic[seen], belief[seen] * scale, minlength=len(population.topics))
+    factor = (found + TOPIC_STEADINESS * top) / (hoped + TOPIC_STEADINESS * top)
+    belief = np.clip(belief * factor[topic], 0.005 * top, 0.995 * top)
+    return Beliefs(prior=belief, guess=belief, top=top)

@@ -1,0 +1,299 @@
+"""A budget tried out many times where all utilities are known: bias, squared error, coverage and width."""
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from duelpool.budget.designs import Beliefs, design_named, sizes
+from duelpool.budget.draws import Lottery, lottery
+from duelpool.budget.estimators import Estimates, Frame, estimated, estimator_named
+from duelpool.budget.goals import targets_of
+from duelpool.budget.intervals import Ranges, doubts, interval_named
+from duelpool.budget.metrics import Floats
+from duelpool.budget.populations import Population
+from duelpool.budget.ratios import ratio_estimates, true_ratios
+from duelpool.budget.samples import Sample
+from duelpool.errors import BadParameter
+from duelpool.seeds import rng_for
+
+Progress: TypeAlias = Callable[[int], None]
+PIECE = 50  # trials that a worker takes on at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BudgetTrial:
+    """Everything that a trial needs but its number; workers get it whole."""
+
+    population: Population
+    frame: Frame
+    lottery: Lottery
+    utility: Floats
+    estimator: str
+    interval: str
+    level: float
+    seed: int
+    ranges: Ranges | None = None
+
+    def drawn(self, trial: int) -> Sample:
+        """Draw and judge once."""
+        drawn = self.lottery.draw(rng_for(self.seed, "budget", trial), self.population)
+        return Sample(
+            self.lottery.kind,
+            self.lottery.n,
+            drawn.units,
+            drawn.times,
+            self.lottery.expected[drawn.units],
+            self.utility[drawn.units],
+            topic=np.asarray(self.population.topic[drawn.units], dtype=np.int64),
+            topics=len(self.population.topics),
+        )
+
+    def run(self, start: int, count: int) -> tuple[Floats, Floats, Floats]:
+        """Return estimates and both ends of their intervals, a row a trial."""
+        way = interval_named(self.interval, self.lottery.kind)
+        rows = []
+        for trial in range(start, start + count):
+            if self.estimator == "ratio":
+                ratios = ratio_estimates(self.population, self.drawn(trial))
+                nothing = np.full(len(ratios), np.nan)
+                rows.append((ratios, nothing, nothing))
+                continue
+            found = estimated(self.frame, self.drawn(trial), self.estimator)
+            if way is None:
+                nothing = np.full(len(found.values), np.nan)
+                rows.append((found.values, nothing, nothing))
+            else:
+                rows.append((found.values, *way.make(found, self.ranges, self.level)))
+        values, low, high = (np.array(column) for column in zip(*rows, strict=True))
+        return values, low, high
+
+    def first(self) -> Estimates:
+        """Return the first trial's estimates, for what they say about their own intervals."""
+        return estimated(self.frame, self.drawn(0), self.estimator)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResult:
+    """How well one target was estimated."""
+
+    name: str
+    true: float
+    mean: float
+    bias: float
+    bias_error: float  # the bias' standard error
+    sd: float
+    mse: float
+    coverage: float
+    width: float  # of the whole interval
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSimulation:
+    """What a way to spend a budget came to, over many trials."""
+
+    metric: str
+    goal: str
+    design: str
+    draw: str
+    estimator: str
+    unbiased: str
+    interval: str
+    guaranteed: bool
+    level: float
+    n: int
+    trials: int
+    seed: int
+    units: int
+    topics: int
+    targets: tuple[TargetResult, ...]
+    unreachable: float  # the most that any target has beyond the reach of every draw
+    warnings: tuple[str, ...] = ()
+
+    def mean(self, part: str) -> float:
+        """Return the mean of a figure over the targets."""
+        return float(np.mean([getattr(target, part) for target in self.targets]))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain values; a figure that there isn't (nan) is None."""
+        parts = ("true", "mean", "bias", "bias_error", "sd", "mse", "coverage", "width")
+        rows = [
+            {"name": each.name, **{part: _plain(getattr(each, part)) for part in parts}}
+            for each in self.targets
+        ]
+        means = {part: _plain(self.mean(part)) for part in parts}
+        means["absolute_bias"] = float(np.mean([abs(each.bias) for each in self.targets]))
+        return {
+            "metric": self.metric, "goal": self.goal, "design": self.design, "draw": self.draw,
+            "estimator": self.estimator, "unbiased": self.unbiased, "interval": self.interval,
+            "guaranteed": self.guaranteed, "level": self.level, "n": self.n, "trials": self.trials,
+            "seed": self.seed, "units": self.units, "topics": self.topics, "unreachable": self.unreachable,
+            "systems": rows, "means": means, "warnings": list(self.warnings),
+        }  # fmt: skip
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def predictors_of(beliefs: Beliefs, units: int, estimator: str) -> Floats | None:
+    """Return the columns that an estimator takes as predictors.
+
+    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant.
+    """
+    known = [column for column in (beliefs.guess, beliefs.prior) if column is not None]
+    if estimator_named(estimator).guess == "none" or not known:
+        return None
+    if estimator_named(estimator).guess == "predictor":
+        return known[0][:, None]
+    return np.column_stack([*known, np.ones(units)])
+
+
+def usual_draw(design: str, estimator: str) -> str:
+    """Return the way of drawing that goes with a design and an estimator when none is named."""
+    return design_named(design).drawn or estimator_named(estimator).draws[0]
+
+
+def simulate_budget(
+    population: Population,
+    utility: Floats,
+    *,
+    n: int,
+    design: str = "SQRT",
+    estimator: str = "importance",
+    goal: str = "absolute",
+    beliefs: Beliefs | None = None,
+    draw: str | None = None,
+    interval: str = "usual",
+    level: float = 0.95,
+    epsilon: float | None = None,
+    mix: float | None = None,
+    trials: int = 1000,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> BudgetSimulation:
+    """Spend a budget of n judgments many times, and compare the estimates with the truth."""
+    known = Beliefs() if beliefs is None else beliefs
+    refuse_strange_utilities(utility, known.top, len(population))
+    if trials < 1 or not 0 < level < 1:
+        raise BadParameter("At least one trial, and a level between 0 and 1, are needed.")
+    with_truth = Beliefs(known.prior, known.guess, utility, known.top)
+    way = estimator_named(estimator)
+    kind = draw or usual_draw(design, estimator)
+    refuse_misfit(estimator, kind)
+    if estimator == "ratio" and (goal != "absolute" or not population.metric.products):
+        raise BadParameter(
+            "The ratio estimator is for AP without R, and for the goal 'absolute'.", remedy="Use another one."
+        )
+    targets = targets_of(population, goal)
+    size = sizes(population, design, goal, with_truth, epsilon=epsilon, mix=mix)
+    chances = lottery(population, kind, size, n)
+    frame = Frame.of(targets, predictors_of(known, len(population), estimator))
+    made = interval_named(interval, kind) if estimator != "ratio" else None
+    ranges = None
+    if made is not None and made.needs_ranges:
+        guess = frame.predictors[:, 0] if way.guess == "predictor" and frame.predictors is not None else None
+        if way.guess == "fitted":
+            raise BadParameter(
+                f"The interval {made.name} needs guesses that were made before judging, and greg fits them after.",
+                remedy="Use the estimator difference, or the interval clt.",
+            )
+        ranges = Ranges.of(targets, chances.expected, chances.n, known.top, guess)
+    trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, ranges)
+    values, low, high = _run_all(trial, trials, executor, progress)
+    truth = targets.offsets + utility @ targets.weights
+    if estimator == "ratio":
+        truth = true_ratios(population, utility)
+    return BudgetSimulation(
+        metric=str(population.metric),
+        goal=goal,
+        design=design_named(design).name,
+        draw=kind,
+        estimator=estimator,
+        unbiased=way.unbiased if kind != "top" else "no",
+        interval="none" if made is None else made.name,
+        guaranteed=made is not None and made.guaranteed,
+        level=level,
+        n=n,
+        trials=trials,
+        seed=seed,
+        units=len(population),
+        topics=len(population.topics),
+        targets=tuple(
+            _target(name, truth[at], values[:, at], low[:, at], high[:, at])
+            for at, name in enumerate(targets.names)
+        ),
+        unreachable=float(beyond_reach(targets.weights, chances.expected, known.top).max(initial=0.0)),
+        warnings=tuple(doubts(trial.first(), targets.names))
+        if made is not None and not made.guaranteed
+        else (),
+    )
+
+
+def refuse_misfit(estimator: str, kind: str) -> None:
+    """Refuse an estimator for units that were drawn in a way it wasn't made for."""
+    way = estimator_named(estimator)
+    if kind not in way.draws:
+        raise BadParameter(
+            f"The estimator {estimator} is for units drawn {' or '.join(way.draws)}, not {kind}.",
+            remedy="Leave the way of drawing out, or use another estimator.",
+        )
+
+
+def refuse_strange_utilities(utility: Floats, top: float, units: int) -> None:
+    """Refuse utilities that are missing or out of their range."""
+    if len(utility) != units or not np.isfinite(utility).all():
+        raise BadParameter("Every unit needs a utility.", remedy="Leave units without a judgment out.")
+    if utility.min() < 0 or utility.max() > top * (1 + 1e-9):
+        raise BadParameter(
+            f"Utilities lie between 0 and {top:g}, not at {utility.min():g} or {utility.max():g}.",
+            remedy="Give the highest grade there can be, or mend the grades.",
+        )
+
+
+def beyond_reach(weights: Any, expected: Floats, top: float) -> Floats:
+    """Return, for each target, the most that units which no draw can reach could add to it."""
+    never = expected <= 0
+    return np.asarray(np.abs(weights[never]).sum(axis=0, dtype=np.float64) * top, dtype=np.float64)
+
+
+def _target(name: str, true: float, values: Floats, low: Floats, high: Floats) -> TargetResult:
+    sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+    slack = 1e-12 * max(1.0, abs(true))  # an interval of no width holds the truth that it stands on
+    inside = (low - slack <= true) & (true <= high + slack)
+    return TargetResult(
+        name=name,
+        true=float(true),
+        mean=float(values.mean()),
+        bias=float(values.mean() - true),
+        bias_error=sd / math.sqrt(len(values)),
+        sd=sd,
+        mse=float(np.mean((values - true) ** 2)),
+        coverage=float(inside.mean()) if np.isfinite(low).all() else math.nan,
+        width=float(np.mean(high - low)),
+    )
+
+
+def _run_all(
+    trial: BudgetTrial, trials: int, executor: Executor | None, progress: Progress | None
+) -> tuple[Floats, Floats, Floats]:
+    pieces = [(start, min(PIECE, trials - start)) for start in range(0, trials, PIECE)]
+    found: dict[int, Sequence[Floats]] = {}
+    if executor is None:
+        for start, count in pieces:
+            found[start] = trial.run(start, count)
+            if progress is not None:
+                progress(count)
+    else:
+        futures = {executor.submit(trial.run, start, count): (start, count) for start, count in pieces}
+        for future in as_completed(futures):
+            start, count = futures[future]
+            found[start] = future.result()
+            if progress is not None:
+                progress(count)
+    values, low, high = (np.concatenate([found[start][part] for start, _ in pieces]) for part in range(3))
+    return values, low, high

@@ -1,0 +1,69 @@
+"""Plans, estimates and simulated budgets as tables for a person."""
+
+import typer
+from rich.table import Table
+
+from duelpool.budget.estimates import BudgetEstimate
+from duelpool.budget.plans import Plan
+from duelpool.budget.simulation import BudgetSimulation
+from duelpool.cli.frame import print_table
+
+
+def show_plan(made: Plan) -> None:
+    """Print what can be hoped from a plan, and what it costs."""
+    table = Table(
+        title=f"{made.metric}, {made.goal}: {made.design} drawn {made.draw}, seed {made.seed}",
+        title_justify="left",
+    )
+    table.add_column("target", overflow="fold")
+    table.add_column("expected width", justify="right")
+    table.add_column("out of reach", justify="right")
+    for each in made.outlook:
+        width = "" if each.width is None else f"{each.width:.4g}"
+        table.add_row(each.name, width, f"{each.unreachable:.4g}")
+    print_table(table)
+    cost = f" for {made.cost / 100:.2f}" if made.price else ""
+    typer.echo(
+        f"{len(made.questions)} questions of {len(made.propensities)} units, {made.judgments} judgments{cost}."
+    )
+    typer.echo("The widths (of 95 % intervals) hold if the beliefs about utilities do.")
+    for note in made.notes:
+        typer.echo(note)
+
+
+def show_estimate(found: BudgetEstimate) -> None:
+    """Print estimates with their intervals, the best system first."""
+    table = Table(
+        title=f"{found.metric}, {found.goal}: {found.answered} of {found.questions} questions answered",
+        title_justify="left",
+    )
+    table.add_column("target", overflow="fold")
+    for column in ("estimate", f"{found.level:.0%} from", "to", "out of reach"):
+        table.add_column(column, justify="right")
+    for each in sorted(found.targets, key=lambda one: -one.estimate):
+        ends = ("" if end is None else f"{end:.4f}" for end in (each.low, each.high))
+        table.add_row(each.name, f"{each.estimate:.4f}", *ends, f"{each.unreachable:.4g}")
+    print_table(table)
+    for note in found.notes:
+        typer.echo(note)
+
+
+def show_simulation(found: BudgetSimulation) -> None:
+    """Print how well a way to spend a budget did."""
+    table = Table(
+        title=f"{found.metric}, {found.goal}: {found.design}, {found.estimator}, n = {found.n}, {found.trials} trials",
+        title_justify="left",
+    )
+    table.add_column("target", overflow="fold")
+    for column in ("true", "bias", "sd", "mse", "coverage", "width"):
+        table.add_column(column, justify="right")
+    parts = ("true", "bias", "sd", "mse", "coverage", "width")
+    for each in found.targets:
+        table.add_row(each.name, *(f"{getattr(each, part):.4g}" for part in parts))
+    table.add_section()
+    table.add_row("mean", *(f"{found.mean(part):.4g}" for part in parts))
+    print_table(table)
+    kind = "a guarantee" if found.guaranteed else "an approximation"
+    typer.echo(f"Unbiased: {found.unbiased}. The {found.level:.0%} interval '{found.interval}' is {kind}.")
+    for warning in found.warnings:
+        typer.echo(warning)

@@ -1,0 +1,227 @@
+"""What a predictor is worth: our estimators' squared errors over those of the paper's best, at the same budget.
+
+TREC-8: half of the systems are the source of a predictor, the other half is evaluated. DL21: an LLM's grades are the
+predictor, and all systems are evaluated on what was judged. A useless predictor, random numbers, stands beside both.
+The paper's best is the least error of its two designs for k systems, each with the belief by rank or the predictor
+as u~, and each with three values of epsilon.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from duelpool.budget import Beliefs, BudgetSimulation, Population, prior_by_rank, simulate_budget
+from duelpool.budget.metrics import Floats, parse_metric
+from duelpool.budget.populations import item_population
+from duelpool.budget.sources import known_from
+from duelpool.errors import BadParameter
+from duelpool.experiments.base import Experiment, Section
+from duelpool.experiments.budget_sets import read_trec8
+from duelpool.files import read_qrels, read_run
+from duelpool.seeds import rng_for
+from duelpool.simulation import Progress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+TRIALS = 200
+BUDGETS = (250, 1000, 4000)
+EPSILONS = (0.01, 0.05, 0.2)
+OURS = (("doubt", "difference"), ("hedged", "difference"), ("hedged", "greg"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A collection with a predictor."""
+
+    name: str
+    population: Population
+    utility: Floats
+    guess: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """One way's squared error over the paper's best."""
+
+    case: str
+    n: int
+    predictor: str
+    way: str
+    ratio: float
+    coverage: float
+    least_coverage: float
+    bias: float  # the largest, in standard errors of the mean of the trials
+    best: str  # the paper's best
+
+
+@dataclass(frozen=True, slots=True)
+class PredictorReport:
+    """What predictors are worth."""
+
+    rows: tuple[Worth, ...]
+    trials: int
+    seed: int
+
+    def sections(self) -> Sequence[Section]:
+        """Return a table for each collection."""
+        found = []
+        for case in dict.fromkeys(row.case for row in self.rows):
+            rows = tuple(
+                (
+                    row.n,
+                    row.predictor,
+                    row.way,
+                    f"{row.ratio:.3f}",
+                    f"{row.coverage:.3f}",
+                    f"{row.least_coverage:.3f}",
+                )
+                for row in self.rows
+                if row.case == case
+            )
+            columns = ("n", "predictor", "way", "mse ratio", "coverage", "least")
+            found.append(Section(f"{case}: squared error over the paper's best", columns, rows))
+        return found
+
+    def figures(self) -> Section:
+        """Return every figure in one table."""
+        columns = tuple(Worth.__dataclass_fields__)
+        return Section(
+            "budget-predictors", columns, tuple(tuple(getattr(row, c) for c in columns) for row in self.rows)
+        )
+
+    def notes(self) -> Sequence[str]:
+        """Return how the figures are meant."""
+        return (
+            "The paper's best: SQRT or MEAN with replacement, u~ by rank or by the predictor, epsilon .01, .05 or .2.",
+            "With the useless predictor it has u~ by rank alone, which is more than fair to it.",
+            "coverage: of 95 % intervals, the mean over systems, and that of the worst system.",
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        columns = Worth.__dataclass_fields__
+        rows = [{name: getattr(row, name) for name in columns} for row in self.rows]
+        return {"experiment": "budget-predictors", "trials": self.trials, "seed": self.seed, "rows": rows,
+                "notes": list(self.notes())}  # fmt: skip
+
+    def drawing(self) -> "Drawing":
+        """Draw the ratios against the budget, a line a way."""
+        from duelpool.plots import errors_by_budget
+
+        lines: dict[str, dict[int, float]] = {}
+        for row in self.rows:
+            lines.setdefault(f"{row.case}: {row.way}, {row.predictor}", {})[row.n] = row.ratio
+        return errors_by_budget(lines, "squared error over the paper's best")
+
+
+def trec8_case(data: Path, seed: int) -> Case:
+    """Return TREC-8's one half of systems, with a predictor from the other."""
+    trec = read_trec8(data)
+    if trec is None:
+        raise BadParameter(
+            "TREC-8 isn't in the data folder.", remedy="Name a folder that holds it with --data."
+        )
+    whole, utility = trec.population()
+    order = rng_for(seed, "halves").permutation(len(whole.systems))
+    source, rest = ([whole.systems[at] for at in sorted(half)] for half in (order[:32], order[32:]))
+    evaluated = whole.with_systems(rest)
+    ranked = np.asarray((evaluated.weights > 0).any(axis=1))
+    guess = prior_by_rank(whole.with_systems(source).kept(ranked))
+    return Case("TREC-8, the other half of the systems", evaluated.kept(ranked), utility[ranked], guess)
+
+
+def dl21_case(data: Path, metric: str = "DCG(log=e)@100") -> Case:
+    """Return DL21's systems on what was judged, with an LLM's grades; grades become shares of the highest."""
+    folder = data / "dl21"
+    if not (folder / "umbrela_gpt4_dl21.qrels.gz").is_file():
+        raise BadParameter(
+            "DL21 isn't in the data folder.", remedy="Name a folder that holds it with --data."
+        )
+    qrels = read_qrels(folder / "qrels.dl21-passage.txt")
+    runs = [read_run(path) for path in sorted((folder / "runs").iterdir())]
+    known = known_from(item_population(runs, parse_metric(metric), topics=sorted(qrels.topics)), qrels)
+    guess = known.population.values_of(read_qrels(folder / "umbrela_gpt4_dl21.qrels.gz").grades())
+    return Case(f"DL21, an LLM's grades, {metric}", known.population, known.utility / known.top, guess / 3.0)
+
+
+def worths(case: Case, n: int, trials: int, seed: int) -> list[Worth]:
+    """Return our ways' errors over the paper's best at one budget, with the predictor and with a useless one."""
+    prior = prior_by_rank(case.population)
+    useless = rng_for(seed, "useless").random(len(prior))
+    paper: dict[str, float] = {}
+    for label, believed in (("rank", prior), ("predictor", case.guess)):
+        for design in ("SQRT", "MEAN"):
+            for epsilon in EPSILONS:
+                result = simulate_budget(
+                    case.population, case.utility, n=n, design=design, estimator="importance",
+                    beliefs=Beliefs(believed), epsilon=epsilon, interval="wald", trials=trials, seed=seed,
+                )  # fmt: skip
+                paper[f"{design}, u~ by {label}, epsilon {epsilon:g}"] = result.mean("mse")
+    found = []
+    for label, guess in (("predictor", case.guess), ("useless", useless)):
+        fair = {name: value for name, value in paper.items() if label == "predictor" or "by rank" in name}
+        best = min(fair, key=lambda name: fair[name])
+        for design, estimator in OURS if label == "predictor" else OURS[1:]:
+            result = simulate_budget(
+                case.population, case.utility, n=n, design=design, estimator=estimator,
+                beliefs=Beliefs(prior, guess), trials=trials, seed=seed,
+            )  # fmt: skip
+            found.append(_worth(case, (label, f"{design}, {estimator}"), result, best, fair[best]))
+    result = simulate_budget(
+        case.population, case.utility, n=n, design="root", estimator="ht", beliefs=Beliefs(prior), trials=trials,
+        seed=seed,
+    )  # fmt: skip
+    rank = {name: value for name, value in paper.items() if "by rank" in name}
+    best = min(rank, key=lambda name: rank[name])
+    found.append(_worth(case, ("none", "root, ht"), result, best, rank[best]))
+    return found
+
+
+def _worth(case: Case, labels: tuple[str, str], result: BudgetSimulation, best: str, least: float) -> Worth:
+    cover = [target.coverage for target in result.targets]
+    moved = [abs(target.bias) / target.bias_error for target in result.targets if target.bias_error > 0]
+    bias = max(moved, default=0.0)
+    return Worth(
+        case.name,
+        result.n,
+        *labels,
+        result.mean("mse") / least,
+        float(np.mean(cover)),
+        min(cover),
+        bias,
+        best,
+    )
+
+
+def run(
+    trials: int = TRIALS,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    data: Path | None = None,
+) -> PredictorReport:
+    """Measure both collections at each budget."""
+    if data is None:
+        raise BadParameter("This needs TREC-8 and DL21.", remedy="Name their folder with --data.")
+    rows: list[Worth] = []
+    for case in (trec8_case(data, seed), dl21_case(data), dl21_case(data, "P(rel=2)@10")):
+        for n in BUDGETS:
+            rows += worths(case, n, trials, seed)
+            if progress is not None:
+                progress(trials)
+    return PredictorReport(tuple(rows), trials, seed)
+
+
+PREDICTORS = Experiment(
+    "budget-predictors",
+    "What a predictor is worth at the same budget",
+    TRIALS,
+    3 * len(BUDGETS),
+    run,
+    reads=("trec8/trec8.qrels.gz", "trec8/runs-top100", "dl21/qrels.dl21-passage.txt", "dl21/runs"),
+)
