@@ -41,9 +41,9 @@ lint: $(READY)
 	@$(BIN)/mypy
 
 test: lint browser  ## style, types and all tests that fit in eight minutes
-	@$(BIN)/pytest -m 'not slow' -n 2 --cov --cov-report=term
+	@$(BIN)/pytest -m 'not slow' -n 2
 
-test-all: lint browser  ## the slow tests too
+test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n 2 --cov --cov-report=term
 
 stress: $(READY) browser  ## processes killed while people judge, then many more random examples
