@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from duelpool import __version__
-from duelpool.cli import COMMANDS, app
+from duelpool.cli import COMMANDS, PANELS, app
+from duelpool.cli.commands import DuelpoolCommands
 from duelpool.cli.frame import expand
 from duelpool.errors import BadFile
 from duelpool.files import read_pools
@@ -171,3 +173,24 @@ def test_standard_input_is_a_file_too(folder: Path) -> None:
             check=True,
         )
     assert json.loads(done.stdout)["sizes"] == {"1": 2, "2": 1}
+
+
+def test_a_command_waits_for_nothing_that_others_need() -> None:
+    script = (
+        "import sys, duelpool.cli\n"
+        "heavy = {'numpy', 'polars', 'scipy', 'sqlalchemy', 'fastapi', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"loaded before any command was named: {done.stderr}"
+
+
+def test_every_command_stands_in_one_panel_and_loads() -> None:
+    assert sum(map(len, PANELS.values())) == len(COMMANDS)
+    group = get_command(app)
+    assert isinstance(group, DuelpoolCommands)
+    for name in COMMANDS:
+        assert group.commands[name].name == name
+    assert "nothing" not in group.commands
+    with pytest.raises(KeyError):
+        group.commands["nothing"]

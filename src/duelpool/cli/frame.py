@@ -11,29 +11,11 @@ import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from typer.core import TyperGroup
 
-from duelpool.errors import BadFile, DuelpoolError
+from duelpool.errors import BadFile
 from duelpool.files import Notice, describe
 
-BAD_INPUT = 2
-INTERRUPTED = 130
 T = TypeVar("T")
-
-
-class DuelpoolCommands(TyperGroup):
-    """The group of all commands: what a user can mend is told in words and ends with exit code 2."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
-        try:
-            return super().invoke(ctx)
-        except DuelpoolError as error:
-            tell(f"Error: {error}")
-            raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt:
-            tell("Interrupted.")
-            raise typer.Exit(INTERRUPTED) from None
 
 
 def tell(message: str) -> None:

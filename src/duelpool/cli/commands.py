@@ -1,0 +1,116 @@
+"""All commands by name, each loaded when it is called: a command shouldn't wait for what others need."""
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from duelpool.errors import DuelpoolError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+PANELS: dict[str, dict[str, str]] = {
+    "A campaign, from the pool to the scores": {
+        "pool": "pool:pool",
+        "serve": "serve:serve",
+        "judge": "judge:judge",
+        "status": "status:status",
+        "export": "export:export",
+        "evaluate": "evaluate:evaluate",
+    },
+    "Along the way": {
+        "link": "serve:link",
+        "change": "change:change",
+        "import": "intake:take_in",
+        "assign": "assign:assign",
+        "budget": "budget:budget",
+        "challenge": "challenge:challenge",
+        "compare": "compare:compare",
+        "exclude": "quality:exclude",
+        "reinstate": "quality:reinstate",
+        "retract": "quality:retract",
+        "rewind": "quality:rewind",
+        "log": "upkeep:log",
+        "backup": "upkeep:backup",
+        "migrate": "upkeep:migrate",
+    },
+    "Before it, and for those who check": {
+        "demo": "demo:demo",
+        "power": "power:power",
+        "simulate": "simulate:simulate",
+        "reproduce": "reproduce:reproduce",
+    },
+}
+"""The commands as `--help` lists them: the file of this folder, and what it calls the command."""
+
+COMMANDS = {name: place for panel in PANELS.values() for name, place in panel.items()}
+
+
+def _nothing() -> None:
+    """Stand before the commands of a group of one."""
+
+
+def _load(name: str) -> Any:
+    file, what = COMMANDS[name].split(":")
+    found = getattr(import_module(f"duelpool.cli.{file}"), what)
+    panel = next(title for title, names in PANELS.items() if name in names)
+    holder = typer.Typer(rich_markup_mode="rich")
+    holder.callback()(_nothing)
+    if isinstance(found, typer.Typer):  # a command with commands of its own
+        holder.add_typer(found, name=name, rich_help_panel=panel)
+    else:
+        holder.command(name, rich_help_panel=panel)(found)
+    group: Any = get_command(holder)
+    return group.commands[name]
+
+
+class _Commands(MutableMapping[str, Any]):
+    """Names to commands, each loaded when it is looked up."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            if name not in COMMANDS:
+                raise KeyError(name)
+            self._loaded[name] = _load(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+
+class DuelpoolCommands(TyperGroup):
+    """The group of all commands: what a user can mend is told in words and ends with exit code 2."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.commands = _Commands()
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except DuelpoolError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            typer.echo("Interrupted.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
