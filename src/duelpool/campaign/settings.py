@@ -37,6 +37,9 @@ SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
 )
 """The grades of each scale, the worst first."""
 
+Flips: TypeAlias = Literal["tie", "abstain"]
+"""What a model that changes its mind with the sides has said: that both are as good, or nothing."""
+
 TestRule: TypeAlias = Literal["share", "any-failed"]
 """Who goes: whoever falls below a share of all test pairs so far, or every assignment with a failed one."""
 
@@ -57,6 +60,7 @@ class Settings:
     criterion: str = "overall"
     ties: bool = False
     same: bool = False  # "these two are duplicates"
+    flips: Flips = "tie"  # a model that chooses another item when the sides are changed: a tie, or no answer
     cap: int = 6  # judgments of one pair, leases included
     stage: Stage = "preferences"
     scale: Scale = "binary"  # of the grading stage
@@ -94,6 +98,7 @@ class Settings:
         for field, choice, known in (
             ("judges", self.judges, get_args(Judges)),
             ("test_rule", self.test_rule, get_args(TestRule)),
+            ("flips", self.flips, get_args(Flips)),
             ("stage", self.stage, get_args(Stage)),
             ("scale", self.scale, tuple(SCALES)),
         ):
