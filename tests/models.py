@@ -124,7 +124,9 @@ class Provider:
     def bill(self, asked: Asked) -> None:
         tokens = self.tokens(asked)
         with self.lock:
-            self.billed += tokens["prompt_tokens"] * self.price[0] + tokens["completion_tokens"] * self.price[1]
+            self.billed += (
+                tokens["prompt_tokens"] * self.price[0] + tokens["completion_tokens"] * self.price[1]
+            )
 
 
 def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:

@@ -29,6 +29,8 @@ PANELS: dict[str, dict[str, str]] = {
         "assign": "assign:assign",
         "budget": "budget:budget",
         "challenge": "challenge:challenge",
+        "llm": "model:llm",
+        "prompt": "model:prompt",
         "compare": "compare:compare",
         "exclude": "quality:exclude",
         "reinstate": "quality:reinstate",

@@ -58,7 +58,7 @@ class Prompt:
     @property
     def text(self) -> str:
         """The whole of it, with what is said to every model whatever the template."""
-        fixed = _ALWAYS.format(word="WORD", form="FORM")
+        fixed = _ALWAYS.format(word="(another for every request)", form="(its form)")
         return f"{self.system.strip()}\n{fixed}\n{_PARTED}\n{self.user.strip()}\n"
 
     @property

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from duelpool.campaign.shares import wilson
 from duelpool.campaign.status import MoneyStatus, TopicStatus
 from duelpool.campaign.votes import PairTally, Vote
 from duelpool.campaign.watching import Closing, Person, Snapshot
-from duelpool.web.manage.desks import wilson
 
 TEXT_AT_MOST = 2000
 SEQ_AT_MOST = 2**31 - 1
