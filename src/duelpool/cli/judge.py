@@ -94,6 +94,10 @@ def judge(
     ] = None,
     at_once: Annotated[int, typer.Option(min=1, max=64, help="Questions at once.", rich_help_panel=LLM)] = 4,
     tries: Annotated[int, typer.Option(min=1, help="Requests before it gives up.", rich_help_panel=LLM)] = 6,
+    first_wait: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds before a second try, doubled each time.", rich_help_panel=LLM),
+    ] = 1.0,
     reply_format: Annotated[
         str, typer.Option(help="What holds it to the form: schema, json or none.", rich_help_panel=LLM)
     ] = "schema",
@@ -141,6 +145,7 @@ def judge(
                 budget=budget,
                 at_once=at_once,
                 tries=tries,
+                first_wait=first_wait,
                 reply_format=reply_format,
                 max_tokens=max_tokens,
                 token_field=token_field,

@@ -43,6 +43,7 @@ class ModelOptions:
     budget: str | None
     at_once: int
     tries: int
+    first_wait: float
     reply_format: str
     max_tokens: int
     token_field: str
@@ -77,6 +78,7 @@ class ModelOptions:
             prices=prices,
             budget=None if self.budget is None else read_money(self.budget, "budget"),
             tries=self.tries,
+            first_wait=self.first_wait,
             concurrency=self.at_once,
         )
 

@@ -4,10 +4,14 @@ import string
 import threading
 from dataclasses import dataclass, field
 
+from sqlalchemy import Connection
+
 from duelpool.campaign import Campaign
+from duelpool.campaign.model_figures import ModelFigures, model_figures
 from duelpool.campaign.watching import Watch
 from duelpool.seeds import rng_for
 from duelpool.standings import Board, BoardRow, History, Point, Slice, Standings
+from duelpool.store import llm
 from duelpool.web.halls import Halls
 
 
@@ -18,6 +22,7 @@ class Desk:
     campaign: Campaign
     watch: Watch
     standings: Standings
+    _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # as of a pulse
 
     @classmethod
     def of(cls, campaign: Campaign) -> "Desk":
@@ -28,6 +33,16 @@ class Desk:
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
         return self.watch.pulse()
+
+    def models(self) -> tuple[ModelFigures, ...]:
+        """Return how language models judge here, worked out anew when something has changed."""
+        sign = f"{self.pulse()} {self.campaign.store.read(self._spent)}"
+        if self._models is None or self._models[0] != sign:
+            self._models = sign, model_figures(self.campaign)
+        return self._models[1]
+
+    def _spent(self, connection: Connection) -> list[tuple[str, int, int]]:
+        return [(each.assessor, each.spent, each.held) for each in llm.judges(connection, self.campaign.id)]
 
     # ---- without names
 

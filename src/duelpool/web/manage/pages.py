@@ -9,6 +9,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.campaign.exports import STREAMS
+from duelpool.campaign.model_figures import ModelFigures
+from duelpool.campaign.shares import Share
 from duelpool.campaign.watching import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -294,6 +296,23 @@ def money(found: Viewing) -> Response:
     return _show(found, "money", "money", "Money", page=page, by=by, parts=parts, whole=whole, chart=chart)
 
 
+@router.get("/manage/{campaign}/llm")
+def llm(found: Viewing) -> Response:
+    """Show how language models judge, and what they cost."""
+    models = [
+        (each, charts.shares_chart(f"model-{at}", f"What people say to {each.assessor}", confidences(each)))
+        for at, each in enumerate(found.desk.models())
+    ]
+    currency = found.desk.campaign.settings.currency
+    return _show(found, "llm", "llm", "LLM judges", models=models, currency=currency)
+
+
+def confidences(found: ModelFigures) -> list[tuple[str, Share]]:
+    """Return how often people agree with a model, in all and by how sure it was."""
+    rows = [("all pairs", found.agreement)]
+    return rows + [(f"{each.confidence:.0%} sure", each.agreement) for each in found.by_confidence]
+
+
 @router.get("/manage/{campaign}/log")
 def the_log(found: Viewing) -> Response:
     """Show the log."""
@@ -305,7 +324,7 @@ def the_log(found: Viewing) -> Response:
 @router.get("/manage/{campaign}/{page}")
 def plain(found: Viewing, page: str) -> Response:
     """Show a page that asks for nothing: export, settings, and the places of what comes later."""
-    if page not in {"export", "settings", "agreement", "llm"}:
+    if page not in {"export", "settings", "agreement"}:
         raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
     context: dict[str, Any] = {}
     if page == "export":
