@@ -250,8 +250,8 @@ def plain_greedy(wins: list[tuple[str, str]], ranking: dict[str, int]) -> list[s
 
 def by_plain_greedy(preferences: Preferences, run: Run) -> dict[str, float]:
     votes: dict[str, list[tuple[str, str]]] = {}
-    for one in preferences.judgments():
-        votes.setdefault(one.topic, []).append((str(one.winner), str(one.loser)))
+    for topic, left, right, outcome in preferences.frame.iter_rows():
+        votes.setdefault(topic, []).append((left, right) if outcome == "left" else (right, left))
     rankings: dict[str, list[str]] = {}
     for topic, docno, *_ in run.ranked("file").iter_rows():
         rankings.setdefault(topic, []).append(docno)

@@ -202,7 +202,7 @@ def main() -> int:
                         rate = plain_loop(opponent, asked.seconds, journal, people)
                         plain = max(plain, rate) if people == THREADS else plain
                         print(
-                            f"plain sqlite3, one commit a judgment, {journal:6} {people:2} at once  {rate:7.0f} judgments/s"
+                            f"plain sqlite3, one commit each, {journal:6} {people:2} at once  {rate:7.0f} judgments/s"
                         )
             set_up(target)
             for processes in (1, 4):
