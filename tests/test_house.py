@@ -40,12 +40,19 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
+    "overview": (
+        *GROUND,
+        *("store", "campaign", "report", "evaluation", "leaderboard", "standings", "plots"),
+    ),
     "experiments": (*GROUND, "files", "budget", "prior", "strategies", "judges", "simulation", "plots"),
     "web": (
         *GROUND,
         *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
     ),
-    "demo": (*GROUND, "files"),
+    "demo": (
+        *GROUND,
+        *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),
+    ),
     "testing": (*GROUND, "strategies", "store"),
 }
 MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
