@@ -450,18 +450,7 @@ class Campaign:
                         remedy="Add it to the pool first, or leave it out.",
                     )
 
-        def work(connection: Connection, now: float) -> int:
-            held = [at for at, judgment in enumerate(given) if imports.needs_question(judgment)]
-            ids = imports.hold(connection, self.id, [given[at] for at in held], now)
-            questions = dict(zip(held, ids, strict=True))
-            for at, judgment in enumerate(given):
-                line = replace(judgment, question=questions.get(at, ""))
-                log.append_judgment(
-                    connection, self.id, line, now, told=True, attempt=1 if line.question else None
-                )
-            return len(given)
-
-        return self.store.write(work)
+        return len(self.store.write(lambda connection, now: imports.take_in(connection, self.id, given, now)))
 
     # ---- what was found
 

@@ -4,7 +4,7 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -103,17 +103,9 @@ class Scene:
 
     def take_in(self, *judgments: Judgment) -> list[int]:
         """Add judgments from elsewhere; return their places."""
-
-        def work(connection: Connection, now: float) -> list[int]:
-            ids = imports.hold(connection, self.campaign, judgments, now)
-            return [
-                log.append_judgment(
-                    connection, self.campaign, replace(judgment, question=question), now, told=True, attempt=1
-                )
-                for judgment, question in zip(judgments, ids, strict=True)
-            ]
-
-        return self.store.write(work)
+        return self.store.write(
+            lambda connection, now: imports.take_in(connection, self.campaign, judgments, now)
+        )
 
     def undo(self, question: Question, person: str) -> Question:
         """Take an answer back."""
