@@ -1,19 +1,18 @@
 """The documentation: every example runs, every command and option named exists."""
 
-import os
 import re
+import runpy
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS, PRIORS
-from duelpool.cli import COMMANDS
+from duelpool.cli import COMMANDS, app
 from duelpool.demo.story import write_collection
 from duelpool.judges import JUDGES
 from duelpool.measures import MEASURES
@@ -54,25 +53,20 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def workplace(demo_folder: Path, tmp_path: Path) -> Path:
+def workplace(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(demo_folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def run(words: list[str], folder: Path) -> str:
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-        env=environment,
-    )
-    assert done.returncode in (0, 2), done.stdout
-    assert ("Error:" in done.stdout) == (done.returncode == 2), done.stdout
-    return done.stdout
+def run(words: list[str]) -> str:
+    """Run a command here, as a new process would; `test_cli.py` starts real ones."""
+    done = CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"}).invoke(app, words, prog_name="duelpool")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code in (0, 2), done.output
+    assert ("Error:" in done.output) == (done.exit_code == 2), done.output
+    return done.output
 
 
 def matches(expected: str, printed: str) -> bool:
@@ -91,7 +85,9 @@ def test_a_page_is_checked_as_it_should_be() -> None:
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.language == "python"], ids=str)
 def test_python_examples_run(example: Example, workplace: Path) -> None:
-    run([sys.executable, "-W", "error", "-c", example.text], workplace)
+    path = workplace / "example.py"
+    path.write_text(example.text)
+    runpy.run_path(str(path), run_name="__main__")
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.language == "console"], ids=str)
@@ -100,7 +96,7 @@ def test_console_examples_print_what_the_page_says(example: Example, workplace: 
         command, _, expected = part.partition("\n")
         words = shlex.split(command)
         assert words[0] == "duelpool"
-        printed = run([sys.executable, "-m", *words], workplace)
+        printed = run(words[1:])
         assert not expected.strip() or matches(expected, printed), printed
 
 
