@@ -14,12 +14,14 @@ from typer.testing import CliRunner
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS, PRIORS
 from duelpool.cli import COMMANDS, app
 from duelpool.demo.story import write_collection
+from duelpool.experiments import EXPERIMENTS
 from duelpool.judges import JUDGES
 from duelpool.measures import MEASURES
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import STRATEGIES
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "duelpool"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -109,12 +111,26 @@ def test_make_targets_named_in_the_pages_exist(example: Example) -> None:
 def test_every_name_of_every_table_stands_in_the_docs() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     names = [*(f"duelpool {name}" for name in COMMANDS), *Outcome, *Kind]
+    names += [f"duelpool reproduce {name}" for name in EXPERIMENTS]
     names += [name for table in (STRATEGIES, MEASURES, JUDGES) for name in table]
     names += [
         name for table in (METRICS, GOALS, DESIGNS, DRAWS, ESTIMATORS, INTERVALS, PRIORS) for name in table
     ]
     missing = [str(name) for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
     assert not missing
+
+
+def test_everything_goes_where_the_contributing_page_says() -> None:
+    rows = re.findall(r"^\| (?:a|an|another) .*$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert len(rows) == 7
+    for _, what, room, row, tests, _ in (each.split("|") for each in rows):
+        for name in re.findall(r"`(\w+/)`", room):
+            assert (SOURCE / name).is_dir(), what
+        table, file = re.findall(r"`([\w./]+)`", row)
+        text = next(home / file for home in (SOURCE, ROOT) if (home / file).exists()).read_text()
+        assert re.search(rf"^{table}\b.* = ", text, re.MULTILINE), what
+        for file in re.findall(r"`([\w./]+)`", tests):
+            assert (table if table != "PANELS" else "COMMANDS") in (ROOT / file).read_text(), what
 
 
 def test_links_between_pages_lead_somewhere() -> None:
