@@ -119,14 +119,19 @@ def test_the_demo_tells_the_whole_story_the_same_again_by_seed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     outputs = []
-    for seed in ("1", "1", "2"):  # the second time over the first one's files
-        code, out, _ = call("demo", "--seed", seed)
+    for _ in range(2):  # the second time over the first one's files
+        code, out, _ = call("demo", "--seed", "1")
         assert code == 0
         assert re.search(r"(\d+) judgments found the truly best answer of (\d+) of 14 questions", out)
         files = sorted(path for path in (tmp_path / "demo-output").rglob("*") if ".db" not in path.name)
         outputs.append({path.name: path.read_bytes() for path in files if path.is_file()})
-    assert outputs[0] == outputs[1] != outputs[2]
+    assert outputs[0] == outputs[1]
     assert {"topics.jsonl", "passages.jsonl", "qrels.txt", "best.qrels", "bm25.run"} <= set(outputs[0])
+    page = outputs[0]["report.html"].decode()
+    titles = ["Leaderboard", "Best answers", "People", "Money", "Against the truth", "On a budget", "Go on"]
+    assert re.findall("<h2>(.*?)</h2>", page) == titles
+    assert page.count("<img ") == 2
+    assert "of them were excluded" in page
 
 
 def test_the_demo_leaves_another_store_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,11 +111,11 @@ def shares_chart(name: str, title: str, rows: Sequence[tuple[str, Share]]) -> Ma
     known = [(label, each) for label, each in rows if each.share is not None]
     if not known:
         return Markup("")
-    x = _Scale(0.0, 1.0, 120, NARROW - 60)
+    x = _Scale(0.0, 1.0, 120, NARROW - 72)
     bottom = 14 + 28 * len(known)
     parts = [
         f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="6" y2="{bottom}"/>'
-        f'<text class="tick" x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{tick:.0%}</text>'
+        f'<text class="tick" x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{100 * tick:.0f} %</text>'
         for tick in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
     for at, (label, each) in enumerate(known):
@@ -125,7 +125,7 @@ def shares_chart(name: str, title: str, rows: Sequence[tuple[str, Share]]) -> Ma
             f'<line class="whisker c0" x1="{x(low)}" x2="{x(high)}" y1="{y}" y2="{y}"/>'
             f'<text class="name" x="108" y="{y + 4}" text-anchor="end">{escape(_short(label))}</text>'
             + _mark("dot", x(share), y, "c0")
-            + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{share:.1%}</text>'
+            + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{100 * share:.1f} %</text>'
         )
     return _frame(name, title, bottom + 24, parts, NARROW)
 

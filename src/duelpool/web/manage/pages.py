@@ -310,7 +310,7 @@ def llm(found: Viewing) -> Response:
 def confidences(found: ModelFigures) -> list[tuple[str, Share]]:
     """Return how often people agree with a model, in all and by how sure it was."""
     rows = [("all pairs", found.agreement)]
-    return rows + [(f"{each.confidence:.0%} sure", each.agreement) for each in found.by_confidence]
+    return rows + [(f"{100 * each.confidence:.0f} % sure", each.agreement) for each in found.by_confidence]
 
 
 @router.get("/manage/{campaign}/log")
