@@ -199,6 +199,12 @@ def make(
     questions = read_topics(topics) if topics else None
     if questions is not None:
         tell_notices(str(topics), questions.notices)
+    if prior is not None and not any(
+        item in prior.get(each.topic, {}) for each in pools.pools for item in each.items
+    ):
+        raise BadParameter(
+            "The prior knows none of the candidates.", remedy="Check its topics and documents."
+        )
     known = list(_known(tests, settings, pools, grades, texts))
     if not known:
         settings = replace(settings, tests=0)
@@ -221,10 +227,8 @@ def make(
             known_pairs=known,
         )
         keep_runs(campaign, runs)
-        if prior is not None and not take_prior(campaign, prior):
-            raise BadParameter(
-                "The prior knows none of the candidates.", remedy="Check its topics and documents."
-            )
+        if prior is not None:
+            take_prior(campaign, prior)
     return (
         f"Made the campaign '{name}' in {store}: {len(pools.pools)} topics, {pools.candidates:,} candidates, "
         f"{len(passages):,} texts, {len(known)} test pairs."
