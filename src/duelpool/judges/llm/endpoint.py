@@ -82,9 +82,8 @@ class Endpoint:
             link.request("POST", self.address.path, body=body, headers=headers)
             got = link.getresponse()
             content = got.read(BODY_AT_MOST + 1)
-            if (
-                len(content) <= BODY_AT_MOST and got.length
-            ):  # read() with a number doesn't say what is missing
+            # read() with a number of bytes doesn't say when some are missing
+            if len(content) <= BODY_AT_MOST and got.length:
                 raise NoAnswer("half an answer")
         except TimeoutError:
             raise NoAnswer("no answer in time") from None
