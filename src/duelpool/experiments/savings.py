@@ -22,7 +22,10 @@ Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Judgments a topic for one found-rate in two ways, and the share that the second saves, with errors."""
+    """Judgments a topic for one found-rate in two ways, and the share that the second saves, with errors.
+
+    `at_most`: the second way's smallest budget reaches the rate already, so it may need less, and save more.
+    """
 
     found: float
     plain: float
@@ -31,6 +34,7 @@ class Saving:
     informed_error: float
     share: float
     share_error: float
+    at_most: bool = False
 
     @property
     def told(self) -> tuple[str, str, str, str]:
@@ -38,8 +42,8 @@ class Saving:
         return (
             f"{self.found:.3f}",
             f"{self.plain:.0f}±{self.plain_error:.0f}",
-            f"{self.informed:.0f}±{self.informed_error:.0f}",
-            f"{100 * self.share:.0f}±{100 * self.share_error:.0f} %",
+            f"{'≤' if self.at_most else ''}{self.informed:.0f}±{self.informed_error:.0f}",
+            f"{'≥' if self.at_most else ''}{100 * self.share:.0f}±{100 * self.share_error:.0f} %",
         )
 
 
@@ -49,8 +53,11 @@ def risen(rates: Floats) -> Floats:
 
 
 def judgments_for(found: float, judgments: Floats, rising: Floats) -> float:
-    """Return the judgments at which a curve first reaches a found-rate; nan where it lies beyond its ends."""
-    if not rising[0] <= found <= rising[-1]:
+    """Return the judgments at which a curve first reaches a found-rate; nan where it never does.
+
+    Where its first point does, those are that point's.
+    """
+    if found > rising[-1]:
         return float("nan")
     at = int(np.argmax(rising >= found))
     if at == 0:
@@ -79,8 +86,8 @@ def savings(
     rows = []
     for level in levels:
         needed = [judgments_for(level, line[:, 0], risen(line[:, 1])) for line in lines]
-        if not np.isfinite(needed).all():
-            continue
+        if not np.isfinite(needed).all() or needed[0] <= lines[0][0, 0]:
+            continue  # without a point on either side nothing can be read from the first way's curve
         again = np.array(
             [
                 [judgments_for(level, line[:, 0], rising) for rising in some]
@@ -89,7 +96,7 @@ def savings(
         )
         kept = again[:, np.isfinite(again).all(axis=0)]
         if kept.shape[1] < LEAST_SHARE * DRAWS:
-            continue  # the level lies at an end of a curve: no error can be given
+            continue  # the level lies at the upper end of a curve: no error can be given
         saved = 1 - kept[1] / kept[0]
         rows.append(
             Saving(
@@ -100,6 +107,7 @@ def savings(
                 informed_error=float(kept[1].std()),
                 share=1 - needed[1] / needed[0],
                 share_error=float(saved.std()),
+                at_most=needed[1] <= lines[1][0, 0],
             )
         )
     return tuple(rows)
