@@ -22,7 +22,6 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, write_preferences, write_qrels
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, Prompt, parse_address, read_money, read_prompt
 from duelpool.judges.llm.replies import ReplyFormat
-from duelpool.prior import prior_from_preferences
 
 KEY_VARIABLE = "DUELPOOL_LLM_KEY"
 FORMS = ("prior", "predictor")
@@ -142,6 +141,8 @@ def llm(
 
 
 def _write(campaign: Campaign, form: str, output: str, assessor: str | None) -> int:
+    from duelpool.prior import prior_from_preferences  # here, for judging needn't wait for it
+
     judgments = model_preferences(campaign, assessor)
     if form == "prior":
         if not judgments:
