@@ -12,7 +12,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from duelpool import __version__
-from duelpool.cli import COMMANDS, PANELS, app
+from duelpool.cli import COMMANDS, PANELS, app, demo
 from duelpool.cli.commands import DuelpoolCommands
 from duelpool.cli.frame import expand
 from duelpool.errors import BadFile
@@ -114,19 +114,43 @@ def test_folders_and_patterns_stand_for_their_files(folder: Path) -> None:
         expand(["runs/*.gz"])
 
 
+def story(seed: str) -> dict[str, bytes]:
+    """Run the demo here, and return its files but for the store."""
+    code, out, _ = call("demo", "--seed", seed)
+    assert code == 0
+    assert re.search(r"(\d+) judgments found the truly best answer of (\d+) of 14 questions", out)
+    files = (path for path in Path("demo-output").rglob("*") if ".db" not in path.name)
+    return {path.name: path.read_bytes() for path in files if path.is_file()}
+
+
 def test_the_demo_tells_the_whole_story_the_same_again_by_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    outputs = []
-    for seed in ("1", "1", "2"):  # the second time over the first one's files
-        code, out, _ = call("demo", "--seed", seed)
-        assert code == 0
-        assert re.search(r"(\d+) judgments found the truly best answer of (\d+) of 14 questions", out)
-        files = sorted(path for path in (tmp_path / "demo-output").rglob("*") if ".db" not in path.name)
-        outputs.append({path.name: path.read_bytes() for path in files if path.is_file()})
-    assert outputs[0] == outputs[1] != outputs[2]
-    assert {"topics.jsonl", "passages.jsonl", "qrels.txt", "best.qrels", "bm25.run"} <= set(outputs[0])
+    first = story("1")
+    assert story("1") == first  # over the first one's files
+    assert {"topics.jsonl", "passages.jsonl", "qrels.txt", "best.qrels", "bm25.run"} <= set(first)
+
+
+def test_another_seed_gives_the_demo_another_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands: list[str] = []
+    monkeypatch.setattr(demo, "_run", lambda about, words: commands.append(words))
+    monkeypatch.setattr(demo, "_tell_the_truth", lambda store: None)
+    written = []
+    for seed in ("1", "2"):
+        assert call("demo", "--seed", seed)[0] == 0
+        written.append([path.read_bytes() for path in sorted(tmp_path.rglob("*.*")) if path.is_file()])
+    assert written[0] != written[1]
+    assert [words.split()[0] for words in commands if "--seed 2 " in f"{words} "] == ["pool", "judge"]
+
+
+@pytest.mark.slow
+def test_another_seed_tells_another_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert story("1") != story("2")
 
 
 def test_the_demo_leaves_another_store_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
