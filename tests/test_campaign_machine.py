@@ -208,4 +208,4 @@ class CampaignMachine(RuleBasedStateMachine):
 
 
 TestCampaign = CampaignMachine.TestCase
-TestCampaign.settings = settings(max_examples=max(10, settings().max_examples // 5), stateful_step_count=40)
+TestCampaign.settings = settings(max_examples=max(10, settings().max_examples // 3), stateful_step_count=40)
