@@ -19,6 +19,7 @@ from duelpool.judges import JUDGES
 from duelpool.measures import MEASURES
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import STRATEGIES
+from tiny import write_tiny_collection
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "duelpool"
@@ -51,6 +52,7 @@ EXAMPLES = list(examples())
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     write_collection(folder / "demo-output", seed=1)
+    write_tiny_collection(folder / "mine")
     return folder
 
 
@@ -92,14 +94,22 @@ def test_python_examples_run(example: Example, workplace: Path) -> None:
     runpy.run_path(str(path), run_name="__main__")
 
 
-@pytest.mark.parametrize("example", [each for each in EXAMPLES if each.language == "console"], ids=str)
-def test_console_examples_print_what_the_page_says(example: Example, workplace: Path) -> None:
-    for part in re.split(r"^\$ ", example.text, flags=re.MULTILINE)[1:]:
-        command, _, expected = part.partition("\n")
-        words = shlex.split(command)
-        assert words[0] == "duelpool"
-        printed = run(words[1:])
-        assert not expected.strip() or matches(expected, printed), printed
+CONSOLE = [each for each in EXAMPLES if each.language == "console"]
+
+
+@pytest.mark.parametrize(
+    "page", list(dict.fromkeys(each.page for each in CONSOLE)), ids=lambda page: page.name
+)
+def test_console_examples_print_what_the_page_says(page: Path, workplace: Path) -> None:
+    """A page is read from its beginning to its end: what one example makes, the next ones have."""
+    for example in (each for each in CONSOLE if each.page == page):
+        for part in re.split(r"^\$ ", example.text, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            words = shlex.split(command)
+            assert words[0] == "duelpool"
+            printed = run(words[1:])
+            assert ("Error:" in printed) == ("Error:" in expected), f"{example}: {command}\n{printed}"
+            assert not expected.strip() or matches(expected, printed), f"{example}: {command}\n{printed}"
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.language == "sh"], ids=str)
