@@ -43,7 +43,7 @@ class Saving:
             f"{self.found:.3f}",
             f"{self.plain:.0f}±{self.plain_error:.0f}",
             f"{'≤' if self.at_most else ''}{self.informed:.0f}±{self.informed_error:.0f}",
-            f"{'≥' if self.at_most else ''}{100 * self.share:.0f}±{100 * self.share_error:.0f} %",
+            f"{'≥' if self.at_most else ''}{round(100 * self.share)}±{100 * self.share_error:.0f} %",
         )
 
 
