@@ -28,7 +28,7 @@ _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
 _TRIES = 3
 _ALL_HELD = 1000
 
-AssessorKind = Literal["crowd", "dedicated", "program"]
+AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 
 
 class NotAllowed(DuelpoolError):
