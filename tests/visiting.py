@@ -25,7 +25,9 @@ from plainhttp import Dropped, Reply, Wire
 MEDIAN = 2.87  # seconds to think
 SPREAD = 0.5  # of their logarithm
 CAP = 3
-WORDS = "the answer to this question is told in a passage of some length that somebody has to read first".split()
+WORDS = (
+    "the answer to this question is told in a passage of some length that somebody has to read first".split()
+)
 
 
 def set_up(
@@ -33,12 +35,17 @@ def set_up(
 ) -> Campaign:
     """Make a campaign of texts as long as passages are; the number in a text says how good it is."""
     rng = random.Random(name)
-    pools = [Pool(f"{name}-{at}", tuple(f"{name}-{at}-{n:03d}" for n in range(items))) for at in range(topics)]
+    pools = [
+        Pool(f"{name}-{at}", tuple(f"{name}-{at}-{n:03d}" for n in range(items))) for at in range(topics)
+    ]
 
     def text(number: int) -> str:
         return f"{number:03d} " + " ".join(rng.choices(WORDS, k=90))
 
-    known = [KnownPair(f"k{at}", pools[at % topics].topic, pools[at % topics].items[0], f"off-{at}") for at in range(60)]
+    known = [
+        KnownPair(f"k{at}", pools[at % topics].topic, pools[at % topics].items[0], f"off-{at}")
+        for at in range(60)
+    ]
     passages = [Passage(item, text(at)) for pool in pools for at, item in enumerate(pool.items)]
     passages += [Passage(pair.worse, text(999)) for pair in known]
     return Campaign.create(
@@ -74,6 +81,17 @@ class Seen:
     dropped: int = 0
     odd: list[str] = field(default_factory=list)  # replies that must not be
     seconds: float = 0.0
+
+    def __iadd__(self, other: "Seen") -> "Seen":
+        self.submits += other.submits
+        self.others += other.others
+        self.statuses += other.statuses
+        self.states += other.states
+        self.acknowledged |= other.acknowledged
+        self.dropped += other.dropped
+        self.odd += other.odd
+        self.seconds += other.seconds
+        return self
 
     @property
     def rate(self) -> float:
@@ -141,7 +159,11 @@ class Assessor:
         await asyncio.sleep(self.median * math.exp(self.rng.gauss(0.0, SPREAD)))
         if time.monotonic() > until:
             return None
-        given = {"question": question["id"], "attempt": question["attempt"], "outcome": self._choice(question)}
+        given = {
+            "question": question["id"],
+            "attempt": question["attempt"],
+            "outcome": self._choice(question),
+        }
         began = time.perf_counter()
         got = await self._call("POST", f"{self.base}/answer", given, until)
         if got is None:

@@ -41,7 +41,9 @@ class Batch:
         """Return the batch that these rows of a file are."""
         return cls(source.name, sha256(source.data + repr(sorted(rows)).encode()).hexdigest(), again)
 
-    def enter(self, connection: Connection, campaign: str, lines: int, now: float, *, done: bool) -> "Progress":
+    def enter(
+        self, connection: Connection, campaign: str, lines: int, now: float, *, done: bool
+    ) -> "Progress":
         """Write down that the file is taken in, or that this begins; refuse one that was."""
         columns = schema.intake.c
         before = connection.execute(
@@ -108,7 +110,10 @@ class Progress:
             ).all()
         if not rows:
             raise BadFile.at(
-                self.batch.file, None, "Somebody else is taking the same file in.", "Let one of the two go on."
+                self.batch.file,
+                None,
+                "Somebody else is taking the same file in.",
+                "Let one of the two go on.",
             )
 
     def finish(self, connection: Connection, campaign: str) -> None:

@@ -108,7 +108,9 @@ def judges(connection: Connection, campaign: str) -> list[ModelJudge]:
     rows = connection.execute(select(schema.llm_judge).where(columns.campaign == campaign))
     names = (*_FIXED, "prompt_text", "secret", "price_in", "price_out", "budget", "spent", "held", "assessor")
     return [
-        ModelJudge(**{name: getattr(row, name) for name in names} | {"parameters": json.loads(row.parameters)})
+        ModelJudge(
+            **{name: getattr(row, name) for name in names} | {"parameters": json.loads(row.parameters)}
+        )
         for row in sorted(rows, key=lambda row: (row.created, row.assessor))
     ]
 
@@ -200,7 +202,9 @@ def settle(
     )
 
 
-def store_reply(connection: Connection, campaign: str, assessor: str, order: Order, said: Said, now: float) -> Said:
+def store_reply(
+    connection: Connection, campaign: str, assessor: str, order: Order, said: Said, now: float
+) -> Said:
     """Keep what a model said of a pair in one order; the first is kept, and returned."""
     row = {
         "campaign": campaign,

@@ -362,27 +362,29 @@ ledger = Table(
 # A language model as a judge. Money here is whole billionths of a thousandth of the currency's unit (1e-12): one
 # token costs a small part of a minor unit, and sums must stay exact.
 
-llm_judge = Table(  # a pseudonym has one model, one prompt, one set of parameters: its answers can be compared
-    "llm_judge",
-    metadata,
-    Column("campaign", String, primary_key=True),
-    Column("assessor", String, primary_key=True),
-    Column("model", String, nullable=False),
-    Column("address", String, nullable=False),
-    Column("prompt", String, nullable=False),  # name and version
-    Column("prompt_hash", String, nullable=False),
-    Column("prompt_text", Text, nullable=False),
-    Column("parameters", Text, nullable=False),  # JSON
-    Column("secret", String, nullable=False),  # passages are fenced with marks made from it
-    Column("price_in", BigInteger),  # of a token; null: nobody said
-    Column("price_out", BigInteger),
-    Column("budget", BigInteger),  # null: no end
-    Column("spent", BigInteger, nullable=False, server_default="0"),
-    Column("held", BigInteger, nullable=False, server_default="0"),  # the most that open calls can cost
-    Column("created", Float, nullable=False),
-    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
-    CheckConstraint("spent >= 0 and held >= 0", name="llm_judge_sums"),
-    CheckConstraint("budget is null or spent + held <= budget", name="llm_judge_budget"),
+llm_judge = (
+    Table(  # a pseudonym has one model, one prompt, one set of parameters: its answers can be compared
+        "llm_judge",
+        metadata,
+        Column("campaign", String, primary_key=True),
+        Column("assessor", String, primary_key=True),
+        Column("model", String, nullable=False),
+        Column("address", String, nullable=False),
+        Column("prompt", String, nullable=False),  # name and version
+        Column("prompt_hash", String, nullable=False),
+        Column("prompt_text", Text, nullable=False),
+        Column("parameters", Text, nullable=False),  # JSON
+        Column("secret", String, nullable=False),  # passages are fenced with marks made from it
+        Column("price_in", BigInteger),  # of a token; null: nobody said
+        Column("price_out", BigInteger),
+        Column("budget", BigInteger),  # null: no end
+        Column("spent", BigInteger, nullable=False, server_default="0"),
+        Column("held", BigInteger, nullable=False, server_default="0"),  # the most that open calls can cost
+        Column("created", Float, nullable=False),
+        ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+        CheckConstraint("spent >= 0 and held >= 0", name="llm_judge_sums"),
+        CheckConstraint("budget is null or spent + held <= budget", name="llm_judge_budget"),
+    )
 )
 
 llm_reply = Table(  # what a model said: one row for a pair in one order, which is why nothing is asked twice
