@@ -169,92 +169,92 @@ def kills(trial: Trial) -> Found:
     return found
 
 
-def beside_import(trial: Trial) -> Found:
-    """Take a large file in and watch the dashboard while people judge."""
-    found = Found()
-    pages: list[float] = []
-    odd: list[str] = []
+class Onlooker:
+    """Four windows of a dashboard that ask ten times a second between them."""
 
-    async def watch(at: Scene, until: Callable[[], bool]) -> None:
-        wires = [Wire(at.server.port) for _ in range(4)]
-        campaign = at.campaigns[0].id
-        paths = [
-            f"/api/v1/campaigns/{campaign}{rest}" for rest in ("", "/pulse", "/topics", "/log", "/assessors")
-        ]
-        number = 0
+    def __init__(self, at: Scene) -> None:
+        self.wires = [Wire(at.server.port) for _ in range(4)]
+        self.key = at.manager
+        rests = ("", "/pulse", "/topics", "/log", "/assessors")
+        self.paths = [f"/api/v1/campaigns/{at.campaigns[0].id}{rest}" for rest in rests]
+        self.seconds: list[float] = []
+        self.odd: list[str] = []
 
-        async def look(number: int) -> None:
-            began = time.perf_counter()
-            try:
-                got = await wires[number % 4].get(paths[number % 5], Authorization=f"Bearer {at.manager}")
-            except Dropped as error:
-                odd.append(f"the dashboard's connection broke: {error}")
-                return
-            pages.append(time.perf_counter() - began)
-            if got.status != 200:
-                odd.append(f"the dashboard got {got.status}: {got.body[:200]!r}")
-
+    async def watch(self, until: Callable[[], bool]) -> None:
         under_way: dict[int, asyncio.Task[None]] = {}
+        number = 0
         while not until():
             await asyncio.sleep(0.1)
             before = under_way.get(number % 4)
             if before is not None and not before.done():
                 continue  # each of the four asks one thing at a time
-            under_way[number % 4] = asyncio.create_task(look(number))
+            under_way[number % 4] = asyncio.create_task(self._look(number))
             number += 1
         await asyncio.gather(*under_way.values())
-        for wire in wires:
+        for wire in self.wires:
             wire.close()
 
-    async def all_of_it(at: Scene, file: Path) -> tuple[Seen, int]:
-        importing = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "duelpool", "import", at.target, str(file), "--campaign", "imported"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        ended = asyncio.Event()
+    async def _look(self, number: int) -> None:
+        began = time.perf_counter()
+        try:
+            path = self.paths[number % len(self.paths)]
+            got = await self.wires[number % 4].get(path, Authorization=f"Bearer {self.key}")
+        except Dropped as error:
+            self.odd.append(f"the dashboard's connection broke: {error}")
+            return
+        self.seconds.append(time.perf_counter() - began)
+        if got.status != 200:
+            self.odd.append(f"the dashboard got {got.status}: {got.body[:200]!r}")
 
-        async def wait() -> int:
-            _, said = await importing.communicate()
-            if importing.returncode:
-                odd.append(f"the import said: {said.decode()[-300:]}")
-            ended.set()
-            return importing.returncode or 0
 
-        over = time.monotonic() + trial.seconds
-        waiting = asyncio.create_task(wait())
-        watching = asyncio.create_task(watch(at, lambda: ended.is_set() and time.monotonic() > over))
-        seen = Seen()
-        while not (ended.is_set() and time.monotonic() > over):
-            seen += await visit_all(
-                at.server.port,
-                at.doors,
-                min(50, trial.people),
-                10.0,
-                trial.median,
-                seed=time.time_ns() % 10**6,
-            )
-        await watching
-        return seen, await waiting
+async def _beside_import(trial: Trial, at: Scene, file: Path, onlooker: Onlooker) -> Seen:
+    importing = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "duelpool", "import", at.target, str(file), "--campaign", "imported"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    least = time.monotonic() + trial.seconds
 
+    async def wait() -> None:
+        _, said = await importing.communicate()
+        if importing.returncode:
+            onlooker.odd.append(f"the import said: {said.decode()[-300:]}")
+
+    waiting = asyncio.create_task(wait())
+
+    def over() -> bool:
+        return waiting.done() and time.monotonic() > least
+
+    watching = asyncio.create_task(onlooker.watch(over))
+    people = min(50, trial.people)
+    seen = await visit_all(at.server.port, at.doors, people, 1800.0, trial.median, until=over)
+    await asyncio.gather(watching, waiting)
+    return seen
+
+
+def beside_import(trial: Trial) -> Found:
+    """Take a large file in and watch the dashboard while people judge."""
+    found = Found()
     with scene(trial) as at:
         file = at.folder / "judgments.jsonl"
         with open_store(at.target) as store:
             campaign = set_up(store, "imported", "dedicated", strategy="allpairs", topics=trial.topics)
+            topics = list(campaign.live.heads())
         lines = large_file(file, trial.megabytes, trial.topics)
-        began = time.monotonic()
-        seen, _ = asyncio.run(all_of_it(at, file))
+        onlooker = Onlooker(at)
+        seen = asyncio.run(_beside_import(trial, at, file, onlooker))
         found.saw(seen)
+        pages = sorted(onlooker.seconds)
         found.figures |= {
             "imported_lines": lines,
             "megabytes": round(file.stat().st_size / 1e6, 1),
-            "seconds": round(time.monotonic() - began, 1),
+            "seconds": round(seen.seconds, 1),
             "dashboard_requests": len(pages),
-            "dashboard_p99_ms": round(1000 * sorted(pages)[int(len(pages) * 0.99)], 1) if pages else None,
+            "dashboard_p99_ms": round(1000 * pages[int(len(pages) * 0.99)], 1) if pages else None,
         }
-        found.wrong += odd[:3] + at.judged(seen)
+        found.wrong += onlooker.odd[:3] + at.judged(seen)
         with open_store(at.target) as store:
-            kept = sum(len(Campaign.open(store, "imported").judgments(t)) for t in campaign.live.heads())
+            kept = sum(len(Campaign.open(store, "imported").judgments(topic)) for topic in topics)
         if kept != lines:
             found.wrong.append(f"{lines} judgments were in the file, and {kept} are in the campaign")
     found.hold(trial, SUBMIT_MS_BESIDE_IMPORT)

@@ -9,6 +9,7 @@ import math
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,19 @@ MEDIAN = 2.87  # seconds to think
 SPREAD = 0.5  # of their logarithm
 CAP = 3
 WORDS = (
-    "the answer to this question is told in a passage of some length that somebody has to read first".split()
+    "the",
+    "answer",
+    "to",
+    "this",
+    "question",
+    "is",
+    "told",
+    "in",
+    "a",
+    "passage",
+    "that",
+    "people",
+    "read",
 )
 
 
@@ -226,9 +239,16 @@ class Assessor:
 
 
 async def visit_all(
-    port: int, doors: list[tuple[str, str]], people: int, seconds: float, median: float, seed: int = 1
+    port: int,
+    doors: list[tuple[str, str]],
+    people: int,
+    seconds: float,
+    median: float,
+    *,
+    seed: int = 1,
+    until: Callable[[], bool] | None = None,
 ) -> Seen:
-    """Let people judge at once, spread over the campaigns; return what they saw."""
+    """Let people judge at once, spread over the campaigns, for a time or `until`; return what they saw."""
     seen = Seen()
     began = time.monotonic()
     at_work = []
@@ -236,8 +256,13 @@ async def visit_all(
         campaign, key = doors[at % len(doors)]
         rng = random.Random(f"{seed} {at}")
         one = Assessor(port, campaign, key, seen, f"w{seed}-{at}", median, rng)
-        at_work.append(one.judge_on(began + seconds))
-    await asyncio.gather(*at_work)
+        at_work.append(asyncio.create_task(one.judge_on(began + seconds)))
+    while until is not None and not until() and time.monotonic() < began + seconds:
+        await asyncio.sleep(0.1)
+    if until is not None:
+        for task in at_work:
+            task.cancel()
+    await asyncio.gather(*at_work, return_exceptions=until is not None)
     seen.seconds = time.monotonic() - began
     return seen
 

@@ -1,9 +1,9 @@
 """Judgments from files: preferences in any form, or a whole log, taken into a campaign's log.
 
 Everything is checked before anything is written. A small file is written in one transaction; a large one piece by
-piece, and taking it in again after a crash goes on where that stopped: nothing counts twice. Twins become the item that is
-judged for them. A file that has lost its phases may get them back: consecutive rows of one topic are a phase, and
-the strategy's own rule says who went on.
+piece, and taking it in again after a crash goes on where that stopped: nothing counts twice. Twins become the item
+that is judged for them. A file that has lost its phases may get them back: consecutive rows of one topic are a
+phase, and the strategy's own rule says who went on.
 """
 
 import os
@@ -136,7 +136,7 @@ def _piece_by_piece(
         own, written = by_topic[topic], progress.written.get(topic, 0)
         if phases == "blocks" or hangs_together(own):
             if not written:
-                plan[topic] = _whole_topic(campaign, batch.file, topic, own, phases, progress)
+                plan[topic] = _whole_topic(campaign, topic, own, phases, progress)
             continue
         for start in range(written, len(own), AT_ONCE):
             piece = Part(0, tuple(own[start : start + AT_ONCE]))
@@ -153,11 +153,13 @@ def _piece_by_piece(
 
 
 def _whole_topic(
-    campaign: Campaign, file: str, topic: str, own: Sequence[Entry], phases: Phases, progress: Progress
+    campaign: Campaign, topic: str, own: Sequence[Entry], phases: Phases, progress: Progress
 ) -> Part:
     """Write a topic whose lines hang together at once, planned anew when somebody judged meanwhile."""
     for _ in range(_TRIES):
-        part = campaign.store.read(lambda connection: _plan(connection, campaign, file, own, phases)[topic])
+        part = campaign.store.read(
+            lambda connection: _plan(connection, campaign, progress.batch.file, own, phases)[topic]
+        )
 
         def work(connection: Connection, now: float, part: Part) -> None:
             write_part(connection, now, campaign=campaign.id, topic=topic, part=part)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from duelpool.access import deeds
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.watching import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
@@ -21,7 +22,7 @@ from duelpool.web.callers import halls_of, links_of
 from duelpool.web.links import ForgedLink, address
 from duelpool.web.manage import actions, charts, reading
 from duelpool.web.manage.api import MEASURE
-from duelpool.web.manage.callers import BLIND, Changing, Managing, Viewing
+from duelpool.web.manage.callers import BLIND, Changing, Choosing, Managing, Viewing
 from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
 from duelpool.web.manage.shapes import (
@@ -31,6 +32,7 @@ from duelpool.web.manage.shapes import (
     Reinstate,
     Retract,
     Rewind,
+    about_step,
     head_of,
 )
 from duelpool.web.pages import render
@@ -74,6 +76,11 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
         now = halls.store.read(halls.store.database.now)
         shown = open_key(links_of(request), key, campaign, now, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
+        halls.store.write(
+            lambda connection, now: deeds.note(
+                connection, now, "link", "came in by the link", campaign=campaign
+            )
+        )
     return response
 
 
@@ -99,6 +106,8 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             "pages": PAGES,
             "head": head,
             "form_key": found.form_key,
+            "step_key": found.form_key if found.may_manage else "",
+            "who": found.shown.who,
             "blind": found.blind,
             "notice": notice,
             "money": lambda amount: _money(amount, head.money.currency),
@@ -299,7 +308,8 @@ def the_log(found: Viewing) -> Response:
     """Show the log."""
     asked = {name: _asked(found, name) for name in ("topic", "assessor", "event")}
     page = reading.lines(found.desk, _asked(found, "cursor"), ROWS, **asked)
-    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS)
+    done = reading.deed_page(found.shown, found.desk, _asked(found, "deeds"), ROWS // 2)
+    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
 
 
 @router.get("/manage/{campaign}/{page}")
@@ -314,7 +324,8 @@ def plain(found: Viewing, page: str) -> Response:
         settings = found.desk.campaign.settings.as_json()
         now = found.desk.campaign.store.read(found.desk.campaign.store.database.now)
         key = found.links.key(found.id, "manager", now, days=1)
-        context |= {"settings": settings, "preview": address("", found.id, key, preview="1")}
+        preview = address("", found.id, key, preview="1") if found.may_manage else ""
+        context |= {"settings": settings, "preview": preview}
         context["runs"] = sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs
     return _show(found, page, page, dict(PAGES)[page], **context)
 
@@ -323,7 +334,7 @@ def plain(found: Viewing, page: str) -> Response:
 
 
 @router.post("/manage/{campaign}/blind")
-def blind(found: Changing) -> Response:
+def blind(found: Choosing) -> Response:
     """Hide the names of systems in this browser, or show them again."""
     response = found.back("leaderboard")
     if found.values.get("blind") == "1":
@@ -357,6 +368,7 @@ def take_step(found: Changing, step: str) -> Response:
     told: Effect = act(found.desk, asked)
     back = _way_back(step, values)
     if sure:
+        found.note(told.action, about_step(asked))
         query = {**back[1], "notice": found.links.sign("notice", told.sentence)}
         return found.back(f"{back[0]}?{urlencode(query)}")
     fields = {**values, **({"seqs": " ".join(map(str, values["seqs"]))} if "seqs" in values else {})}
