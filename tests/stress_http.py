@@ -374,13 +374,13 @@ def main() -> int:
     reading.add_argument("--back-end", choices=BACK_ENDS)
     for name, default in (("people", 200), ("workers", 4), ("kills", 100), ("topics", 100)):
         reading.add_argument(f"--{name}", type=int, default=default)
-    for name, default in (
+    for name, number in (
         ("seconds", 60.0),
         ("median", MEDIAN),
         ("megabytes", 100.0),
         ("soak-seconds", 600.0),
     ):
-        reading.add_argument(f"--{name}", type=float, default=default)
+        reading.add_argument(f"--{name}", type=float, default=number)
     reading.add_argument("--untimed", action="store_true", help="percentiles are printed and held to nothing")
     reading.add_argument("--json", type=Path, help="a file for the figures")
     asked = vars(reading.parse_args())

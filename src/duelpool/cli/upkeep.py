@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 from sqlalchemy import Connection
 
+from duelpool.access import deeds
+from duelpool.access.deeds import Deed
 from duelpool.campaign.exports import line_to_json, log_rows
 from duelpool.campaign.reading import topics_of
 from duelpool.cli.frame import print_json, quiet_broken_pipe
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
 from duelpool.errors import BadFile, BadParameter
-from duelpool.store import open_store
+from duelpool.store import holdings, open_store
 from duelpool.store.database import backup_sqlite, open_database, sqlite_path
 from duelpool.store.opening import version_of
 from duelpool.store.schema import SCHEMA_VERSION
@@ -74,6 +76,9 @@ def log(
     assessor: Annotated[str | None, typer.Option(help="Only what this assessor judged.")] = None,
     event: Annotated[str | None, typer.Option(help="Only one kind of line, such as retraction.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the last lines of each topic.")] = None,
+    who: Annotated[
+        bool, typer.Option("--deeds", help="Who did what instead: signed in, excluded, exported, ...")
+    ] = False,
     campaign: CampaignOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
@@ -84,7 +89,12 @@ def log(
       duelpool log campaign.db --topic bread --last 20
 
       duelpool log campaign.db --event retraction --json
+
+      duelpool log campaign.db --deeds --last 20
     """
+    if who:
+        _print_deeds(store, campaign, last or 1000, as_json)
+        return
     with quiet_broken_pipe(), opened(store, campaign) as found:
 
         def show(connection: Connection) -> None:
@@ -100,6 +110,19 @@ def log(
         if topic and (unknown := sorted(set(topic) - set(found.live.heads()))):
             raise BadParameter(f"The campaign has no topic '{unknown[0]}'.", remedy="See `duelpool status`.")
         found.store.read(show)
+
+
+def _print_deeds(store: str, campaign: str | None, last: int, as_json: bool) -> None:
+    """Print the deeds of a campaign or of the whole store, the oldest first."""
+    with quiet_broken_pipe(), open_store(store, writable=False) as found:
+
+        def look(connection: Connection) -> list[Deed]:
+            of = None if campaign is None else holdings.find_campaign(connection, campaign).id
+            return list(deeds.read(connection, of, limit=last))
+
+        for each in reversed(found.read(look)):
+            line = {"time": each.time, "who": each.who, "deed": each.deed, "about": each.about}
+            typer.echo(json.dumps(line, ensure_ascii=False) if as_json else "  ".join(line.values()).rstrip())
 
 
 def told(line: dict[str, object]) -> str:

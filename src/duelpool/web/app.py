@@ -17,7 +17,7 @@ from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import pages, routes, watch
 from duelpool.web.access.pages import router as door
-from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json
+from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
 from duelpool.web.manage.api import add_api
@@ -107,7 +107,7 @@ def static(name: str) -> Response:
 async def csp_report(request: Request) -> Response:
     """Note what a browser refused to load or to run."""
     body = (await request.body())[:REPORT_AT_MOST].decode(errors="replace")
-    logger.warning("content policy: %r", body)
+    logger.warning("content policy: %r", without_secrets(body))
     return Response(status_code=204)
 
 

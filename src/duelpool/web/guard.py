@@ -1,6 +1,7 @@
 """What every request passes: its size, where it comes from, and the headers that its answer gets."""
 
 import logging
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -44,6 +45,8 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "Cache-Control": "no-store",
     }
 )
+
+_SECRETS = re.compile(r"((?:key|password|present|new|token)(?:=|\"\s*:\s*\"|%3[Dd])|dp_|Bearer )[^&\"'\s\\]+")
 
 logger = logging.getLogger("duelpool.web")
 
@@ -94,6 +97,11 @@ def status_of(error: DuelpoolError) -> tuple[int, str]:
         if kind in STATUSES:
             return STATUSES[kind]
     return 400, "invalid"
+
+
+def without_secrets(text: str) -> str:
+    """Return a text for the log without keys of links, tokens and passwords that may stand in it."""
+    return _SECRETS.sub(r"\1[hidden]", text)
 
 
 def new_reference() -> str:

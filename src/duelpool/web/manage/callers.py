@@ -73,14 +73,20 @@ def desks_of(request: Request) -> Desks:
     return found
 
 
-def managing(request: Request, campaign: str) -> Managing:
-    """Say who wants to look, or refuse."""
+def _known(request: Request, campaign: str) -> Managing:
+    """Say who this is, whatever they may do."""
     halls = halls_of(request)
     halls.flow(campaign)
     links = links_of(request)
     shown = pass_of(request, links, halls.store, campaign)
-    need(shown, "read")
     return Managing(request, desks_of(request).of(campaign), links, shown, {})
+
+
+def managing(request: Request, campaign: str) -> Managing:
+    """Say who wants to look, or refuse."""
+    found = _known(request, campaign)
+    need(found.shown, "read")
+    return found
 
 
 def _documented(request: Request, campaign: str, bearer: Annotated[object, Depends(_BEARER)]) -> Managing:
@@ -117,8 +123,9 @@ def _looking_by_form(
     return Managing(found.request, found.desk, found.links, found.shown, values)
 
 
-def _exporting(found: Annotated[Managing, Depends(_documented)]) -> Managing:
+def _exporting(request: Request, campaign: str, bearer: Annotated[object, Depends(_BEARER)]) -> Managing:
     """Say who wants to take judgments away."""
+    found = _known(request, campaign)
     need(found.shown, "export")
     return found
 

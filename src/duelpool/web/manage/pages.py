@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import deeds
@@ -54,7 +54,7 @@ PAGES = (
     ("settings", "Settings"),
 )
 USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
-STEPS: dict[str, tuple[type[BaseModel], Any, str]] = {
+STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState], Any, str]] = {
     "exclude": (Exclude, actions.exclude, "Exclude"),
     "reinstate": (Reinstate, actions.reinstate, "Re-instate"),
     "retract": (Retract, actions.retract, "Void"),
