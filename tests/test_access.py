@@ -278,13 +278,16 @@ def test_judging_at_a_human_pace_never_writes_and_a_machine_is_stopped(tmp_path:
         for _ in range(19):
             first.step("anna")
         assert writes == 0
-        with pytest.raises(TooMany):
-            for _ in range(60):
-                first.step("anna")
-                second.step("anna")
-        assert writes == 3  # 60 requests over both
-        with pytest.raises(TooMany):
-            first.step("anna") or second.step("anna") or [second.step("anna") for _ in range(20)]
+        refused = [0, 0]
+        for _ in range(80):
+            for at, pace in enumerate((first, second)):
+                try:
+                    pace.step("anna")
+                except TooMany:
+                    refused[at] += 1
+        assert min(refused) > 20
+        assert 60 <= 160 + 19 - sum(refused) <= 60 + 2 * 20  # a lot for each process may go over
+        assert writes <= 4
         second.step("ben")
 
 
@@ -467,10 +470,10 @@ def test_secrets_are_in_no_log_no_page_no_export(
     session = client.cookies[COOKIE]
     bearer = {"Authorization": f"Bearer {text}"}
     seen = [sign_in(client, f"{PASSWORD}!").text]
-    for path in ("leaderboard", "log", "settings", "export", "nowhere"):
-        seen.append(client.get(f"/manage/{campaign}/{path}", params={"key": key}).text)
-    for path in ("settings", "deeds", "log", "export/jsonl", "export/csv", "export/prefs", "nowhere"):
-        seen.append(program.get(f"/api/v1/campaigns/{campaign}/{path}", headers=bearer).text)
+    pages = ("leaderboard", "log", "settings", "export", "nowhere")
+    seen += [client.get(f"/manage/{campaign}/{page}", params={"key": key}).text for page in pages]
+    rests = ("settings", "deeds", "log", "export/jsonl", "export/csv", "export/prefs", "nowhere")
+    seen += [program.get(f"/api/v1/campaigns/{campaign}/{rest}", headers=bearer).text for rest in rests]
     seen.append(program.get(f"/j/{campaign}", params={"key": f"{key}x"}).text)
     seen.append(program.get("/metrics", headers=bearer).text)
     report = f'{{"csp-report": {{"document-uri": "http://testserver/j/{campaign}?key={key}"}}}}'

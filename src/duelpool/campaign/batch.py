@@ -74,6 +74,15 @@ class Batch:
         )
         return Progress(self, occasion, {})
 
+    def midway(self, connection: Connection, campaign: str) -> dict[str, int] | None:
+        """Return how far the file came when it stopped midway, None when it didn't."""
+        columns = schema.intake.c
+        query = select(columns.occasion).where(
+            columns.campaign == campaign, columns.digest == self.digest, columns.done == 0
+        )
+        occasion = connection.execute(query).scalar()
+        return None if occasion is None else _parts(connection, campaign, self.digest, occasion)
+
 
 def _parts(connection: Connection, campaign: str, digest: str, occasion: int) -> dict[str, int]:
     columns = schema.intake_part.c

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from duelpool.campaign.batch import (
     Batch,
@@ -38,7 +38,7 @@ from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
 from duelpool.files.source import read_source
 from duelpool.records import Judgment, PhaseClosed
-from duelpool.store import log, schema
+from duelpool.store import log
 from duelpool.strategies.elimination import Elimination
 
 Phases: TypeAlias = Literal["as-given", "blocks"]
@@ -93,34 +93,31 @@ def take_in_file(
     for topic in plan:
         campaign.live.forget(topic)
     written = [entry for part in plan.values() for entry in part.entries]
+    written += [entry for entry in kept if entry.topic not in plan]  # of an earlier try that stopped midway
     judgments = sum(entry.event == log.JUDGMENT for entry in written)
     closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
-    return Taken(judgments, len(written) - judgments, len(plan), closings, tally.notices)
+    topics = len({entry.topic for entry in kept})
+    return Taken(judgments, len(written) - judgments, topics, closings, tally.notices)
 
 
 def _planned_and_written(
     campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases
 ) -> dict[str, Part]:
     """Write what is planned; when somebody judged between plan and writing, plan again."""
+    written = campaign.store.read(lambda connection: batch.midway(connection, campaign.id))
+    if written:  # it stopped midway: topics that are all there are planned no more
+        whole = {topic for topic, own in _by_topic(entries).items() if written.get(topic) == len(own)}
+        entries = [entry for entry in entries if entry.topic not in whole]
     for _ in range(_TRIES):
         plan = campaign.store.read(
             lambda connection: _plan(connection, campaign, batch.file, entries, phases)
         )
-        lines = sum(len(part.entries) for part in plan.values())
-        if lines > AT_ONCE or _midway(campaign, batch):
+        if written is not None or sum(len(part.entries) for part in plan.values()) > AT_ONCE:
             return _piece_by_piece(campaign, batch, entries, phases, plan)
         with suppress(Changed):
             campaign.store.write(partial(write_batch, campaign=campaign.id, batch=batch, plan=plan))
             return plan
     raise Changed("The campaign is judged all the time.", remedy="Pause it, or try again.")
-
-
-def _midway(campaign: Campaign, batch: Batch) -> bool:
-    columns = schema.intake.c
-    query = select(columns.done).where(
-        columns.campaign == campaign.id, columns.digest == batch.digest, columns.done == 0
-    )
-    return campaign.store.read(lambda connection: connection.execute(query).first()) is not None
 
 
 def _piece_by_piece(
