@@ -40,7 +40,7 @@ class Server:
                     found.append(child)
         return found
 
-    def wait(self, seconds: float = 120.0) -> None:
+    def wait(self, seconds: float = 300.0) -> None:
         """Wait until it answers."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

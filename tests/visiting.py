@@ -247,9 +247,10 @@ async def visit_all(
     *,
     seed: int = 1,
     until: Callable[[], bool] | None = None,
+    seen: Seen | None = None,
 ) -> Seen:
     """Let people judge at once, spread over the campaigns, for a time or `until`; return what they saw."""
-    seen = Seen()
+    seen = Seen() if seen is None else seen
     began = time.monotonic()
     at_work = []
     for at in range(people):
