@@ -248,9 +248,13 @@ def plain_greedy(wins: list[tuple[str, str]], ranking: dict[str, int]) -> list[s
     return head + tail
 
 
-def by_plain_greedy(
-    votes: dict[str, list[tuple[str, str]]], rankings: dict[str, list[str]]
-) -> dict[str, float]:
+def by_plain_greedy(preferences: Preferences, run: Run) -> dict[str, float]:
+    votes: dict[str, list[tuple[str, str]]] = {}
+    for topic, left, right, outcome in preferences.frame.iter_rows():
+        votes.setdefault(topic, []).append((left, right) if outcome == "left" else (right, left))
+    rankings: dict[str, list[str]] = {}
+    for topic, docno, *_ in run.ranked("file").iter_rows():
+        rankings.setdefault(topic, []).append(docno)
     found = {}
     for topic, wins in votes.items():
         ranking = rankings[topic]
@@ -260,16 +264,11 @@ def by_plain_greedy(
 
 
 def graph_ratio(folder: Path, rounds: int) -> tuple[float, float]:
+    """Compare from what was read to the scores: each builds what it works on."""
     run: Run = read_run(folder / "runs" / "run00.run")
     preferences: Preferences = read_preferences(folder / "prefs.txt")
-    votes: dict[str, list[tuple[str, str]]] = {}
-    for one in preferences.judgments():
-        votes.setdefault(one.topic, []).append((str(one.winner), str(one.loser)))
-    rankings: dict[str, list[str]] = {}
-    for topic, docno, *_ in run.ranked("file").iter_rows():
-        rankings.setdefault(topic, []).append(docno)
     fast = PGC().calc(preferences, run)
-    slow = by_plain_greedy(votes, rankings)
+    slow = by_plain_greedy(preferences, run)
     if any(abs(fast[topic] - value) > 1e-9 for topic, value in slow.items()):
         raise SystemExit("The fast and the plain PGC differ: their times can't be compared.")
 
@@ -277,7 +276,7 @@ def graph_ratio(folder: Path, rounds: int) -> tuple[float, float]:
         fresh = Run(run.name, run.frame)  # what reading worked out for the measures is worked out again
         return PGC().calc(Truth.of(preferences), ReadyRun(fresh))
 
-    return duel(ours_alone, lambda: by_plain_greedy(votes, rankings), rounds)
+    return duel(ours_alone, lambda: by_plain_greedy(preferences, run), rounds)
 
 
 def games(pairs: int, items: int) -> tuple[list[str], list[str], list[bool]]:

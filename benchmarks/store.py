@@ -1,13 +1,16 @@
 """How many judgments a store takes a second: leased and answered, each acknowledged once it is on the disk.
 
-The opponent is the loop that one writes first: SQLite with the same tables and the same durability
-(synchronous=FULL), one commit a judgment. The store must take at least three times as many.
+The opponent is what one writes first: SQLite with the same tables and the same durability
+(synchronous=FULL), a connection for each of the same 64 people, one commit a judgment. The store must take
+at least three times as many. Beside it stands the same loop for one person who is alone with the file: it
+meets nobody, so all that a shared commit could save there is the disk's sync, whose rate is printed too.
 
 python benchmarks/store.py [--seconds 5]
 """
 
 import argparse
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -46,19 +49,42 @@ def set_up(target: str) -> None:
 # ---- the opponent
 
 
-def plain_loop(target: str, seconds: float, journal: str) -> float:
-    """Lease and answer with one commit a judgment; return judgments a second."""
-    connection = sqlite3.connect(target, isolation_level=None)
-    connection.execute(f"pragma journal_mode={journal}")
-    connection.execute("pragma synchronous=full")
-    connection.execute("pragma foreign_keys=on")
-    judged, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        plain_judgment(connection, f"t{judged % TOPICS}", f"p{judged % ASSESSORS}", f"i{judged}")
-        judged += 1
-    taken = time.perf_counter() - began
-    connection.close()
-    return judged / taken
+def syncs(folder: Path, seconds: float = 1.0) -> float:
+    """Return how often a second the disk takes a page and says that it is there."""
+    done, began = 0, time.perf_counter()
+    with (folder / "syncs").open("wb") as file:
+        while time.perf_counter() - began < seconds:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+            done += 1
+    return done / seconds
+
+
+def plain_loop(target: str, seconds: float, journal: str, people: int) -> float:
+    """Lease and answer with one commit a judgment, each person by a connection; return judgments a second."""
+    sqlite3.connect(target).execute(f"pragma journal_mode={journal}").connection.close()
+    judged = [0] * people
+    gate = threading.Barrier(people)
+
+    def run(at: int) -> None:
+        connection = sqlite3.connect(target, isolation_level=None, timeout=seconds + 60)
+        connection.execute("pragma synchronous=full")
+        connection.execute("pragma foreign_keys=on")
+        gate.wait()
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            turn = judged[at]
+            plain_judgment(connection, f"t{(at + turn) % TOPICS}", f"p{at}", f"i{at}-{turn}")
+            judged[at] += 1
+        connection.close()
+
+    crew = [threading.Thread(target=run, args=(at,)) for at in range(people)]
+    for each in crew:
+        each.start()
+    for each in crew:
+        each.join()
+    return sum(judged) / seconds
 
 
 def plain_judgment(connection: sqlite3.Connection, topic: str, person: str, item: str) -> None:
@@ -168,12 +194,16 @@ def main() -> int:
     for back_end in BACK_ENDS:
         with tempfile.TemporaryDirectory() as name, new_target(back_end, Path(name)) as target:
             if back_end == "sqlite":
-                for journal in ("delete", "wal"):
-                    opponent = str(Path(name) / f"{journal}.db")
-                    set_up(opponent)
-                    rate = plain_loop(opponent, asked.seconds, journal)
-                    plain = max(plain, rate)
-                    print(f"plain sqlite3, one commit a judgment, {journal:6}  {rate:7.0f} judgments/s")
+                print(f"the disk syncs {syncs(Path(name)):.0f} times a second")
+                for people in (1, THREADS):
+                    for journal in ("delete", "wal"):
+                        opponent = str(Path(name) / f"{journal}-{people}.db")
+                        set_up(opponent)
+                        rate = plain_loop(opponent, asked.seconds, journal, people)
+                        plain = max(plain, rate) if people == THREADS else plain
+                        print(
+                            f"plain sqlite3, one commit each, {journal:6} {people:2} at once  {rate:7.0f} judgments/s"
+                        )
             set_up(target)
             for processes in (1, 4):
                 rate, p99 = measure(target, processes, asked.seconds)

@@ -235,12 +235,13 @@ class Person:
     def leave(self, after: str) -> None:
         self.wait_until(
             "last => document.body && (document.body.dataset.state !== 'judging' "
-            "|| document.documentElement.dataset.shown !== last)",
+            "|| ![undefined, last].includes(document.documentElement.dataset.shown))",
             after,
         )
 
     def judge_on(self, choose: Callable[["Person"], str], how: Callable[["Person", str], None]) -> int:
         """Judge until the page is another one; return how many were judged."""
+        self.wait_for_state("judging")  # the step before it may still stand there
         judged, last = 0, ""
         while True:
             self.wait_until(

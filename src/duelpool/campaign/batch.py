@@ -235,29 +235,5 @@ def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], 
         row["phase"] = entry.phase
         row["survivors"] = json.dumps(entry.survivors) if entry.event == log.PHASE_CLOSED else None
     if entry.judgment is not None:
-        judgment = entry.judgment
-        row |= {
-            "left_item": judgment.left,
-            "right_item": judgment.right,
-            "outcome": str(judgment.outcome),
-            "grade": judgment.grade,
-            "kind": str(judgment.kind),
-            "criterion": judgment.criterion,
-            "stage": judgment.stage,
-            "assessor": judgment.assessor,
-            "test_pair": entry.test_pair,
-            "phase": judgment.phase,
-            "proposal": judgment.proposal,
-            "propensity": judgment.propensity,
-            "strategy": judgment.strategy,
-            "confidence": judgment.confidence,
-            "seconds": judgment.seconds,
-            "context_uses": judgment.context_uses,
-            "note": judgment.note,
-            "sides_known": int(judgment.sides_known),
-            "inferred": int(judgment.inferred),
-            "highlighted": None if judgment.highlighted is None else int(judgment.highlighted),
-            "repeated": int(judgment.repeated),
-            "told": int(entry.told),
-        }
+        row |= log.columns_of(entry.judgment) | {"test_pair": entry.test_pair, "told": int(entry.told)}
     return row

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Outcome, Question, Topic
-from duelpool.store import Store, holdings, imports, leases, log
+from duelpool.store import Store, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Answer, Receipt, Wanted
 from duelpool.testing.promises import ContractError, require
 from duelpool.testing.stores.audit import audit
@@ -110,7 +110,7 @@ class Scene:
     def undo(self, question: Question, person: str) -> Question:
         """Take an answer back."""
         return self.store.write(
-            lambda connection, now: leases.undo(
+            lambda connection, now: retractions.undo(
                 connection, question.id, person, cap=self.cap, now=now, seconds=60.0
             )
         )
@@ -122,7 +122,7 @@ class Scene:
     def retract(self, *seqs: int, topic: str = TOPIC) -> list[int]:
         """Take lines out of the scores."""
         return self.store.write(
-            lambda connection, now: leases.retract(
+            lambda connection, now: retractions.retract(
                 connection, self.campaign, topic, seqs, reason="test", now=now
             )
         )
@@ -130,7 +130,7 @@ class Scene:
     def restore(self, *seqs: int, topic: str = TOPIC) -> list[int]:
         """Let lines count again."""
         return self.store.write(
-            lambda connection, now: leases.restore(
+            lambda connection, now: retractions.restore(
                 connection, self.campaign, topic, seqs, cap=self.cap, now=now, reason="test"
             )
         )
