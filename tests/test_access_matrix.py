@@ -234,11 +234,12 @@ def forget_tries(app: FastAPI) -> None:
 
 def counts(app: FastAPI) -> list[int]:
     tables = [schema.metadata.tables[name] for name in TABLES]
-    return app.state.store.read(
+    found: list[int] = app.state.store.read(
         lambda connection: [
             connection.execute(select(func.count()).select_from(table)).scalar() for table in tables
         ]
     )
+    return found
 
 
 def judged_pair(app: FastAPI, campaign: str) -> dict[str, str]:

@@ -40,6 +40,7 @@ PANELS: dict[str, dict[str, str]] = {
         "key": "account:key",
         "log": "upkeep:log",
         "backup": "upkeep:backup",
+        "restore": "upkeep:restore",
         "migrate": "upkeep:migrate",
     },
     "Before it, and for those who check": {

@@ -45,6 +45,42 @@ def backup(
         typer.echo(f"Copied {store} to {output}, {output.stat().st_size:,} bytes.")
 
 
+def restore(
+    copy: Annotated[Path, typer.Argument(help="A copy that `duelpool backup` has made.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The store, a file that isn't there yet.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a store from a copy, after the copy has been checked from end to end.
+
+    Stop the server first, and move the file that is to be replaced aside: nothing is ever written over.
+
+    Examples:
+
+      duelpool restore campaign-monday.db -o campaign.db
+    """
+    for beside in (output, output.with_name(f"{output.name}-wal")):
+        if beside.exists():
+            raise BadFile.at(str(beside), None, "The file is there already.", "Stop the server and move it aside.")
+    if not copy.is_file():
+        raise BadFile.at(str(copy), None, "There is no such copy.", "Check its name.")
+    database = open_database(copy)
+    try:
+        version = version_of(database)
+        if version is None:
+            raise BadFile.at(str(copy), None, "This is no copy of a store.", "Name another file.")
+        with working("Checking"):
+            said = database.read(lambda found: found.exec_driver_sql("pragma integrity_check").scalar())
+    finally:
+        database.close()
+    if said != "ok":
+        raise BadFile.at(str(copy), None, f"The copy is damaged: {said}.", "Go back to an older one.")
+    backup_sqlite(copy, output)
+    if as_json:
+        print_json({"store": str(output), "schema": version, "bytes": output.stat().st_size})
+    else:
+        typer.echo(f"{output} is what {copy} was, schema {version}.")
+
+
 def migrate(store: StoreArgument, as_json: JsonOption = False) -> None:
     """Bring a store to the newest schema; a SQLite file is copied beside itself first.
 
