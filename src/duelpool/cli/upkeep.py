@@ -60,7 +60,9 @@ def restore(
     """
     for beside in (output, output.with_name(f"{output.name}-wal")):
         if beside.exists():
-            raise BadFile.at(str(beside), None, "The file is there already.", "Stop the server and move it aside.")
+            raise BadFile.at(
+                str(beside), None, "The file is there already.", "Stop the server and move it aside."
+            )
     if not copy.is_file():
         raise BadFile.at(str(copy), None, "There is no such copy.", "Check its name.")
     database = open_database(copy)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import deeds
+from duelpool.access.accounts import some_manager
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.watching import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
@@ -108,6 +109,7 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             "form_key": found.form_key,
             "step_key": found.form_key if found.may_manage else "",
             "who": found.shown.who,
+            "first": found.shown.who == "link" and not found.desk.campaign.store.read(some_manager),
             "blind": found.blind,
             "notice": notice,
             "money": lambda amount: _money(amount, head.money.currency),
