@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "simulation": (*GROUND, "strategies", "judges"),
     "cost": (*GROUND, "strategies", "judges", "simulation"),
     "store": GROUND,
+    "access": (*GROUND, "store"),
     "campaign": (*GROUND, "files", "budget", "pool", "strategies", "judges", "store"),
     "report": (*GROUND,),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "experiments": (*GROUND, "files", "budget", "prior", "strategies", "judges", "simulation", "plots"),
     "web": (
         *GROUND,
-        *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
+        *("files", "preferences", "measures", "comparison", "store", "access", "campaign", "standings"),
     ),
     "demo": (
         *GROUND,

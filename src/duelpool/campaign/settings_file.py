@@ -53,7 +53,8 @@ def _checked(path: str) -> dict[str, Any]:
     plain = Settings()
     for name, value in values.items():
         if name not in names:
-            raise UnknownName("setting", name, names)
+            unknown = UnknownName("setting", name, names)
+            raise BadFile.at(path, None, unknown.problem, unknown.remedy)
         _check_type(path, name, value, getattr(plain, name))
     return values
 

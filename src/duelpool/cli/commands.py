@@ -37,8 +37,12 @@ PANELS: dict[str, dict[str, str]] = {
         "reinstate": "quality:reinstate",
         "retract": "quality:retract",
         "rewind": "quality:rewind",
+        "account": "account:account",
+        "token": "account:token",
+        "key": "account:key",
         "log": "upkeep:log",
         "backup": "upkeep:backup",
+        "restore": "upkeep:restore",
         "migrate": "upkeep:migrate",
     },
     "Before it, and for those who check": {

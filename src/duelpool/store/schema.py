@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 
 metadata = MetaData()
 
@@ -163,6 +163,7 @@ secret = Table(  # keys made at first start, such as the one that signs links
     Column("name", String, primary_key=True),
     Column("value", String, nullable=False),
     Column("created", Float, nullable=False),
+    Column("until", Float),  # a key that was replaced verifies until then
 )
 
 intake = Table(  # files that were taken in, so that none is taken in twice unnoticed
@@ -174,7 +175,21 @@ intake = Table(  # files that were taken in, so that none is taken in twice unno
     Column("file", Text, nullable=False),
     Column("lines", Integer, nullable=False),
     Column("time", Float, nullable=False),
+    Column("done", Integer, nullable=False, server_default="1"),  # 0: under way, or stopped midway
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
+)
+
+intake_part = Table(  # how far a file that is taken in piece by piece has come
+    "intake_part",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("digest", String, primary_key=True),
+    Column("occasion", Integer, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("written", Integer, nullable=False),  # of the file's lines on this topic
+    ForeignKeyConstraint(
+        ["campaign", "digest", "occasion"], ["intake.campaign", "intake.digest", "intake.occasion"]
+    ),
 )
 
 assignment = Table(
@@ -419,4 +434,60 @@ llm_call = Table(  # every request that was sent, with the most it could cost, w
     # unknown: sent, and nobody heard what came of it; it counts as if it had cost all that it could
     CheckConstraint("state in ('open', 'answered', 'failed', 'unknown')", name="llm_call_state"),
     Index("llm_call_by_judge", "campaign", "assessor", "state"),
+)
+
+account = Table(  # somebody who comes by name and password
+    "account",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("password", String, nullable=False),  # argon2
+    Column("epoch", Integer, nullable=False, server_default="1"),  # one more, and every session is over
+    Column("state", String, nullable=False, server_default="in"),
+    Column("created", Float, nullable=False),
+    CheckConstraint("state in ('in', 'out')", name="account_state"),
+)
+
+account_role = Table(
+    "account_role",
+    metadata,
+    Column("account", String, primary_key=True),
+    Column("campaign", String, primary_key=True),  # empty: every campaign of the store
+    Column("role", String, nullable=False),
+    ForeignKeyConstraint(["account"], ["account.name"]),
+    CheckConstraint("role in ('manager', 'viewer', 'assessor')", name="account_role_role"),
+)
+
+token = Table(  # for programs; what is shown once is kept as its digest alone
+    "token",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("digest", String, nullable=False),
+    Column("label", String, nullable=False),
+    Column("campaign", String, nullable=False),  # empty: every campaign of the store
+    Column("scopes", String, nullable=False),
+    Column("made_by", String, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("revoked", Float),
+)
+
+limit_count = Table(  # how often something was tried in a span of time, over all processes
+    "limit_count",
+    metadata,
+    Column("what", String, primary_key=True),
+    Column("span", Integer, primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("until", Float, nullable=False),
+)
+
+deed = Table(  # who did what; triggers refuse to change or to delete a row
+    "deed",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("time", Float, nullable=False),
+    Column("who", String, nullable=False),
+    Column("campaign", String),
+    Column("deed", String, nullable=False),
+    Column("about", Text, nullable=False, server_default=""),
+    Index("deed_by_campaign", "campaign", "id"),
 )

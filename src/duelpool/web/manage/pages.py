@@ -5,9 +5,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from duelpool.access import deeds
+from duelpool.access.accounts import some_manager
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.model_figures import ModelFigures
 from duelpool.campaign.shares import Share
@@ -23,7 +25,7 @@ from duelpool.web.callers import halls_of, links_of
 from duelpool.web.links import ForgedLink, address
 from duelpool.web.manage import actions, charts, reading
 from duelpool.web.manage.api import MEASURE
-from duelpool.web.manage.callers import BLIND, Changing, Managing, Viewing
+from duelpool.web.manage.callers import BLIND, Changing, Choosing, Managing, Viewing
 from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
 from duelpool.web.manage.shapes import (
@@ -33,6 +35,7 @@ from duelpool.web.manage.shapes import (
     Reinstate,
     Retract,
     Rewind,
+    about_step,
     head_of,
 )
 from duelpool.web.pages import render
@@ -54,7 +57,7 @@ PAGES = (
     ("settings", "Settings"),
 )
 USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
-STEPS: dict[str, tuple[type[BaseModel], Any, str]] = {
+STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState], Any, str]] = {
     "exclude": (Exclude, actions.exclude, "Exclude"),
     "reinstate": (Reinstate, actions.reinstate, "Re-instate"),
     "retract": (Retract, actions.retract, "Void"),
@@ -76,6 +79,11 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
         now = halls.store.read(halls.store.database.now)
         shown = open_key(links_of(request), key, campaign, now, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
+        halls.store.write(
+            lambda connection, now: deeds.note(
+                connection, now, "link", "came in by the link", campaign=campaign
+            )
+        )
     return response
 
 
@@ -101,6 +109,9 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             "pages": PAGES,
             "head": head,
             "form_key": found.form_key,
+            "step_key": found.form_key if found.may_manage else "",
+            "who": found.shown.who,
+            "first": found.shown.who == "link" and not found.desk.campaign.store.read(some_manager),
             "blind": found.blind,
             "notice": notice,
             "money": lambda amount: _money(amount, head.money.currency),
@@ -318,7 +329,8 @@ def the_log(found: Viewing) -> Response:
     """Show the log."""
     asked = {name: _asked(found, name) for name in ("topic", "assessor", "event")}
     page = reading.lines(found.desk, _asked(found, "cursor"), ROWS, **asked)
-    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS)
+    done = reading.deed_page(found.shown, found.desk, _asked(found, "deeds"), ROWS // 2)
+    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
 
 
 @router.get("/manage/{campaign}/{page}")
@@ -333,7 +345,8 @@ def plain(found: Viewing, page: str) -> Response:
         settings = found.desk.campaign.settings.as_json()
         now = found.desk.campaign.store.read(found.desk.campaign.store.database.now)
         key = found.links.key(found.id, "manager", now, days=1)
-        context |= {"settings": settings, "preview": address("", found.id, key, preview="1")}
+        preview = address("", found.id, key, preview="1") if found.may_manage else ""
+        context |= {"settings": settings, "preview": preview}
         context["runs"] = sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs
     return _show(found, page, page, dict(PAGES)[page], **context)
 
@@ -342,7 +355,7 @@ def plain(found: Viewing, page: str) -> Response:
 
 
 @router.post("/manage/{campaign}/blind")
-def blind(found: Changing) -> Response:
+def blind(found: Choosing) -> Response:
     """Hide the names of systems in this browser, or show them again."""
     response = found.back("leaderboard")
     if found.values.get("blind") == "1":
@@ -376,6 +389,7 @@ def take_step(found: Changing, step: str) -> Response:
     told: Effect = act(found.desk, asked)
     back = _way_back(step, values)
     if sure:
+        found.note(told.action, about_step(asked))
         query = {**back[1], "notice": found.links.sign("notice", told.sentence)}
         return found.back(f"{back[0]}?{urlencode(query)}")
     fields = {**values, **({"seqs": " ".join(map(str, values["seqs"]))} if "seqs" in values else {})}

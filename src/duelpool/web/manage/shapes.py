@@ -1,7 +1,7 @@
 """What the API says and takes: every shape, once."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -243,6 +243,26 @@ class LogPage:
 
 
 @dataclass(frozen=True, slots=True)
+class DeedRow:
+    """One thing that somebody did; `campaign` is empty for what concerns the whole store."""
+
+    id: int
+    time: str
+    who: str
+    deed: str
+    about: str
+    campaign: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeedPage:
+    """Some of the deeds, the newest first."""
+
+    rows: list[DeedRow]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SettingsShown:
     """The settings of a campaign, and the names of its runs."""
 
@@ -319,3 +339,12 @@ class Effect:
     pairs: int = 0
     topics: int = 0
     opened: int = 0
+
+
+Step: TypeAlias = Exclude | Reinstate | Retract | Rewind | ChangeState
+
+
+def about_step(asked: Step) -> str:
+    """Return what a step was about, for the log of deeds."""
+    values = asked.model_dump(exclude={"preview"})
+    return "; ".join(f"{name}: {value}" for name, value in values.items() if value not in ("", None))
