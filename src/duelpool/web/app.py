@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
-from duelpool.web import pages, routes
+from duelpool.web import pages, panels, routes
 from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
@@ -74,6 +74,7 @@ def make_app(
     app.state.desks = Desks(halls)
     app.add_middleware(Guard)
     app.include_router(routes.router)
+    app.include_router(panels.router)
     app.include_router(dashboard)
     add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)
