@@ -103,8 +103,12 @@ def settle(campaign: Campaign, panel: Panel, *, carry_out: bool) -> Settled:
     if carry_out:
         reconcile(campaign, panel, carry_out=True)
     found = plan(campaign, panel)
-    if carry_out:
-        _carry_out(campaign, panel, found)
+    return carry_through(campaign, panel, found) if carry_out else look(campaign, found)
+
+
+def carry_through(campaign: Campaign, panel: Panel, found: Plan) -> Settled:
+    """Do what a plan says, and nothing else."""
+    _carry_out(campaign, panel, found)
     return look(campaign, found)
 
 
