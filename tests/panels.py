@@ -44,7 +44,7 @@ class Guest(Person):
     """Somebody from Prolific at our page."""
 
     def __init__(self, house: "House", submission: Submission) -> None:
-        super().__init__(house.app, link="none")
+        super().__init__(house.app, house.campaign.id, link="none")
         self.house = house
         self.submission = submission
         self.entered = self.arrive(house.fake.query(submission))
@@ -87,10 +87,11 @@ class House:
         self.fake = fake
         self.target = target
         self.store: Store = app.state.store
+        self.name = "letters"
 
     @property
     def campaign(self) -> Campaign:
-        return Campaign.open(self.store)
+        return Campaign.open(self.store, self.name)
 
     @property
     def panel(self) -> Panel:
@@ -102,13 +103,14 @@ class House:
         return Guest(self, self.fake.take(participant))
 
     def hook(self, headers: dict[str, str], body: bytes) -> Response:
-        client = Person(self.app, link="none").client
+        client = Person(self.app, self.campaign.id, link="none").client
         return client.post(f"/hooks/prolific/{self.campaign.id}", content=body, headers=headers)
 
     def deliver(self) -> None:
         """Let the panel's messages arrive."""
         for headers, body in self.fake.events:
-            assert self.hook(headers, body).status_code == 200
+            # The same words of the same second are a copy, whatever their event is called.
+            assert self.hook(headers, body).status_code in (200, 409)
         self.fake.events.clear()
 
     def rows(self, table: Any) -> list[Any]:

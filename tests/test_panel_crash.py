@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from duelpool.campaign.panels import calls
 from duelpool.campaign.panels.book import UNDER_WAY_SECONDS, answer
 from duelpool.campaign.panels.settlement import settle
+from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.store import schema
 from fake_prolific import TOKEN, FakeProlific, Fault
@@ -41,21 +43,13 @@ def stopped(home: House, people: int = 1) -> None:
 PART = 31  # two thirteenths of 200, rounded up
 
 
-def command(home: House, *words: str) -> list[str]:
-    return [sys.executable, "-m", "duelpool", "panel", words[0], home.target, *words[1:]]
-
-
 def call(home: House, *words: str, code: int = 0) -> str:
-    """Run a command in a process of its own; nothing that it prints holds a secret."""
-    done = subprocess.run(
-        command(home, *words),
-        env={**os.environ, **home.fake.environment(), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
+    """Run a command; nothing that it prints holds a secret."""
+    done = CliRunner().invoke(
+        app, ["panel", words[0], home.target, *words[1:]], env={**home.fake.environment(), "COLUMNS": "200"}
     )
-    printed = done.stdout + done.stderr
-    assert done.returncode == code, printed
+    printed = done.output + done.stderr
+    assert done.exit_code == code, printed
     for secret in (TOKEN, home.fake.environment()["DUELPOOL_PROLIFIC_SECRET"]):
         assert secret not in printed
     return printed
@@ -81,7 +75,7 @@ def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
 
     home.fake.faults.append(Fault("/pay/", after=took_effect, hold=hold))
     settling = subprocess.Popen(
-        command(home, "settle", "--yes"),
+        [sys.executable, "-m", "duelpool", "panel", "settle", home.target, "--yes"],
         env={**os.environ, **home.fake.environment()},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -171,8 +165,8 @@ def test_a_panel_that_is_not_reached_has_paid_nothing(home: House) -> None:
         def __init__(self, book: Any) -> None:
             self._book = book
 
-        def begin(self, dues: Any, batch: str = "") -> bool:
-            kept = self._book.begin(dues, batch)
+        def begin(self, dues: Any, batch: str = "", fees: Any = None) -> bool:
+            kept = self._book.begin(dues, batch, fees)
             home.fake.environment = unreachable  # type: ignore[method-assign]
             panel._kept = home.panel._interface()  # type: ignore[attr-defined]
             changed.append(batch)

@@ -34,7 +34,6 @@ from duelpool.cli.opening import (
     working,
 )
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.web.links import DAYS, link_keys
 
 panel = typer.Typer(
     no_args_is_help=True,
@@ -50,6 +49,7 @@ panel = typer.Typer(
 
 UrlOption = Annotated[str, typer.Option(help="The address of the server, as people see it.")]
 HERE = "http://127.0.0.1:8000"
+DAYS = 60.0
 
 
 def _panel_of(campaign: Campaign) -> Panel:
@@ -63,6 +63,8 @@ def _panel_of(campaign: Campaign) -> Panel:
 
 
 def _addresses(campaign: Campaign, url: str, days: float) -> tuple[str, str]:
+    from duelpool.web.links import link_keys  # here, for the web takes its time, and only links need it
+
     store, name = campaign.store, campaign.settings.panel
     key = link_keys(store).key(campaign.id, "open", store.read(store.database.now), days=days)
     root = url.rstrip("/")

@@ -388,6 +388,7 @@ payment = Table(  # what the panel is to pay: written before it is asked to, and
     Column("kind", String, nullable=False),
     Column("amount", Integer, nullable=False),  # minor units
     Column("fee", Integer, nullable=False),  # as the ledger has it
+    Column("stated", Integer),  # the fee as the panel states it
     Column("currency", String, nullable=False),
     Column("state", String, nullable=False, server_default="planned"),
     Column("live", Integer, server_default="1"),  # null: it was not paid, and another may take its place

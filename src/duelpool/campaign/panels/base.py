@@ -168,12 +168,15 @@ class Book(Protocol):
         """Take payments in hand; return those that are ours. Nobody is paid by it, and a crash leaves no doubt."""
         ...
 
-    def begin(self, dues: Sequence[Due], batch: str = "") -> bool:
-        """Write that the call which pays follows now; False: somebody else has them, and we must not call."""
+    def begin(self, dues: Sequence[Due], batch: str = "", fees: int | None = None) -> bool:
+        """Write that the call which pays follows now; False: somebody else has them, and we must not call.
+
+        `fees` are what the panel takes on top of all of them, where it says so before.
+        """
         ...
 
-    def paid(self, dues: Sequence[Due], fees: int | None = None) -> None:
-        """Write that the panel has acknowledged, and what it takes on top, where it says so."""
+    def paid(self, dues: Sequence[Due]) -> None:
+        """Write that the panel has acknowledged."""
         ...
 
     def refused(self, dues: Sequence[Due], why: str) -> None:
@@ -271,6 +274,7 @@ class Panel(Protocol):
 
     name: str
     frozen: bool  # nobody comes from it any more; it is kept for old data
+    example: Mapping[str, str]  # what a link of it carries for somebody
 
     def __init__(self, settings: PanelSettings, access: Access) -> None: ...
 

@@ -57,6 +57,7 @@ class Payment:
     kind: str
     amount: int
     fee: int
+    stated: int | None
     currency: str
     state: str
     live: bool
@@ -134,8 +135,9 @@ class PaymentBook:
         won = self._store.write(work)
         return [due for due in dues if due.payment in won]
 
-    def begin(self, dues: Sequence[Due], batch: str = "") -> bool:
+    def begin(self, dues: Sequence[Due], batch: str = "", fees: int | None = None) -> bool:
         """Write that the call which pays follows now; False when not all of them are ours any more."""
+        shares = {} if fees is None else _shared(fees, dues)
         ids = [due.payment for due in dues]
 
         def work(connection: Connection, now: float) -> bool:
@@ -149,28 +151,18 @@ class PaymentBook:
                 .where(*self._ours(ids, CLAIMED))
                 .values(state=PAYING, batch=batch, changed=now)
             )
+            for number, share in shares.items():
+                connection.execute(update(schema.payment).where(_COLUMNS.id == number).values(stated=share))
             return True
 
         return self._store.write(work)
 
-    def paid(self, dues: Sequence[Due], fees: int | None = None) -> None:
+    def paid(self, dues: Sequence[Due]) -> None:
         """Write that the panel has acknowledged; fees that it states take the place of those expected."""
 
         def work(connection: Connection, now: float) -> None:
             rows = self._settle(connection, dues, PAID, now)
-            expected = sum(row.fee for row in rows)
-            if rows and fees is not None and fees != expected:
-                person = connection.execute(
-                    select(schema.submission.c.assessor).where(schema.submission.c.id == rows[0].submission)
-                ).scalar_one()
-                money.enter(
-                    connection,
-                    self._campaign,
-                    person,
-                    [(money.FEE, fees - expected)],
-                    reason="the fee as the panel states it",
-                    now=now,
-                )
+            _correct_fees(connection, self._campaign, [row.id for row in rows], now)
 
         self._store.write(work)
 
@@ -281,6 +273,29 @@ class PaymentBook:
         self._store.write(work)
 
 
+def _shared(fees: int, dues: Sequence[Due]) -> dict[int, int]:
+    """Return each payment's share of the fees on all of them, in whole minor units."""
+    whole = sum(due.amount for due in dues)
+    shares = {due.payment: fees * due.amount // whole if whole else 0 for due in dues}
+    shares[dues[0].payment] += fees - sum(shares.values())
+    return shares
+
+
+def _correct_fees(connection: Connection, campaign: str, ids: Sequence[int], now: float) -> None:
+    """Enter what the panel takes more, or less, than was expected for payments that are made."""
+    rows = [row for row in _payments(connection, campaign, _COLUMNS.id.in_(ids)) if row.stated is not None]
+    difference = sum((row.stated or 0) - row.fee for row in rows)
+    if rows and difference:
+        money.enter(
+            connection,
+            campaign,
+            rows[0].assessor,
+            [(money.FEE, difference)],
+            reason="the fee as the panel states it",
+            now=now,
+        )
+
+
 def _room(connection: Connection, intent: Intent) -> bool:
     """Say whether a row of the ledger has so much left to pay, whoever else plans at the same time."""
     ledger = schema.ledger.c
@@ -319,6 +334,7 @@ def _payments(connection: Connection, campaign: str, *conditions: Any) -> list[P
             row.kind,
             row.amount,
             row.fee,
+            row.stated,
             row.currency,
             row.state,
             row.live == 1,
@@ -374,6 +390,7 @@ def answer(store: Store, campaign: str, given: dict[int, bool], why: str = "") -
                     changed=now,
                 )
             )
+        _correct_fees(connection, campaign, [number for number, was_paid in given.items() if was_paid], now)
         found = payments(connection, campaign)
         return [each for each in found if each.id in given]
 

@@ -1,6 +1,7 @@
 """CloudResearch Connect: three parameters in, a code or Connect's own redirect out."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from duelpool.campaign.panels.base import (
     Access,
@@ -27,6 +28,7 @@ class Connect:
 
     name = "connect"
     frozen = False
+    example: Mapping[str, str] = MappingProxyType({PERSON: "P123", STAY: "A456", PROJECT: "J789"})
 
     def __init__(self, settings: PanelSettings, access: Access) -> None:
         self.settings = settings

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import quote
 
 from duelpool.campaign.panels.base import (
@@ -34,6 +35,7 @@ class Generic:
 
     name = "generic"
     frozen = False
+    example: Mapping[str, str] = MappingProxyType({"worker": "P-123"})
 
     def __init__(self, settings: PanelSettings, access: Access) -> None:
         self.settings = settings

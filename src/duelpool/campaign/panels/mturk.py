@@ -5,6 +5,7 @@ An ExternalQuestion came in a frame with four parameters, and went back by a for
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from duelpool.campaign.panels.base import (
@@ -38,6 +39,14 @@ class MechanicalTurk:
 
     name = "mturk"
     frozen = True
+    example: Mapping[str, str] = MappingProxyType(
+        {
+            "assignmentId": "3QY7M81QH8J0PSN9L1WCWM0ZZXX7K1",
+            "hitId": "3X4Q1O9UBHL1R4G3P0H2W2Q9YZZ7O3",
+            "workerId": "A1B2C3D4E5F6G7",
+            "turkSubmitTo": "https://www.mturk.com",
+        }
+    )
 
     def __init__(self, settings: PanelSettings, access: Access) -> None:
         self.settings = settings

@@ -85,6 +85,9 @@ class Prolific:
 
     name = "prolific"
     frozen = False
+    example: Mapping[str, str] = MappingProxyType(
+        {PERSON: "60fd1a2b3c4d5e6f70819203", STUDY: "61ab", SESSION: "62cd1a2b3c4d5e6f70819203"}
+    )
 
     def __init__(self, settings: PanelSettings, access: Access) -> None:
         self.settings = settings
@@ -171,6 +174,8 @@ class Prolific:
 
     def settle(self, dues: Sequence[Due], book: Book) -> None:
         """Approve, then pay bonuses: each bonus by one call at most, whatever happens."""
+        self._interface()
+        self._study()
         for due in dues:
             if due.kind == "approval":
                 self._approve(due, book)
@@ -214,7 +219,7 @@ class Prolific:
         except PanelTrouble as error:  # nothing is paid by what was set up, and what may be so is left alone
             book.release(ours, str(error))
             return
-        if not book.begin(ours, batch):
+        if not book.begin(ours, batch, fees):
             return
         path = f"/bulk-bonus-payments/{quote(batch, safe='')}/pay/"
         try:
@@ -226,7 +231,7 @@ class Prolific:
             book.unknown(ours, str(error))
             return
         if 200 <= answer.status < 300:
-            book.paid(ours, fees)
+            book.paid(ours)
             return
         refusal = str(self._interface().refusal(answer, "POST", path))
         if answer.status == TOO_MANY:

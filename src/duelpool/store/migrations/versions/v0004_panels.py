@@ -52,6 +52,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("amount", sa.Integer(), nullable=False),
         sa.Column("fee", sa.Integer(), nullable=False),
+        sa.Column("stated", sa.Integer(), nullable=True),
         sa.Column("currency", sa.String(), nullable=False),
         sa.Column("state", sa.String(), server_default="planned", nullable=False),
         sa.Column("live", sa.Integer(), server_default="1", nullable=True),
