@@ -21,7 +21,9 @@ from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.store import schema
 from fake_prolific import TOKEN, FakeProlific, Fault
+from managed import key_for
 from panels import House, house
+from visitors import Person
 
 
 @pytest.fixture
@@ -62,6 +64,16 @@ def long_ago(home: House) -> None:
     connection.close()
 
 
+def money_page(home: House) -> str:
+    """Return the dashboard's page on money, as a manager sees it."""
+    client = Person(home.app, link="none").client
+    name = home.campaign.id
+    client.get(f"/manage/{name}", params={"key": key_for(home.app, name)})
+    got = client.get(f"/manage/{name}/money")
+    assert got.status_code == 200, got.text
+    return str(got.text)
+
+
 @pytest.mark.parametrize("took_effect", [True, False], ids=["after the payment", "before it"])
 def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
     home: House, took_effect: bool
@@ -94,6 +106,7 @@ def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
         assert "may or may not have been paid" in told
         assert f"the panel shows {'bonuses of 0.31' if took_effect else 'no bonus'}" in told
         assert len(home.fake.paid_calls) == effect
+    assert "bonus of 0.31 USD" in money_page(home)
     assert "may still be under way" in call(home, "settle", "--answer", "1=paid", "--yes", code=2)
     long_ago(home)
     assert "Nothing was changed" in call(home, "settle", "--answer", "1=paid")
@@ -101,6 +114,7 @@ def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
     word = "paid" if took_effect else "unpaid"
     call(home, "settle", "--answer", f"1={word}", "--reason", "seen on the site", "--yes")
     assert "Question" not in call(home, "settle", "--yes")
+    assert "Questions to you" not in money_page(home)
     assert len(home.fake.paid_calls) == 1
     assert [each.bonuses for each in home.fake.submissions.values()] == [[PART]]
     assert home.ledger() == home.fake.wallet == PART + home.fee(PART)
