@@ -23,6 +23,7 @@ from duelpool.store import schema
 from fake_prolific import TOKEN, FakeProlific, Fault
 from managed import key_for
 from panels import House, house
+from stores import BACK_ENDS, new_target
 from visitors import Person
 
 
@@ -220,7 +221,13 @@ def test_approving_is_repeated_until_it_is_sure(home: House) -> None:
     assert home.ledger() == home.fake.wallet == 480
 
 
-def test_many_who_settle_at_once_pay_once(home: House) -> None:
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_many_who_settle_at_once_pay_once(back_end: str, tmp_path: Path) -> None:
+    with new_target(back_end, tmp_path) as target, house(tmp_path, target=target) as home:
+        _settle_at_once(home)
+
+
+def _settle_at_once(home: House) -> None:
     stopped(home, 3)
     guest = home.guest()
     guest.finish()
