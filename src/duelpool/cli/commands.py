@@ -26,6 +26,7 @@ PANELS: dict[str, dict[str, str]] = {
     "Along the way": {
         "link": "serve:link",
         "change": "change:change",
+        "panel": "panel:panel",
         "import": "intake:take_in",
         "assign": "assign:assign",
         "budget": "budget:budget",

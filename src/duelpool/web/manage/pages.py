@@ -12,6 +12,7 @@ from duelpool.access import deeds
 from duelpool.access.accounts import some_manager
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.model_figures import ModelFigures
+from duelpool.campaign.panels.settlement import look
 from duelpool.campaign.shares import Share
 from duelpool.campaign.watching import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
@@ -304,7 +305,23 @@ def money(found: Viewing) -> Response:
     }
     whole = max(spent.budget or 0, sum(parts.values()))
     chart = charts.bars_chart("spent", "What is spent and promised, of the budget", parts, whole)
-    return _show(found, "money", "money", "Money", page=page, by=by, parts=parts, whole=whole, chart=chart)
+    settled = _settled(found)
+    shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
+    return _show(found, "money", "money", "Money", **shown)
+
+
+def _settled(found: Managing) -> dict[str, Any] | None:
+    """Return what became of payments by the panel, and what a person is asked; None without a panel."""
+    campaign = found.desk.campaign
+    if not campaign.settings.panel:
+        return None
+    now = look(campaign)
+    return {
+        "panel": campaign.settings.panel,
+        "states": dict(sorted(now.payments.items())),
+        "questions": now.questions,
+        "numbers": ",".join(str(each.id) for each in now.questions),
+    }
 
 
 @router.get("/manage/{campaign}/llm")
