@@ -9,7 +9,7 @@ from duelpool.campaign import assignments, money
 from duelpool.campaign.panels.base import FINAL, Delivery, Reported, Status
 from duelpool.campaign.panels.stays import Owed, Stay, assignments_of, find_stay, owed, stays
 from duelpool.campaign.settings import Settings
-from duelpool.store import Store, leases, schema
+from duelpool.store import Store, retractions, schema
 
 KEEP_SECONDS = 60 * 86400.0  # messages that were taken are known for so long
 _ENDINGS: dict[Status, assignments.Ending] = {
@@ -201,5 +201,5 @@ class _Following:
         taken = 0
         if row.assignment is not None:
             for topic, seqs in assignments.judgments_in(connection, campaign, row.assignment).items():
-                taken += len(leases.retract(connection, campaign, topic, seqs, reason=why, now=now))
+                taken += len(retractions.retract(connection, campaign, topic, seqs, reason=why, now=now))
         return f"{taken} judgments are taken out, and a reward of {row.amount} is not due"
