@@ -165,6 +165,9 @@ def test_a_lost_list_is_no_end(home: House) -> None:
     for _ in range(9):  # more than a page of the fake
         home.guest()
     home.fake.faults.append(Fault("/submissions/$", status=500))
+    listed = list(home.panel.reconcile())
+    assert sorted(each.submission for each in listed) == sorted(home.fake.submissions)
+    assert {path for _, path in home.fake.calls} == {"/api/v1/submissions/"}  # page by page, nothing else
     assert "Took over 9 changes." in call(home, "reconcile", "--yes")
 
 

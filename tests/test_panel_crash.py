@@ -23,7 +23,7 @@ from duelpool.store import schema
 from fake_prolific import TOKEN, FakeProlific, Fault
 from managed import key_for
 from panels import House, house
-from stores import BACK_ENDS, new_target
+from stores import new_target
 from visitors import Person
 
 
@@ -75,7 +75,10 @@ def money_page(home: House) -> str:
     return str(got.text)
 
 
-@pytest.mark.parametrize("took_effect", [True, False], ids=["after the payment", "before it"])
+@pytest.mark.parametrize(
+    "took_effect",
+    [pytest.param(True, id="after the payment"), pytest.param(False, id="before it", marks=pytest.mark.slow)],
+)
 def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
     home: House, took_effect: bool
 ) -> None:
@@ -221,7 +224,7 @@ def test_approving_is_repeated_until_it_is_sure(home: House) -> None:
     assert home.ledger() == home.fake.wallet == 480
 
 
-@pytest.mark.parametrize("back_end", BACK_ENDS)
+@pytest.mark.parametrize("back_end", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_many_who_settle_at_once_pay_once(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target, house(tmp_path, target=target) as home:
         _settle_at_once(home)

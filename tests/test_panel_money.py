@@ -153,7 +153,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield found
 
 
-@settings(max_examples=30, phases=[Phase.explicit, Phase.generate], print_blob=False)
+@settings(max_examples=15, phases=[Phase.explicit, Phase.generate], print_blob=False)
 @given(people, faults)
 def test_property_the_ledger_is_what_the_panel_paid(
     store: Store, took: list[Took], wrong: list[Fault]
