@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "store": GROUND,
     "campaign": (*GROUND, "files", "budget", "pool", "strategies", "judges", "store"),
     "report": (*GROUND,),
+    "agreement": (*GROUND, "files", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
     "leaderboard": (*GROUND, "files", "measures", "store", "campaign", "evaluation"),
     "standings": (
@@ -39,11 +40,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
-    "plots": (*GROUND, "comparison", "simulation", "evaluation"),
-    "experiments": (*GROUND, "files", "budget", "prior", "strategies", "judges", "simulation", "plots"),
+    "plots": (*GROUND, "comparison", "agreement", "simulation", "evaluation"),
+    "experiments": (
+        *GROUND,
+        *("files", "preferences", "budget", "prior", "strategies", "judges", "comparison", "simulation"),
+        *("report", "agreement", "plots"),
+    ),
     "web": (
         *GROUND,
-        *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
+        *("files", "preferences", "measures", "comparison", "store", "campaign", "report", "agreement"),
+        "standings",
     ),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),

@@ -24,6 +24,7 @@ PANELS: dict[str, dict[str, str]] = {
     },
     "Along the way": {
         "link": "serve:link",
+        "agreement": "agreement:agreement",
         "change": "change:change",
         "import": "intake:take_in",
         "assign": "assign:assign",
