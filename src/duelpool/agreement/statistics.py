@@ -67,6 +67,11 @@ class Options:
         return "topic" if votes.topics >= ENOUGH_TOPICS else "pair"
 
 
+def agreement_options(cluster: str, rate: float, rows: int | None) -> Options:
+    """Return options from what somebody asked for."""
+    return Options(cluster, rate, rows=rows)  # type: ignore[arg-type] # refused there where it is none
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a statistic came to: a table, and notes on how to read it. Without rows, `needs` says what is missing."""

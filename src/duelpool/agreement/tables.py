@@ -178,11 +178,11 @@ def inferred_table(
     topic = np.zeros(len(units), dtype=np.int64)
     topic[where] = pairs.topic
     return ConditionalTable(
-        PLAIN_LABELS, _without_ties(raw, rate), by_cluster(agreed, compared, topic, cluster)
+        PLAIN_LABELS, without_ties(raw, rate), by_cluster(agreed, compared, topic, cluster)
     )
 
 
-def _without_ties(raw: Floats, rate: float) -> Floats:
+def without_ties(raw: Floats, rate: float) -> Floats:
     """Give the ties (the last row and column) to the preferences, so that they agree at the rate."""
     found = raw[:3, :3].copy()
     for wins, other in ((0, 2), (2, 0)):

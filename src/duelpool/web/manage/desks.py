@@ -1,10 +1,10 @@
 """The manager's desk: one campaign with all that is kept between two looks at it."""
 
-import math
 import string
 import threading
 from dataclasses import dataclass, field
 
+from duelpool.agreement.campaigns import Agreements
 from duelpool.campaign import Campaign
 from duelpool.campaign.watching import Watch
 from duelpool.seeds import rng_for
@@ -14,17 +14,18 @@ from duelpool.web.halls import Halls
 
 @dataclass(slots=True)
 class Desk:
-    """A campaign, watched, with its leaderboard."""
+    """A campaign, watched, with its leaderboard and its agreement."""
 
     campaign: Campaign
     watch: Watch
     standings: Standings
+    agreements: Agreements
 
     @classmethod
     def of(cls, campaign: Campaign) -> "Desk":
         """Return the desk of a campaign."""
         watch = Watch(campaign)
-        return cls(campaign, watch, Standings(watch))
+        return cls(campaign, watch, Standings(watch), Agreements(watch))
 
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
@@ -93,17 +94,6 @@ def blinded_slices(slices: tuple[Slice, ...], names: dict[str, str]) -> tuple[Sl
     return tuple(
         Slice(each.tag, each.topics, tuple((names[run], mean) for run, mean in each.means)) for each in slices
     )
-
-
-def wilson(part: int, whole: int, z: float = 1.959964) -> tuple[float, float] | None:
-    """Return Wilson's 95 % interval of a share, None of nothing."""
-    if not whole:
-        return None
-    share = part / whole
-    middle = share + z * z / (2 * whole)
-    half = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
-    below = 1 + z * z / whole
-    return max(0.0, (middle - half) / below), min(1.0, (middle + half) / below)
 
 
 @dataclass(slots=True)

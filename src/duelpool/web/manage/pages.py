@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from duelpool.agreement.statistics import agreement_options
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.watching import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
@@ -39,6 +40,7 @@ from duelpool.web.words import words
 router = APIRouter(include_in_schema=False)
 
 ROWS = 50
+PEOPLE_SHOWN = 30  # assessors in a table of agreement
 PAGES = (
     ("leaderboard", "Leaderboard"),
     ("topics", "Topics"),
@@ -277,6 +279,38 @@ def assessor(found: Viewing) -> Response:
     )
 
 
+@router.get("/manage/{campaign}/agreement")
+def agreement(found: Viewing) -> Response:
+    """Show how far the judges can be trusted."""
+    asked = {name: _asked(found, name) for name in ("criterion", "cluster", "rate")}
+    agreements = found.desk.agreements
+    votes = agreements.votes()
+    trouble, findings = "", {}
+    try:
+        rate = float(asked["rate"] or 0.5)
+        options = agreement_options(asked["cluster"] or "auto", rate, PEOPLE_SHOWN)
+        findings = {each.name: each for each in agreements.found((), asked["criterion"], options)}
+    except ValueError:
+        trouble = "The rate at which ties agree is a number from 0 to 1."
+    except StoreTrouble:
+        raise
+    except DuelpoolError as error:
+        trouble = str(error)
+    return _show(
+        found,
+        "agreement",
+        "agreement",
+        "Agreement",
+        asked=asked,
+        votes=votes,
+        findings=findings,
+        trouble=trouble,
+        tables=("preferences", "inferred", "grades", "definite", "pooled"),
+        charts={name: charts.finding_chart(each) for name, each in findings.items()},
+        heat=charts.heat,
+    )
+
+
 @router.get("/manage/{campaign}/money")
 def money(found: Viewing) -> Response:
     """Show what it cost."""
@@ -305,7 +339,7 @@ def the_log(found: Viewing) -> Response:
 @router.get("/manage/{campaign}/{page}")
 def plain(found: Viewing, page: str) -> Response:
     """Show a page that asks for nothing: export, settings, and the places of what comes later."""
-    if page not in {"export", "settings", "agreement", "llm"}:
+    if page not in {"export", "settings", "llm"}:
         raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
     context: dict[str, Any] = {}
     if page == "export":
