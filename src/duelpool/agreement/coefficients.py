@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -92,6 +93,7 @@ def alpha_of(coincidences: Floats, values: Floats, distance: str) -> Floats:
     return found
 
 
+@lru_cache(maxsize=16)
 def krippendorff_alpha(
     counts: Counts,
     distance: str = "nominal",

@@ -109,8 +109,8 @@ class Counts:
             return _ordered_pairs(rows) / (rows.sum(axis=1) - 1)[:, None, None], times
         each = _ordered_pairs(self.matrix) / (self.votes - 1)[:, None, None]
         topics, at = np.unique(self.topic, return_inverse=True)
-        found = np.zeros((len(topics), *each.shape[1:]))
-        np.add.at(found, at, each)
+        cells = [sums_by(at, column) for column in each.reshape(len(each), -1).T]
+        found = np.stack(cells, axis=1).reshape(len(topics), *each.shape[1:])
         return found, np.ones(len(topics), dtype=np.int64)
 
     def agreement(self, cluster: Cluster = "pair") -> Share:

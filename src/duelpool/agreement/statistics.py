@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -67,9 +68,9 @@ class Options:
         return "topic" if votes.topics >= ENOUGH_TOPICS else "pair"
 
 
-def agreement_options(cluster: str, rate: float, rows: int | None) -> Options:
+def agreement_options(cluster: str, rate: float, rows: int | None, resamples: int = RESAMPLES) -> Options:
     """Return options from what somebody asked for."""
-    return Options(cluster, rate, rows=rows)  # type: ignore[arg-type] # refused there where it is none
+    return Options(cluster, rate, resamples, rows=rows)  # type: ignore[arg-type] # refused there where it is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ def _over(votes: Votes, options: Options) -> str:
 # ---- all at a glance
 
 
+@lru_cache(maxsize=16)  # for the summary and for alpha alike
 def _counts(votes: Votes, kind: Kind) -> Counts:
     return grade_counts(votes) if kind is Kind.GRADE else pair_counts(votes)
 
@@ -433,9 +435,9 @@ def _sight(votes: Votes, options: Options) -> Worked:
 
 
 def _context(votes: Votes, options: Options) -> Worked:
-    found = context_use(votes)
-    if not any(each.uses for each in found.by_kind):
+    if not votes.frame.get_column("context").sum():
         return _no_rows("kind", "judgments", "with context", "uses", "uses a topic")
+    found = context_use(votes)
     rows = tuple(
         (str(each.kind), each.judgments, each.with_context, each.uses, each.uses / each.topics)
         for each in found.by_kind

@@ -5,10 +5,12 @@ transitive, or it goes round in a circle; ties and "both bad" decide nothing.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
 import polars as pl
 
-from duelpool.agreement.votes import BAD, TIE, Votes
+from duelpool.agreement.votes import BAD, TIE, Ints, Votes
 
 _WITHIN = ("assessor", "topic", "criterion", "kind")
 
@@ -46,6 +48,7 @@ class Transitivity:
     majority: Triplets
 
 
+@lru_cache(maxsize=4)  # several statistics ask for those of the same votes
 def transitivity(votes: Votes) -> Transitivity:
     """Count triplets; those without a name have none of their own, but they are part of the majority."""
     decided = votes.first.filter((pl.col("b") != "") & ~pl.col("value").is_in([TIE, BAD]))
@@ -86,28 +89,37 @@ def _of_majority(decided: pl.DataFrame) -> Triplets:
 
 def _counted(edges: pl.DataFrame, within: tuple[str, ...], by: str) -> pl.DataFrame:
     """Count chains winner, middle, loser by whether the winner also beats the loser, or loses to them."""
-    parts = edges.with_columns(pl.struct(within).rank("dense").alias("part"))
-    ends = [parts.select("part", pl.col(end).alias("item")) for end in ("winner", "loser")]
-    numbers = pl.concat(ends).unique().with_row_index("number")  # an item of a part has a number of its own
-    flat = (
-        parts.join(numbers.rename({"item": "winner", "number": "w"}), on=["part", "winner"])
-        .join(numbers.rename({"item": "loser", "number": "l"}), on=["part", "loser"])
-        .select(by, pl.col("w").cast(pl.Int64), pl.col("l").cast(pl.Int64))
+    if not edges.height:
+        return pl.DataFrame(schema={by: pl.String, "straight": pl.Int64, "circles": pl.Int64})
+    part = np.zeros(edges.height, dtype=np.int64)
+    for name in within:
+        codes = _codes(edges.get_column(name))
+        _, part = np.unique(part * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+    both = _codes(pl.concat([edges.get_column("winner"), edges.get_column("loser").alias("winner")]))
+    items = int(both.max(initial=0)) + 1
+    flat = pl.DataFrame(
+        {
+            by: edges.get_column(by),
+            "w": part * items + both[: edges.height],  # an item of a part has a number of its own
+            "l": part * items + both[edges.height :],
+        }
     )
-    size = max(numbers.height, 1)
-    chains = flat.join(flat.select(pl.col("w").alias("l"), pl.col("l").alias("end")), on="l")
-    known = flat.select((pl.col("w") * size + pl.col("l")).alias("edge"))
-    straight = chains.with_columns((pl.col("w") * size + pl.col("end")).alias("edge")).join(
-        known, on="edge", how="semi"
-    )
-    circles = chains.with_columns((pl.col("end") * size + pl.col("w")).alias("edge")).join(
-        known, on="edge", how="semi"
-    )
-    people = edges.select(by).unique()
+    known = flat.select("w", "l")
+    chains = flat.join(known.rename({"w": "l", "l": "end"}), on="l").select(by, "w", "end")
+    straight = chains.join(known.rename({"l": "end"}), on=["w", "end"], how="semi")
+    circles = chains.join(known.rename({"w": "end", "l": "w"}), on=["w", "end"], how="semi")
     return (
-        people.join(straight.group_by(by).len().rename({"len": "straight"}), on=by, how="left")
+        edges.select(by)
+        .unique()
+        .join(straight.group_by(by).len().rename({"len": "straight"}), on=by, how="left")
         .join(circles.group_by(by).len().rename({"len": "circles"}), on=by, how="left")
         .with_columns(pl.col("straight").fill_null(0), pl.col("circles").fill_null(0))
         .select(by, "straight", "circles")
         .sort(by)
     )
+
+
+def _codes(names: pl.Series) -> Ints:
+    """Return a whole number for every name, the same for the same one."""
+    known = names.unique(maintain_order=True)
+    return names.replace_strict(known, np.arange(len(known)), return_dtype=pl.Int64).to_numpy()

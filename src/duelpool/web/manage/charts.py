@@ -19,7 +19,7 @@ _SHARES = (
     ("agree", "low", "high"),
     ("left", "low", "high"),
 )
-_CHARTED = ("summary", "assessors", "groups", "left", "self")
+_CHARTED = ("summary", "groups", "assessors", "left")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ from duelpool.web.words import words
 router = APIRouter(include_in_schema=False)
 
 ROWS = 50
-PEOPLE_SHOWN = 30  # assessors in a table of agreement
+PEOPLE_SHOWN = 20  # assessors in a table of agreement
+RESAMPLES = 400  # of its bootstrap: a page is looked at often
 PAGES = (
     ("leaderboard", "Leaderboard"),
     ("topics", "Topics"),
@@ -288,7 +289,7 @@ def agreement(found: Viewing) -> Response:
     trouble, findings = "", {}
     try:
         rate = float(asked["rate"] or 0.5)
-        options = agreement_options(asked["cluster"] or "auto", rate, PEOPLE_SHOWN)
+        options = agreement_options(asked["cluster"] or "auto", rate, PEOPLE_SHOWN, RESAMPLES)
         findings = {each.name: each for each in agreements.found((), asked["criterion"], options)}
     except ValueError:
         trouble = "The rate at which ties agree is a number from 0 to 1."
