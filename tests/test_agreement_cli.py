@@ -2,6 +2,7 @@
 
 import csv
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from campaigns import judge_all, make_campaign
-from duelpool.agreement import STATISTICS, Votes, find
+from duelpool.agreement import STATISTICS, Votes, find, find_all
 from duelpool.agreement.campaigns import Agreements, votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.exports import write_csv, write_log, write_prefs
@@ -206,6 +207,26 @@ def test_votes_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
         campaign.exclude("w1", "to see what is left")
         same(kept, campaign)
         assert kept.votes().assessors == ("w3",)
+
+
+def test_very_many_votes_are_worked_in_beside(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("duelpool.agreement.campaigns")
+    monkeypatch.setattr(module, "AT_ONCE", 1)
+    with open_store(letters, writable=True) as store:
+        campaign = Campaign.open(store)
+        kept = Agreements(Watch(campaign))
+        first = kept.look()
+        assert first.ready
+        assert kept.look() is first
+        campaign.exclude("p2", "to see what is left")
+        then = kept.look()
+        assert not then.ready
+        assert then.findings == first.findings
+        while not (now := kept.look()).ready:
+            pass
+        assert now.findings == find_all(votes_of(campaign))
+        assert "p2" in first.votes.assessors
+        assert "p2" not in now.votes.assessors
 
 
 def same(kept: Agreements, campaign: Campaign) -> None:

@@ -17,6 +17,9 @@ from duelpool.store import holdings, log, schema
 from duelpool.store.log import Line
 
 IMPORTED = "imported"
+AT_ONCE = 20_000
+"""So many votes are compared while somebody waits; more, once they have been compared before, beside."""
+KEPT = 32  # different questions of which the last answer is kept
 
 Record = tuple[int, int]  # test pairs passed, and seen
 
@@ -27,6 +30,20 @@ class _Part:
 
     votes: Votes
     tests: Mapping[str, Record]
+
+
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """What tells that something has changed: how far the topics' logs go, who is of what kind, and feedback."""
+
+    places: Mapping[str, int]
+    kinds: Mapping[str, str]
+    said: int
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The signs, to be compared."""
+        return tuple(self.places.items()), tuple(self.kinds.items()), self.said
 
 
 def votes_of(campaign: Campaign) -> Votes:
@@ -103,6 +120,15 @@ def _joined(parts: Iterable[_Part], feedback: tuple[Feedback, ...]) -> Votes:
     return replace(Votes.joined([part.votes for part in kept]), feedback=feedback, tests=records)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """What statistics came to at a look; `ready` is False while newer judgments are still worked in."""
+
+    votes: Votes
+    findings: tuple[Finding, ...]
+    ready: bool = True
+
+
 @dataclass(slots=True)
 class Agreements:
     """The agreement of one campaign, for those who look again and again.
@@ -115,44 +141,76 @@ class Agreements:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _parts: dict[str, tuple[int, _Part]] = field(default_factory=dict)
     _key: object = None
+    _kinds: Mapping[str, str] = field(default_factory=dict)
     _votes: Votes | None = None
     _found: dict[object, tuple[Finding, ...]] = field(default_factory=dict)
+    _last: dict[object, tuple[object, Looked]] = field(default_factory=dict)
+    _beside: threading.Thread | None = None
 
     def votes(self) -> Votes:
         """Return the campaign's votes as they stand now."""
         with self._lock:
-            return self._up_to_date()
+            return self._up_to_date(self._signs())
 
     def found(
         self, names: Iterable[str] = (), criterion: str = "", options: Options | None = None
     ) -> tuple[Finding, ...]:
         """Return statistics by name, all of them where none is named, of all criteria or of one."""
-        asked = (tuple(names), criterion, options or Options())
-        with self._lock:
-            votes = self._up_to_date()
-            if asked not in self._found:
-                some = votes.of_criterion(criterion) if criterion else votes
-                self._found[asked] = find_all(some, asked[0], asked[2])
-            return self._found[asked]
+        return self._looked((tuple(names), criterion, options or Options())).findings
 
-    def _up_to_date(self) -> Votes:
-        snapshot = self.watch.look()
-        campaign = self.watch.campaign
-        said, kinds = campaign.store.read(lambda connection: self._signs(connection, campaign))
-        places = {view.status.topic: view.position for view in snapshot.topics}
-        key = (tuple(places.items()), said, tuple(kinds.items()))
-        if self._votes is None or key != self._key:
-            if self._key is None or kinds != dict(self._key[2]):  # type: ignore[index]
-                self._parts.clear()
-            self._votes = self._read(places, kinds)
+    def look(self, criterion: str = "", options: Options | None = None) -> Looked:
+        """Return all statistics at once; of very many votes those of the last look, while newer are worked in."""
+        asked = ((), criterion, options or Options())
+        last = self._last.get(asked)
+        if last is None or len(last[1].votes) < AT_ONCE:
+            return self._looked(asked)
+        if last[0] == self._signs().key:
+            return last[1]
+        if self._beside is None or not self._beside.is_alive():
+            self._beside = threading.Thread(target=self._looked, args=(asked,), daemon=True)
+            self._beside.start()
+        return replace(last[1], ready=False)
+
+    def _looked(self, asked: tuple[tuple[str, ...], str, Options]) -> Looked:
+        with self._lock:
+            signs = self._signs()
+            votes = self._up_to_date(signs)
+            if asked not in self._found:
+                some = votes.of_criterion(asked[1]) if asked[1] else votes
+                self._found[asked] = find_all(some, asked[0], asked[2])
+            looked = Looked(votes, self._found[asked])
+            if len(self._last) >= KEPT:
+                self._last.clear()
+            self._last[asked] = (signs.key, looked)
+            return looked
+
+    def _up_to_date(self, signs: "_Signs") -> Votes:
+        if self._votes is None or signs.key != self._key:
+            self._forget_others(signs.kinds)
+            self._votes = self._read(signs.places, signs.kinds)
             self._found.clear()
-            self._key = key
+            self._key, self._kinds = signs.key, signs.kinds
         return self._votes
 
-    def _signs(self, connection: Connection, campaign: Campaign) -> tuple[int, dict[str, str]]:
-        said = schema.feedback.c
-        count = connection.execute(select(func.count()).where(said.campaign == campaign.id)).scalar_one()
-        return int(count), _kinds(connection, campaign)
+    def _signs(self) -> "_Signs":
+        campaign = self.watch.campaign
+        places = {view.status.topic: view.position for view in self.watch.look().topics}
+
+        def work(connection: Connection) -> _Signs:
+            said = schema.feedback.c
+            count = connection.execute(select(func.count()).where(said.campaign == campaign.id)).scalar_one()
+            return _Signs(places, _kinds(connection, campaign), int(count))
+
+        return campaign.store.read(work)
+
+    def _forget_others(self, kinds: Mapping[str, str]) -> None:
+        """Forget the topics of people who are of another group now."""
+        before = self._kinds
+        moved = {name for name in kinds.keys() | before.keys() if kinds.get(name) != before.get(name)}
+        if moved:
+            for topic, (_, part) in list(self._parts.items()):
+                if not moved.isdisjoint(part.votes.assessors):
+                    del self._parts[topic]
 
     def _read(self, places: Mapping[str, int], kinds: Mapping[str, str]) -> Votes:
         campaign = self.watch.campaign

@@ -103,13 +103,15 @@ class Votes:
     @classmethod
     def joined(cls, parts: Sequence["Votes"]) -> "Votes":
         """Put votes together whose units are different ones, such as those of different topics."""
-        frames, start = [], 0
-        for part in parts:
-            if part.frame.height:
-                frames.append(part.frame.with_columns(pl.col("unit") + start))
-                start += int(part.frame.get_column("unit").max() or 0) + 1  # type: ignore[arg-type]
+        some = [part for part in parts if part.frame.height]
+        frame = pl.DataFrame(schema=_SCHEMA)
+        if some:
+            starts = np.cumsum([0, *(part.units for part in some[:-1])])
+            moved = np.repeat(starts, [part.frame.height for part in some])
+            frame = pl.concat([part.frame for part in some], rechunk=True)
+            frame = frame.with_columns(pl.col("unit") + pl.Series(moved, dtype=pl.Int64))
         return cls(
-            pl.concat(frames, rechunk=True) if frames else pl.DataFrame(schema=_SCHEMA),
+            frame,
             tuple(each for part in parts for each in part.feedback),
             tuple(each for part in parts for each in part.tests),
             sum(part.unanswered for part in parts),
@@ -161,6 +163,11 @@ class Votes:
     def groups(self) -> tuple[str, ...]:
         """The groups of assessors, in the order in which they first appear."""
         return tuple(self.frame.get_column("group").unique(maintain_order=True).to_list())
+
+    @cached_property
+    def units(self) -> int:
+        """How many units there are, or one more than the highest number of one."""
+        return int(self.frame.get_column("unit").to_numpy().max(initial=-1)) + 1
 
     @cached_property
     def topics(self) -> int:

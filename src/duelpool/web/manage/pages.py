@@ -8,6 +8,8 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from duelpool.agreement import Votes
+from duelpool.agreement.campaigns import Looked
 from duelpool.agreement.statistics import agreement_options
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.watching import NotFound
@@ -284,26 +286,26 @@ def assessor(found: Viewing) -> Response:
 def agreement(found: Viewing) -> Response:
     """Show how far the judges can be trusted."""
     asked = {name: _asked(found, name) for name in ("criterion", "cluster", "rate")}
-    agreements = found.desk.agreements
-    votes = agreements.votes()
-    trouble, findings = "", {}
+    trouble, looked = "", Looked(Votes.of(()), ())
     try:
         rate = float(asked["rate"] or 0.5)
         options = agreement_options(asked["cluster"] or "auto", rate, PEOPLE_SHOWN, RESAMPLES)
-        findings = {each.name: each for each in agreements.found((), asked["criterion"], options)}
+        looked = found.desk.agreements.look(asked["criterion"], options)
     except ValueError:
         trouble = "The rate at which ties agree is a number from 0 to 1."
     except StoreTrouble:
         raise
     except DuelpoolError as error:
         trouble = str(error)
+    findings = {each.name: each for each in looked.findings}
     return _show(
         found,
         "agreement",
         "agreement",
         "Agreement",
         asked=asked,
-        votes=votes,
+        votes=looked.votes,
+        ready=looked.ready,
         findings=findings,
         trouble=trouble,
         tables=("preferences", "inferred", "grades", "definite", "pooled"),
