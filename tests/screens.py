@@ -1,4 +1,4 @@
-"""Takes the pictures of the judging page that the documentation shows.
+"""Takes the pictures of the judging page, and of the dashboard's Agreement page, that the documentation shows.
 
 python tests/screens.py
 """
@@ -10,10 +10,13 @@ from typing import Any
 
 from browsing import People, Person, Site, open_browser, open_site
 from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.sitting import Sitting, in_turns
 from duelpool.demo.story import write_collection
+from duelpool.experiments.assessor_study import simulated_study
 from duelpool.files import read_passages, read_qrels, read_run, read_topics
 from duelpool.pool import build_pools
-from duelpool.records import Kind
+from duelpool.records import Kind, Pool, Topic
+from managed import key_for
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDE, PHONE = (1280, 800), (360, 740)
@@ -59,6 +62,27 @@ def judged(
     return person
 
 
+def agreement(site: Site, people: People) -> None:
+    """Take a picture of the dashboard's Agreement page: a small study of three kinds by simulated people."""
+    study = simulated_study(queries=4, items=5, seed=1)
+    topics = [Topic(f"q{at:03}", f"Question {at + 1}") for at in range(4)]
+    made = Campaign.create(
+        site.store,
+        "Three kinds of judgment",
+        Settings(strategy="allpairs", crossed=tuple(Kind), scale="five", steps=()),
+        topics=topics,
+        pools=[Pool(topic.id, tuple(f"d{at:02}" for at in range(5))) for topic in topics],
+    )
+    for name in study.people:
+        made.enrol(name, "program" if name == "Assessor 7" else "dedicated")
+    in_turns([Sitting(made, name, judge) for name, judge in study.people.items()])
+    person = people(*WIDE)
+    person.enter(f"{site.address}/manage/{made.id}?key={key_for(site.app, made.id)}")
+    person.enter(f"{site.address}/manage/{made.id}/agreement")
+    person.page.set_viewport_size({"width": 1280, "height": 1560})
+    take(person, "dashboard-agreement")
+
+
 def main() -> int:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name, open_browser() as browser, open_site(Path(name)) as site:
@@ -79,6 +103,7 @@ def main() -> int:
         take(judged(site, people, sure, WIDE, 1), "judging-definite")
         graded = campaign(site, folder, "Grades", stage="grading", scale="five", feedback=False)
         take(judged(site, people, graded, WIDE, 2), "judging-grades")
+        agreement(site, people)
         people.close()
     return 0
 

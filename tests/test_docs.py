@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from duelpool.agreement import STATISTICS
+from duelpool.agreement.coefficients import DISTANCES
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS, PRIORS
 from duelpool.cli import COMMANDS
 from duelpool.demo.story import write_collection
@@ -113,7 +115,7 @@ def test_make_targets_named_in_the_pages_exist(example: Example) -> None:
 def test_every_name_of_every_table_stands_in_the_docs() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     names = [*(f"duelpool {name}" for name in COMMANDS), *Outcome, *Kind]
-    names += [name for table in (STRATEGIES, MEASURES, JUDGES) for name in table]
+    names += [name for table in (STRATEGIES, MEASURES, JUDGES, STATISTICS, DISTANCES) for name in table]
     names += [
         name for table in (METRICS, GOALS, DESIGNS, DRAWS, ESTIMATORS, INTERVALS, PRIORS) for name in table
     ]
