@@ -236,6 +236,13 @@ def test_inferred_preferences_equal_their_definition(grades: dict[str, dict[str,
     assert table.same == pytest.approx(same / 2)
 
 
+def test_a_tie_never_agrees_with_both_bad() -> None:
+    votes = Votes.of([grade(who, item, value) for who, value in (("u", 0), ("v", 2)) for item in "ab"])
+    table = inferred_table(votes, 0.7)
+    assert table.counts.tolist() == [[0, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0]]
+    assert (table.agreement.part, table.agreement.whole) == (0, 1)
+
+
 def test_a_rate_is_a_share() -> None:
     with pytest.raises(BadParameter, match="from 0 to 1"):
         inferred_table(Votes.of([]), 1.5)

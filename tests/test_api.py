@@ -108,7 +108,7 @@ def test_lists_are_paged_and_every_figure_leads_to_its_rows(letters: Campaign, c
 
 def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client) -> None:
     assert client.agreement()["votes"] == 0
-    judge(letters, 1000, "pqrstu")
+    judge(letters, 40, "pqrstu")
     votes = votes_of(letters)
     told = client.agreement()
     assert told["votes"] == len(votes)
