@@ -63,8 +63,9 @@ def fill(target: Path, judgments: int, topics: int, people: int, runs: int) -> s
             )
             rows, questions = [], []
             for at, pool in enumerate(pools):
-                for place, pick in enumerate(rng.permutation(len(pairs))[:each]):
-                    a, b = (pool.items[side] for side in pairs[pick])
+                picked = rng.permutation(len(pairs))[: (each + 1) // 2]
+                for place in range(each):  # every pair twice, by different people
+                    a, b = (pool.items[side] for side in pairs[picked[place % len(picked)]])
                     left, right = (a, b) if rng.random() < 0.5 else (b, a)
                     good = rng.random() < 0.85
                     won = left if (left == a) == good else right
@@ -91,7 +92,7 @@ def fill(target: Path, judgments: int, topics: int, people: int, runs: int) -> s
                             "id": question,
                             "a": a,
                             "b": b,
-                            "slot": 1,
+                            "slot": 1 + place // len(picked),
                             "asked": when,
                             "expires": when + 60,
                             "state": "answered",
@@ -190,6 +191,8 @@ def requests(call: Caller) -> list[tuple[str, dict[str, Any]]]:
         (f"{api}/pair", {"topic": "t000", "a": "t000-00", "b": json_pair(call)}),
         (f"{api}/assessors", {"limit": 500, "order": "agreement"}),
         (f"{api}/assessor", {"assessor": "w0500"}),
+        (f"{api}/agreement", {}),
+        (f"{api}/agreement", {"report": "summary,assessors", "cluster": "pair", "rows": 1000}),
         (f"{api}/ledger", {"limit": 500}),
         (f"{api}/log", {"limit": 500}),
         (f"{api}/log", {"limit": 500, "cursor": far}),
@@ -261,7 +264,8 @@ def measure(app: Any, call: Caller, campaign: str) -> None:
     call("/api/v1/campaigns/C/export/csv")
     print(f"export of all judgments: {time.perf_counter() - begin:.2f} s")
     held: Campaign = app.state.halls.flow(campaign).campaign
-    took = []
+    took: list[float] = []
+    agreed: list[float] = []
     held.enrol("late", "dedicated")
     for _ in range(5):
         question = held.next_question("late", ["t100"])
@@ -269,7 +273,9 @@ def measure(app: Any, call: Caller, campaign: str) -> None:
             break
         held.answer(question.id, "late", Answer(Outcome.LEFT, seconds=3.0))
         took.append(call("/api/v1/campaigns/C/leaderboard")[0])
+        agreed.append(call("/manage/C/agreement")[0])
     print(f"leaderboard after one judgment: {', '.join(f'{each * 1000:.0f} ms' for each in took)}")
+    print(f"agreement after one judgment: {', '.join(f'{each * 1000:.0f} ms' for each in agreed)}")
     print(f"{slow} requests over the aim")
 
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of the judging page that the documentation shows.
+"""Takes the pictures of the judging page, and of the dashboard's Agreement page, that the documentation shows.
 
 python tests/screens.py
 """
@@ -12,14 +12,15 @@ from browsing import People, Person, Site, open_browser, open_site
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.model import Model, Terms
 from duelpool.campaign.model_sitting import ModelSitting
-from duelpool.campaign.sitting import Sitting
+from duelpool.campaign.sitting import Sitting, in_turns
 from duelpool.demo import load_collection
 from duelpool.demo.story import write_collection
+from duelpool.experiments.assessor_study import simulated_study
 from duelpool.files import read_passages, read_qrels, read_run, read_topics
 from duelpool.judges.live import SimulatedPerson, TopicJudges, Utilities
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from duelpool.pool import build_pools
-from duelpool.records import Kind
+from duelpool.records import Kind, Pool, Topic
 from managed import key_for
 from models import Asked, Provider, says, serving
 
@@ -103,6 +104,27 @@ def models(site: Site, people: People, folder: Path) -> None:
     take(person, "dashboard-llm")
 
 
+def agreement(site: Site, people: People) -> None:
+    """Take a picture of the dashboard's Agreement page: a small study of three kinds by simulated people."""
+    study = simulated_study(queries=4, items=5, seed=1)
+    topics = [Topic(f"q{at:03}", f"Question {at + 1}") for at in range(4)]
+    made = Campaign.create(
+        site.store,
+        "Three kinds of judgment",
+        Settings(strategy="allpairs", crossed=tuple(Kind), scale="five", steps=()),
+        topics=topics,
+        pools=[Pool(topic.id, tuple(f"d{at:02}" for at in range(5))) for topic in topics],
+    )
+    for name in study.people:
+        made.enrol(name, "program" if name == "Assessor 7" else "dedicated")
+    in_turns([Sitting(made, name, judge) for name, judge in study.people.items()])
+    person = people(*WIDE)
+    person.enter(f"{site.address}/manage/{made.id}?key={key_for(site.app, made.id)}")
+    person.enter(f"{site.address}/manage/{made.id}/agreement")
+    person.page.set_viewport_size({"width": 1280, "height": 1560})
+    take(person, "dashboard-agreement")
+
+
 def main() -> int:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name, open_browser() as browser, open_site(Path(name)) as site:
@@ -124,6 +146,7 @@ def main() -> int:
         graded = campaign(site, folder, "Grades", stage="grading", scale="five", feedback=False)
         take(judged(site, people, graded, WIDE, 2), "judging-grades")
         models(site, people, folder)
+        agreement(site, people)
         people.close()
     return 0
 

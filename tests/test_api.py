@@ -11,6 +11,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from browsing import Site
+from duelpool.agreement import STATISTICS, Options, find
+from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.exports import write_csv, write_levels, write_log, write_prefs, write_qrels
 from duelpool.campaign.status import status
@@ -103,6 +105,26 @@ def test_lists_are_paged_and_every_figure_leads_to_its_rows(letters: Campaign, c
     topic = client.topic("one")
     wins = sum(map(sum, topic["matrix"]["wins"]))
     assert wins == topic["row"]["status"]["judgments"]
+
+
+def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client) -> None:
+    assert client.agreement()["votes"] == 0
+    judge(letters, 40, "pqrstu")
+    votes = votes_of(letters)
+    told = client.agreement()
+    assert told["votes"] == len(votes)
+    assert [each["statistic"] for each in told["findings"]] == list(STATISTICS)
+    for each in told["findings"]:
+        found = find(votes, each["statistic"], Options(rows=50))
+        assert each["rows"] == [list(row) for row in found.grid.rows]
+        assert each["needs"] == found.needs
+    (some,) = client.agreement("assessors", rows=2)["findings"]
+    assert len(some["rows"]) == 2
+    for options in ({"criterion": "taste"}, {"cluster": "person"}):
+        with pytest.raises(Refused, match="Known"):
+            client.agreement(**options)
+    with pytest.raises(Refused, match="Did you mean 'summary'"):
+        client.agreement("sumary")
 
 
 def test_the_leaderboard_is_the_leaderboard(letters: Campaign, client: Client) -> None:

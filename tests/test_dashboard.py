@@ -12,9 +12,13 @@ from playwright.sync_api import Page
 from sqlalchemy import update
 
 from browsing import People, Person, Site
-from duelpool.campaign import Campaign
+from duelpool.agreement import STATISTICS, Options, find
+from duelpool.agreement.campaigns import votes_of
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.sitting import Sitting, in_turns
+from duelpool.experiments.assessor_study import simulated_study
 from duelpool.files import Run
-from duelpool.records import Pool
+from duelpool.records import Kind, Pool, Topic
 from duelpool.store import schema
 from managed import RUNS, judge, key_for, managed, run, state_of
 from test_page_states import AXE, RULES, WIDTHS
@@ -282,7 +286,7 @@ def test_texts_of_others_are_shown_as_they_are(site: Site, people: People) -> No
         assert first is not None
         query = {"topic": name, "a": first.left, "b": str(first.right)}
         for path in (
-            *("leaderboard", "topics", "pairs", "assessors", "log", "settings"),
+            *("leaderboard", "topics", "pairs", "assessors", "agreement", "log", "settings"),
             f"topic?{_query(topic=name)}",
             f"pair?{_query(**query)}",
             f"assessor?{_query(assessor=who[1])}",
@@ -309,6 +313,59 @@ def _dressed(campaign: Campaign, topic: str, part: list[str]) -> Any:
         )
 
     return work
+
+
+def crossed(site: Site) -> Campaign:
+    """Make a small study of three kinds by people whose chances are known, two of each kind a topic."""
+    study = simulated_study(queries=2, items=4, seed=3)
+    topics = ("q000", "q001")
+    campaign = Campaign.create(
+        site.store,
+        f"crossed {next(_NUMBERS)}",
+        Settings(strategy="allpairs", crossed=tuple(Kind), scale="five", steps=()),
+        topics=[Topic(topic, f"Question {topic}?") for topic in topics],
+        pools=[Pool(topic, ("d00", "d01", "d02", "d03")) for topic in topics],
+    )
+    names = list(study.people)[:6]
+    for name in names:
+        campaign.enrol(name, "program" if name == names[-1] else "dedicated")
+    in_turns([Sitting(campaign, name, study.people[name]) for name in names])
+    return campaign
+
+
+def test_the_agreement_of_judges_is_shown_in_every_table(site: Site, people: People) -> None:
+    empty = Manager(site, people(), managed(site.store, f"nobody {next(_NUMBERS)}"))
+    empty.go("agreement")
+    assert empty.page.inner_text(".empty h2") == "Nobody has judged anything yet"
+    assert "duelpool judge campaigns.db" in empty.page.locator(".empty .command code").all_inner_texts()
+    campaign = crossed(site)
+    manager = Manager(site, people(), campaign)
+    manager.go("agreement")
+    page = manager.page
+    votes = votes_of(campaign)
+    for name in STATISTICS:
+        found = find(votes, name, Options(rows=20, resamples=400))
+        assert page.locator(f"table#{name}").count() == bool(found.grid.rows), name
+        if found.grid.rows:
+            assert page.locator(f"table#{name} tbody tr").count() == len(found.shown.rows)
+            first = page.locator(f"table#{name} tbody tr").first.locator("th, td").all_inner_texts()
+            assert [float(text) for text in first if text[:2] == "0."] == [
+                pytest.approx(cell, abs=0.0006)
+                for cell in found.shown.rows[0]
+                if isinstance(cell, float) and 0 <= cell < 0.9995
+            ]
+        else:
+            assert found.needs in str(page.locator("#missing").text_content()), name
+    assert page.locator("figure svg").count() == 4
+    look_with_axe(page, "agreement")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    manager.go("agreement?rate=0.9&cluster=topic")
+    wanted = find(votes, "inferred", Options("topic", 0.9)).notes
+    assert wanted[1] in page.inner_text("#rows")
+    manager.go("agreement?rate=many")
+    assert "a number from 0 to 1" in page.inner_text("[role=alert]")
+    manager.go("agreement?criterion=taste")
+    assert "There is no criterion called 'taste'" in page.inner_text("[role=alert]")
 
 
 def test_very_many_rows_are_paged(site: Site, people: People) -> None:

@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "access": (*GROUND, "store"),
     "campaign": (*GROUND, "files", "budget", "pool", "strategies", "judges", "store"),
     "report": (*GROUND,),
+    "agreement": (*GROUND, "files", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
     "leaderboard": (*GROUND, "files", "measures", "store", "campaign", "evaluation"),
     "standings": (
@@ -40,15 +41,20 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
-    "plots": (*GROUND, "comparison", "simulation", "evaluation"),
+    "plots": (*GROUND, "comparison", "agreement", "simulation", "evaluation"),
     "overview": (
         *GROUND,
-        *("store", "campaign", "report", "evaluation", "leaderboard", "standings", "plots"),
+        *("store", "campaign", "report", "agreement", "evaluation", "leaderboard", "standings", "plots"),
     ),
-    "experiments": (*GROUND, "files", "budget", "prior", "strategies", "judges", "simulation", "plots"),
+    "experiments": (
+        *GROUND,
+        *("files", "preferences", "budget", "prior", "strategies", "judges", "comparison", "simulation"),
+        *("report", "agreement", "plots"),
+    ),
     "web": (
         *GROUND,
-        *("files", "preferences", "measures", "comparison", "store", "access", "campaign", "standings"),
+        *("files", "preferences", "measures", "comparison", "store", "access", "campaign", "report"),
+        *("agreement", "standings"),
     ),
     "demo": (
         *GROUND,

@@ -107,6 +107,10 @@ class Client:
         """Return how language models judge, and what they cost."""
         return list(self._get("/llm")["rows"])
 
+    def agreement(self, *report: str, **options: Any) -> dict[str, Any]:
+        """Return statistics of agreement by name, all where none is; options are criterion, cluster, tie_rate, rows."""
+        return self._get("/agreement", report=",".join(report), **options)
+
     def ledger(self, **options: Any) -> Iterator[dict[str, Any]]:
         """Yield the ledger, the newest entry first; options are assessor and limit."""
         return self._rows("/ledger", options)

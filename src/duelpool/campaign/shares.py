@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 
-def wilson(part: int, whole: int, z: float = 1.959964) -> tuple[float, float] | None:
+def wilson(part: float, whole: float, z: float = 1.959964) -> tuple[float, float] | None:
     """Return Wilson's 95 % interval of a share, None of nothing."""
     if not whole:
         return None

@@ -25,6 +25,7 @@ PANELS: dict[str, dict[str, str]] = {
     },
     "Along the way": {
         "link": "serve:link",
+        "agreement": "agreement:agreement",
         "change": "change:change",
         "panel": "panel:panel",
         "import": "intake:take_in",

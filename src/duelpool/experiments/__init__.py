@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from duelpool.experiments.agreement import AGREEMENT
+from duelpool.experiments.assessor_report import ASSESSOR_STUDY
 from duelpool.experiments.base import Experiment, Report, Section
 from duelpool.experiments.budget import BUDGET
 from duelpool.experiments.budget_predictors import PREDICTORS
@@ -14,5 +16,11 @@ from duelpool.experiments.judging_effort import JUDGING_EFFORT
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "Section"]
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {each.name: each for each in (FIGURE3, JUDGING_EFFORT, FLAGSHIP_TABLE, INFORMED, BUDGET, PREDICTORS)}
+    {
+        each.name: each
+        for each in (
+            *(FIGURE3, JUDGING_EFFORT, ASSESSOR_STUDY, AGREEMENT),
+            *(FLAGSHIP_TABLE, INFORMED, BUDGET, PREDICTORS),
+        )
+    }
 )

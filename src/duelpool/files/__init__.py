@@ -1,5 +1,6 @@
 """The files of the field: read in any layout, written so that they read back equal, every oddity counted."""
 
+from duelpool.files.assessed import read_assessed
 from duelpool.files.judgments import Judgments, read_judgments, write_judgments
 from duelpool.files.notices import Notice, describe
 from duelpool.files.passages import Passages, read_passages, write_passages
@@ -23,6 +24,7 @@ __all__ = [
     "Topics",
     "Twins",
     "describe",
+    "read_assessed",
     "read_judgments",
     "read_passages",
     "read_pools",

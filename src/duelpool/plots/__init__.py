@@ -1,5 +1,6 @@
 """Records as pictures: each function takes a record and returns a figure; `save_figure` writes it."""
 
+from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.budgets import errors_by_budget
 from duelpool.plots.evaluated import history_lines, leaderboard, scatter
 from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure, svg_text
@@ -15,6 +16,7 @@ from duelpool.plots.simulated import (
 
 __all__ = [
     "FORMATS",
+    "agreement_picture",
     "bars_beside",
     "errors_by_budget",
     "found_by_budget",

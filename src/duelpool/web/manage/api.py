@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
+from duelpool.agreement.statistics import agreement_options
 from duelpool.campaign.watching import Person
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
@@ -21,6 +22,7 @@ from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
 from duelpool.web.manage.paging import Cursor, Limit
 from duelpool.web.manage.shapes import (
+    AgreementShown,
     CampaignBrief,
     CampaignList,
     ChangeState,
@@ -44,6 +46,7 @@ from duelpool.web.manage.shapes import (
     TopicDetail,
     TopicPage,
     about_step,
+    agreement_of,
     head_of,
 )
 from duelpool.web.manage.streams import MEDIA, stream
@@ -220,6 +223,24 @@ def assessor(found: Looking, assessor: Wanted) -> Person:
 def llm(found: Looking) -> ModelList:
     """The language models: how often they flip, what they lean to, who agrees with them, what they cost."""
     return ModelList(found.desk.campaign.settings.currency, list(found.desk.models()))
+
+
+@router.get("/campaigns/{campaign}/agreement")
+def agreement(  # noqa: PLR0917 (a route's query is its arguments)
+    found: Looking,
+    report: Annotated[str, Query(max_length=500, description="Names with commas between; empty: all.")] = "",
+    criterion: Text = "",
+    cluster: Annotated[str, Query(max_length=20, description="pair, topic or auto.")] = "auto",
+    tie_rate: Annotated[
+        float, Query(ge=0, le=1, description="How ties of inferred preferences agree.")
+    ] = 0.5,
+    rows: Annotated[int, Query(ge=1, le=1000, description="At most so many assessors.")] = 50,
+) -> AgreementShown:
+    """How far the judges can be trusted: all statistics of agreement, or those that `report` names."""
+    names = [name.strip() for name in report.split(",") if name.strip()]
+    agreements = found.desk.agreements
+    options = agreement_options(cluster, tie_rate, rows)
+    return agreement_of(agreements.votes(), agreements.found(names, criterion, options))
 
 
 @router.get("/campaigns/{campaign}/ledger")

@@ -2,16 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup, escape
 
-from duelpool.campaign.shares import Share
+from duelpool.agreement import Finding
 from duelpool.standings import BoardRow, History
 
 WIDTH = 720
 NARROW = 480
 COLOURS = 8  # classes c0 ... c7 of the stylesheet; a shape tells runs apart beyond them
 _SHAPES = ("dot", "square", "diamond")
+_SHARES = (
+    ("agreement", "low", "high"),
+    ("agrees", "low", "high"),
+    ("agree", "low", "high"),
+    ("left", "low", "high"),
+)
+_CHARTED = ("summary", "groups", "assessors", "left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,30 +114,6 @@ def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
     return _frame("intervals", f"{measure} with 95 % intervals, the best on top", bottom + 24, parts, NARROW)
 
 
-def shares_chart(name: str, title: str, rows: Sequence[tuple[str, Share]]) -> Markup:
-    """Return shares from 0 to 1 with their intervals, a line each."""
-    known = [(label, each) for label, each in rows if each.share is not None]
-    if not known:
-        return Markup("")
-    x = _Scale(0.0, 1.0, 120, NARROW - 72)
-    bottom = 14 + 28 * len(known)
-    parts = [
-        f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="6" y2="{bottom}"/>'
-        f'<text class="tick" x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{100 * tick:.0f} %</text>'
-        for tick in (0.0, 0.25, 0.5, 0.75, 1.0)
-    ]
-    for at, (label, each) in enumerate(known):
-        y = 22 + 28 * at
-        share, low, high = each.share or 0.0, each.low or 0.0, each.high or 0.0
-        parts.append(
-            f'<line class="whisker c0" x1="{x(low)}" x2="{x(high)}" y1="{y}" y2="{y}"/>'
-            f'<text class="name" x="108" y="{y + 4}" text-anchor="end">{escape(_short(label))}</text>'
-            + _mark("dot", x(share), y, "c0")
-            + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{100 * share:.1f} %</text>'
-        )
-    return _frame(name, title, bottom + 24, parts, NARROW)
-
-
 def _short(name: str, letters: int = 20) -> str:
     return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
@@ -171,6 +155,49 @@ def history_chart(history: History) -> Markup:
         f'<text class="tick" x="{WIDTH - 170}" y="256" text-anchor="end">{points[-1].judgments:,}</text>'
     )
     return _frame("history", f"{history.measure} as judgments came in", max(264, int(last) + 16), parts)
+
+
+def finding_chart(finding: Finding) -> Markup:
+    """Return the shares of a statistic with their intervals, a line each; nothing where it has none."""
+    columns = finding.grid.columns
+    ends = next((each for each in _SHARES if set(each) <= set(columns)), None)
+    if ends is None or finding.name not in _CHARTED:
+        return Markup("")
+    at = [columns.index(name) for name in ends]
+    rows = [
+        (" ".join(str(cell) for cell in row[: finding.grid.keys] if cell), *(row[place] for place in at))
+        for row in finding.grid.rows
+        if row[at[0]] is not None
+    ]
+    return shares_chart(finding.name, finding.title, rows)
+
+
+def shares_chart(name: str, title: str, rows: Sequence[tuple[Any, ...]]) -> Markup:
+    """Return shares from 0 to 1, each a name, a value, and the ends of its interval where there are some."""
+    if not rows:
+        return Markup("")
+    x = _Scale(0.0, 1.0, 170, NARROW - 60)
+    bottom = 14 + 28 * len(rows)
+    parts = [
+        f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="6" y2="{bottom}"/>'
+        f'<text class="tick" x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>'
+        for tick in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    for at, (label, value, low, high) in enumerate(rows):
+        y = 22 + 28 * at
+        if low is not None and high is not None:
+            parts.append(f'<line class="whisker c0" x1="{x(low)}" x2="{x(high)}" y1="{y}" y2="{y}"/>')
+        parts.append(
+            f'<text class="name" x="158" y="{y + 4}" text-anchor="end">{escape(_short(label, 20))}</text>'
+            + _mark("dot", x(value), y, "c0")
+            + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{value:.3f}</text>'
+        )
+    return _frame(name, f"{title}, with 95 % intervals", bottom + 24, parts, NARROW)
+
+
+def heat(share: float | None) -> str:
+    """Return the class of a cell of a conditional table: the larger its share, the stronger its colour."""
+    return "" if share is None else f"h{min(9, int(share * 10))}"
 
 
 def bars_chart(name: str, title: str, parts_of: Mapping[str, int], whole: int) -> Markup:

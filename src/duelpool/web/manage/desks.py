@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from duelpool.agreement.campaigns import Agreements
 from duelpool.campaign import Campaign
 from duelpool.campaign.model_figures import ModelFigures, model_figures
 from duelpool.campaign.watching import Watch
@@ -17,18 +18,19 @@ from duelpool.web.halls import Halls
 
 @dataclass(slots=True)
 class Desk:
-    """A campaign, watched, with its leaderboard."""
+    """A campaign, watched, with its leaderboard and its agreement."""
 
     campaign: Campaign
     watch: Watch
     standings: Standings
+    agreements: Agreements
     _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # as of a pulse
 
     @classmethod
     def of(cls, campaign: Campaign) -> "Desk":
         """Return the desk of a campaign."""
         watch = Watch(campaign)
-        return cls(campaign, watch, Standings(watch))
+        return cls(campaign, watch, Standings(watch), Agreements(watch))
 
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""

@@ -10,6 +10,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import deeds
 from duelpool.access.accounts import some_manager
+from duelpool.agreement import Votes
+from duelpool.agreement.campaigns import Looked
+from duelpool.agreement.statistics import agreement_options
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.model_figures import ModelFigures
 from duelpool.campaign.panels.settlement import look
@@ -45,6 +48,8 @@ from duelpool.web.words import words
 router = APIRouter(include_in_schema=False)
 
 ROWS = 50
+PEOPLE_SHOWN = 20  # assessors in a table of agreement
+RESAMPLES = 400  # of its bootstrap: a page is looked at often
 PAGES = (
     ("leaderboard", "Leaderboard"),
     ("topics", "Topics"),
@@ -291,6 +296,38 @@ def assessor(found: Viewing) -> Response:
     )
 
 
+@router.get("/manage/{campaign}/agreement")
+def agreement(found: Viewing) -> Response:
+    """Show how far the judges can be trusted."""
+    asked = {name: _asked(found, name) for name in ("criterion", "cluster", "rate")}
+    trouble, looked = "", Looked(Votes.of(()), ())
+    try:
+        rate = float(asked["rate"] or 0.5)
+        options = agreement_options(asked["cluster"] or "auto", rate, PEOPLE_SHOWN, RESAMPLES)
+        looked = found.desk.agreements.look(asked["criterion"], options)
+    except ValueError:
+        trouble = "The rate at which ties agree is a number from 0 to 1."
+    except StoreTrouble:
+        raise
+    except DuelpoolError as error:
+        trouble = str(error)
+    findings = {each.name: each for each in looked.findings}
+    return _show(
+        found,
+        "agreement",
+        "agreement",
+        "Agreement",
+        asked=asked,
+        votes=looked.votes,
+        ready=looked.ready,
+        findings=findings,
+        trouble=trouble,
+        tables=("preferences", "inferred", "grades", "definite", "pooled"),
+        charts={name: charts.finding_chart(each) for name, each in findings.items()},
+        heat=charts.heat,
+    )
+
+
 @router.get("/manage/{campaign}/money")
 def money(found: Viewing) -> Response:
     """Show what it cost."""
@@ -327,10 +364,10 @@ def _settled(found: Managing) -> dict[str, Any] | None:
 @router.get("/manage/{campaign}/llm")
 def llm(found: Viewing) -> Response:
     """Show how language models judge, and what they cost."""
-    models = [
-        (each, charts.shares_chart(f"model-{at}", f"What people say to {each.assessor}", confidences(each)))
-        for at, each in enumerate(found.desk.models())
-    ]
+    models = []
+    for at, each in enumerate(found.desk.models()):
+        rows = [(name, of.share, of.low, of.high) for name, of in confidences(each) if of.share is not None]
+        models.append((each, charts.shares_chart(f"model-{at}", f"What people say to {each.assessor}", rows)))
     currency = found.desk.campaign.settings.currency
     return _show(found, "llm", "llm", "LLM judges", models=models, currency=currency)
 
@@ -352,8 +389,8 @@ def the_log(found: Viewing) -> Response:
 
 @router.get("/manage/{campaign}/{page}")
 def plain(found: Viewing, page: str) -> Response:
-    """Show a page that asks for nothing: export, settings, and the places of what comes later."""
-    if page not in {"export", "settings", "agreement"}:
+    """Show a page that asks for nothing: export and settings."""
+    if page not in {"export", "settings"}:
         raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
     context: dict[str, Any] = {}
     if page == "export":

@@ -1,10 +1,12 @@
 """What the API says and takes: every shape, once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from duelpool.agreement import Finding, Votes
 from duelpool.campaign.model_figures import ModelFigures
 from duelpool.campaign.shares import wilson
 from duelpool.campaign.status import MoneyStatus, TopicStatus
@@ -211,6 +213,48 @@ class PersonPage:
     rows: list[Person]
     total: int
     next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FindingShown:
+    """One statistic of agreement as a table; without rows, `needs` says what is missing."""
+
+    statistic: str
+    title: str
+    columns: list[str]
+    rows: list[list[str | int | float | None]]
+    notes: list[str]
+    needs: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementShown:
+    """How far the judges can be trusted: the votes' criteria and groups of assessors, and the statistics."""
+
+    votes: int
+    criteria: list[str]
+    groups: list[str]
+    findings: list[FindingShown]
+
+
+def agreement_of(votes: Votes, findings: Sequence[Finding]) -> AgreementShown:
+    """Return statistics of agreement as the API tells them."""
+    return AgreementShown(
+        len(votes),
+        list(votes.criteria),
+        list(votes.groups),
+        [
+            FindingShown(
+                each.name,
+                each.title,
+                list(each.grid.columns),
+                [list(row) for row in each.grid.rows],
+                list(each.notes),
+                each.needs,
+            )
+            for each in findings
+        ],
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 // parts that may change in place of the old ones. Without events it asks every few seconds.
 const { api } = document.body.dataset;
 const live = document.getElementById("live");
-const EVERY = 5000, REST = 1000, TRIES = 3;
+const EVERY = 5000, REST = 1000, SOON = 2000, TRIES = 3;
 let last = "", busy = false, again = false, failures = 0;
 
 function say(how, text) {
@@ -32,10 +32,16 @@ async function refresh() {
   try {
     const answer = await fetch(location.href, { credentials: "same-origin", headers: { Accept: "text/html" } });
     if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    lookAgain();
   } catch { /* the next news will bring it */ }
   await new Promise((done) => { setTimeout(done, REST); });
   busy = false;
   if (again) { again = false; refresh(); }
+}
+
+// What the server still works on is there a little later, though nothing else has changed.
+function lookAgain() {
+  if (document.querySelector("[data-again]")) setTimeout(refresh, SOON);
 }
 
 function heard(pulse) {
@@ -71,4 +77,4 @@ document.addEventListener("click", async (event) => {
 });
 
 // A page that was asked for by a form's POST can't be asked for again.
-if (document.getElementById("sure") === null) listen();
+if (document.getElementById("sure") === null) { listen(); lookAgain(); }

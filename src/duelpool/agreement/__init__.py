@@ -1,0 +1,77 @@
+"""Can the judges be trusted: who agrees with whom, with themselves, and how much it takes them."""
+
+from duelpool.agreement.coefficients import (
+    Alpha,
+    TwoPeople,
+    cohen_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pairs_of_people,
+)
+from duelpool.agreement.people import (
+    Assessor,
+    TwoGroups,
+    assessor_records,
+    between_groups,
+    compare_groups,
+    left_share,
+    regrouped,
+    self_agreement,
+)
+from duelpool.agreement.shares import Counts, Share, simple_share
+from duelpool.agreement.statistics import STATISTICS, Finding, Options, Statistic, find, find_all
+from duelpool.agreement.tables import (
+    ChiSquare,
+    ConditionalTable,
+    chi_square,
+    definite_table,
+    grade_counts,
+    grade_table,
+    inferred_table,
+    pair_counts,
+    preference_table,
+)
+from duelpool.agreement.transitivity import Transitivity, Triplets, transitivity
+from duelpool.agreement.votes import Feedback, TestRecord, Votes, in_two_groups
+
+__all__ = [
+    "STATISTICS",
+    "Alpha",
+    "Assessor",
+    "ChiSquare",
+    "ConditionalTable",
+    "Counts",
+    "Feedback",
+    "Finding",
+    "Options",
+    "Share",
+    "Statistic",
+    "TestRecord",
+    "Transitivity",
+    "Triplets",
+    "TwoGroups",
+    "TwoPeople",
+    "Votes",
+    "assessor_records",
+    "between_groups",
+    "chi_square",
+    "cohen_kappa",
+    "compare_groups",
+    "definite_table",
+    "find",
+    "find_all",
+    "fleiss_kappa",
+    "grade_counts",
+    "grade_table",
+    "in_two_groups",
+    "inferred_table",
+    "krippendorff_alpha",
+    "left_share",
+    "pair_counts",
+    "pairs_of_people",
+    "preference_table",
+    "regrouped",
+    "self_agreement",
+    "simple_share",
+    "transitivity",
+]

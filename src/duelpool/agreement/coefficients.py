@@ -1,0 +1,190 @@
+"""Agreement beyond chance: Cohen's and Fleiss' kappa, and Krippendorff's alpha with bootstrap intervals."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+import polars as pl
+
+from duelpool.agreement.shares import Cluster, Counts
+from duelpool.agreement.votes import Floats, Ints
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.seeds import rng_for
+
+RESAMPLES = 1000
+
+
+def cohen_kappa(table: Floats | Ints) -> float | None:
+    """Return Cohen's kappa of two people from a table of how often one said the row and the other the column.
+
+    None where both always said the same one thing: chance alone then explains everything.
+    """
+    whole = float(table.sum())
+    if not whole:
+        return None
+    seen = float(np.trace(table)) / whole
+    chance = float(table.sum(axis=1) @ table.sum(axis=0)) / whole**2
+    return None if chance >= 1 else (seen - chance) / (1 - chance)
+
+
+def fleiss_kappa(counts: Counts) -> float | None:
+    """Return Fleiss' kappa over the units with two votes or more; their numbers of votes may differ."""
+    if not len(counts.matrix):
+        return None
+    votes = counts.votes
+    seen = float(((counts.matrix * (counts.matrix - 1)).sum(axis=1) / (votes * (votes - 1))).mean())
+    shares = counts.matrix.sum(axis=0) / votes.sum()
+    chance = float(shares @ shares)
+    return None if chance >= 1 else (seen - chance) / (1 - chance)
+
+
+# ---- Krippendorff's alpha
+
+
+def _nominal(values: Floats, _: Floats) -> Floats:
+    return 1.0 - np.eye(len(values))
+
+
+def _interval(values: Floats, _: Floats) -> Floats:
+    distances: Floats = (values[:, None] - values[None, :]) ** 2
+    return distances
+
+
+def _ordinal(values: Floats, margins: Floats) -> Floats:
+    """Return squared distances in ranks: the votes between two categories, and half of the votes in them."""
+    order = np.argsort(values)
+    ranks = np.empty(margins.shape)
+    sorted_margins = margins[..., order]
+    ranks[..., order] = np.cumsum(sorted_margins, axis=-1) - sorted_margins / 2
+    distances: Floats = (ranks[..., :, None] - ranks[..., None, :]) ** 2
+    return distances
+
+
+DISTANCES: Mapping[str, Callable[[Floats, Floats], Floats]] = MappingProxyType(
+    {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval}
+)
+"""How far two answers are apart: the same or not, in ranks, or as numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alpha:
+    """Krippendorff's alpha with its bootstrap interval; None where nothing varies or too little is there."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    error: float | None
+    units: int
+    votes: int
+    distance: str
+
+
+def alpha_of(coincidences: Floats, values: Floats, distance: str) -> Floats:
+    """Return alpha of one table of coincidences, or of many at once; nan where nothing varies."""
+    margins = coincidences.sum(axis=-1)
+    apart = DISTANCES[distance](values, margins)
+    whole = margins.sum(axis=-1)
+    seen = (coincidences * apart).sum(axis=(-2, -1))
+    expected = np.einsum("...i,...j,...ij->...", margins, margins, np.broadcast_to(apart, coincidences.shape))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.asarray(1.0 - (whole - 1) * seen / expected)
+    return found
+
+
+@lru_cache(maxsize=16)
+def krippendorff_alpha(
+    counts: Counts,
+    distance: str = "nominal",
+    *,
+    cluster: Cluster = "pair",
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Alpha:
+    """Return Krippendorff's alpha; the interval is of percentiles over resampled pairs, or whole topics.
+
+    Units that can't be told apart are drawn as one kind with a multinomial count, which is the same and is fast.
+    """
+    if distance not in DISTANCES:
+        raise UnknownName("distance", distance, DISTANCES)
+    if not 0 < level < 1 or resamples < 1:
+        raise BadParameter("A bootstrap needs a level between 0 and 1, and one resample or more.")
+    units, votes = len(counts.matrix), int(counts.votes.sum())
+    if not units:
+        return Alpha(None, None, None, None, 0, 0, distance)
+    each, times = counts.coincidences(cluster)
+    flat = each.reshape(len(each), -1)
+    size = each.shape[1]
+    value = float(alpha_of((times @ flat).reshape(size, size), counts.values, distance))
+    if np.isnan(value):
+        return Alpha(None, None, None, None, units, votes, distance)
+    clusters = int(times.sum())
+    if clusters < 2:
+        return Alpha(value, None, None, None, units, votes, distance)
+    rng = rng_for(seed, "krippendorff", distance, cluster)
+    drawn = rng.multinomial(clusters, times / clusters, size=resamples).astype(np.float64)
+    found = alpha_of((drawn @ flat).reshape(resamples, size, size), counts.values, distance)
+    found = found[~np.isnan(found)]
+    if len(found) < 2:
+        return Alpha(value, None, None, None, units, votes, distance)
+    low, high = np.quantile(found, [0.5 - level / 2, 0.5 + level / 2])
+    return Alpha(value, float(low), float(high), float(found.std(ddof=1)), units, votes, distance)
+
+
+# ---- two people
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPeople:
+    """Two assessors on the units that both judged."""
+
+    one: str
+    other: str
+    units: int
+    agreed: int
+    kappa: float | None
+
+
+def pairs_of_people(frame: pl.DataFrame, at_least: int = 2, at_most: int = 50) -> tuple[TwoPeople, ...]:
+    """Return Cohen's kappa of every two assessors who share so many units, those who share most first."""
+    named = frame.filter(pl.col("assessor") != "").select("unit", "assessor", "value")
+    people = named.get_column("assessor").unique().sort()
+    coded = named.with_columns(
+        pl.col("assessor").replace_strict(people, np.arange(len(people)), return_dtype=pl.Int64)
+    )
+    beside = coded.join(coded, on="unit", suffix="_2").filter(pl.col("assessor") < pl.col("assessor_2"))
+    shared = (
+        beside.group_by("assessor", "assessor_2")
+        .agg(
+            pl.len().alias("units"),
+            (pl.col("value") == pl.col("value_2")).sum().alias("agreed"),
+        )
+        .filter(pl.col("units") >= at_least)
+        .sort(["units", "assessor", "assessor_2"], descending=[True, False, False])
+        .head(at_most)
+    )
+    kept = beside.join(shared.select("assessor", "assessor_2"), on=["assessor", "assessor_2"])
+    tables: dict[tuple[int, int], list[tuple[float, float, int]]] = {}
+    cells = kept.group_by("assessor", "assessor_2", "value", "value_2").len()
+    for one, other, said, replied, times in cells.iter_rows():
+        tables.setdefault((one, other), []).append((said, replied, times))
+    return tuple(
+        TwoPeople(
+            people[row["assessor"]],
+            people[row["assessor_2"]],
+            row["units"],
+            row["agreed"],
+            cohen_kappa(_square(tables[row["assessor"], row["assessor_2"]])),
+        )
+        for row in shared.iter_rows(named=True)
+    )
+
+
+def _square(cells: list[tuple[float, float, int]]) -> Floats:
+    values = sorted({value for said, replied, _ in cells for value in (said, replied)})
+    table = np.zeros((len(values), len(values)))
+    for said, replied, times in cells:
+        table[values.index(said), values.index(replied)] += times
+    return table

@@ -1,0 +1,148 @@
+"""Shares with their uncertainty, and votes counted by unit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from duelpool.agreement.votes import Floats, Ints
+from duelpool.campaign.shares import wilson
+
+Z = 1.959964
+Cluster: TypeAlias = Literal["pair", "topic"]
+"""What is drawn independently: pairs (items, where they are graded), or whole topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`part` of `whole`, with a standard error and a 95 % interval where there is enough to say so."""
+
+    part: float
+    whole: float
+    error: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def value(self) -> float | None:
+        """The share itself, None of nothing."""
+        return self.part / self.whole if self.whole else None
+
+
+def simple_share(part: float, whole: float) -> Share:
+    """Return a share of independent things, with Wilson's interval."""
+    ends = wilson(part, whole)
+    if ends is None:
+        return Share(part, whole, None, None, None)
+    value = part / whole
+    return Share(part, whole, math.sqrt(value * (1 - value) / whole), *ends)
+
+
+def clustered_share(parts: Floats | Ints, wholes: Floats | Ints) -> Share:
+    """Return the share of all parts in all wholes, where only the clusters are independent of each other.
+
+    The error is that of a ratio estimator over clusters; what happens within a cluster may hang together.
+    """
+    part, whole = float(parts.sum()), float(wholes.sum())
+    used = int(np.count_nonzero(wholes))
+    if used < 2:
+        return Share(part, whole, None, None, None)
+    value = part / whole
+    left_over = parts - value * wholes
+    error = math.sqrt(used / (used - 1) * float(left_over @ left_over)) / whole
+    return Share(part, whole, error, max(0.0, value - Z * error), min(1.0, value + Z * error))
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many votes of each category every unit got; only units with two votes or more."""
+
+    labels: tuple[str, ...]
+    values: Floats  # of the categories, in their order
+    matrix: Ints  # units x categories
+    topic: Ints  # of each unit
+
+    @cached_property
+    def votes(self) -> Ints:
+        """How many votes each unit got."""
+        votes: Ints = self.matrix.sum(axis=1)
+        return votes
+
+    @cached_property
+    def _kinds_of_unit(self) -> tuple[Ints, Ints]:
+        """The different rows of the matrix, and how many units have each."""
+        base = int(self.matrix.max(initial=0)) + 1
+        if base ** len(self.labels) >= 2**62:
+            rows, times = np.unique(self.matrix, axis=0, return_counts=True)
+            return rows, times
+        keys = self.matrix @ (base ** np.arange(len(self.labels), dtype=np.int64))
+        _, at, times = np.unique(keys, return_index=True, return_counts=True)
+        return self.matrix[at], times
+
+    def pairs_of_votes(self) -> Floats:
+        """Return how often one vote said the row and another one the column, both ways round."""
+        rows, times = self._kinds_of_unit
+        found: Floats = np.einsum("k,kij->ij", times.astype(np.float64), _ordered_pairs(rows))
+        return found
+
+    def coincidences(self, cluster: Cluster) -> tuple[Floats, Ints]:
+        """Return Krippendorff's coincidences of each kind of cluster, and how many clusters are of that kind.
+
+        Units with the same counts can't be told apart, so that resampling them is resampling a few kinds.
+        """
+        if cluster == "pair":
+            rows, times = self._kinds_of_unit
+            return _ordered_pairs(rows) / (rows.sum(axis=1) - 1)[:, None, None], times
+        each = _ordered_pairs(self.matrix) / (self.votes - 1)[:, None, None]
+        topics, at = np.unique(self.topic, return_inverse=True)
+        cells = [sums_by(at, column) for column in each.reshape(len(each), -1).T]
+        found = np.stack(cells, axis=1).reshape(len(topics), *each.shape[1:])
+        return found, np.ones(len(topics), dtype=np.int64)
+
+    def agreement(self, cluster: Cluster = "pair") -> Share:
+        """Return the share of pairs of votes on one unit that say the same."""
+        same = (self.matrix * (self.matrix - 1)).sum(axis=1) / 2
+        all_of_them = self.votes * (self.votes - 1) / 2
+        return by_cluster(same, all_of_them, self.topic, cluster)
+
+
+def sums_by(at: Ints, weights: Floats) -> Floats:
+    """Return the sums of weights by their places."""
+    return np.bincount(at, weights=weights).astype(np.float64)
+
+
+def by_cluster(parts: Floats, wholes: Floats, topic: Ints, cluster: Cluster) -> Share:
+    """Return a share whose parts are given by unit, with the error over units or over topics."""
+    if cluster == "topic" and len(topic):
+        _, at = np.unique(topic, return_inverse=True)
+        parts, wholes = sums_by(at, parts), sums_by(at, wholes)
+    return clustered_share(parts, wholes)
+
+
+def _ordered_pairs(rows: Ints) -> Floats:
+    found = rows[:, :, None].astype(np.float64) * rows[:, None, :]
+    places = np.arange(rows.shape[1])
+    found[:, places, places] -= rows
+    return found
+
+
+def count_votes(frame: pl.DataFrame, values: Sequence[float], labels: Sequence[str]) -> Counts:
+    """Count votes by unit and category; votes of other values are left out, and so are units with one vote."""
+    given = frame.filter(pl.col("value").is_in([float(value) for value in values]))
+    unit = given.get_column("unit").to_numpy()
+    known, at = np.unique(unit, return_inverse=True)
+    order = np.argsort(values)
+    code = order[
+        np.searchsorted(np.asarray(values, dtype=np.float64)[order], given.get_column("value").to_numpy())
+    ]
+    cells = np.bincount(at * len(values) + code, minlength=len(known) * len(values))
+    matrix = cells.reshape(len(known), len(values)).astype(np.int64)
+    topics = given.get_column("topic").rank("dense").to_numpy().astype(np.int64)
+    topic = np.zeros(len(known), dtype=np.int64)
+    topic[at] = topics
+    enough = matrix.sum(axis=1) >= 2
+    return Counts(tuple(labels), np.asarray(values, dtype=np.float64), matrix[enough], topic[enough])

@@ -1,0 +1,552 @@
+"""The statistics of agreement by name: each turns votes into one table, and says what it needs where it is empty."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+from duelpool.agreement.coefficients import (
+    DISTANCES,
+    RESAMPLES,
+    Alpha,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pairs_of_people,
+)
+from duelpool.agreement.effort import confidences, context_use, paces, sights
+from duelpool.agreement.people import (
+    assessor_records,
+    compare_groups,
+    left_share,
+    plain_of,
+    self_agreement,
+)
+from duelpool.agreement.shares import Cluster, Counts, Share, simple_share
+from duelpool.agreement.tables import (
+    ConditionalTable,
+    chi_square,
+    definite_table,
+    grade_counts,
+    grade_table,
+    inferred_table,
+    pair_counts,
+    preference_table,
+)
+from duelpool.agreement.transitivity import Triplets, transitivity
+from duelpool.agreement.votes import Votes
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.records import Kind
+from duelpool.report import Cell, Grid
+
+ENOUGH_TOPICS = 10
+"""With so many topics, topics are what is drawn again for an interval; with fewer, pairs are."""
+
+_ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What statistics may be told: over what intervals are, how ties agree, and how many rows a table has."""
+
+    cluster: Cluster | Literal["auto"] = "auto"
+    rate: float = 0.5
+    resamples: int = RESAMPLES
+    seed: int = 0
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.cluster not in {"auto", "pair", "topic"}:
+            raise UnknownName("cluster", self.cluster, ("auto", "pair", "topic"))
+        if not 0 <= self.rate <= 1:
+            raise BadParameter(f"Ties agree at a rate from 0 to 1, not {self.rate}.")
+
+    def cluster_of(self, votes: Votes) -> Cluster:
+        """Return over what the intervals of these votes are."""
+        if self.cluster != "auto":
+            return self.cluster
+        return "topic" if votes.topics >= ENOUGH_TOPICS else "pair"
+
+
+def agreement_options(cluster: str, rate: float, rows: int | None, resamples: int = RESAMPLES) -> Options:
+    """Return options from what somebody asked for."""
+    return Options(cluster, rate, resamples, rows=rows)  # type: ignore[arg-type] # refused there where it is none
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a statistic came to: a table, and notes on how to read it. Without rows, `needs` says what is missing."""
+
+    name: str
+    title: str
+    grid: Grid
+    notes: tuple[str, ...] = ()
+    needs: str = ""
+
+    @property
+    def shown(self) -> Grid:
+        """The table without what is empty: columns of nothing, and answers that nobody gave."""
+        grid = self.grid
+        rows = [row for row in grid.rows if grid.columns[-1] != "total" or row[-1]]
+        said = {row[0] for row in rows}
+        kept = [
+            at
+            for at, name in enumerate(grid.columns)
+            if any(row[at] not in {None, ""} for row in rows)
+            and (grid.columns[-1] != "total" or at == 0 or name == "total" or name in said)
+        ]
+        keys = sum(at < grid.keys for at in kept)
+        return Grid(
+            tuple(grid.columns[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows), keys
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the table as plain values."""
+        rows = [dict(zip(self.grid.columns, row, strict=True)) for row in self.grid.rows]
+        return {"statistic": self.name, "title": self.title, "rows": rows, "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One statistic: its title, what it needs, and how it is worked out."""
+
+    title: str
+    needs: str
+    work: Callable[[Votes, Options], tuple[Grid, tuple[str, ...]]]
+
+
+Worked = tuple[Grid, tuple[str, ...]]
+
+
+def _ends(share: Share) -> tuple[Cell, ...]:
+    return share.value, share.low, share.high
+
+
+def _no_rows(*columns: str) -> Worked:
+    return Grid(columns, ()), ()
+
+
+def _over(votes: Votes, options: Options) -> str:
+    over = "topics" if options.cluster_of(votes) == "topic" else "pairs"
+    return f"95 % intervals are over {over}."
+
+
+# ---- all at a glance
+
+
+@lru_cache(maxsize=16)  # for the summary and for alpha alike
+def _counts(votes: Votes, kind: Kind) -> Counts:
+    return grade_counts(votes) if kind is Kind.GRADE else pair_counts(votes)
+
+
+def _alpha(votes: Votes, counts: Counts, kind: Kind, options: Options) -> Alpha:
+    distance = "ordinal" if kind is Kind.GRADE else "nominal"
+    return krippendorff_alpha(
+        counts,
+        distance,
+        cluster=options.cluster_of(votes),
+        resamples=options.resamples,
+        seed=options.seed,
+    )
+
+
+def _parts(votes: Votes) -> Iterable[tuple[str, Kind, Votes]]:
+    for criterion in votes.criteria:
+        some = votes.of_criterion(criterion) if len(votes.criteria) > 1 else votes
+        for kind in some.kinds:
+            yield criterion, kind, some.of_kind(kind) if len(some.kinds) > 1 else some
+
+
+def _summary(votes: Votes, options: Options) -> Worked:
+    rows: list[tuple[Cell, ...]] = []
+    for criterion, kind, some in _parts(votes):
+        counts = _counts(some, kind)
+        share = counts.agreement(options.cluster_of(votes))
+        alpha = _alpha(votes, counts, kind, options)
+        found = transitivity(some)
+        rows.append(
+            (
+                criterion,
+                str(kind),
+                len(some),
+                len(counts.matrix),
+                *_ends(share),
+                alpha.value,
+                alpha.low,
+                alpha.high,
+                fleiss_kappa(counts),
+                found.overall.share,
+                left_share(some).value,
+            )
+        )
+    columns = (
+        *("criterion", "kind", "votes", "units", "agreement", "low", "high"),
+        *("alpha", "alpha low", "alpha high", "Fleiss' kappa", "transitive", "left"),
+    )
+    notes = [
+        "units: pairs (or items) with two votes or more; agreement: the share of pairs of votes on one that "
+        "say the same, 'definitely' pooled into plain.",
+        f"alpha: Krippendorff's, nominal for preferences and ordinal for grades. {_over(votes, options)}",
+    ]
+    if votes.unanswered:
+        notes.append(
+            f"{votes.unanswered:,} judgments say nothing (skipped, not to be judged) and are left out."
+        )
+    return Grid(columns, tuple(rows), keys=2), tuple(notes)
+
+
+# ---- conditional tables
+
+
+def table_grid(table: ConditionalTable, corner: str = "given") -> Grid:
+    """Return a conditional table as the paper prints it: shares by row, and the row's total."""
+    if not table.counts.any():
+        return Grid((corner, *table.labels, "total"), ())
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (label, *(float(share) if total else None for share in shares), round(float(total)))
+        for label, shares, total in zip(table.labels, table.shares, table.totals, strict=True)
+    )
+    return Grid((corner, *table.labels, "total"), rows)
+
+
+def _conditional(make: Callable[[Votes, Options], ConditionalTable]) -> Callable[[Votes, Options], Worked]:
+    def work(votes: Votes, options: Options) -> Worked:
+        table = make(votes, options)
+        share = table.agreement
+        if share.value is None:
+            return table_grid(table), ()
+        ends = "" if share.low is None else f" ({share.low:.3f} to {share.high:.3f})"
+        return table_grid(table), (
+            "Given that one assessor said the row, the share of others who say the column; A is the smaller id.",
+            f"In all {share.value:.3f}{ends} agree. {_over(votes, options)}",
+        )
+
+    return work
+
+
+def _inferred(votes: Votes, options: Options) -> Worked:
+    table = inferred_table(votes, options.rate, cluster=options.cluster_of(votes))
+    grid, notes = _conditional(lambda *_: table)(votes, options)
+    if grid.rows:
+        notes = (
+            *notes,
+            f"A pair of one grade is a tie, and agrees at the rate {options.rate:g} (0.5 is a coin flip); two of "
+            "the lowest grade are both bad.",
+        )
+    return grid, notes
+
+
+def _chi_square(votes: Votes, options: Options) -> Worked:
+    columns = ("actual", "actual agree", "inferred agree", "chi-square", "df", "p", "counted both ways")
+    inferred = inferred_table(votes, options.rate)
+    actual = {"preference": preference_table(votes), "definite, pooled": definite_table(votes, pooled=True)}
+    rows = []
+    for name, table in actual.items():
+        if not table.counts.any() or not inferred.counts.any():
+            continue
+        found, doubled = chi_square(table, inferred), chi_square(table, inferred, both_ways=True)
+        rows.append((name, found.first, found.second, found.statistic, 1, found.p, doubled.statistic))
+    notes = (
+        "Pairs of votes that agree and disagree, actual preferences against those inferred from grades.",
+        "Counted both ways: each pair of votes twice, as in the tables of the 2008 study.",
+    )
+    return Grid(columns, tuple(rows)), notes if rows else ()
+
+
+# ---- beyond chance
+
+
+def _kappa(votes: Votes, options: Options) -> Worked:
+    frame = votes.first.with_columns(plain_of("value"))
+    people = pairs_of_people(frame, at_most=options.rows or 50)
+    columns = ("assessor", "other", "units", "agreement", "Cohen's kappa")
+    rows = tuple((each.one, each.other, each.units, each.agreed / each.units, each.kappa) for each in people)
+    return Grid(columns, rows, keys=2), (
+        "Two assessors on the units that both judged, those who share most first.",
+    )
+
+
+def _alphas(votes: Votes, options: Options) -> Worked:
+    rows: list[tuple[Cell, ...]] = []
+    for criterion, kind, some in _parts(votes):
+        counts = _counts(some, kind)
+        distances = tuple(DISTANCES) if kind is Kind.GRADE else ("nominal",)
+        for distance in distances:
+            found = krippendorff_alpha(
+                counts,
+                distance,
+                cluster=options.cluster_of(votes),
+                resamples=options.resamples,
+                seed=options.seed,
+            )
+            if found.units:
+                ends = (found.value, found.low, found.high, found.error)
+                rows.append((criterion, str(kind), distance, found.units, found.votes, *ends))
+    columns = ("criterion", "kind", "distance", "units", "votes", "alpha", "low", "high", "error")
+    return Grid(columns, tuple(rows), keys=3), (
+        f"Krippendorff's alpha, {options.resamples:,} resamples. {_over(votes, options)}",
+    )
+
+
+# ---- people
+
+
+def _assessors(votes: Votes, options: Options) -> Worked:
+    rows = [
+        (
+            each.name,
+            each.group,
+            each.votes,
+            *_ends(each.others),
+            int(each.others.whole),
+            each.self.value,
+            int(each.self.whole),
+            each.left.value,
+            each.seconds,
+            each.triplets.share,
+            f"{each.tests.part:g}/{each.tests.whole:g}" if each.tests.whole else None,
+        )
+        for each in assessor_records(votes, transitivity(votes))
+    ]
+    columns = (
+        *("assessor", "group", "votes", "agrees", "low", "high", "compared"),
+        *("with self", "repeats", "left", "seconds", "transitive", "tests"),
+    )
+    shown = rows[: options.rows]
+    more = (f"{len(rows) - len(shown):,} more assessors have fewer votes.",) if len(shown) < len(rows) else ()
+    return Grid(columns, tuple(shown)), (
+        "agrees: with the votes of others on the same pair or item; with self: on those that came back.",
+        *more,
+    )
+
+
+def _self(votes: Votes, options: Options) -> Worked:
+    found = [
+        (kind, self_agreement(votes.of_kind(kind) if len(votes.kinds) > 1 else votes)) for kind in votes.kinds
+    ]
+    rows = tuple((str(kind), *_ends(share), int(share.whole)) for kind, share in found if share.whole)
+    return Grid(("kind", "agrees", "low", "high", "repeats"), rows), (
+        "How often people said the same when a pair came back to them.",
+    )
+
+
+def _transitivity(votes: Votes, options: Options) -> Worked:
+    found = transitivity(votes)
+    people = sorted(found.by_assessor.items(), key=lambda each: (-each[1].all, each[0]))
+    named = [(name, each) for name, each in people if each.all]
+    shown = named[: options.rows]
+
+    def row(name: str, each: Triplets) -> tuple[Cell, ...]:
+        return name, each.all, each.transitive, each.circular, each.share, each.share_of_chains
+
+    rows = [row(*each) for each in shown]
+    if found.overall.all:
+        rows.append(row("all assessors", found.overall))
+    if found.majority.all:
+        rows.append(row("the majority", found.majority))
+    columns = ("assessor", "triplets", "transitive", "circular", "share", "of chains")
+    return Grid(columns, tuple(rows)), (
+        "Triplets whose three pairs one person decided. of chains: after i over j and j over k, i over k.",
+    )
+
+
+def _left(votes: Votes, options: Options) -> Worked:
+    rows: list[tuple[Cell, ...]] = []
+    for criterion, kind, some in _parts(votes):
+        share = left_share(some)
+        if share.whole:
+            rows.append((criterion, str(kind), int(share.whole), *_ends(share)))
+    share = left_share(votes)
+    if len(rows) > 1:
+        rows.append((_ALL, "", int(share.whole), *_ends(share)))
+    return Grid(("criterion", "kind", "decisions", "left", "low", "high"), tuple(rows), keys=2), (
+        "The share of decisions for the left side, with Wilson's 95 % interval.",
+    )
+
+
+def _tests(votes: Votes, options: Options) -> Worked:
+    known = sorted(votes.tests, key=lambda each: (each.passed / max(each.seen, 1), each.assessor))
+    rows = [
+        (each.assessor, each.passed, each.seen, *_ends(simple_share(each.passed, each.seen)))
+        for each in known[: options.rows]
+        if each.seen
+    ]
+    if rows:
+        passed, seen = sum(each.passed for each in known), sum(each.seen for each in known)
+        rows.append(("all assessors", passed, seen, *_ends(simple_share(passed, seen))))
+    return Grid(("assessor", "passed", "seen", "share", "low", "high"), tuple(rows)), (
+        "Test pairs: a good answer against something off topic; the lowest share first.",
+    )
+
+
+def _groups(votes: Votes, options: Options) -> Worked:
+    if len(votes.groups) < 2:
+        return _no_rows("group", "other")
+    rows = [
+        (
+            each.one or _ALL,
+            each.other or _ALL,
+            each.units,
+            int(each.agreement.whole),
+            *_ends(each.agreement),
+            each.kappa,
+            each.majority.value,
+            int(each.majority.whole) or None,
+        )
+        for each in compare_groups(votes, options.cluster_of(votes))
+        if each.units
+    ]
+    columns = (
+        *("group", "other", "units", "compared", "agree", "low", "high"),
+        *("kappa", "majorities", "decided"),
+    )
+    return Grid(columns, tuple(rows), keys=2), (
+        "compared: pairs of a vote of one group and a vote of the other on the same unit.",
+        "majorities: units where most of each group say the same, of those where both have a majority.",
+    )
+
+
+# ---- effort
+
+
+def _seconds(votes: Votes, options: Options) -> Worked:
+    found = paces(votes)
+    if not found:
+        return _no_rows("assessor", "overall", "judgments")
+    *people, whole = found
+    people.sort(key=lambda each: (-each.judgments, each.assessor))
+    shown = sorted(people[: options.rows], key=lambda each: each.assessor)
+    rows = tuple(
+        (each.assessor or "all assessors", *each.by_kind.values(), each.overall, each.judgments)
+        for each in (*shown, whole)
+    )
+    columns = ("assessor", *(str(kind) for kind in votes.kinds), "overall", "judgments")
+    return Grid(columns, rows), ("Median seconds of a judgment, by kind.",)
+
+
+def _sight(votes: Votes, options: Options) -> Worked:
+    rows = tuple(
+        (str(each.kind), each.first, each.first_judgments, each.later, each.later_judgments)
+        for each in sights(votes)
+    )
+    return Grid(("kind", "first sight", "judgments", "later", "judgments later"), rows), (
+        "Median seconds: first sight is when somebody sees at least one of the items for the first time.",
+    )
+
+
+def _context(votes: Votes, options: Options) -> Worked:
+    if not votes.frame.get_column("context").sum():
+        return _no_rows("kind", "judgments", "with context", "uses", "uses a topic")
+    found = context_use(votes)
+    rows = tuple(
+        (str(each.kind), each.judgments, each.with_context, each.uses, each.uses / each.topics)
+        for each in found.by_kind
+    )
+    notes = ["uses a topic: for each time that somebody sat before a topic."]
+    if found.p is not None:
+        notes.append(f"Pearson's test that all kinds use it alike: p = {found.p:.4f}.")
+    return Grid(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
+
+
+def _confidence(votes: Votes, options: Options) -> Worked:
+    rows = tuple(
+        (
+            each.about,
+            each.statements,
+            each.median_confidence,
+            each.median_understanding,
+            each.correlation,
+            each.p,
+        )
+        for each in confidences(votes)
+    )
+    columns = ("stated in", "statements", "confidence", "understanding", "Spearman", "p")
+    return Grid(columns, rows), ("Medians, and the rank correlation of confidence with seconds.",)
+
+
+# ---- the table
+
+_TWO_VOTES = "Two people or more must judge the same pair."
+_GRADED = "Two people or more must grade the same items: a crossed study does that."
+_PAGE = "The judging page and programs that say so note the seconds of an answer."
+
+STATISTICS: Mapping[str, Statistic] = MappingProxyType(
+    {
+        "summary": Statistic("Agreement at a glance", "Nobody has judged anything yet.", _summary),
+        "preferences": Statistic(
+            "Agreement on preferences",
+            _TWO_VOTES,
+            _conditional(lambda votes, options: preference_table(votes, options.cluster_of(votes))),
+        ),
+        "definite": Statistic(
+            "Agreement on definite preferences",
+            "Two people or more must judge the same pair in the kind 'definite'.",
+            _conditional(lambda votes, options: definite_table(votes, cluster=options.cluster_of(votes))),
+        ),
+        "pooled": Statistic(
+            "Agreement on definite preferences, 'definitely' pooled into plain",
+            "Two people or more must judge the same pair in the kind 'definite'.",
+            _conditional(
+                lambda votes, options: definite_table(votes, pooled=True, cluster=options.cluster_of(votes))
+            ),
+        ),
+        "grades": Statistic(
+            "Agreement on grades",
+            _GRADED,
+            _conditional(lambda votes, options: grade_table(votes, options.cluster_of(votes))),
+        ),
+        "inferred": Statistic("Agreement on preferences inferred from grades", _GRADED, _inferred),
+        "chi-square": Statistic(
+            "Actual preferences against inferred ones",
+            "Preferences and grades by two people or more are needed: a crossed study has both.",
+            _chi_square,
+        ),
+        "alpha": Statistic("Krippendorff's alpha", _TWO_VOTES, _alphas),
+        "kappa": Statistic(
+            "Cohen's kappa of two assessors", "Two people must share two pairs or more.", _kappa
+        ),
+        "groups": Statistic(
+            "Groups of assessors against each other",
+            "All assessors are of one group: give a file of groups, or another source to compare with.",
+            _groups,
+        ),
+        "assessors": Statistic("Assessors", "No judgment names its assessor.", _assessors),
+        "self": Statistic(
+            "Agreement with oneself on repeats",
+            "No pair came back to anybody: the setting `repeat_every` asks some again.",
+            _self,
+        ),
+        "transitivity": Statistic(
+            "Transitivity of triplets",
+            "Nobody has decided all three pairs of any three items.",
+            _transitivity,
+        ),
+        "left": Statistic("Left choices", "No judgment says which item stood on the left.", _left),
+        "seconds": Statistic("Median seconds per judgment", _PAGE, _seconds),
+        "sight": Statistic("Seconds at first sight of an item, and later", _PAGE, _sight),
+        "context": Statistic("Use of context", "Nobody has looked at the context of a question.", _context),
+        "confidence": Statistic(
+            "Confidence against seconds",
+            "Nobody has said how sure they are: the page's feedback asks for it.",
+            _confidence,
+        ),
+        "tests": Statistic("Test pairs", "Nobody has seen a test pair: crowd assignments hold them.", _tests),
+    }
+)
+"""Every statistic by name."""
+
+
+def find(votes: Votes, name: str, options: Options | None = None) -> Finding:
+    """Work out one statistic by its name."""
+    if name not in STATISTICS:
+        raise UnknownName("statistic", name, STATISTICS)
+    statistic = STATISTICS[name]
+    grid, notes = statistic.work(votes, options or Options())
+    if not grid.rows:
+        return Finding(name, statistic.title, grid, (), statistic.needs)
+    return Finding(name, statistic.title, grid, notes)
+
+
+def find_all(votes: Votes, names: Iterable[str] = (), options: Options | None = None) -> tuple[Finding, ...]:
+    """Work out several statistics, all of them where none is named."""
+    return tuple(find(votes, name, options) for name in (tuple(names) or STATISTICS))

@@ -1,0 +1,233 @@
+"""Conditional agreement: given that one person said the row, how often another one says the column.
+
+The tables of *Here or There* (2008). Every pair of votes on a unit counts both ways round, so that a table's counts
+are symmetric and its rows, divided by their totals, say what one person's answer tells of another one's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+from scipy.stats import chi2
+
+from duelpool.agreement.shares import Cluster, Counts, Share, by_cluster, count_votes, sums_by
+from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Floats, Ints, Votes
+from duelpool.errors import BadParameter
+from duelpool.records import Kind
+
+PLAIN_LABELS = ("A<B", "both bad", "A>B")
+SURE_LABELS = ("A<<B", "A<B", "both bad", "A>B", "A>>B")
+TIE_LABEL = "tie"
+FIVE_GRADES = ("Bad", "Fair", "Good", "Excellent", "Perfect")
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalTable:
+    """A table of agreement: `counts` of pairs of votes both ways round, and the share that agrees."""
+
+    labels: tuple[str, ...]
+    counts: Floats
+    agreement: Share
+
+    @property
+    def totals(self) -> Floats:
+        """How often each row was said and compared."""
+        totals: Floats = self.counts.sum(axis=1)
+        return totals
+
+    @property
+    def shares(self) -> Floats:
+        """The rows divided by their totals; a row of nothing is nan."""
+        with np.errstate(invalid="ignore"):
+            shares: Floats = self.counts / self.totals[:, None]
+        return shares
+
+    @property
+    def same(self) -> float:
+        """How many pairs of votes agree, each counted once."""
+        return float(np.trace(self.counts)) / 2
+
+    @property
+    def different(self) -> float:
+        """How many pairs of votes disagree, each counted once."""
+        return float(self.counts.sum()) / 2 - self.same
+
+
+def _table(counts: Counts, cluster: Cluster) -> ConditionalTable:
+    return ConditionalTable(counts.labels, counts.pairs_of_votes(), counts.agreement(cluster))
+
+
+def pair_counts(votes: Votes, *, sure: bool = False, ties: bool | None = None) -> Counts:
+    """Count the votes on pairs by unit: with `sure` in five categories, else with "definitely" pooled into plain.
+
+    Ties are a category of their own where somebody gave one, or as `ties` says.
+    """
+    frame = votes.first.filter(pl.col("b") != "")
+    if not sure:
+        frame = frame.with_columns(pl.col("value").replace({SURE_A: PLAIN_A, SURE_B: PLAIN_B}))
+    values = [SURE_B, PLAIN_B, BAD, PLAIN_A, SURE_A] if sure else [PLAIN_B, BAD, PLAIN_A]
+    labels = list(SURE_LABELS if sure else PLAIN_LABELS)
+    if ties or (ties is None and (frame.get_column("value") == TIE).any()):
+        place = labels.index("both bad")
+        values.insert(place, TIE)
+        labels.insert(place, TIE_LABEL)
+    return count_votes(frame, values, labels)
+
+
+def grade_counts(votes: Votes) -> Counts:
+    """Count the grades by item."""
+    frame = votes.first.filter(pl.col("b") == "")
+    values = sorted(frame.get_column("value").unique().to_list())
+    return count_votes(frame, values, grade_labels(values))
+
+
+def grade_labels(values: Sequence[float]) -> tuple[str, ...]:
+    """Return the names of grades: those of the study for 0 to 4, else the numbers themselves."""
+    if set(values) <= set(range(5)) and len(values) > 2:
+        return tuple(FIVE_GRADES[int(value)] for value in values)
+    return tuple(f"{value:g}" for value in values)
+
+
+def preference_table(votes: Votes, cluster: Cluster = "pair") -> ConditionalTable:
+    """Return the agreement on preferences, those of plain judgments alone, with "both bad"."""
+    return _table(pair_counts(votes.of_kind(Kind.PREFERENCE)), cluster)
+
+
+def definite_table(votes: Votes, *, pooled: bool = False, cluster: Cluster = "pair") -> ConditionalTable:
+    """Return the agreement on definite preferences, 5 x 5, or with "definitely" pooled into plain."""
+    return _table(pair_counts(votes.of_kind(Kind.DEFINITE), sure=not pooled), cluster)
+
+
+def grade_table(votes: Votes, cluster: Cluster = "pair") -> ConditionalTable:
+    """Return the agreement on absolute grades."""
+    return _table(grade_counts(votes.of_kind(Kind.GRADE)), cluster)
+
+
+# ---- preferences inferred from grades
+
+
+@dataclass(frozen=True, eq=False)
+class _Inferred:
+    """Pairs of people who graded the same two items: what each one's grades say of them."""
+
+    one: Ints
+    other: Ints
+    topic: Ints
+    unit: Ints
+
+
+def _inferred_pairs(votes: Votes, bad: float | None) -> _Inferred:
+    """Infer what everybody's grades say of every pair of items, and put people beside each other."""
+    graded = votes.of_kind(Kind.GRADE).first.filter(pl.col("assessor") != "")
+    worst = bad if bad is not None else graded.get_column("value").min()
+    one: list[Ints] = []
+    other: list[Ints] = []
+    topics: list[Ints] = []
+    units: list[Ints] = []
+    start = 0
+    for number, (_, part) in enumerate(graded.group_by("topic", "criterion", maintain_order=True)):
+        people, items = part.get_column("assessor").unique(maintain_order=True), part.get_column("a").unique()
+        grades = np.full((len(people), len(items)), np.nan)
+        grades[
+            part.get_column("assessor").replace_strict(people, np.arange(len(people))).to_numpy(),
+            part.get_column("a").replace_strict(items, np.arange(len(items))).to_numpy(),
+        ] = part.get_column("value").to_numpy()
+        order = np.argsort(items.to_numpy())
+        a, b = np.triu_indices(len(items), 1)
+        a, b = order[a], order[b]
+        said = np.sign(grades[:, a] - grades[:, b])
+        said[(grades[:, a] == worst) & (grades[:, b] == worst)] = BAD
+        for first, second in combinations(range(len(people)), 2):
+            both = ~np.isnan(said[first]) & ~np.isnan(said[second])
+            one.append(said[first][both].astype(np.int64))
+            other.append(said[second][both].astype(np.int64))
+            topics.append(np.full(int(both.sum()), number))
+            units.append(start + np.flatnonzero(both))
+        start += len(a)
+    empty = [np.zeros(0, dtype=np.int64)]
+    return _Inferred(*(np.concatenate(each or empty) for each in (one, other, topics, units)))
+
+
+def inferred_table(
+    votes: Votes, rate: float = 0.5, *, bad: float | None = None, cluster: Cluster = "pair"
+) -> ConditionalTable:
+    """Return the agreement on preferences that grades imply: the higher grade is preferred.
+
+    Two items of the lowest grade (or of the grade `bad`) are both bad. Two of another same grade are tied, and a
+    tie becomes a preference that agrees with the other person's at the `rate`: one half is a coin flip.
+    """
+    if not 0 <= rate <= 1:
+        raise BadParameter(f"Ties agree at a rate from 0 to 1, not {rate}.")
+    pairs = _inferred_pairs(votes, bad)
+    places = {PLAIN_B: 0, BAD: 1, PLAIN_A: 2, TIE: 3}
+    raw = np.zeros((4, 4))
+    at = np.zeros(int(max(places)) + 2, dtype=np.int64)
+    for value, place in places.items():
+        at[int(value)] = place  # that of -1 is the last
+    np.add.at(raw, (at[pairs.one], at[pairs.other]), 1.0)
+    raw += raw.T
+    same = (pairs.one == pairs.other).astype(np.float64)
+    tied = (pairs.one == TIE) | (pairs.other == TIE)
+    against_bad = (pairs.one == BAD) | (pairs.other == BAD)
+    same[tied] = rate
+    same[tied & against_bad] = 0.0
+    units, where = np.unique(pairs.unit, return_inverse=True)
+    agreed, compared = sums_by(where, same), sums_by(where, np.ones(len(where)))
+    topic = np.zeros(len(units), dtype=np.int64)
+    topic[where] = pairs.topic
+    return ConditionalTable(
+        PLAIN_LABELS, without_ties(raw, rate), by_cluster(agreed, compared, topic, cluster)
+    )
+
+
+def without_ties(raw: Floats, rate: float) -> Floats:
+    """Give the ties (the last row and column) to the preferences, so that they agree at the rate."""
+    found = raw[:3, :3].copy()
+    for wins, other in ((0, 2), (2, 0)):
+        for row, column in ((3, wins), (wins, 3)):
+            found[wins, wins] += raw[row, column] * rate
+            place = (other, wins) if row == 3 else (wins, other)
+            found[place] += raw[row, column] * (1 - rate)
+        found[wins, 1] += raw[3, 1] / 2
+        found[1, wins] += raw[1, 3] / 2
+        found[wins, wins] += raw[3, 3] * rate / 2
+        found[wins, other] += raw[3, 3] * (1 - rate) / 2
+    return found
+
+
+# ---- one table against another
+
+
+@dataclass(frozen=True, slots=True)
+class ChiSquare:
+    """Whether two tables agree to the same share, by Pearson's test without a continuity correction."""
+
+    statistic: float
+    freedom: int
+    p: float
+    first: float
+    second: float
+
+
+def chi_square(one: ConditionalTable, other: ConditionalTable, *, both_ways: bool = False) -> ChiSquare:
+    """Compare how many pairs of votes agree and disagree in two tables.
+
+    Each pair of votes counts once. `both_ways` counts it twice, as the paper's tables do: that doubles the statistic,
+    and it gives the paper's 143.
+    """
+    times = 2.0 if both_ways else 1.0
+    cells = times * np.array([[one.same, one.different], [other.same, other.different]])
+    rows, columns, whole = cells.sum(axis=1), cells.sum(axis=0), cells.sum()
+    if not rows.all():
+        raise BadParameter(
+            "There is nothing to compare: one of the tables is empty.",
+            remedy="Both need units that two people judged.",
+        )
+    expected = np.outer(rows, columns) / whole
+    with np.errstate(invalid="ignore"):
+        statistic = float(np.nansum((cells - expected) ** 2 / expected))
+    return ChiSquare(
+        statistic, 1, float(chi2.sf(statistic, 1)), one.same / rows[0] * times, other.same / rows[1] * times
+    )

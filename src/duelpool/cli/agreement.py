@@ -1,0 +1,156 @@
+"""`duelpool agreement`: can the judges be trusted."""
+
+import json
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from rich.console import Console
+
+from duelpool.agreement import STATISTICS, Finding, Options, Votes, find_all, in_two_groups, regrouped
+from duelpool.agreement.campaigns import votes_of
+from duelpool.agreement.shares import Cluster
+from duelpool.cli.frame import print_json, tell, tell_notices
+from duelpool.cli.opening import CampaignOption, opened, working
+from duelpool.cli.pool import is_store, read_groups
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.evaluation import grid_text
+from duelpool.files import read_assessed, write_lines
+from duelpool.files.source import stem
+
+FORMATS = ("table", "csv", "json", "markdown", "latex")
+
+
+def agreement(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A campaign's store, judgments as JSON lines, columns with an assessor, or preferences."
+        ),
+    ],
+    other: Annotated[
+        str | None, typer.Argument(help="Another one, to be compared with the first: its judges are a group.")
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-r",
+            "--report",
+            help=f"Which statistics, of {', '.join(STATISTICS)}; may be repeated. Default: all that there are.",
+        ),
+    ] = None,
+    criterion: Annotated[str | None, typer.Option(help="Only judgments on this criterion.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Lines `assessor group`: whom to compare with whom.")
+    ] = None,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            help="Over what intervals are: pair, topic, or auto (topic where there are ten or more)."
+        ),
+    ] = "auto",
+    tie_rate: Annotated[
+        float, typer.Option(help="How often ties of inferred preferences agree; 0.5 is a coin flip.")
+    ] = 0.5,
+    resamples: Annotated[int, typer.Option(min=1, help="Of the bootstrap for alpha.")] = 1000,
+    rows: Annotated[int, typer.Option(min=0, help="At most so many assessors in a table; 0: all.")] = 10,
+    form: Annotated[str, typer.Option("-f", "--format", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    plot: Annotated[
+        str | None, typer.Option(help="Draw the tables and the assessors: SVG, PNG, PDF.")
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="Write the text to a file.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For the bootstrap.")] = 0,
+    campaign: CampaignOption = None,
+) -> None:
+    """Say how far the judges can be trusted: who agrees with whom, with themselves, and what it takes them.
+
+    Examples:
+
+      duelpool agreement campaign.db
+
+      duelpool agreement votes.tsv --report summary --report assessors --rows 0 --format json
+
+      duelpool agreement crowd.pref dedicated.pref --report groups
+
+      duelpool agreement campaign.db --report inferred --tie-rate 0.7 --plot agreement.svg
+    """
+    form = "json" if as_json else form
+    if form not in FORMATS:
+        raise UnknownName("format", form, FORMATS)
+    for name in report or ():
+        if name not in STATISTICS:
+            raise UnknownName("statistic", name, STATISTICS)
+    if form == "csv" and len(report or ()) != 1:
+        raise BadParameter(
+            "Comma-separated values hold one table.", remedy="Name it: --report assessors, for example."
+        )
+    options = Options(cast("Cluster", cluster), tie_rate, resamples, seed, rows or None)
+    if plot is not None:
+        from duelpool.plots import refuse_unknown_format
+
+        refuse_unknown_format(Path(plot))
+    with working("Reading"):
+        votes = _votes(source, other, campaign)
+    if groups is not None:
+        votes = regrouped(votes, read_groups(groups))
+    if criterion is not None:
+        votes = votes.of_criterion(criterion)
+    with working("Comparing"):
+        findings = find_all(votes, report or (), options)
+    if plot is not None:
+        from duelpool.plots import agreement_picture, save_figure
+
+        save_figure(agreement_picture(findings), plot)
+    _print(findings, form, output, named=bool(report))
+
+
+def _votes(source: str, other: str | None, campaign: str | None) -> Votes:
+    first = _read(source, campaign)
+    if other is None:
+        return first
+    names = stem(source), stem(other)
+    if names[0] == names[1]:
+        names = source, other
+    if names[0] == names[1]:
+        raise BadParameter("Both sources are the same one.", remedy="Name two different ones.")
+    return in_two_groups(first, _read(other, campaign), names)
+
+
+def _read(source: str, name: str | None) -> Votes:
+    if is_store(source):
+        with opened(source, name) as campaign:
+            return votes_of(campaign)
+    found = read_assessed(source)
+    tell_notices(source, found.notices)
+    return Votes.of(found)
+
+
+def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, named: bool) -> None:
+    shown = [each for each in findings if each.grid.rows]
+    if form == "json":
+        value = [each.as_json() for each in findings]
+        if output is None:
+            print_json(value)
+        else:
+            write_lines(output, json.dumps(value, indent=2, ensure_ascii=False).split("\n"))
+        return
+    width = Console().width
+    blocks = []
+    for each in shown:
+        title = [] if form == "csv" else [each.title, ""]
+        notes = list(each.notes)
+        body = grid_text(
+            each.grid if form == "csv" else each.shown, form, notes if form == "table" else (), width
+        )
+        blocks.append("\n".join([*title, body]))
+    text_of_all = "\n\n".join(blocks)
+    missing = [each for each in findings if not each.grid.rows]
+    for each in missing if named else ():
+        tell(f"{each.title}: {each.needs}")
+    if missing and not named:
+        tell(f"Nothing to show of: {', '.join(each.name for each in missing)} (name one to hear why).")
+    if output is not None:
+        write_lines(output, text_of_all.split("\n"))
+    elif shown:
+        typer.echo(text_of_all)

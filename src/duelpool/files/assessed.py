@@ -1,0 +1,201 @@
+"""Judgments with the names of those who gave them: JSON lines, columns under a line of names, or plain preferences.
+
+The columns may stand in any order, with tabs or commas between them. They are known by their names: a topic, two
+items, a winner ('=' for a tie) or an outcome, and whatever else a judgment has; see `NAMES`.
+"""
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from duelpool.errors import BadFile, BadRecord
+from duelpool.files.jsonlines import is_json, json_rows, number_of, text_of
+from duelpool.files.judgments import Judgments, judgment_from_json
+from duelpool.files.notices import Tally
+from duelpool.files.preferences import preferences_of
+from duelpool.files.source import Source, read_source
+from duelpool.records import Judgment, Kind, Outcome
+
+NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "topic": ("topic", "topic_id", "query", "query_id", "qid"),
+        "left": ("left", "a_left", "left_item"),
+        "right": ("right", "b_right", "right_item"),
+        "a": ("a", "item_a", "first", "response_a"),
+        "b": ("b", "item_b", "second", "response_b"),
+        "item": ("item", "docno", "document"),
+        "winner": ("winner", "preferred"),
+        "outcome": ("outcome",),
+        "grade": ("grade", "label"),
+        "assessor": ("assessor", "worker", "judge", "annotator", "assessor_id", "worker_id"),
+        "criterion": ("criterion", "dimension"),
+        "kind": ("kind",),
+        "seconds": ("seconds",),
+        "confidence": ("confidence",),
+        "context_uses": ("context_uses",),
+        "repeated": ("repeated",),
+        "counts": ("counts",),
+        "sides_known": ("sides_known",),
+    }
+)
+"""What a column may be called. `left` and `right` say where an item stood; `a` and `b` don't."""
+
+_MEANS = {name: field for field, names in NAMES.items() for name in names}
+_TIE_SIGN = "="
+_NUMBERS = ("grade", "seconds", "confidence", "context_uses")
+_YES = {"yes", "true", "1"}
+_NO = {"no", "false", "0"}
+_EVENT = "judgment"
+_TURNS = ("retraction", "restoration")
+
+
+def read_assessed(path: str | os.PathLike[str]) -> Judgments:
+    """Read judgments with their assessors, plain or gzip, from a path or from standard input ("-").
+
+    Of a campaign's log, what was retracted and what was asked about test pairs is left out and counted.
+    """
+    source = read_source(path)
+    tally = Tally()
+    if is_json(source):
+        rows = tuple(_of_log(source, tally))
+    elif names := _named_columns(source):
+        rows = tuple(_of_columns(source, names, tally))
+    else:
+        found = preferences_of(source)
+        for notice in found.notices:
+            tally.add(notice.what, notice.first_line, notice.count)
+        rows = tuple(found.judgments())
+    if not rows:
+        raise BadFile.at(source.name, None, "The file holds no judgment.")
+    return Judgments(rows, tally.notices)
+
+
+# ---- a log as JSON lines
+
+
+def _of_log(source: Source, tally: Tally) -> Iterator[Judgment]:
+    rows: list[Judgment] = []
+    gone: set[tuple[str, int]] = set()
+    for number, row in json_rows(source):
+        try:
+            event = text_of(row, "event") or _EVENT
+            if event == _EVENT:
+                if text_of(row, "test_pair") is not None:
+                    tally.add("judgments of test pairs left out", number)
+                else:
+                    rows.append(judgment_from_json(row))
+            elif event in _TURNS:
+                place = (text_of(row, "topic") or "", int(number_of(row, "refers_to") or 0))
+                (gone.add if event == _TURNS[0] else gone.discard)(place)
+        except BadRecord as error:
+            raise BadFile.at(source.name, number, error.problem, error.remedy) from None
+    for judgment in rows:
+        if judgment.seq is not None and (judgment.topic, judgment.seq) in gone:
+            tally.add("retracted judgments left out")
+        else:
+            yield judgment
+
+
+# ---- columns with names
+
+
+def _named_columns(source: Source) -> list[str] | None:
+    """Return the columns' meanings, "" for one without, or None where the first line isn't one of names."""
+    first = next((line for line in source.lines() if line.strip()), b"").decode(errors="replace")
+    names = [name.strip().lower() for name in next(csv.reader([first], delimiter=_separator(first)), [])]
+    means = [_MEANS.get(name, "") for name in names]
+    decided = {"winner", "outcome", "grade"} & set(means)
+    return means if "topic" in means and decided and len(means) >= 3 else None
+
+
+def _separator(line: str) -> str:
+    return "\t" if "\t" in line else ","
+
+
+def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judgment]:
+    text = source.data.decode(errors="replace")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text.split("\n", 1)[0]))
+    next(reader)
+    for name in {name for name in names if name and names.count(name) > 1}:
+        raise BadFile.at(source.name, 1, f"Two columns say the {name}.", "Keep one of them.")
+    if not ({"left", "right"} <= set(names) or {"a", "b"} <= set(names) or "item" in names):
+        raise BadFile.at(
+            source.name, 1, "No columns name the items.", "Call them left and right, a and b, or item."
+        )
+    sided = "left" in names and "right" in names
+    for fields in reader:
+        number = reader.line_num
+        if not fields:
+            tally.add("blank lines skipped", number)
+            continue
+        if len(fields) != len(names):
+            raise BadFile.at(
+                source.name, number, f"The line has {len(fields)} fields, the line of names {len(names)}."
+            )
+        row = {name: field.strip() for name, field in zip(names, fields, strict=True) if name}
+        if row.get("counts", "").lower() in _NO:
+            tally.add("judgments that don't count left out", number)
+            continue
+        try:
+            yield _judgment(row, sided and row.get("sides_known", "").lower() not in _NO)
+        except BadRecord as error:
+            raise BadFile.at(source.name, number, error.problem, error.remedy) from None
+
+
+def _judgment(row: dict[str, str], sided: bool) -> Judgment:
+    left = row.get("left") or row.get("a") or row.get("item") or ""
+    right = row.get("right") or row.get("b") or None
+    numbers = {name: _number(row, name) for name in _NUMBERS}
+    graded = right is None
+    return Judgment(
+        row["topic"],
+        left,
+        right,
+        Outcome.GRADE if graded else _outcome(row, left, right or ""),
+        kind=Kind.GRADE if graded else _kind(row),
+        grade=numbers["grade"] if graded else None,
+        assessor=row.get("assessor", ""),
+        criterion=row.get("criterion") or "overall",
+        seconds=numbers["seconds"],
+        confidence=numbers["confidence"],
+        context_uses=int(numbers["context_uses"] or 0),
+        sides_known=sided,
+        repeated=row.get("repeated", "").lower() in _YES,
+    )
+
+
+def _kind(row: dict[str, str]) -> Kind:
+    sure = row.get("outcome", "").startswith("definitely")
+    given = row.get("kind") or (Kind.DEFINITE if sure else Kind.PREFERENCE)
+    if given not in (known := [each.value for each in Kind]):
+        raise BadRecord(f"There is no kind called '{given}'.", remedy=f"Known: {', '.join(known)}.")
+    return Kind(given)
+
+
+def _outcome(row: dict[str, str], left: str, right: str) -> Outcome:
+    given = row.get("outcome")
+    if given:
+        if given not in (known := [each.value for each in Outcome]):
+            raise BadRecord(f"There is no outcome called '{given}'.", remedy=f"Known: {', '.join(known)}.")
+        return Outcome(given)
+    winner = row.get("winner", "")
+    if winner == _TIE_SIGN:
+        return Outcome.TIE
+    if winner not in {left, right}:
+        raise BadRecord(
+            f"The winner '{winner}' is neither '{left}' nor '{right}'.",
+            remedy="Name one of the two, or '=' for a tie.",
+        )
+    return Outcome.LEFT if winner == left else Outcome.RIGHT
+
+
+def _number(row: dict[str, str], name: str) -> float | None:
+    given = row.get(name)
+    if not given:
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise BadRecord(f"'{given}' isn't a number of {name}.") from None
