@@ -40,7 +40,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
-    "experiments": (*GROUND, "files", "budget", "prior", "strategies", "judges", "simulation", "plots"),
+    "experiments": (
+        *GROUND,
+        *("files", "pool", "preferences", "prior", "strategies", "measures", "judges", "comparison", "budget"),
+        *("simulation", "cost", "evaluation", "plots"),
+    ),
     "web": (
         *GROUND,
         *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),

@@ -109,4 +109,8 @@ JUDGING_EFFORT = Experiment(
     TRIALS,
     len(SIZES),
     effort,
+    paper="here or there",
+    shows={"Figure 2": "judgments needed when not all pairs are judged"},
+    quick=20,
+    seconds=(5, 20),
 )

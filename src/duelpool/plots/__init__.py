@@ -2,6 +2,7 @@
 
 from duelpool.plots.budgets import errors_by_budget
 from duelpool.plots.evaluated import leaderboard, scatter
+from duelpool.plots.panels import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels
 from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure
 from duelpool.plots.simulated import (
     bars_beside,
@@ -15,6 +16,12 @@ from duelpool.plots.simulated import (
 
 __all__ = [
     "FORMATS",
+    "Bars",
+    "Histogram",
+    "Intervals",
+    "Lines",
+    "Panel",
+    "Scatter",
     "bars_beside",
     "errors_by_budget",
     "found_by_budget",
@@ -22,6 +29,7 @@ __all__ = [
     "growth_curve",
     "judgments_by_size",
     "leaderboard",
+    "panels",
     "refuse_unknown_format",
     "reliability_plot",
     "save_figure",
