@@ -16,6 +16,7 @@ from duelpool.experiments.dueling_bandits.figure3 import FIGURE3
 from duelpool.experiments.flagship import FLAGSHIP_TABLE
 from duelpool.experiments.informed import INFORMED
 from duelpool.experiments.judging_effort import JUDGING_EFFORT
+from duelpool.experiments.measure_study import TABLE5
 from duelpool.experiments.top_k.assessors import ASSESSORS
 from duelpool.experiments.top_k.compatibility import TABLE1, TABLE3
 from duelpool.experiments.top_k.effort import EFFORT, MISSED
@@ -58,7 +59,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
         for each in (
             *(FIGURE3, CROWD_POOLS, CROWD_TWINS, CROWD_SETS, BEST_ITEMS, SPARSE_LABELS),
             *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
-            JUDGING_EFFORT,
+            *(TABLE5, JUDGING_EFFORT),
             _BUDGET,
             *(FLAGSHIP_TABLE, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
         )

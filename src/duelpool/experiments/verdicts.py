@@ -101,6 +101,10 @@ class Comparison:
     seed: int = 0
     values: Mapping[str, Any] = field(default_factory=dict)  # what else a program may want to read
 
+    def compared(self) -> tuple[Compared, ...]:
+        """Return every figure with its verdict."""
+        return self.rows
+
     def reasons(self) -> list[str]:
         """Return why figures differ or can't be had, each reason once; its number is its place."""
         return list(dict.fromkeys(row.why for row in self.rows if self._needs_reason(row)))
@@ -197,15 +201,18 @@ class Tally:
 
     @classmethod
     def of(cls, report: Report) -> "Tally":
-        """Count the verdicts of a report's figures; a bar that is reached or passed counts as agreement."""
-        table = report.figures()
-        records = _as_records(table)
-        words = [str(record.get("verdict") or NEW) for record in records]
-        unexplained = (
-            tuple(row.figure for row in report.rows if not row.explained)
-            if isinstance(report, Comparison)
-            else ()
-        )
+        """Count the verdicts of a report's figures; a bar that is reached or passed counts as agreement.
+
+        A report may hold its compared figures apart from the table of all of them, in `compared()`.
+        """
+        compared: Callable[[], Sequence[Compared]] | None = getattr(report, "compared", None)
+        if compared is not None:
+            rows = compared()
+            words = [row.verdict for row in rows]
+            unexplained = tuple(row.figure for row in rows if not row.explained)
+        else:
+            words = [str(record.get("verdict") or NEW) for record in _as_records(report.figures())]
+            unexplained = ()
         agree = sum(word.startswith((AGREES, "passed", "reached")) for word in words)
         not_to_be_had = sum(word.startswith(NOT_TO_BE_HAD) for word in words)
         new = sum(word.startswith(NEW) for word in words)

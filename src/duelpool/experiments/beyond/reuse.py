@@ -163,9 +163,10 @@ def reuse(
     graded, best = moved[0], moved[-1]
     reason = "A best passage that only one group found is rare, but where it is taken away the label changes at once."
     rows = [
-        Compared("runs whose score changes, best items less nDCG@10", (-inf, 0), best.changed - graded.changed, part=part,
+        Compared("runs whose score changes, best items less nDCG@10", (-inf, 0), best.changed - graded.changed,
+                 part=part, why=reason),
+        Compared("tau with and without, best items less nDCG@10", (0, inf), best.tau - graded.tau, part=part,
                  why=reason),
-        Compared("tau with and without, best items less nDCG@10", (0, inf), best.tau - graded.tau, part=part, why=reason),
         Compared("mean places moved, best items less nDCG@10", (-inf, 0), best.places[0] - graded.places[0], part=part,
                  why=reason),
     ]  # fmt: skip
