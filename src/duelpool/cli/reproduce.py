@@ -16,6 +16,7 @@ from duelpool.experiments.survey import (
     catalogue,
     catalogue_records,
     closing_words,
+    page,
     run_one,
     summary,
     survey_record,
@@ -130,6 +131,7 @@ def end_survey(ran: list[Ran], out: Path | None, *, quick: bool, as_json: bool) 
         (out / "summary.csv").write_text(table.as_csv(), encoding="utf-8")
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         (out / "summary.json").write_text(text, encoding="utf-8")
+        (out / "results.md").write_text(page(ran, quick=quick), encoding="utf-8")
 
 
 def print_table(console: Console, section: Section) -> None:

@@ -44,6 +44,12 @@ class Section:
         writer.writerows(self.rows)
         return text.getvalue()
 
+    def as_markdown(self) -> str:
+        """Return the table in Markdown, without its title."""
+        lines = [self.columns, ("---",) * len(self.columns), *self.rows]
+        cells = (("" if cell is None else str(cell).replace("|", "\\|") for cell in line) for line in lines)
+        return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+
 
 class Report(Protocol):
     """What a reproduction came to."""

@@ -98,8 +98,8 @@ def _duration(seconds: tuple[float, float]) -> str:
     return "/".join(f"{value:.0f}s" if value < 120 else f"{value / 60:.0f}min" for value in seconds)
 
 
-def summary(ran: Sequence[Ran]) -> Section:
-    """Return the verdicts of every experiment, counted, and their sum."""
+def summary(ran: Sequence[Ran], *, timed: bool = True) -> Section:
+    """Return the verdicts of every experiment, counted, and their sum; with the seconds that each took."""
     rows: list[tuple[Cell, ...]] = []
     for each in ran:
         count = each.tally
@@ -120,7 +120,9 @@ def summary(ran: Sequence[Ran]) -> Section:
             f"{sum(each.seconds for each in ran):.0f}",
         )
     )
-    return Section("Verdicts", ("experiment", "agrees", "differs", "can't", "alone", "seconds"), tuple(rows))
+    columns = ("experiment", "agrees", "differs", "can't", "alone", "seconds")
+    width = len(columns) if timed else len(columns) - 1
+    return Section("Verdicts", columns[:width], tuple(row[:width] for row in rows))
 
 
 def closing_words(ran: Iterable[Ran]) -> list[str]:
@@ -135,6 +137,35 @@ def closing_words(ran: Iterable[Ran]) -> list[str]:
         *words,
         "alone: a figure that no paper has. Why figures differ stands under each experiment's tables.",
     ]
+
+
+def page(ran: Sequence[Ran], *, quick: bool) -> str:
+    """Return the verdicts and every report's tables and notes as one page of Markdown."""
+    form = "quick forms" if quick else "full forms"
+    parts = [
+        "# Results beside the papers'",
+        f"Written by `duelpool reproduce all{' --quick' if quick else ''} --out FOLDER` ({form}).",
+        *(f"- {words}" for words in closing_words(ran)),
+        summary(ran, timed=False).as_markdown().rstrip(),
+    ]
+    for paper, title in PAPERS.items():
+        mine = [each for each in ran if each.experiment.paper == paper]
+        if mine:
+            parts.append(f"## {title}")
+        for each in mine:
+            shows = ", ".join(each.experiment.shows)
+            parts += [
+                f"### {each.experiment.name}",
+                f"{each.experiment.title} ({shows}; trials: {each.trials}).",
+            ]
+            if each.report is None:
+                parts.append(f"Not run. {each.problem}")
+                continue
+            parts += [
+                f"**{table.title}**\n\n{table.as_markdown().rstrip()}" for table in each.report.sections()
+            ]
+            parts.append("\n".join(f"- {note}" for note in each.report.notes()))
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def survey_record(ran: Sequence[Ran], *, quick: bool) -> dict[str, Any]:

@@ -88,6 +88,29 @@ def _stated(stated: Stated | None, digits: int) -> str:
     return f"{_number(low, digits)}-{_number(high, digits)}"
 
 
+def _needs_reason(row: Compared) -> bool:
+    return bool(row.why) and row.verdict in (DIFFERS, NOT_TO_BE_HAD)
+
+
+def reasons_of(rows: Sequence[Compared]) -> list[str]:
+    """Return why figures differ or can't be had, each reason once; tables name them by their places from 1."""
+    return list(dict.fromkeys(row.why for row in rows if _needs_reason(row)))
+
+
+def table_of(title: str, compared: Sequence[Compared], reasons: Sequence[str] = ()) -> Section:
+    """Return figures as a table for a person; a column that says nothing is left out."""
+    columns = ["figure", "paper", "before", "ours", "verdict"]
+    rows: list[tuple[Cell, ...]] = []
+    for row in compared:
+        number = f" [{reasons.index(row.why) + 1}]" if _needs_reason(row) and row.why in reasons else ""
+        rows.append((row.figure, *row.texts(), ("" if row.verdict == NEW else row.verdict) + number))
+    for at in (4, 2, 1):
+        if not any(row[at] for row in rows):
+            rows = [row[:at] + row[at + 1 :] for row in rows]
+            del columns[at]
+    return Section(title, tuple(columns), tuple(rows))
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """An experiment's figures beside the paper's, in one or several tables."""
@@ -105,30 +128,13 @@ class Comparison:
         """Return every figure with its verdict."""
         return self.rows
 
-    def reasons(self) -> list[str]:
-        """Return why figures differ or can't be had, each reason once; its number is its place."""
-        return list(dict.fromkeys(row.why for row in self.rows if self._needs_reason(row)))
-
-    @staticmethod
-    def _needs_reason(row: Compared) -> bool:
-        return bool(row.why) and row.verdict in (DIFFERS, NOT_TO_BE_HAD)
-
-    def _verdict(self, row: Compared) -> str:
-        number = f" [{self.reasons().index(row.why) + 1}]" if self._needs_reason(row) else ""
-        return ("" if row.verdict == NEW else row.verdict) + number
-
     def sections(self) -> Sequence[Section]:
         """Return a table a part, a row a figure, and the further tables."""
+        reasons = reasons_of(self.rows)
         found = []
         for part in dict.fromkeys(row.part for row in self.rows):
             mine = [row for row in self.rows if row.part == part]
-            rows: list[tuple[Cell, ...]] = [(row.figure, *row.texts(), self._verdict(row)) for row in mine]
-            columns = ["figure", "paper", "before", "ours", "verdict"]
-            for at in (4, 2, 1):  # a column that says nothing is left out
-                if not any(row[at] for row in rows):
-                    rows = [row[:at] + row[at + 1 :] for row in rows]
-                    del columns[at]
-            found.append(Section(part or self.experiment, tuple(columns), tuple(rows)))
+            found.append(table_of(part or self.experiment, mine, reasons))
         return [*found, *self.tables]
 
     def figures(self) -> Section:
@@ -154,7 +160,7 @@ class Comparison:
 
     def notes(self) -> Sequence[str]:
         """Return the reasons by their numbers, and the remarks."""
-        notes = [f"[{at}] {why}" for at, why in enumerate(self.reasons(), 1)]
+        notes = [f"[{at}] {why}" for at, why in enumerate(reasons_of(self.rows), 1)]
         if any(row.known is not None for row in self.rows):
             notes.append("before: measured on these data by another program.")
         return [*notes, *self.remarks]

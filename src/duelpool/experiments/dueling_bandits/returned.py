@@ -23,6 +23,11 @@ def _ties(trial: Trial) -> float:
     return len(trial.ranks) > 1
 
 
+def _surplus(trial: Trial) -> float:
+    # As the paper counts: found or not, and every wrong item; two best items of case B count once.
+    return (trial.hits > 0) + _wrong(trial) - 1
+
+
 def _second(trial: Trial) -> float:
     return 1 in trial.ranks
 
@@ -35,6 +40,7 @@ WORDS: Mapping[str, Count] = {
     "wrong items returned": _wrong,
     "trials that return one item": _one_item,
     "trials that return several": _ties,
+    "items beyond one a trial": _surplus,
     "trials that return item 1": _second,
     "trials that return item 2": _third,
     "right, were one returned": lambda trial: trial.single,
@@ -62,14 +68,17 @@ TEXT = (
     Told("Round-Efficient", "A", "trials that return one item", 559),
     Told("Round-Efficient", "B", "wrong items returned", 606),
     Told("prefBest", "A", "wrong items returned", 995),
-    Told("prefBest", "A", "trials that return several", 497),
+    Told("prefBest", "A", "items beyond one a trial", 497),
+    Told("prefBest", "A", "trials that return several", None),
     Told("prefBest", "A", "trials that return item 1", 323),
     Told("prefBest", "A", "trials that return item 2", 213),
     Told("prefBest", "A", "right, were one returned", None, (360, 360)),
     Told("prefBest", "B", "wrong items returned", 729),
-    Told("prefBest", "B", "trials that return several", 489),
+    Told("prefBest", "B", "items beyond one a trial", 489),
+    Told("prefBest", "B", "trials that return several", None),
     Told("prefBest + extra", "A", "wrong items returned", 780),
-    Told("prefBest + extra", "A", "trials that return several", 290),
+    Told("prefBest + extra", "A", "items beyond one a trial", 290),
+    Told("prefBest + extra", "A", "trials that return several", None),
     Told("prefBest + extra", "A", "trials that return item 1", 302),
     Told("prefBest + extra", "A", "trials that return item 2", 166),
     Told("prefBest + extra", "A", "right, were one returned", None, (430, 440)),

@@ -104,6 +104,15 @@ def table1(
         Compared("largest gap of the two sensitivities", (0, 0.012), _largest_gap(rows), None, None, 0.005,
                  part=relation, why=OTHER_RUNS)
     )  # fmt: skip
+    shares = [
+        [row.ours or 0.0 for row in rows if row.figure.startswith(f"sensitivity of {m}")] for m in ("n", "C")
+    ]
+    rows += [
+        Compared(
+            f"sensitivity of {name} rises with {by} (1: yes)", 1, int(line == sorted(line)), part=relation
+        )
+        for name, by, line in zip(("nDCG@k", "Compat"), "kp", shares, strict=True)
+    ]
     curves = tuning_curves(data)
     rows += _tuned(curves)
 
