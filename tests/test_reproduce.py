@@ -27,7 +27,7 @@ from duelpool.experiments.top_k import compatibility
 from duelpool.experiments.top_k.effort import log_rankings
 from duelpool.experiments.verdicts import AGREES, DIFFERS, NEW, NOT_TO_BE_HAD, Compared, Comparison, Tally
 from duelpool.files import Qrels, Run
-from duelpool.plots import Bars, Histogram, Intervals, Lines, Scatter, panels, save_figure
+from duelpool.plots import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels, save_figure
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.simulation import processes, simulate
 
@@ -325,7 +325,7 @@ def test_the_simulated_study_infers_preferences_from_grades() -> None:
 
 
 def test_pictures_stand_side_by_side(tmp_path: Path) -> None:
-    pictures = [
+    pictures: list[Panel] = [
         Scatter("s", "x", "y", {"a": (1.0, 2.0)}, ["a"]),
         Bars("b", "y", ["p", "q"], {"one": [1.0, None], "two": [2.0, 3.0]}),
         Intervals("i", "y", [("run", 0.5, 0.4, 0.6)]),
