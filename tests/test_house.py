@@ -40,6 +40,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
+    "overview": (
+        *GROUND,
+        *("store", "campaign", "report", "evaluation", "leaderboard", "standings", "plots"),
+    ),
     "experiments": (
         *GROUND,
         *("files", "pool", "preferences", "prior", "strategies", "measures", "judges", "comparison", "budget"),
@@ -49,7 +53,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *GROUND,
         *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
     ),
-    "demo": (*GROUND, "files"),
+    "demo": (
+        *GROUND,
+        *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),
+    ),
     "testing": (*GROUND, "strategies", "store"),
 }
 MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
@@ -98,7 +105,7 @@ def test_a_room_imports_only_from_floors_below(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_module_outgrows_its_room(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
 
 
 def test_only_the_readers_of_columns_and_of_packed_runs_read_with_polars() -> None:

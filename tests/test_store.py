@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from duelpool.store import Store, leases, open_store
+from duelpool.store import Store, leases, open_store, retractions
 from duelpool.testing.promises import ContractError
 from duelpool.testing.stores import STORE_CHECKS, Scene, audit
 from stores import BACK_ENDS, new_target
@@ -44,7 +44,7 @@ def break_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def break_retraction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that was said always counts."""
-    monkeypatch.setattr(leases, "_stands", lambda *_: True)
+    monkeypatch.setattr(retractions, "_stands", lambda *_: True)
 
 
 @pytest.mark.parametrize(

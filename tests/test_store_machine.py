@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Outcome
-from duelpool.store import Store, leases, log, open_store, schema
+from duelpool.store import Store, leases, log, open_store, retractions, schema
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion, Wanted
 from duelpool.testing.stores import Scene, audit
 from stores import new_target
@@ -240,7 +240,7 @@ class StoreMachine(RuleBasedStateMachine):
         person = self.holder(name, stranger)
 
         def undone(connection: Any) -> None:
-            again = leases.undo(connection, name, person, cap=CAP, now=self.now, seconds=SECONDS)
+            again = retractions.undo(connection, name, person, cap=CAP, now=self.now, seconds=SECONDS)
             assert (again.id, again.assessor, again.expires) == (name, person, self.now + SECONDS)
 
         self.both(undone, lambda: self.book.undo(name, person, self.now))
@@ -287,7 +287,7 @@ class StoreMachine(RuleBasedStateMachine):
     def retract(self, places: list[int]) -> None:
         places = self.in_the_log(places)
         self.both(
-            lambda connection: leases.retract(
+            lambda connection: retractions.retract(
                 connection, self.scene.campaign, "t1", places, reason="r", now=self.now
             ),
             lambda: self.book.retract(places),
@@ -297,7 +297,7 @@ class StoreMachine(RuleBasedStateMachine):
     def restore(self, places: list[int]) -> None:
         places = self.in_the_log(places)
         self.both(
-            lambda connection: leases.restore(
+            lambda connection: retractions.restore(
                 connection, self.scene.campaign, "t1", places, cap=CAP, now=self.now, reason="r"
             ),
             lambda: self.book.restore(places),

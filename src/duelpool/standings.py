@@ -225,6 +225,18 @@ class Standings:
         now = Point(log.iso_time(self._now()), snapshot.total("judgments"), means)
         return History(chosen, (*points, now), all(time in past for time in times))
 
+    def growth(self, measure: str, points: int = POINTS) -> tuple[Point, ...]:
+        """Return the leaderboard after evenly spread numbers of judgments, for a page that is written once."""
+        chosen = str(_measure(measure))
+        topics = [view.status.topic for view in self.watch.look().topics if view.position]
+        judged = sorted(time for topic in topics for time in self.watch.state_of(topic, _times_of_judgments))
+        if not self.runs or not judged:
+            return ()
+        times = [judged[math.ceil(len(judged) * at / points) - 1] for at in range(1, points + 1)]
+        past = self._past.setdefault(chosen, {})
+        self._look_back(chosen, times)
+        return tuple(past[time] for time in dict.fromkeys(times))
+
     def _now(self) -> float:
         store = self.watch.campaign.store
         return store.read(store.database.now)
@@ -356,6 +368,10 @@ def _number(value: float) -> float | None:
 
 def _ends(state: TopicState) -> tuple[float, float]:
     return state.lines[0].time, state.lines[-1].time
+
+
+def _times_of_judgments(state: TopicState) -> list[float]:
+    return [line.time for line in state.lines if line.judgment is not None]
 
 
 def _found_in(topic: str) -> Callable[[TopicState], _Found]:

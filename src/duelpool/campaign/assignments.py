@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from duelpool.campaign import money, quality
 from duelpool.campaign.settings import Settings
 from duelpool.records import Question
-from duelpool.store import leases, log, schema
+from duelpool.store import leases, log, retractions, schema
 from duelpool.store.leases import Wanted
 
 Ending: TypeAlias = Literal["finished", "stopped", "returned", "timed-out"]
@@ -194,7 +194,7 @@ def _settle(
         quality.exclude(connection, campaign, row.assessor, reason="failed the test pairs", now=now)
     elif not staying:
         for topic, seqs in places.items():
-            leases.retract(connection, campaign, topic, seqs, reason="failed a test pair", now=now)
+            retractions.retract(connection, campaign, topic, seqs, reason="failed a test pair", now=now)
     if ending in _PAID:
         money.pay(
             connection,

@@ -4,7 +4,7 @@ All of it goes into one transaction, and only where each log still ends where it
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -123,7 +123,7 @@ def write_batch(
             raise Changed(f"Topic '{topic}' was judged meanwhile.")
         seqs = places_of(part.entries, part.after)
         rows = [_row(entry, campaign, part.after + at, seqs, now) for at, entry in enumerate(part.entries, 1)]
-        for at, question in _held(connection, campaign, part, seqs, now):
+        for at, question in _held(connection, campaign, part, seqs, now).items():
             rows[at] |= {"question": question, "attempt": 1}
         for start in range(0, len(rows), _WRITE_AT_ONCE):
             connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
@@ -131,18 +131,13 @@ def write_batch(
 
 def _held(
     connection: Connection, campaign: str, part: Part, seqs: Mapping[int | None, int], now: float
-) -> Iterator[tuple[int, str]]:
-    """Yield the entries that count to the cap, by their place, with the questions that hold their slots."""
+) -> dict[int, str]:
+    """Return the questions that hold the slots of the entries which count to the cap, by their place."""
     lines = [as_line(entry, part.after + at, seqs) for at, entry in enumerate(part.entries, 1)]
     retracted = standing(lines).retracted
-    judged = {
-        at: line
-        for at, line in enumerate(lines)
-        if line.judgment is not None and imports.needs_question(line.judgment, line.test_pair)
-    }
-    gone = {at for at, line in enumerate(judged.values()) if line.seq in retracted}
-    judgments = [line.judgment for line in judged.values() if line.judgment is not None]
-    yield from zip(judged, imports.hold(connection, campaign, judgments, now, gone=gone), strict=True)
+    judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
+    gone = {at for at in judged if lines[at].seq in retracted}
+    return imports.hold(connection, campaign, judged, now, gone=gone)
 
 
 def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:
@@ -154,29 +149,5 @@ def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], 
         row["phase"] = entry.phase
         row["survivors"] = json.dumps(entry.survivors) if entry.event == log.PHASE_CLOSED else None
     if entry.judgment is not None:
-        judgment = entry.judgment
-        row |= {
-            "left_item": judgment.left,
-            "right_item": judgment.right,
-            "outcome": str(judgment.outcome),
-            "grade": judgment.grade,
-            "kind": str(judgment.kind),
-            "criterion": judgment.criterion,
-            "stage": judgment.stage,
-            "assessor": judgment.assessor,
-            "test_pair": entry.test_pair,
-            "phase": judgment.phase,
-            "proposal": judgment.proposal,
-            "propensity": judgment.propensity,
-            "strategy": judgment.strategy,
-            "confidence": judgment.confidence,
-            "seconds": judgment.seconds,
-            "context_uses": judgment.context_uses,
-            "note": judgment.note,
-            "sides_known": int(judgment.sides_known),
-            "inferred": int(judgment.inferred),
-            "highlighted": None if judgment.highlighted is None else int(judgment.highlighted),
-            "repeated": int(judgment.repeated),
-            "told": int(entry.told),
-        }
+        row |= log.columns_of(entry.judgment) | {"test_pair": entry.test_pair, "told": int(entry.told)}
     return row

@@ -6,7 +6,7 @@ retracted later, unless the manager rewinds it: then the closings from that phas
 of later phases are set aside.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from duelpool.records import Judgment, Kind, PhaseClosed
@@ -27,8 +27,21 @@ class Standing:
     rewound: frozenset[int]  # closings that fell away
 
 
-def standing(lines: Sequence[Line]) -> Standing:
-    """Return what counts at the end of these lines."""
+def standing(
+    lines: Sequence[Line], judged_apart: Callable[[int, Set[str]], Iterable[int]] | None = None
+) -> Standing:
+    """Return what counts at the end of these lines.
+
+    Where they are only those about others, `judged_apart` finds the judgments before a place that are of none of
+    some phases.
+    """
+
+    def among_these(before: int, phases: Set[str]) -> Iterator[int]:
+        for line in lines:
+            if line.judgment is not None and line.seq < before and line.judgment.phase not in phases:
+                yield line.seq
+
+    find = judged_apart or among_these
     retracted: set[int] = set()
     set_aside: set[int] = set()
     rewound: set[int] = set()
@@ -46,11 +59,7 @@ def standing(lines: Sequence[Line]) -> Standing:
             gone, closings = closings[at:], closings[:at]
             rewound.update(closing.seq for closing in gone)
             kept = {closing.phase for closing in closings} | {line.phase, ""}
-            set_aside.update(
-                each.seq
-                for each in lines
-                if each.judgment is not None and each.seq < line.seq and each.judgment.phase not in kept
-            )
+            set_aside.update(find(line.seq, kept))
     return Standing(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
 
 

@@ -11,22 +11,18 @@ from typing import Any, Literal, Self
 
 from sqlalchemy import Connection, Row
 
-from duelpool.campaign import assignments, quality, repeats, stages, visits
-from duelpool.campaign.asking import Asking, spread, what_is_out
+from duelpool.campaign import assignments, quality, stages, visits
+from duelpool.campaign.asking import Asking
 from duelpool.campaign.assignments import Assignment, Ending, Finished
 from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
+from duelpool.campaign.handing import Handing
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
-from duelpool.seeds import rng_for
-from duelpool.store import Store, holdings, imports, leases, log
-from duelpool.store.leases import Answer, Receipt, Wanted
-
-_RESERVE = 6  # more questions are chosen than needed, for others may be quicker
-_TRIES = 3
-_ALL_HELD = 1000
+from duelpool.store import Store, holdings, imports, leases, log, retractions
+from duelpool.store.leases import Answer, Receipt
 
 AssessorKind = Literal["crowd", "dedicated", "program"]
 
@@ -57,6 +53,7 @@ class Campaign:
         self.live = LiveTopics(self.store, self.id, settings)
         self._asking = Asking(self.store, self.id, settings, self.live)
         self._crossing = Crossing(self.store, self.id, settings, self.live, self._asking)
+        self._handing = Handing(self.store, self.id, settings, self._asking, self._crossing)
 
     # ---- setting up
 
@@ -180,10 +177,10 @@ class Campaign:
         With `one_topic`, what is added to the first is of its topic: nobody is sent to and fro between topics.
         """
         self._check(assessor)
-        held = self._held_by(assessor, n)
+        held = self._handing.held(assessor)[:n]
         while len(held) < n:
             among = {held[0].topic} if one_topic and held else topics
-            another = self._one_more(assessor, among)
+            another = self._handing.one_more(assessor, among)
             if another is None:
                 break
             held.append(another)
@@ -191,39 +188,7 @@ class Campaign:
 
     def held(self, assessor: str) -> list[Question]:
         """Return the questions outside of assignments that this person holds."""
-        return self._held_by(assessor, _ALL_HELD)
-
-    def _one_more(self, assessor: str, topics: Collection[str] | None) -> Question | None:
-        """Lease another question; when there is none, once more after what ran out is free again."""
-        found = self._choose(assessor, topics)
-        return self._choose(assessor, topics) if found is None and self._free_overdue() else found
-
-    def _choose(self, assessor: str, topics: Collection[str] | None) -> Question | None:
-        """Lease another question: one that is due again, or what the strategies want, skipped ones last."""
-        again = self._lease(self._repeats(assessor, topics), assessor)
-        if again is not None:
-            return again
-        for _ in range(_TRIES):  # everything chosen may just have been taken by others
-            out = self.store.read(
-                lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
-            )
-            if self.settings.crossed:
-                own = self._crossing.wanted(assessor, out, _RESERVE, topics)
-                return self._lease(own, assessor)
-            skipped: list[Wanted] = []
-            taken = False
-            for topic, head in self._asking.topics_for(assessor, topics).items():
-                chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
-                fresh = [want for want in chosen if want.key not in out.skipped.get(topic, ())]
-                skipped += [want for want in chosen if want not in fresh]
-                granted = self._lease(fresh, assessor)
-                if granted is not None:
-                    return granted
-                taken = taken or bool(fresh)
-            granted = self._lease(skipped, assessor)
-            if granted is not None or not (taken or skipped):
-                return granted
-        return None
+        return self._handing.held(assessor)
 
     def next_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, or a new one; None when there is no work or money.
@@ -235,38 +200,7 @@ class Campaign:
         held = self.open_assignment(assessor)
         if held is not None:
             return held
-        out = self.store.read(
-            lambda connection: what_is_out(connection, self.id, assessor, self.settings.parked_after)
-        )
-        wanted = self._asking.of_all_topics(out, assessor)
-        if not wanted:
-            return None
-        rng = rng_for(self.settings.seed, "assignment", assessor, out.seen)
-        shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
-        picked = spread(shuffled, self.settings.per_topic)[: self.settings.targets + _RESERVE]
-        chosen = [
-            self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
-        ]
-        tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
-        order = rng.permutation(self.settings.targets + len(tests) + len(again)).tolist()
-
-        def work(connection: Connection, now: float) -> Assignment | None:
-            leases.expire(connection, self.id, now)
-            if not assignments.affordable(connection, self.id, self.settings):
-                return None
-            return assignments.open_new(
-                connection,
-                self.id,
-                assessor,
-                self.settings,
-                chosen=chosen,
-                tests=tests,
-                again=again,
-                order=order,
-                now=now,
-            )
-
-        return self.store.write(work)
+        return self._handing.new_assignment(assessor)
 
     def open_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, with all its questions in order."""
@@ -307,7 +241,7 @@ class Campaign:
                 held = assignments.find_open(connection, self.id, assessor)
                 if held is None or held.id != row.assignment:
                     raise leases.Conflict("The assignment is finished.", remedy="Its answers stand.")
-            return leases.undo(
+            return retractions.undo(
                 connection,
                 question,
                 assessor,
@@ -404,7 +338,9 @@ class Campaign:
     def retract(self, topic: str, seqs: Sequence[int], reason: str) -> list[int]:
         """Take judgments out of every score, with a reason; return those that counted until now."""
         return self.store.write(
-            lambda connection, now: leases.retract(connection, self.id, topic, seqs, reason=reason, now=now)
+            lambda connection, now: retractions.retract(
+                connection, self.id, topic, seqs, reason=reason, now=now
+            )
         )
 
     def preview_rewind(self, topic: str, phase: str) -> int:
@@ -450,18 +386,7 @@ class Campaign:
                         remedy="Add it to the pool first, or leave it out.",
                     )
 
-        def work(connection: Connection, now: float) -> int:
-            held = [at for at, judgment in enumerate(given) if imports.needs_question(judgment)]
-            ids = imports.hold(connection, self.id, [given[at] for at in held], now)
-            questions = dict(zip(held, ids, strict=True))
-            for at, judgment in enumerate(given):
-                line = replace(judgment, question=questions.get(at, ""))
-                log.append_judgment(
-                    connection, self.id, line, now, told=True, attempt=1 if line.question else None
-                )
-            return len(given)
-
-        return self.store.write(work)
+        return len(self.store.write(lambda connection, now: imports.take_in(connection, self.id, given, now)))
 
     # ---- what was found
 
@@ -502,12 +427,6 @@ class Campaign:
         if person == "excluded":
             raise NotAllowed("This assessor takes part no more.", remedy="What was done is paid.")
 
-    def _repeats(self, assessor: str, topics: Collection[str] | None = None) -> list[Wanted]:
-        if not self.settings.repeat_every:
-            return []
-        found = self.store.read(lambda connection: repeats.due(connection, self.id, assessor, self.settings))
-        return [want for want in found if topics is None or want.topic in topics]
-
     def _own(self, connection: Connection, question: str, assessor: str) -> Row[Any]:
         """Return a question's row, locked; another campaign's question is unknown here."""
         row = leases.held(connection, question, assessor)
@@ -516,41 +435,3 @@ class Campaign:
                 f"There is no question '{question}' in this campaign.", remedy="Ask for the next question."
             )
         return row
-
-    def _free_overdue(self) -> int:
-        return self.store.write(lambda connection, now: leases.expire(connection, self.id, now))
-
-    def _held_by(self, assessor: str, n: int) -> list[Question]:
-        """Return what somebody holds; looking is no write, unless something of theirs has run out."""
-
-        def work(connection: Connection) -> tuple[list[Question], float]:
-            rows = leases.held_by(connection, self.id, assessor)
-            return [leases.question_of(row) for row in rows], self.store.database.now(connection)
-
-        held, now = self.store.read(work)
-        if any(question.expires < now for question in held):
-            self._free_overdue()
-            held = [question for question in held if question.expires >= now]
-        return held[:n]
-
-    def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
-        if not wanted:
-            return None
-        ids = [secrets.token_hex(8) for _ in wanted]
-
-        def work(connection: Connection, now: float) -> list[Question]:
-            leases.expire(connection, self.id, now)
-            return leases.lease(
-                connection,
-                self.id,
-                wanted,
-                ids,
-                assessor=assessor,
-                cap=self.settings.slots,
-                now=now,
-                seconds=self.settings.lease_seconds,
-                at_most=1,
-            )
-
-        granted = self.store.write(work)
-        return granted[0] if granted else None

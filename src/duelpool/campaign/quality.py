@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 from duelpool.campaign.fold import Standing, standing, usable
 from duelpool.campaign.settings import Settings
 from duelpool.records import Outcome
-from duelpool.store import holdings, leases, log, schema
+from duelpool.store import holdings, leases, log, retractions, schema
 
 _EVERYTHING = Standing(frozenset(), frozenset(), frozenset())  # nothing is retracted
 
@@ -122,7 +122,7 @@ def exclude(connection: Connection, campaign: str, assessor: str, *, reason: str
     found = preview(connection, campaign, assessor)
     holdings.set_assessor_state(connection, campaign, assessor, "excluded")
     for topic, seqs in judgments_of(connection, campaign, assessor).items():
-        leases.retract(connection, campaign, topic, seqs, reason=reason, now=now)
+        retractions.retract(connection, campaign, topic, seqs, reason=reason, now=now)
     open_now = connection.execute(
         select(schema.question.c.id).where(
             schema.question.c.campaign == campaign,
@@ -153,7 +153,7 @@ def reinstate(
         seqs = _undone_by_exclusion(
             connection, campaign, topic, {row.seq for row in rows if row.topic == topic}
         )
-        back += len(leases.restore(connection, campaign, topic, seqs, cap=cap, now=now, reason=reason))
+        back += len(retractions.restore(connection, campaign, topic, seqs, cap=cap, now=now, reason=reason))
     return back
 
 

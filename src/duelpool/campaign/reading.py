@@ -5,12 +5,12 @@ into a file, reads it here: what stays in memory is a strategy and sets of whole
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from duelpool.campaign.fold import Standing, Telling, usable
+from duelpool.campaign.fold import Standing, Telling, standing, usable
 from duelpool.campaign.loop import Campaign
 from duelpool.records import Judgment
 from duelpool.store import log, schema
@@ -32,42 +32,25 @@ def standing_of(connection: Connection, campaign: str, topic: str, until: float 
             columns.time <= (math.inf if until is None else until),
         )
         .order_by(columns.seq)
-    ).all()
-    retracted: set[int] = set()
-    set_aside: set[int] = set()
-    rewound: set[int] = set()
-    closings: list[tuple[int, str]] = []
-    for row in rows:
-        if row.event == log.RETRACTION:
-            retracted.add(row.refers_to)
-        elif row.event == log.RESTORATION:
-            retracted.discard(row.refers_to)
-        elif row.event == log.PHASE_CLOSED:
-            closings.append((row.seq, row.phase))
-        else:
-            names = [phase for _, phase in closings]
-            at = names.index(row.phase) if row.phase in names else len(names)
-            rewound.update(seq for seq, _ in closings[at:])
-            closings = closings[:at]
-            kept = {phase for _, phase in closings} | {row.phase, ""}
-            set_aside.update(_judged_in_other_phases(connection, campaign, topic, row.seq, kept))
-    return Standing(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
-
-
-def _judged_in_other_phases(
-    connection: Connection, campaign: str, topic: str, before: int, phases: set[str]
-) -> Iterator[int]:
-    columns = schema.log.c
-    found = connection.execute(
-        select(columns.seq).where(
-            columns.campaign == campaign,
-            columns.topic == topic,
-            columns.event == log.JUDGMENT,
-            columns.seq < before,
-            columns.phase.not_in(sorted(phases)),
-        )
     )
-    return (int(seq) for seq in found.scalars())
+    lines = [
+        log.Line(topic, row.seq, row.event, 0.0, refers_to=row.refers_to, phase=row.phase or "")
+        for row in rows
+    ]
+
+    def judged_apart(before: int, phases: Set[str]) -> Iterator[int]:
+        found = connection.execute(
+            select(columns.seq).where(
+                columns.campaign == campaign,
+                columns.topic == topic,
+                columns.event == log.JUDGMENT,
+                columns.seq < before,
+                columns.phase.not_in(sorted(phases)),
+            )
+        )
+        return (int(seq) for seq in found.scalars())
+
+    return standing(lines, judged_apart)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from duelpool.campaign import quality
 from duelpool.campaign.loop import Campaign
-from duelpool.store import leases, log
+from duelpool.store import log, retractions
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def preview_retraction(campaign: Campaign, topic: str, seqs: Sequence[int]) -> R
     """Say which judgments would count no more; nothing changes."""
 
     def work(connection: Connection, now: float) -> Retraction:
-        counted = leases.retract(connection, campaign.id, topic, seqs, reason="rehearsal", now=now)
+        counted = retractions.retract(connection, campaign.id, topic, seqs, reason="rehearsal", now=now)
         lines = log.read_places(connection, campaign.id, topic, counted)
         pairs = {line.judgment.pair for line in lines if line.judgment is not None}
         return Retraction(len(counted), len(pairs))

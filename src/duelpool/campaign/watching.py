@@ -6,7 +6,7 @@ only the lines that have come since. It is a cache over the log; throwing it awa
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, case, func, select
@@ -382,18 +382,7 @@ class Watch:
             return found
         found = kept[2]
         per = found.spent / usable_now if usable_now and found.spent else None
-        return MoneyStatus(
-            currency=found.currency,
-            rewards=found.rewards,
-            fees=found.fees,
-            others=found.others,
-            spent=found.spent,
-            committed=found.committed,
-            budget=found.budget,
-            left=found.left,
-            per_usable_judgment=per,
-            pay_per_hour=found.pay_per_hour,
-        )
+        return replace(found, per_usable_judgment=per)
 
     def _active(self) -> int:
         """Return how many people hold a question now."""

@@ -21,6 +21,7 @@ PANELS: dict[str, dict[str, str]] = {
         "status": "status:status",
         "export": "export:export",
         "evaluate": "evaluate:evaluate",
+        "report": "report:report",
     },
     "Along the way": {
         "link": "serve:link",

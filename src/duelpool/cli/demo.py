@@ -1,57 +1,136 @@
 """`duelpool demo`: the main job end to end, on a small collection of our own."""
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.watching import Watch
 from duelpool.cli.frame import tell
-from duelpool.demo import load_collection
-from duelpool.demo.story import write_collection
+from duelpool.demo.ending import budget_chapter, found_best, truth_chapter, write_grades
+from duelpool.demo.story import DemoFiles, write_collection
 from duelpool.errors import BadFile
+from duelpool.files.source import write_lines
+from duelpool.overview import chapters, facts
+from duelpool.report import Chapter, html_page
 from duelpool.store import open_store
+
+CARELESS = 0.2  # of the people, who flip a coin whatever they are shown
+GRADES = 120  # that the budget buys
+PACE = 0.7  # seconds between two answers, while somebody watches
 
 
 def demo(
     folder: Annotated[Path, typer.Option(help="Where the files go.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything random.")] = 1,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Open the dashboard, with simulated people at work.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="With --serve: the port.")] = 8000,
 ) -> None:
     """Run the main job end to end on a small collection: pool, judge, find the best, score the rankers.
 
-    People are simulated: they see a hidden utility of each passage, with noise.
+    People are simulated: they see a hidden utility of each passage, with noise, and some of them don't look.
+    At the end there is a report, and one line that opens the page on the same campaign.
 
     Examples:
 
       duelpool demo
 
       duelpool demo --folder my-demo --seed 3
+
+      duelpool demo --serve
     """
     store = folder / "demo.db"
-    if store.exists():
-        if not _is_ours(store):
-            raise BadFile.at(str(store), None, "This isn't the demo's own store.", "Name another folder.")
-        for leftover in folder.glob("demo.db*"):
-            leftover.unlink()
+    _make_room(store)
     files = write_collection(folder, seed)
     tell(f"The demo collection is in {folder}: topics, passages, qrels and {len(files.runs)} runs.")
     _run(
-        "The pools: the runs' top ten, thinned by coarse grades, twins merged.",
-        f"pool {folder}/runs --qrels {files.qrels} --texts {files.passages} --topics {files.topics}"
-        f" --thin 5 --strategy swissfinals --seed {seed} -o {store}",
+        "The pools: the runs' top ten, thinned by coarse grades, twins merged; and what judging will cost.",
+        f"pool {_quoted(folder / 'runs')} --qrels {_quoted(files.qrels)} --texts {_quoted(files.passages)}"
+        f" --topics {_quoted(files.topics)} --thin 5 --strategy swissfinals --judges crowd --seed {seed}"
+        f" -o {_quoted(store)}",
     )
+    if serve:
+        _watch_them_work(store, seed, port)
+    else:
+        _tell_the_story(folder, files, store, seed)
+
+
+def _tell_the_story(folder: Path, files: DemoFiles, store: Path, seed: int) -> None:
+    runs, best = folder / "runs", folder / "best.qrels"
+    plan, grades, page = folder / "plan.jsonl", folder / "grades.qrels", folder / "report.html"
     _run(
-        "Eight people judge side by side. Each question goes where it tells most.",
-        f"judge {store} --judge simulated --model demo --seed {seed}",
+        f"A crowd judges side by side, in assignments of ten pairs and three test pairs. One in {1 / CARELESS:.0f}"
+        " doesn't look; who fails the test pairs is excluded, paid, and their pairs are asked again.",
+        f"judge {_quoted(store)} --judge simulated --model demo --careless {CARELESS} --seed {seed}",
     )
-    _run("What they found.", f"status {store}")
-    _run("The best answers as labels.", f"export {store} --as qrels --best -o {folder}/best.qrels")
+    _run("What they found, and what it cost.", f"status {_quoted(store)}")
+    _run("The best answers as labels.", f"export {_quoted(store)} --as qrels --best -o {_quoted(best)}")
     _run(
         "The rankers, scored by where they put the best answers.",
-        f"evaluate {folder}/best.qrels {folder}/runs -m RR -m 'Compat(p=0.8)' --ci t",
+        f"evaluate {_quoted(store)} -m RR -m 'Compat(p=0.8)' --ci t",
     )
-    _tell_the_truth(store)
+    _run(
+        f"Another way, with {GRADES} grades instead: which ones say most about all rankers?",
+        f"budget plan {_quoted(runs)} --metric P@10 --n {GRADES} --seed {seed} -o {_quoted(plan)}",
+    )
+    count = write_grades(plan, grades)
+    _run(
+        f"A careful person grades those {count}. What they say of P@10, without bias:",
+        f"budget estimate {_quoted(plan)} {_quoted(runs)} --judgments {_quoted(grades)}",
+    )
+    with open_store(store, writable=False) as opened:
+        campaign = Campaign.open(opened)
+        watch = Watch(campaign)
+        snapshot = watch.look()
+        told = [
+            *chapters(campaign, watch),
+            truth_chapter(campaign, runs),
+            budget_chapter(plan, grades, runs),
+            Chapter("Go on", ("Judge some yourself, or watch others do it:",), commands=_next_steps(store)),
+        ]
+        right, topics = found_best(campaign)
+    lead = "A small collection of our own, judged by a simulated crowd: the answers are made up, the rest is not."
+    write_lines(page, [html_page("The demo", lead, facts(snapshot), told).rstrip("\n")])
+    typer.echo(
+        f"\n{snapshot.total('judgments')} judgments found the truly best answer of {right} of {topics} questions."
+        f"\n\nThe report, with plots and the truth beside everything: {page}"
+        f"\nThe page, on the same campaign: {_next_steps(store)[0]}"
+    )
+
+
+def _next_steps(store: Path) -> tuple[str, ...]:
+    return (
+        f"duelpool serve {_quoted(store)}",
+        f"duelpool judge {_quoted(store)}",
+        "duelpool demo --serve",
+    )
+
+
+def _watch_them_work(store: Path, seed: int, port: int) -> None:
+    """Serve the page while simulated people judge, slowly enough to look on."""
+    words = [
+        *("judge", str(store), "--judge", "simulated", "--model", "demo", "--careless", str(CARELESS)),
+        *("--seed", str(seed), "--pace", str(PACE)),
+    ]
+    tell("People begin to judge. Open the link behind 'to manage' and watch the leaderboard move.")
+    crowd = subprocess.Popen(
+        [sys.executable, "-m", "duelpool", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _run("The judging page and the dashboard.", f"serve {_quoted(store)} --port {port}")
+    finally:
+        crowd.terminate()
+        crowd.wait()
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _run(about: str, words: str) -> None:
@@ -62,23 +141,13 @@ def _run(about: str, words: str) -> None:
     app(shlex.split(words), standalone_mode=False)
 
 
-def _is_ours(store: Path) -> bool:
+def _make_room(store: Path) -> None:
+    """Remove the demo's own store of last time; anybody else's stays."""
+    if not store.exists():
+        return
     with open_store(store, writable=False) as opened:
-        return Campaign.open(opened).name == store.stem
-
-
-def _tell_the_truth(store: Path) -> None:
-    """Compare what was found with the hidden utilities."""
-    utilities = load_collection().utilities
-    with open_store(store, writable=False) as opened:
-        campaign = Campaign.open(opened)
-        results = campaign.results()
-        judgments = sum(len(campaign.judgments(topic)) for topic in results)
-    right = sum(
-        max(utilities[topic].values()) == max(utilities[topic][item] for item in levels.best)
-        for topic, levels in results.items()
-    )
-    typer.echo(
-        f"\n{judgments} judgments found the truly best answer of {right} of {len(results)} questions."
-        f"\nLook around: duelpool status {store}, or judge some yourself: duelpool judge {store}"
-    )
+        ours = Campaign.open(opened).name == store.stem
+    if not ours:
+        raise BadFile.at(str(store), None, "This isn't the demo's own store.", "Name another folder.")
+    for leftover in store.parent.glob("demo.db*"):
+        leftover.unlink()

@@ -2,6 +2,7 @@
 
 import getpass
 import shlex
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -57,6 +58,9 @@ def judge(
         float, typer.Option(min=0, max=1, help="simulated, replay: the share who flip a coin.")
     ] = 0.0,
     each: Annotated[int, typer.Option(min=1, help="In a crowd: the most assignments of one person.")] = 3,
+    pace: Annotated[
+        float, typer.Option(min=0, help="simulated, replay: seconds to wait after each answer.")
+    ] = 0.0,
     command: Annotated[
         str | None, typer.Option(help="command: the program, which reads questions and writes outcomes.")
     ] = None,
@@ -83,7 +87,16 @@ def judge(
     with opened(store, campaign, writable=True) as found:
         if kind in ("simulated", "replay"):
             people = _people(found, _model(kind, model, file), seed, careless)
-            _simulate(found, people, number=assessors, each=each, limit=limit, topics=topic, as_json=as_json)
+            _simulate(
+                found,
+                people,
+                number=assessors,
+                each=each,
+                limit=limit,
+                topics=topic,
+                pace=pace,
+                as_json=as_json,
+            )
             return
         with ExitStack() as stack:
             judge_: LiveJudge
@@ -133,16 +146,23 @@ def _simulate(
     each: int,
     limit: int | None,
     topics: list[str] | None,
+    pace: float,
     as_json: bool,
 ) -> None:
     crowd = campaign.settings.judges == "crowd"
     before = status(campaign)
     left = max(0, before.total("expected") - before.total("judgments"))
     with progress_bar("Judging", min(left, limit) if limit is not None else left) as ended:
+
+        def heard(*_: object) -> None:
+            ended(1)
+            if pace:
+                time.sleep(pace)
+
         if crowd:
             workers = people if number is None else (next(people) for _ in range(number))
             _report(
-                work_assignments(campaign, workers, each=each, limit=limit, heard=lambda *_: ended(1)),
+                work_assignments(campaign, workers, each=each, limit=limit, heard=heard),
                 as_json,
             )
             return
@@ -150,7 +170,7 @@ def _simulate(
         for _ in range(number or 8):
             name, person = next(people)
             campaign.enrol(name)
-            sittings.append(Sitting(campaign, name, person, topics=topics, heard=lambda *_: ended(1)))
+            sittings.append(Sitting(campaign, name, person, topics=topics, heard=heard))
         _report(in_turns(sittings, limit), as_json)
 
 

@@ -213,8 +213,9 @@ def _header(
     if truth.twins is not None:
         merging = ", ".join(str(measure) for measure in measures if measure.twins == "merge")
         lines.append(
-            f"twins: {len(truth.twins)} documents count as the one that was judged for them under "
-            f"{merging or 'no measure'}"
+            f"twins: {len(truth.twins)} documents count as the one that was judged for them under {merging}"
+            if merging
+            else f"twins: {len(truth.twins)} documents are the same as another one; no measure here merges them"
         )
         lines += describe("twins", truth.twins.notices)
     seen = truth.merged() if any(measure.twins == "merge" for measure in measures) else truth

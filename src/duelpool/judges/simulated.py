@@ -199,7 +199,7 @@ class PeopleModel:
         return self.assessors.watching(self.model.judge(topic, items, seed), topic, seed)
 
 
-class _AnyPool:
+class AnyPool:
     """A model that judges whatever pool it is given."""
 
     __slots__ = ()
@@ -216,7 +216,7 @@ class _AnyPool:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseA(_AnyPool):
+class CaseA(AnyPool):
     """A total order; the better item of any pair wins with probability q."""
 
     q: float = 0.75
@@ -233,7 +233,7 @@ class CaseA(_AnyPool):
 
 
 @dataclass(frozen=True, slots=True)
-class CaseB(_AnyPool):
+class CaseB(AnyPool):
     """Two items tie for the best and beat each other item with probability q; the others all tie."""
 
     q: float = 0.75
@@ -250,7 +250,7 @@ class CaseB(_AnyPool):
 
 
 @dataclass(frozen=True, slots=True)
-class BradleyTerry(_AnyPool):
+class BradleyTerry(AnyPool):
     """Normally distributed strengths; the log-odds of a win are the difference of the two strengths."""
 
     sd: float = 1.0
@@ -266,7 +266,7 @@ class BradleyTerry(_AnyPool):
 
 
 @dataclass(frozen=True, slots=True)
-class Thurstone(_AnyPool):
+class Thurstone(AnyPool):
     """Normal strengths, each seen with standard normal noise of its own (Thurstone's case V)."""
 
     sd: float = 1.0
@@ -285,7 +285,7 @@ class Thurstone(_AnyPool):
 
 
 @dataclass(frozen=True, slots=True)
-class Order(_AnyPool):
+class Order(AnyPool):
     """No noise at all: a total order, or with `levels` that many classes of equally good items that tie."""
 
     levels: int = 0

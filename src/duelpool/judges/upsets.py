@@ -1,18 +1,23 @@
 """A total order with upsets: some pairs, drawn once, are won by the lesser item, so that cycles come about."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from duelpool.errors import BadParameter
 from duelpool.judges.base import Dice, SimulatedJudge
-from duelpool.judges.simulated import MatrixJudge, hidden_places, refuse_no_probability, with_even_diagonal
+from duelpool.judges.simulated import (
+    AnyPool,
+    MatrixJudge,
+    hidden_places,
+    refuse_no_probability,
+    with_even_diagonal,
+)
 from duelpool.seeds import rng_for
 
 
 @dataclass(frozen=True, slots=True)
-class Upsets:
+class Upsets(AnyPool):
     """Case A in which a share of the pairs is reversed for good: there the lesser item wins with q.
 
     With `spare_best` the pairs of the best item are left alone: it stays the one that beats all others. The
@@ -28,16 +33,6 @@ class Upsets:
         refuse_no_probability("q", self.q)
         if not 0 <= self.share <= 1:
             raise BadParameter(f"'share' is the share of reversed pairs, from 0 to 1, not {self.share}.")
-
-    @property
-    def pools(self) -> Mapping[str, tuple[str, ...]]:
-        """No pools of its own."""
-        return {}
-
-    @property
-    def size(self) -> int | None:
-        """Any number of items."""
-        return None
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge of a random total order with random upsets."""

@@ -1,9 +1,9 @@
 """Records as pictures: each function takes a record and returns a figure; `save_figure` writes it."""
 
 from duelpool.plots.budgets import errors_by_budget
-from duelpool.plots.evaluated import leaderboard, scatter
+from duelpool.plots.evaluated import history_lines, leaderboard, scatter
 from duelpool.plots.panels import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels
-from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure
+from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure, svg_text
 from duelpool.plots.simulated import (
     bars_beside,
     found_by_budget,
@@ -27,6 +27,7 @@ __all__ = [
     "found_by_budget",
     "found_curve",
     "growth_curve",
+    "history_lines",
     "judgments_by_size",
     "leaderboard",
     "panels",
@@ -35,4 +36,5 @@ __all__ = [
     "save_figure",
     "scatter",
     "scorecard",
+    "svg_text",
 ]

@@ -1,4 +1,6 @@
-"""Pictures of an evaluation: a leaderboard with intervals, and one measure against another."""
+"""Pictures of an evaluation: a leaderboard with intervals, how it came about, and one measure against another."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -36,4 +38,19 @@ def scatter(evaluation: Evaluation, x: str, y: str, label: int = 3) -> Figure:
         axes.annotate(run, (across[run], up[run]), fontsize=7, xytext=(3, -3), textcoords="offset points")
     if len(across) >= 2:
         axes.set_title(f"Kendall's τ = {kendall_tau(across, up):.3f}, {len(across)} runs", fontsize=9)
+    return figure
+
+
+def history_lines(
+    lines: Mapping[str, Sequence[tuple[int, float | None]]], label: str, named: int = 8
+) -> Figure:
+    """Draw each run's score against the judgments that were in; the first few runs are named."""
+    figure, axes = drawing("judgments", label, width=6.4, height=3.6)
+    for at, (run, points) in enumerate(lines.items()):
+        known = [(judgments, value) for judgments, value in points if value is not None]
+        if known:
+            style = {"label": run} if at < named else {"color": "0.8", "zorder": 1}
+            axes.plot(*zip(*known, strict=True), linewidth=1.4, **style)
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    axes.set_ylim(bottom=0)
     return figure

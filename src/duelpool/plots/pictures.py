@@ -1,5 +1,6 @@
 """A figure to draw on, and the file that it ends in: SVG, PNG or PDF, whichever the name ends with."""
 
+import io
 import os
 import tempfile
 from pathlib import Path
@@ -33,6 +34,14 @@ def save_figure(figure: Figure, path: Path | str) -> None:
         Path(written).replace(place)
     finally:
         Path(written).unlink(missing_ok=True)
+
+
+def svg_text(figure: Figure) -> str:
+    """Return a figure as SVG, the same text for the same record."""
+    out = io.StringIO()
+    with rc_context({"svg.hashsalt": "duelpool", "svg.fonttype": "path"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
 
 
 def refuse_unknown_format(path: Path) -> None:

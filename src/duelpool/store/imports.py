@@ -5,15 +5,15 @@ allows: they all stand, and nobody is asked about the pair again.
 """
 
 import secrets
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 from sqlalchemy import Connection, select
 
 from duelpool.records import Judgment
-from duelpool.store import holdings, leases, schema
+from duelpool.store import holdings, leases, log, schema
 from duelpool.store.statements import dialect_of
 
 UNNAMED = "imported"
@@ -73,26 +73,38 @@ def _first_free(taken: set[int]) -> int:
     return free
 
 
-def needs_question(judgment: Judgment, test_pair: str | None = None) -> bool:
-    """Say whether a judgment counts to the cap: somebody judged, and it was no test."""
-    return judgment.effect.told and not judgment.inferred and test_pair is None
+def take_in(connection: Connection, campaign: str, judgments: Sequence[Judgment], now: float) -> list[int]:
+    """Add judgments from elsewhere to the log, with the slots that they hold; return their places."""
+    questions = hold(connection, campaign, dict(enumerate(judgments)), now)
+    return [
+        log.append_judgment(
+            connection,
+            campaign,
+            replace(judgment, question=questions.get(at, "")),
+            now,
+            told=True,
+            attempt=1 if at in questions else None,
+        )
+        for at, judgment in enumerate(judgments)
+    ]
 
 
 def hold(
     connection: Connection,
     campaign: str,
-    judgments: Sequence[Judgment],
+    judgments: Mapping[int, Judgment],
     now: float,
     *,
     gone: Collection[int] = (),
-) -> list[str]:
-    """Make a question for each judgment and return their ids; those at the places `gone` are retracted.
+) -> dict[int, str]:
+    """Make a question for each judgment that counts to the cap, and return their ids by place.
 
-    A slot that somebody else takes meanwhile is not lost: the judgment takes the next one.
+    Those at the places `gone` are retracted. A slot that somebody else takes meanwhile is not lost: the judgment
+    takes the next one.
     """
-    ids = [secrets.token_hex(8) for _ in judgments]
-    _enrol(connection, campaign, {judgment.assessor for judgment in judgments}, now)
-    waiting = list(range(len(judgments)))
+    waiting = [at for at, judgment in judgments.items() if judgment.effect.told and not judgment.inferred]
+    ids = {at: secrets.token_hex(8) for at in waiting}
+    _enrol(connection, campaign, {judgments[at].assessor for at in waiting}, now)
     for _ in range(_TRIES):
         taken = _Taken.of(connection, campaign, {judgments[at].topic for at in waiting})
         rows = [

@@ -288,14 +288,19 @@ def question_of(row: Row[Any]) -> Question:
     )
 
 
+def locked(connection: Connection, question_id: str) -> Row[Any] | None:
+    """Return a question's row, locked until the commit."""
+    found = _HOLD.run(connection, {"held": question_id})
+    return found[0] if found else None
+
+
 def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
     """Return a question's row, locked until the commit; it must be this assessor's."""
-    found = _HOLD.run(connection, {"held": question_id})
-    if not found or found[0].assessor != assessor:
+    row = locked(connection, question_id)
+    if row is None or row.assessor != assessor:
         raise UnknownQuestion(
             f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
         )
-    row: Row[Any] = found[0]
     return row
 
 
@@ -326,7 +331,7 @@ def answer(
     ended = _ENDED_AS.get(given.outcome, ANSWERED)
     slot, late = row.slot, row.state != LEASED
     if late and ended == ANSWERED:
-        slot = _slot_for_late(connection, row, cap)
+        slot = slot_for_late(connection, row, cap)
     judgment = Judgment(
         topic=row.topic,
         left=row.left_item,
@@ -359,9 +364,14 @@ def answer(
         assignment=row.assignment,
         test_pair=row.test_pair,
     )
-    live = 1 if ended == ANSWERED else None
-    _SETTLE.run(connection, {"settled": row.id, "state": ended, "live": live, "slot": slot})
+    settle(connection, row.id, ended, slot)
     return Receipt(row.id, row.topic, seq, late=late)
+
+
+def settle(connection: Connection, question_id: str, state: str, slot: int | None) -> None:
+    """Write what became of a question; only an answer that counts keeps its slot."""
+    live = 1 if state == ANSWERED else None
+    _SETTLE.run(connection, {"settled": question_id, "state": state, "live": live, "slot": slot})
 
 
 def _again(connection: Connection, row: Row[Any], given: Answer, attempt: int) -> Receipt:
@@ -384,7 +394,7 @@ def _again(connection: Connection, row: Row[Any], given: Answer, attempt: int) -
     return Receipt(row.id, row.topic, first.seq, repeated=True)
 
 
-def _slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None:
+def slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None:
     """Return a slot for a question that lost its own, None for a test pair, which needs none."""
     want = Wanted(
         row.topic,
@@ -419,28 +429,6 @@ def last_answer(connection: Connection, row: Row[Any]) -> int | None:
         )
     ).scalar_one_or_none()
     return None if found is None else int(found)
-
-
-def undo(
-    connection: Connection, question_id: str, assessor: str, *, cap: int, now: float, seconds: float
-) -> Question:
-    """Take an answer back by a new line, and lease the same question to the same person again."""
-    row = held(connection, question_id, assessor)
-    if row.state not in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
-        raise Conflict("There is no answer to take back.", remedy="Answer the question.")
-    seq = last_answer(connection, row)
-    if seq is None or not _stands(connection, row.campaign, row.topic, seq):
-        raise Conflict("This answer was taken back already.", remedy="Ask for the next question.")
-    slot = row.slot if row.state == ANSWERED else _slot_for_late(connection, row, cap)
-    log.append(connection, row.campaign, row.topic, log.RETRACTION, now, refers_to=seq, reason="undone")
-    connection.execute(
-        update(schema.question)
-        .where(schema.question.c.id == row.id)
-        .values(state=LEASED, live=1, slot=slot, attempt=row.attempt + 1, expires=now + seconds)
-    )
-    return question_of(
-        connection.execute(select(schema.question).where(schema.question.c.id == row.id)).one()
-    )
 
 
 def give_back(connection: Connection, question_ids: Collection[str], state: str = RETURNED) -> int:
@@ -484,91 +472,3 @@ def give_up(connection: Connection, question_id: str) -> bool:
         .values(state=RETRACTED, live=None)
     )
     return bool(done.rowcount)
-
-
-def retract(
-    connection: Connection, campaign: str, topic: str, seqs: Sequence[int], *, reason: str, now: float
-) -> list[int]:
-    """Take judgments out of every score by new lines, and free their slots; return those that counted."""
-    columns = schema.question.c
-    taken: list[int] = []
-    for line in _judgments_held(connection, campaign, topic, seqs):
-        if not _stands(connection, campaign, topic, line.seq):
-            continue
-        log.append(connection, campaign, topic, log.RETRACTION, now, refers_to=line.seq, reason=reason)
-        if line.judgment is not None and line.judgment.question:
-            connection.execute(
-                update(schema.question)
-                .where(columns.id == line.judgment.question, columns.state == ANSWERED)
-                .values(state=RETRACTED, live=None)
-            )
-        taken.append(line.seq)
-    return taken
-
-
-def restore(
-    connection: Connection,
-    campaign: str,
-    topic: str,
-    seqs: Sequence[int],
-    *,
-    cap: int,
-    now: float,
-    reason: str,
-) -> list[int]:
-    """Let retracted judgments count again where their pairs have a slot left; return those that do.
-
-    What its assessor took back stays so.
-    """
-    back: list[int] = []
-    for line in _judgments_held(connection, campaign, topic, seqs):
-        if _stands(connection, campaign, topic, line.seq):
-            continue
-        if line.judgment is not None and line.judgment.question:
-            row = _HOLD.run(connection, {"held": line.judgment.question})[0]
-            if last_answer(connection, row) != line.seq or not _taken_up_again(connection, row, cap):
-                continue
-        log.append(connection, campaign, topic, log.RESTORATION, now, refers_to=line.seq, reason=reason)
-        back.append(line.seq)
-    return back
-
-
-def _taken_up_again(connection: Connection, row: Row[Any], cap: int) -> bool:
-    """Let a retracted question hold a slot again, where there is one; skipped ones need none."""
-    if row.state != RETRACTED:
-        return row.state in {SKIPPED, CANNOT_JUDGE}
-    try:
-        slot = _slot_for_late(connection, row, cap)
-    except TooLate:
-        return False
-    _SETTLE.run(connection, {"settled": row.id, "state": ANSWERED, "live": 1, "slot": slot})
-    return True
-
-
-def _judgments_held(connection: Connection, campaign: str, topic: str, seqs: Sequence[int]) -> list[log.Line]:
-    """Return the judgments at these places, with their questions and the topic locked until the commit.
-
-    Questions before topics, as an answer does it, and questions by their id.
-    """
-    lines = [line for line in log.read_places(connection, campaign, topic, seqs) if line.judgment is not None]
-    for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
-        _HOLD.run(connection, {"held": question})
-    columns = schema.topic.c
-    connection.execute(
-        select(columns.id)
-        .where(columns.campaign == campaign, columns.id == topic)
-        .with_for_update(key_share=True)
-    )
-    return lines
-
-
-def _stands(connection: Connection, campaign: str, topic: str, seq: int) -> bool:
-    """Say whether a judgment counts: its last retraction, if any, was followed by a restoration."""
-    columns = schema.log.c
-    last = connection.execute(
-        select(columns.event)
-        .where(columns.campaign == campaign, columns.topic == topic, columns.refers_to == seq)
-        .order_by(columns.seq.desc())
-        .limit(1)
-    ).scalar_one_or_none()
-    return last != log.RETRACTION

@@ -98,30 +98,37 @@ def append_judgment(
         now,
         question=judgment.question or None,
         attempt=attempt,
-        left_item=judgment.left,
-        right_item=judgment.right,
-        outcome=str(judgment.outcome),
-        grade=judgment.grade,
-        kind=str(judgment.kind),
-        criterion=judgment.criterion,
-        stage=judgment.stage,
-        assessor=judgment.assessor,
         assignment=assignment,
         test_pair=test_pair,
-        phase=judgment.phase,
-        proposal=judgment.proposal,
-        propensity=judgment.propensity,
-        strategy=judgment.strategy,
-        confidence=judgment.confidence,
-        seconds=judgment.seconds,
-        context_uses=judgment.context_uses,
-        note=judgment.note,
-        sides_known=int(judgment.sides_known),
-        inferred=int(judgment.inferred),
-        highlighted=None if judgment.highlighted is None else int(judgment.highlighted),
-        repeated=int(judgment.repeated),
         told=int(told),
+        **columns_of(judgment),
     )
+
+
+def columns_of(judgment: Judgment) -> dict[str, Any]:
+    """Return what a judgment itself says, as columns of the log."""
+    return {
+        "left_item": judgment.left,
+        "right_item": judgment.right,
+        "outcome": str(judgment.outcome),
+        "grade": judgment.grade,
+        "kind": str(judgment.kind),
+        "criterion": judgment.criterion,
+        "stage": judgment.stage,
+        "assessor": judgment.assessor,
+        "phase": judgment.phase,
+        "proposal": judgment.proposal,
+        "propensity": judgment.propensity,
+        "strategy": judgment.strategy,
+        "confidence": judgment.confidence,
+        "seconds": judgment.seconds,
+        "context_uses": judgment.context_uses,
+        "note": judgment.note,
+        "sides_known": int(judgment.sides_known),
+        "inferred": int(judgment.inferred),
+        "highlighted": None if judgment.highlighted is None else int(judgment.highlighted),
+        "repeated": int(judgment.repeated),
+    }
 
 
 def head(connection: Connection, campaign: str, topic: str) -> int:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse
 
 from duelpool.errors import BadRecord
 from duelpool.web.flow import Flow
-from duelpool.web.guard import CrossSite, NoVisit, TooLarge, Unsupported, same_origin
+from duelpool.web.guard import NoVisit, TooLarge, Unsupported, refuse_other_sites
 from duelpool.web.halls import Halls
 from duelpool.web.links import Links
 from duelpool.web.pages import language_of
@@ -95,9 +95,6 @@ def changing(
     found: Annotated[Visit, Depends(visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Visit:
     """Say who wants to change something, and refuse what comes from another site."""
-    origin = same_origin(found.request.headers)
-    if origin is None:
-        origin = is_form_key(found.links, found.visitor, str(values.get("form_key", "")))
-    if not origin:
-        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+    given = str(values.get("form_key", ""))
+    refuse_other_sites(found.request.headers, lambda: is_form_key(found.links, found.visitor, given))
     return Visit(found.request, found.flow, found.links, found.visitor, found.words, values)

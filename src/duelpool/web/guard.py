@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -111,6 +111,13 @@ def same_origin(headers: Headers) -> bool | None:
             except ValueError:
                 return False
     return None
+
+
+def refuse_other_sites(headers: Headers, form_key_fits: Callable[[], bool]) -> None:
+    """Refuse a change that another site sent; the form's key decides where the browser doesn't say."""
+    ours = same_origin(headers)
+    if not (form_key_fits() if ours is None else ours):
+        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
 
 
 def wants_json(request: Request) -> bool:

@@ -4,14 +4,14 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Outcome, Question, Topic
-from duelpool.store import Store, holdings, imports, leases, log
+from duelpool.store import Store, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Answer, Receipt, Wanted
 from duelpool.testing.promises import ContractError, require
 from duelpool.testing.stores.audit import audit
@@ -103,22 +103,14 @@ class Scene:
 
     def take_in(self, *judgments: Judgment) -> list[int]:
         """Add judgments from elsewhere; return their places."""
-
-        def work(connection: Connection, now: float) -> list[int]:
-            ids = imports.hold(connection, self.campaign, judgments, now)
-            return [
-                log.append_judgment(
-                    connection, self.campaign, replace(judgment, question=question), now, told=True, attempt=1
-                )
-                for judgment, question in zip(judgments, ids, strict=True)
-            ]
-
-        return self.store.write(work)
+        return self.store.write(
+            lambda connection, now: imports.take_in(connection, self.campaign, judgments, now)
+        )
 
     def undo(self, question: Question, person: str) -> Question:
         """Take an answer back."""
         return self.store.write(
-            lambda connection, now: leases.undo(
+            lambda connection, now: retractions.undo(
                 connection, question.id, person, cap=self.cap, now=now, seconds=60.0
             )
         )
@@ -130,7 +122,7 @@ class Scene:
     def retract(self, *seqs: int, topic: str = TOPIC) -> list[int]:
         """Take lines out of the scores."""
         return self.store.write(
-            lambda connection, now: leases.retract(
+            lambda connection, now: retractions.retract(
                 connection, self.campaign, topic, seqs, reason="test", now=now
             )
         )
@@ -138,7 +130,7 @@ class Scene:
     def restore(self, *seqs: int, topic: str = TOPIC) -> list[int]:
         """Let lines count again."""
         return self.store.write(
-            lambda connection, now: leases.restore(
+            lambda connection, now: retractions.restore(
                 connection, self.campaign, topic, seqs, cap=self.cap, now=now, reason="test"
             )
         )

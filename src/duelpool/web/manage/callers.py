@@ -9,7 +9,7 @@ from fastapi.security import HTTPBearer
 from starlette.responses import RedirectResponse
 
 from duelpool.web.callers import halls_of, links_of, sent
-from duelpool.web.guard import CrossSite, TooLarge, same_origin
+from duelpool.web.guard import TooLarge, refuse_other_sites
 from duelpool.web.links import Links
 from duelpool.web.manage.desks import Desk, Desks
 from duelpool.web.manage.keys import Pass, form_key, is_form_key, open_key, shown_key
@@ -80,8 +80,8 @@ def _stepping(found: Annotated[Managing, Depends(_documented)]) -> Managing:
     """Say what program wants to change something; a browser must come from our own pages."""
     if found.request.scope.get("too_large"):
         raise TooLarge("That is too much at once.", remedy="Send less.")
-    if found.shown.door == "cookie" and not same_origin(found.request.headers):
-        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+    if found.shown.door == "cookie":
+        refuse_other_sites(found.request.headers, lambda: False)  # JSON carries no form's key
     return found
 
 
@@ -89,11 +89,8 @@ def _changing(
     found: Annotated[Managing, Depends(managing)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Managing:
     """Say who changes something by a form, and refuse what comes from another site."""
-    origin = same_origin(found.request.headers)
-    if origin is None:
-        origin = is_form_key(found.links, found.id, str(values.get("form_key", "")))
-    if not origin:
-        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+    given = str(values.get("form_key", ""))
+    refuse_other_sites(found.request.headers, lambda: is_form_key(found.links, found.id, given))
     return Managing(found.request, found.desk, found.links, found.shown, values)
 
 

@@ -1,0 +1,146 @@
+"""Handing out: what somebody holds, and what they get next, leased to them in the same breath."""
+
+import secrets
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Connection
+
+from duelpool.campaign import assignments, repeats
+from duelpool.campaign.asking import Asking, Out, spread, what_is_out
+from duelpool.campaign.assignments import Assignment
+from duelpool.campaign.crossing import Crossing
+from duelpool.campaign.settings import Settings
+from duelpool.records import Question
+from duelpool.seeds import rng_for
+from duelpool.store import Store, leases
+from duelpool.store.leases import Wanted
+
+_RESERVE = 6  # more questions are chosen than needed, for others may be quicker
+_TRIES = 3
+
+
+class Handing:
+    """Leases to one person what may be asked of them."""
+
+    def __init__(
+        self, store: Store, campaign: str, settings: Settings, asking: Asking, crossing: Crossing
+    ) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._settings = settings
+        self._asking = asking
+        self._crossing = crossing
+
+    def held(self, assessor: str) -> list[Question]:
+        """Return what somebody holds; looking is no write, unless something of theirs has run out."""
+
+        def work(connection: Connection) -> tuple[list[Question], float]:
+            rows = leases.held_by(connection, self._campaign, assessor)
+            return [leases.question_of(row) for row in rows], self._store.database.now(connection)
+
+        held, now = self._store.read(work)
+        if any(question.expires < now for question in held):
+            self._free_overdue()
+            held = [question for question in held if question.expires >= now]
+        return held
+
+    def one_more(self, assessor: str, topics: Collection[str] | None) -> Question | None:
+        """Lease another question; when there is none, once more after what ran out is free again."""
+        found = self._choose(assessor, topics)
+        return self._choose(assessor, topics) if found is None and self._free_overdue() else found
+
+    def _choose(self, assessor: str, topics: Collection[str] | None) -> Question | None:
+        """Lease another question: one that is due again, or what the strategies want, skipped ones last."""
+        again = self._lease(self._repeats(assessor, topics), assessor)
+        if again is not None:
+            return again
+        for _ in range(_TRIES):  # everything chosen may just have been taken by others
+            out = self._out(assessor)
+            if self._settings.crossed:
+                own = self._crossing.wanted(assessor, out, _RESERVE, topics)
+                return self._lease(own, assessor)
+            skipped: list[Wanted] = []
+            taken = False
+            for topic, head in self._asking.topics_for(assessor, topics).items():
+                chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
+                fresh = [want for want in chosen if want.key not in out.skipped.get(topic, ())]
+                skipped += [want for want in chosen if want not in fresh]
+                granted = self._lease(fresh, assessor)
+                if granted is not None:
+                    return granted
+                taken = taken or bool(fresh)
+            granted = self._lease(skipped, assessor)
+            if granted is not None or not (taken or skipped):
+                return granted
+        return None
+
+    def new_assignment(self, assessor: str) -> Assignment | None:
+        """Open an assignment; None when there is no work or money for one."""
+        out = self._out(assessor)
+        wanted = self._asking.of_all_topics(out, assessor)
+        if not wanted:
+            return None
+        rng = rng_for(self._settings.seed, "assignment", assessor, out.seen)
+        shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
+        picked = spread(shuffled, self._settings.per_topic)[: self._settings.targets + _RESERVE]
+        chosen = [
+            self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
+        ]
+        tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
+        order = rng.permutation(self._settings.targets + len(tests) + len(again)).tolist()
+
+        def work(connection: Connection, now: float) -> Assignment | None:
+            leases.expire(connection, self._campaign, now)
+            if not assignments.affordable(connection, self._campaign, self._settings):
+                return None
+            return assignments.open_new(
+                connection,
+                self._campaign,
+                assessor,
+                self._settings,
+                chosen=chosen,
+                tests=tests,
+                again=again,
+                order=order,
+                now=now,
+            )
+
+        return self._store.write(work)
+
+    def _out(self, assessor: str) -> Out:
+        return self._store.read(
+            lambda connection: what_is_out(connection, self._campaign, assessor, self._settings.parked_after)
+        )
+
+    def _repeats(self, assessor: str, topics: Collection[str] | None = None) -> list[Wanted]:
+        if not self._settings.repeat_every:
+            return []
+        found = self._store.read(
+            lambda connection: repeats.due(connection, self._campaign, assessor, self._settings)
+        )
+        return [want for want in found if topics is None or want.topic in topics]
+
+    def _free_overdue(self) -> int:
+        return self._store.write(lambda connection, now: leases.expire(connection, self._campaign, now))
+
+    def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
+        if not wanted:
+            return None
+        ids = [secrets.token_hex(8) for _ in wanted]
+
+        def work(connection: Connection, now: float) -> list[Question]:
+            leases.expire(connection, self._campaign, now)
+            return leases.lease(
+                connection,
+                self._campaign,
+                wanted,
+                ids,
+                assessor=assessor,
+                cap=self._settings.slots,
+                now=now,
+                seconds=self._settings.lease_seconds,
+                at_most=1,
+            )
+
+        granted = self._store.write(work)
+        return granted[0] if granted else None

@@ -1,0 +1,99 @@
+"""How the demo ends: what was found beside the hidden truth, as chapters of its report."""
+
+from pathlib import Path
+
+from duelpool.budget import BudgetEstimate, estimate_plans, read_plan
+from duelpool.budget.judged import read_judged
+from duelpool.budget.sources import population_from
+from duelpool.campaign import Campaign
+from duelpool.comparison import kendall_tau
+from duelpool.demo.collection import load_collection
+from duelpool.demo.truth import relevant_qrels, true_best, true_best_qrels
+from duelpool.evaluation import Evaluation, evaluate
+from duelpool.files import write_qrels
+from duelpool.leaderboard import leaderboard
+from duelpool.report import Cell, Chapter, Grid, Table
+
+
+def found_best(campaign: Campaign) -> tuple[int, int]:
+    """Return in how many topics the truly best answer was found, and of how many."""
+    collection = load_collection()
+    results = campaign.results()
+    right = sum(bool(set(levels.best) & true_best(collection, topic)) for topic, levels in results.items())
+    return right, len(results)
+
+
+def truth_chapter(campaign: Campaign, runs: Path) -> Chapter:
+    """Compare the leaderboard with the one that knows the hidden truth."""
+    right, topics = found_best(campaign)
+    told = leaderboard(campaign, ["RR"], interval="t")
+    true = evaluate(true_best_qrels(load_collection()), runs, ["RR"])
+    tau = kendall_tau(told.means("RR"), true.means("RR"))
+    inside = sum(_covers(told, run, true.mean(run, "RR")) for run in true.runs)
+    rows: list[tuple[Cell, ...]] = []
+    for run in told.tables["RR"].order():
+        row = told.row(run, "RR")
+        rows.append((run, row.value, row.low, row.high, true.mean(run, "RR")))
+    return Chapter(
+        "Against the truth",
+        (
+            "The people were simulated, so the truth is known: every passage has a hidden utility.",
+            f"The truly best answer is among those found for {right} of {topics} questions. The leaderboard by "
+            f"what people found and the one by the truth agree with Kendall's tau {tau:.2f}; "
+            f"{inside} of {len(rows)} intervals hold the true value.",
+        ),
+        tables=(
+            Table(
+                "RR by what was found, with its 95 % interval, and by the truth",
+                Grid(("run", "RR", "low", "high", "true RR"), tuple(rows)),
+            ),
+        ),
+    )
+
+
+def _covers(told: Evaluation, run: str, true: float) -> bool:
+    row = told.row(run, "RR")
+    return row.low is not None and row.high is not None and row.low <= true <= row.high
+
+
+def write_grades(plan: Path, target: Path) -> int:
+    """Write a careful assessor's grades of what a plan drew: does the passage answer the question?"""
+    asked: dict[str, set[str]] = {}
+    for question in read_plan(str(plan)).questions:
+        asked.setdefault(question.topic, set()).add(question.item)
+    write_qrels(target, relevant_qrels(load_collection(), asked))
+    return sum(map(len, asked.values()))
+
+
+def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
+    """Compare what a few grades say of the runs' precision with what all of them would."""
+    made = read_plan(str(plan))
+    population = population_from(sorted(str(path) for path in runs.iterdir()), made.metric)
+    found = estimate_plans([made], read_judged(str(grades), population.metric), population)
+    collection = load_collection()
+    ranked = {topic: set(collection.passages) for topic in collection.utilities}
+    true = evaluate(relevant_qrels(collection, ranked), runs, ["P@10"]).means("P@10")
+    inside, rows = _beside(found, true)
+    return Chapter(
+        "On a budget",
+        (
+            f"Another way to score the runs: {len(made.questions)} grades, drawn so that they say most about all "
+            f"of the runs, estimate P@10 without bias. To grade all of the runs' top ten would take "
+            f"{len(population)}.",
+            f"{inside} of {len(rows)} intervals hold the true value.",
+        ),
+        tables=(
+            Table(
+                "P@10 as estimated, with its 95 % interval, and as it is",
+                Grid(("run", "P@10", "low", "high", "true P@10"), rows),
+            ),
+        ),
+    )
+
+
+def _beside(found: BudgetEstimate, true: dict[str, float]) -> tuple[int, tuple[tuple[Cell, ...], ...]]:
+    rows = [(each.name, each.estimate, each.low, each.high, true[each.name]) for each in found.targets]
+    inside = sum(
+        low is not None and high is not None and low <= value <= high for _, _, low, high, value in rows
+    )
+    return inside, tuple(sorted(rows, key=lambda row: -row[1]))

@@ -1,0 +1,102 @@
+"""A page that a person can open: chapters with words, pictures and tables, all in one file.
+
+It asks nothing of any server, runs no script, and prints as it looks.
+"""
+
+import base64
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib import resources
+
+from duelpool.report.grids import Grid, html_text
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A figure at the head of the page, and what it counts."""
+
+    figure: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing as SVG text; `words` say what it shows to somebody who can't see it."""
+
+    svg: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its caption; a `folded` one is opened by whoever wants to see it."""
+
+    caption: str
+    grid: Grid
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """One matter: what is to be said of it, drawn, and read off."""
+
+    title: str
+    words: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    tables: tuple[Table, ...] = ()
+    commands: tuple[str, ...] = field(default=())
+
+
+def html_page(title: str, lead: str, facts: Sequence[Fact], chapters: Sequence[Chapter]) -> str:
+    """Return the whole page."""
+    style = (resources.files("duelpool.report") / "page.css").read_text(encoding="utf-8")
+    names = _anchors([chapter.title for chapter in chapters])
+    listed = "".join(
+        f'<li><a href="#{name}">{escape(chapter.title)}</a></li>'
+        for name, chapter in zip(names, chapters, strict=True)
+    )
+    counted = "".join(
+        f"<div><dt>{escape(each.about)}</dt><dd>{escape(each.figure)}</dd></div>" for each in facts
+    )
+    told = "".join(_chapter(name, chapter) for name, chapter in zip(names, chapters, strict=True))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<header><h1>{escape(title)}</h1><p>{escape(lead)}</p><dl>{counted}</dl>"
+        f'<nav aria-label="Chapters"><ul>{listed}</ul></nav></header>\n<main>\n{told}</main>\n</body>\n</html>\n'
+    )
+
+
+def _anchors(titles: Sequence[str]) -> list[str]:
+    """Return an id for each title, no two the same."""
+    found: list[str] = []
+    for title in titles:
+        plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "chapter"
+        found.append(plain if plain not in found else f"{plain}-{len(found)}")
+    return found
+
+
+def _chapter(name: str, chapter: Chapter) -> str:
+    words = "".join(f"<p>{escape(each)}</p>" for each in chapter.words)
+    pictures = "".join(_picture(each) for each in chapter.pictures)
+    tables = "".join(_table(each) for each in chapter.tables)
+    commands = "".join(f"<pre><code>{escape(each)}</code></pre>" for each in chapter.commands)
+    return f'<section id="{name}"><h2>{escape(chapter.title)}</h2>{words}{pictures}{tables}{commands}</section>\n'
+
+
+def _picture(picture: Picture) -> str:
+    # As an image of its own, so that the ids of two drawings don't meet.
+    data = base64.b64encode(picture.svg.encode()).decode("ascii")
+    return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.words)}">'
+
+
+def _table(table: Table) -> str:
+    inner = html_text(table.grid)
+    if table.folded:
+        caption = escape(table.caption)
+        return f'<details><summary>{caption}</summary><div class="wide" tabindex="0">{inner}</div></details>'
+    captioned = inner.replace("<table>", f"<table><caption>{escape(table.caption)}</caption>", 1)
+    return f'<div class="wide" tabindex="0">{captioned}</div>'

@@ -1,0 +1,44 @@
+"""A collection that isn't the demo's: what a stranger brings along, in the forms that the tutorial names."""
+
+from pathlib import Path
+
+CITIES = {
+    "bern": ("Which river flows through Bern?", "Aare"),
+    "wien": ("Which river flows through Vienna?", "Danube"),
+    "roma": ("Which river flows through Rome?", "Tiber"),
+    "praha": ("Which river flows through Prague?", "Vltava"),
+    "paris": ("Which river flows through Paris?", "Seine"),
+    "koln": ("Which river flows through Cologne?", "Rhine"),
+}
+TEXTS = (
+    (3, "The {river} flows through the city, past its old town, and gave it its first mills and bridges."),
+    (3, "The {river}. It reaches the city from the south and leaves it to the north."),
+    (2, "Ships on the {river} brought wine and salt to the city's markets."),
+    (2, "Of all bridges over the {river} here, the stone one is the oldest."),
+    (1, "The city lies on a river, and floods were common."),
+    (1, "A river crosses the city; its name is very old."),
+    (0, "The city's museums are closed on Mondays."),
+)
+
+
+def write_tiny_collection(folder: Path) -> None:
+    """Write topics, passages, qrels and two runs."""
+    runs = folder / "runs"
+    runs.mkdir(parents=True)
+    topics, passages, qrels = [], [], []
+    ranked: dict[str, list[str]] = {"keyword": [], "neural": []}
+    for topic, (question, river) in CITIES.items():
+        topics.append(f"{topic}\t{question}")
+        for at, (grade, text) in enumerate(TEXTS):
+            passages.append(f"{topic}{at}\t{text.format(river=river)}")
+            qrels.append(f"{topic} 0 {topic}{at} {grade}")
+        orders = {"keyword": (4, 2, 0, 6, 3, 1, 5), "neural": (0, 1, 3, 2, 5, 4, 6)}
+        for run, order in orders.items():
+            ranked[run] += [
+                f"{topic} Q0 {topic}{at} {rank} {10 - rank} {run}" for rank, at in enumerate(order, 1)
+            ]
+    (folder / "topics.tsv").write_text("\n".join(topics) + "\n", encoding="utf-8")
+    (folder / "passages.tsv").write_text("\n".join(passages) + "\n", encoding="utf-8")
+    (folder / "qrels.txt").write_text("\n".join(qrels) + "\n", encoding="utf-8")
+    for run, lines in ranked.items():
+        (runs / f"{run}.run").write_text("\n".join(lines) + "\n", encoding="utf-8")
