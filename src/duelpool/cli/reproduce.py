@@ -108,7 +108,7 @@ def show_one(ran: Ran, *, titled: bool) -> None:
     """Print what became of one experiment; with a title where it is one of many."""
     experiment: Experiment = ran.experiment
     if titled:
-        Console().rule(f"{experiment.name}: {experiment.title}", align="left")
+        typer.echo(f"\n{experiment.name}: {experiment.title}\n")
     if ran.report is None:
         typer.echo(f"Not run. {ran.problem}")
     else:

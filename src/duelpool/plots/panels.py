@@ -88,6 +88,9 @@ class Lines:
         if self.logarithmic:
             axes.set_xscale("log")
             axes.set_yscale("log")
+            places = sorted({place for points in self.lines.values() for place, _ in points})
+            axes.set_xticks(places, [f"{place:g}" for place in places], minor=False)
+            axes.set_xticks([], minor=True)
         axes.set_xlabel(self.x)
         axes.set_ylabel(self.y)
         axes.legend(fontsize=7)

@@ -25,7 +25,7 @@ from duelpool.strategies.topk import TopK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PLACES = ("1st", "2nd", "3rd", "4th", "5th", "not in the top five")
+PLACES = ("1st", "2nd", "3rd", "4th", "5th", "none")
 
 
 def assessors(
