@@ -145,7 +145,7 @@ def page(ran: Sequence[Ran], *, quick: bool) -> str:
     parts = [
         "# Results beside the papers'",
         f"Written by `duelpool reproduce all{' --quick' if quick else ''} --out FOLDER` ({form}).",
-        *(f"- {words}" for words in closing_words(ran)),
+        "\n".join(f"- {words}" for words in closing_words(ran)),
         summary(ran, timed=False).as_markdown().rstrip(),
     ]
     for paper, title in PAPERS.items():
@@ -153,11 +153,10 @@ def page(ran: Sequence[Ran], *, quick: bool) -> str:
         if mine:
             parts.append(f"## {title}")
         for each in mine:
-            shows = ", ".join(each.experiment.shows)
-            parts += [
-                f"### {each.experiment.name}",
-                f"{each.experiment.title} ({shows}; trials: {each.trials}).",
-            ]
+            one = each.experiment
+            trials = f", {each.trials:,} trials" if one.trials > 1 else ""
+            about = f"`duelpool reproduce {one.name}`: {', '.join(one.shows)}{trials}. {one.title}."
+            parts += [f"### {one.name}", about]
             if each.report is None:
                 parts.append(f"Not run. {each.problem}")
                 continue
