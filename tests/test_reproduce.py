@@ -19,10 +19,13 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.experiments import EXPERIMENTS, NOT_RUN, PAPERS, Experiment, MissingData, Section
 from duelpool.experiments.beyond.growth import exponent, growth
 from duelpool.experiments.beyond.reuse import best_labels, group_of, only_theirs
+from duelpool.experiments.budget import BudgetReport
+from duelpool.experiments.budget_tables import Figure as BudgetFigure
 from duelpool.experiments.dueling_bandits.best_items import reciprocal_ranks, top_graded
 from duelpool.experiments.dueling_bandits.crowd import agreement_of_repeats
 from duelpool.experiments.measure_study import simulated_study
 from duelpool.experiments.survey import Ran, closing_words, data_of, page, run_one, summary
+from duelpool.experiments.targets import Judged, budget_checks
 from duelpool.experiments.top_k import compatibility
 from duelpool.experiments.top_k.effort import log_rankings
 from duelpool.experiments.verdicts import AGREES, DIFFERS, NEW, NOT_TO_BE_HAD, Compared, Comparison, Tally
@@ -337,6 +340,43 @@ def test_pictures_stand_side_by_side(tmp_path: Path) -> None:
     save_figure(figure, tmp_path / "all.svg")
     with pytest.raises(BadParameter):
         panels([])
+
+
+def budget_report(queries: int, **ours: float) -> BudgetReport:
+    cells = {
+        "clt": ("9", "OPT", "CLT"),
+        "hoeffding": ("9", "OPT", "Hoeffding"),
+        "spread": ("7", "PW", "SYNTH sd"),
+        "p": ("4", "REVERSE-75", "P sd by the formula"),
+        "trec": ("3", "weaver2", "true"),
+    }
+    rows = tuple(BudgetFigure(*cells[name], value) for name, value in ours.items())
+    return BudgetReport(rows, {}, 51, 0, queries, "")
+
+
+def test_the_budget_papers_figures_have_verdicts() -> None:
+    right = {"clt": 2.2192, "hoeffding": 183.893, "spread": 0.18, "p": 1.906, "trec": 7.484}
+    report = Judged(whole := budget_report(6000, **right), budget_checks(whole))
+    assert {row.figure: row.verdict for row in report.compared()} == {
+        "OPT: CLT": AGREES,
+        "OPT: Hoeffding": DIFFERS,  # the paper's is twice as wide
+        "PW: SYNTH sd": AGREES,
+        "REVERSE-75: P sd by the formula": DIFFERS,
+        "weaver2: true DCG@100": AGREES,
+    }
+    assert Tally.of(report) == Tally(3, 2, 0, 0)
+    assert sum(note.startswith("[") for note in report.notes()) == 2
+    assert len(json.loads(json.dumps(report.as_json()))["verdicts"]) == 5
+    assert [section.title for section in report.sections()][-1] == "Verdicts: TREC-8, Table 3"
+    assert [row.part for row in budget_checks(budget_report(60, **right))] == ["TREC-8, Table 3"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"), [("clt", 2.24), ("hoeffding", 367.79), ("spread", 0.36), ("p", 1.45), ("trec", 7.47)]
+)
+def test_a_wrong_figure_of_the_budget_paper_is_not_explained(cell: str, value: float) -> None:
+    (row,) = budget_checks(budget_report(6000, **{cell: value}))
+    assert not row.explained
 
 
 # ---- every experiment on the real data

@@ -9,6 +9,7 @@ from duelpool.experiments.beyond.growth import GROWTH
 from duelpool.experiments.beyond.official import OFFICIAL
 from duelpool.experiments.beyond.reuse import REUSE
 from duelpool.experiments.budget import BUDGET
+from duelpool.experiments.budget import run as run_budget
 from duelpool.experiments.budget_predictors import PREDICTORS
 from duelpool.experiments.dueling_bandits.best_items import BEST_ITEMS, SPARSE_LABELS
 from duelpool.experiments.dueling_bandits.crowd import CROWD_POOLS, CROWD_SETS, CROWD_TWINS
@@ -17,6 +18,7 @@ from duelpool.experiments.flagship import FLAGSHIP_TABLE
 from duelpool.experiments.informed import INFORMED
 from duelpool.experiments.judging_effort import JUDGING_EFFORT
 from duelpool.experiments.measure_study import TABLE5
+from duelpool.experiments.targets import judged
 from duelpool.experiments.top_k.assessors import ASSESSORS
 from duelpool.experiments.top_k.compatibility import TABLE1, TABLE3
 from duelpool.experiments.top_k.effort import EFFORT, MISSED
@@ -25,6 +27,7 @@ __all__ = ["EXPERIMENTS", "NOT_RUN", "PAPERS", "Experiment", "MissingData", "Rep
 
 _BUDGET = replace(
     BUDGET,
+    run=judged(run_budget),
     paper="budget",
     shows={
         "Table 3": "DCG from TOP, DEEP and importance sampling, SYNTH and TREC-8",
