@@ -46,7 +46,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "experiments": (
         *GROUND,
-        *("files", "pool", "preferences", "prior", "strategies", "measures", "judges", "comparison", "budget"),
+        *("files", "pool", "preferences", "prior", "strategies", "measures", "judges"),
+        *("comparison", "budget"),
         *("simulation", "cost", "evaluation", "plots"),
     ),
     "web": (
