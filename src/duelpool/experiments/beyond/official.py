@@ -53,13 +53,13 @@ def official(
     found = evaluate(data / TREC_QRELS, data / TREC_RUNS, ["P@15", "P@100"], rules={"missing": "zero"})
     columns = {"P_10": "P(missing='zero')@15", "P_100": "P(missing='zero')@100"}
     cut = "uwmt8a0's file was cut at rank 100 in double precision, which took away tied documents that had counted."
-    known = {"P_10": 129, "P_100": 128}
+    known = {"P_100": 128}
     for column, measure in columns.items():
         truth = stated(data / TREC_SCORES, column)
         same = sum(abs(value - truth[run]) <= TREC_HALF_DIGIT for run, value in found.means(measure).items())
         what = measure.replace("(missing='zero')", "")
         rows.append(
-            Compared(f"runs of 129 whose {what} is the official column {column}", 129, same, known[column],
+            Compared(f"runs of 129 whose {what} is the official column {column}", 129, same, known.get(column),
                      part=ad_hoc, why=cut)
         )  # fmt: skip
     trec = read_trec8(data)
