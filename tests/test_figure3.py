@@ -13,13 +13,14 @@ from typer.testing import CliRunner
 from duelpool.cli.reproduce import reproduce
 from duelpool.errors import UnknownName
 from duelpool.experiments import EXPERIMENTS
-from duelpool.experiments.dueling_bandits import (
+from duelpool.experiments.dueling_bandits.figure3 import (
     PAPER,
     Check,
     Figure3,
     Known,
     figure3,
 )
+from duelpool.experiments.dueling_bandits.returned import TEXT
 from duelpool.simulation import processes
 
 app = typer.Typer()
@@ -120,9 +121,10 @@ def test_the_command_writes_csv_json_and_a_plot(tmp_path: Path) -> None:
     assert len(printed["simulations"]) == 12
     assert json.loads((out / "figure3.json").read_text()) == printed
     rows = list(csv.DictReader((out / "figure3.csv").read_text().splitlines()))
-    assert len(rows) == 18
+    assert len(rows) == 18 + len(TEXT)
     assert rows[0]["paper"] == "124"
-    assert rows[-1]["paper"] == ""
+    assert rows[17]["paper"] == ""
+    assert (rows[18]["algorithm"], rows[18]["case"], rows[18]["paper"]) == ("DTS", "A", "922")
     assert (out / "figure3.svg").read_text().startswith("<?xml")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duelpool.errors import UnknownName
-from duelpool.experiments import EXPERIMENTS, Experiment
+from duelpool.experiments import EXPERIMENTS, Experiment, MissingData
 from duelpool.experiments.flagship import FlagshipReport, Reached, flagship, measured
 from duelpool.experiments.flagship_cells import BARS, FILES, PROBLEMS, Bar, Problem
 from duelpool.simulation import SimulationResult, Trial, calibration_error
@@ -109,7 +109,11 @@ def test_the_folder_reaches_only_those_who_read(tmp_path: Path) -> None:
         return FlagshipReport({}, {}, (), 1, 0)
 
     Experiment("x", "x", 1, 1, run).run_with(3, 4, data=tmp_path)
-    Experiment("y", "y", 1, 1, run, reads=("f",)).run_with(3, 4, data=tmp_path)
+    reader = Experiment("y", "y", 1, 1, run, reads=("f",))
+    with pytest.raises(MissingData, match="'y' reads f"):
+        reader.run_with(3, 4, data=tmp_path)
+    (tmp_path / "f").touch()
+    reader.run_with(3, 4, data=tmp_path)
     assert heard == [(3, 4, None, None), (3, 4, None, None, tmp_path)]
     assert EXPERIMENTS["flagship"].reads == FILES
 

@@ -48,8 +48,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "experiments": (
         *GROUND,
-        *("files", "preferences", "budget", "prior", "strategies", "judges", "comparison", "simulation"),
-        *("report", "agreement", "plots"),
+        *("files", "pool", "preferences", "prior", "strategies", "measures", "judges", "comparison"),
+        *("budget", "simulation", "cost", "report", "agreement", "evaluation", "plots"),
     ),
     "web": (
         *GROUND,

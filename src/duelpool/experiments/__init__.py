@@ -1,26 +1,88 @@
-"""The papers' tables and figures, ours beside theirs: one file a paper, every experiment in one table."""
+"""The papers' tables and figures, ours beside theirs: one file or folder a paper, every experiment in one table."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from duelpool.experiments.agreement import AGREEMENT
 from duelpool.experiments.assessor_report import ASSESSOR_STUDY
-from duelpool.experiments.base import Experiment, Report, Section
+from duelpool.experiments.base import PAPERS, Experiment, MissingData, Report, Section
+from duelpool.experiments.beyond.growth import GROWTH
+from duelpool.experiments.beyond.official import OFFICIAL
+from duelpool.experiments.beyond.reuse import REUSE
 from duelpool.experiments.budget import BUDGET
+from duelpool.experiments.budget import run as run_budget
 from duelpool.experiments.budget_predictors import PREDICTORS
-from duelpool.experiments.dueling_bandits import FIGURE3
+from duelpool.experiments.dueling_bandits.best_items import BEST_ITEMS, SPARSE_LABELS
+from duelpool.experiments.dueling_bandits.crowd import CROWD_POOLS, CROWD_SETS, CROWD_TWINS
+from duelpool.experiments.dueling_bandits.figure3 import FIGURE3
 from duelpool.experiments.flagship import FLAGSHIP_TABLE
 from duelpool.experiments.informed import INFORMED
 from duelpool.experiments.judging_effort import JUDGING_EFFORT
+from duelpool.experiments.measure_study import TABLE5
+from duelpool.experiments.targets import judged
+from duelpool.experiments.top_k.assessors import ASSESSORS
+from duelpool.experiments.top_k.compatibility import TABLE1, TABLE3
+from duelpool.experiments.top_k.effort import EFFORT, MISSED
 
-__all__ = ["EXPERIMENTS", "Experiment", "Report", "Section"]
+__all__ = ["EXPERIMENTS", "NOT_RUN", "PAPERS", "Experiment", "MissingData", "Report", "Section"]
+
+_BUDGET = replace(
+    BUDGET,
+    run=judged(run_budget),
+    paper="budget",
+    shows={
+        "Table 3": "DCG from TOP, DEEP and importance sampling, SYNTH and TREC-8",
+        "Table 4": "deviations with less prior knowledge",
+        "Table 5": "P@10 of 54 systems from judgments for ten others",
+        "Table 6": "limiting variances of several systems, absolute",
+        "Table 7": "the difference of two systems",
+        "Table 8": "limiting variances, relative",
+        "Table 9": "half-widths of 95 % intervals, and coverage",
+        "Figure 1": "deviations of differences by budget, TREC-8",
+    },
+    quick=5,
+    seconds=(90, 300),
+    partial=True,
+)
+_PREDICTORS = replace(
+    PREDICTORS,
+    shows={"Predictors": "the predictor-assisted estimator against the paper's"},
+    quick=10,
+    seconds=(40, 300),
+)
+_INFORMED = replace(
+    INFORMED,
+    shows={"Informed start": "judgments that an LLM's preferences save"},
+    quick=30,
+    seconds=(25, 600),
+)
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
     {
         each.name: each
         for each in (
-            *(FIGURE3, JUDGING_EFFORT, ASSESSOR_STUDY, AGREEMENT),
-            *(FLAGSHIP_TABLE, INFORMED, BUDGET, PREDICTORS),
+            *(FIGURE3, CROWD_POOLS, CROWD_TWINS, CROWD_SETS, BEST_ITEMS, SPARSE_LABELS),
+            *(TABLE1, EFFORT, TABLE3, ASSESSORS, MISSED),
+            *(ASSESSOR_STUDY, AGREEMENT, TABLE5, JUDGING_EFFORT),
+            _BUDGET,
+            *(FLAGSHIP_TABLE, _INFORMED, _PREDICTORS, GROWTH, REUSE, OFFICIAL),
         )
     }
 )
+
+NOT_RUN: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "dueling bandits": {
+            "Figure 1": "passages of one question, shown as an example",
+            "Figure 2": "pseudo-code: the strategy prefbest",
+        },
+        "top-k": {
+            "Figures 1-3": "assessment guidelines, and passages shown as examples",
+            "Figure 6": "the judging page: duelpool serve has one",
+        },
+        "here or there": {"Figure 1": "the judging page: duelpool serve has one"},
+        "budget": {"Tables 1-2": "definitions: duelpool budget knows these metrics and designs"},
+    }
+)
+"""The papers' tables and figures in which there is nothing to measure, and what they are."""

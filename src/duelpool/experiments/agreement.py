@@ -364,4 +364,8 @@ AGREEMENT = Experiment(
     4,
     agreement,
     reads=(DL21, CAST, LOCAL, GPT, CROWDRAG, CROWDRAG_GRADES, CROWDRAG_RATINGS, UKP),
+    paper="here or there",
+    shows={"Tables 1-4 on real data": "agreement, alpha, triplets, sides; crowds, experts and GPT-4o"},
+    quick=100,
+    seconds=(30, 120),
 )

@@ -191,4 +191,13 @@ ASSESSOR_STUDY = Experiment(
     QUERIES,
     2,
     assessor_study,
+    paper="here or there",
+    shows={
+        "Table 1": "agreement on preferences, with both bad",
+        "Table 2": "agreement on definite preferences",
+        "Table 3": "agreement on grades, and preferences inferred from them",
+        "Table 4": "seconds for a judgment, by assessor and kind",
+    },
+    quick=30,
+    seconds=(10, 40),
 )

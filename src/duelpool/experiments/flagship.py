@@ -299,4 +299,8 @@ FLAGSHIP_TABLE = Experiment(
     round(sum(problem.share * (2 if problem.beside else 1) for problem in PROBLEMS)),
     flagship,
     reads=FILES,
+    shows={"The flagship": "swissfinals on every problem that it was made for"},
+    quick=30,
+    seconds=(60, 3000),
+    partial=True,
 )

@@ -3,6 +3,7 @@
 from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.budgets import errors_by_budget
 from duelpool.plots.evaluated import history_lines, leaderboard, scatter
+from duelpool.plots.panels import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels
 from duelpool.plots.pictures import FORMATS, refuse_unknown_format, save_figure, svg_text
 from duelpool.plots.simulated import (
     bars_beside,
@@ -16,6 +17,12 @@ from duelpool.plots.simulated import (
 
 __all__ = [
     "FORMATS",
+    "Bars",
+    "Histogram",
+    "Intervals",
+    "Lines",
+    "Panel",
+    "Scatter",
     "agreement_picture",
     "bars_beside",
     "errors_by_budget",
@@ -25,6 +32,7 @@ __all__ = [
     "history_lines",
     "judgments_by_size",
     "leaderboard",
+    "panels",
     "refuse_unknown_format",
     "reliability_plot",
     "save_figure",

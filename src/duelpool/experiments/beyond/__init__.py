@@ -1,0 +1,1 @@
+"""Beyond the papers: what they leave open, measured with the same tools."""

@@ -1,0 +1,482 @@
+"""The papers' figures beside ours: verdicts that can fail, the list, the survey, and every experiment on real data."""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from duelpool.cli.reproduce import reproduce
+from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.experiments import EXPERIMENTS, NOT_RUN, PAPERS, Experiment, MissingData, Section
+from duelpool.experiments.beyond.growth import exponent, growth
+from duelpool.experiments.beyond.reuse import best_labels, group_of, only_theirs
+from duelpool.experiments.budget import BudgetReport
+from duelpool.experiments.budget_tables import Figure as BudgetFigure
+from duelpool.experiments.dueling_bandits.best_items import reciprocal_ranks, top_graded
+from duelpool.experiments.dueling_bandits.crowd import agreement_of_repeats
+from duelpool.experiments.measure_study import simulated_study
+from duelpool.experiments.survey import Ran, closing_words, data_of, page, run_one, summary
+from duelpool.experiments.targets import Judged, budget_checks
+from duelpool.experiments.top_k import compatibility
+from duelpool.experiments.top_k.effort import log_rankings
+from duelpool.experiments.verdicts import AGREES, DIFFERS, NEW, NOT_TO_BE_HAD, Compared, Comparison, Tally
+from duelpool.files import Qrels, Run
+from duelpool.plots import Bars, Histogram, Intervals, Lines, Panel, Scatter, panels, save_figure
+from duelpool.records import Judgment, Levels, Outcome
+from duelpool.simulation import processes, simulate
+
+ROOT = Path(__file__).parent.parent
+app = typer.Typer()
+app.command("reproduce")(reproduce)
+app.callback()(lambda: None)
+
+
+def invoke(*words: str) -> Any:
+    done = CliRunner().invoke(app, ["reproduce", *words], env={"COLUMNS": "80", "DUELPOOL_DATA": ""})
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done
+
+
+# ---- verdicts
+
+
+@pytest.mark.parametrize(
+    ("figure", "verdict", "explained"),
+    [
+        (Compared("f", 10, 10), AGREES, True),
+        (Compared("f", 10, 11), DIFFERS, False),
+        (Compared("f", 10, 11, why="other runs"), DIFFERS, True),
+        (Compared("f", 10, 11, 11, why="other runs"), DIFFERS, True),
+        (Compared("f", 10, 11, 12, why="other runs"), DIFFERS, False),  # nor what is known of these data
+        (Compared("f", 10, 10, 12), AGREES, False),
+        (Compared("f", 0.907, 0.9074, within=0.0005), AGREES, True),
+        (Compared("f", 0.907, 0.9076, within=0.0005), DIFFERS, False),
+        (Compared("f", 100, 108, error=3), AGREES, True),
+        (Compared("f", 100, 110, error=3), DIFFERS, False),
+        (Compared("f", (0.8, inf), 0.81), AGREES, True),
+        (Compared("f", (0.8, inf), 0.79), DIFFERS, False),
+        (Compared("f", (-inf, 3), 3), AGREES, True),
+        (Compared("f", 10, None, why="never released"), NOT_TO_BE_HAD, True),
+        (Compared("f", None, 3, 3), AGREES, True),
+        (Compared("f", None, 4, 3), DIFFERS, False),
+        (Compared("f", None, 4), NEW, True),
+    ],
+)
+def test_a_verdict_says_how_ours_stands_to_the_papers(
+    figure: Compared, verdict: str, explained: bool
+) -> None:
+    assert (figure.verdict, figure.explained) == (verdict, explained)
+
+
+def test_figures_are_written_as_they_are_stated() -> None:
+    assert Compared("f", 29_350, 29_350).texts() == ("29,350", "", "29,350")
+    assert Compared("f", 0, 0).texts() == ("0", "", "0")
+    assert Compared("f", (0.485, 0.735), 0.5, error=0.01).texts() == ("0.485-0.735", "", "0.500±0.010")
+    assert Compared("f", (0.8, inf), 0.9, (-inf, 3)).texts() == ("over 0.800", "at most 3", "0.900")
+    assert Compared("f", 3830.41, None, digits=2).texts() == ("3,830.41", "", "")
+
+
+def drawn() -> Any:
+    return panels([Bars("t", "y", ["a"], {"s": [1.0]})])
+
+
+MIXED = Comparison(
+    "mixed",
+    (
+        Compared("same", 1, 1, part="one"),
+        Compared("other", 1, 2, why="other runs", part="one"),
+        Compared("another", 3, 2, why="other runs", part="two"),
+        Compared("lost", 1, None, why="never released", part="two"),
+        Compared("odd", 1, 5, part="two"),
+        Compared("new", None, 5, part="three"),
+    ),
+    drawn,
+    ("A remark.",),
+)
+
+
+def test_reasons_are_numbered_once_and_told_under_the_tables() -> None:
+    one, two, three = MIXED.sections()
+    assert one == Section(
+        "one", ("figure", "paper", "ours", "verdict"),
+        (("same", "1", "1", "agrees"), ("other", "1", "2", "differs [1]")),
+    )  # fmt: skip
+    assert [row[-1] for row in two.rows] == ["differs [1]", "can't be had [2]", "differs"]
+    assert three.columns == ("figure", "ours")
+    assert MIXED.notes() == ["[1] other runs", "[2] never released", "A remark."]
+
+
+def test_a_tally_counts_verdicts_and_names_what_is_not_explained() -> None:
+    assert Tally.of(MIXED) == Tally(1, 3, 1, 1, ("odd",))
+    rows = list(csv.DictReader(MIXED.figures().as_csv().splitlines()))
+    assert [row["verdict"] for row in rows].count(DIFFERS) == 3
+    assert rows[3]["ours"] == ""
+    assert rows[3]["why"] == "never released"
+    values = json.loads(json.dumps(MIXED.as_json()))
+    assert (values["agrees"], values["explained"]) == (False, False)
+
+
+# ---- the table of experiments, and the list
+
+
+def numbered(words: str) -> set[str]:
+    """Return "Figure 1", "Figure 2" for "Figures 1-2"; nothing for what has no number."""
+    found = re.fullmatch(r"(Table|Figure)s? (\d+)(?:-(\d+))?", words)
+    if found is None:
+        return set()
+    first, last = int(found[2]), int(found[3] or found[2])
+    return {f"{found[1]} {number}" for number in range(first, last + 1)}
+
+
+@pytest.mark.parametrize(
+    ("paper", "tables", "figures"),
+    [("dueling bandits", 0, 5), ("top-k", 3, 11), ("here or there", 0, 2), ("budget", 9, 1)],
+)
+def test_every_table_and_figure_of_a_paper_is_listed(paper: str, tables: int, figures: int) -> None:
+    listed = set().union(
+        *(numbered(shown) for each in EXPERIMENTS.values() if each.paper == paper for shown in each.shows),
+        *(numbered(shown) for shown in NOT_RUN.get(paper, {})),
+    )
+    wanted = {f"Table {at + 1}" for at in range(tables)} | {f"Figure {at + 1}" for at in range(figures)}
+    assert wanted <= listed
+
+
+def test_every_experiment_says_what_it_shows_and_its_quick_form_is_no_longer() -> None:
+    for name, each in EXPERIMENTS.items():
+        assert name == each.name
+        assert name not in {"list", "all"}
+        assert each.shows, name
+        assert each.trials_of(quick=True) <= each.trials
+        assert each.seconds[0] <= each.seconds[1]
+    assert sum(each.seconds[0] for each in EXPERIMENTS.values()) < 600
+    with pytest.raises(BadParameter, match="none of the papers"):
+        replace(EXPERIMENTS["figure3"], paper="another")
+
+
+def test_the_list_names_every_experiment_its_data_and_its_time(tmp_path: Path) -> None:
+    printed = invoke("list").stdout
+    assert max(map(len, printed.splitlines())) <= 80
+    for name, each in EXPERIMENTS.items():
+        assert re.search(rf"(?<![\w-]){name}(?![\w-])", printed), f"{name} is folded or missing"
+        assert data_of(each, tmp_path).count("(!)") == len({Path(file).parts[0] for file in each.reads})
+    for title in PAPERS.values():
+        assert title in printed
+    assert "(!)" in printed
+    for file in EXPERIMENTS["crowd-sets"].reads:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    assert data_of(EXPERIMENTS["crowd-sets"], tmp_path) == "dl21"
+    assert data_of(EXPERIMENTS["best-items"], tmp_path) == "dl21(!)"
+    records = {
+        each["name"]: each for each in json.loads(invoke("list", "--json", "--data", str(tmp_path)).stdout)
+    }
+    assert set(records) == set(EXPERIMENTS)
+    assert records["crowd-sets"]["missing"] == []
+    assert records["best-items"]["missing"] == ["dl21/qrels.dl21-passage.txt", "dl21/runs"]
+
+
+# ---- all of them
+
+
+def small(name: str, run: Callable[..., Any], **more: Any) -> Experiment:
+    return Experiment(name, f"The {name} one", 50, 1, run, shows={name: "what it is"}, quick=2, **more)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> dict[str, Experiment]:
+    """Three experiments: one that runs, one without its data, one that a user must mend something for."""
+
+    def broken(*_: object) -> Comparison:
+        raise DuelpoolError("Nothing to read.", remedy="Give something.")
+
+    table = {
+        "mixed": small("mixed", lambda trials, *_: replace(MIXED, trials=trials)),
+        "needy": small("needy", lambda *_: MIXED, reads=("cast19/x",)),
+        "broken": small("broken", broken, partial=True),
+    }
+    module = import_module("duelpool.cli.reproduce")  # by name: the package shows the command instead
+    monkeypatch.setattr(module, "EXPERIMENTS", table)
+    return table
+
+
+def test_all_carries_on_without_data_and_ends_with_the_verdicts(
+    few: dict[str, Experiment], tmp_path: Path
+) -> None:
+    done = invoke("all", "--quick", "--data", str(tmp_path), "--out", str(tmp_path / "out"))
+    end = done.stdout[done.stdout.index("Verdicts") :]
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in end.splitlines() if line[0] == "│"]
+    assert [row[:5] for row in rows] == [
+        ["mixed", "1", "3", "1", "1"],
+        ["needy", "not run", "", "", ""],
+        ["broken", "not run", "", "", ""],
+        ["all", "1", "3", "1", "1"],
+    ]
+    told = " ".join(end.split())
+    assert "Not run: needy. 'needy' reads cast19/x" in told
+    assert "Not run: broken. Nothing to read. Give something." in told
+    assert "Not explained, mixed: odd." in told
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert files == ["mixed.csv", "mixed.json", "mixed.svg", "results.md", "summary.csv", "summary.json"]
+    record = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert record["experiments"]["mixed"]["report"]["trials"] == 2
+    assert record["experiments"]["needy"]["report"] is None
+    assert set(few) == set(record["experiments"])
+
+
+@pytest.mark.usefixtures("few")
+def test_the_paper_trials_are_run_unless_quick_or_told() -> None:
+    assert json.loads(invoke("mixed", "--json").stdout)["trials"] == 50
+    assert json.loads(invoke("mixed", "--json", "--quick").stdout)["trials"] == 2
+    assert json.loads(invoke("mixed", "--json", "--quick", "--trials", "7").stdout)["trials"] == 7
+    assert json.loads(invoke("all", "--json").stdout)["experiments"]["mixed"]["verdicts"]["agree"] == 1
+
+
+@pytest.mark.usefixtures("few")
+def test_one_experiment_without_its_data_is_an_error_with_a_remedy() -> None:
+    done = CliRunner().invoke(app, ["reproduce", "needy"], env={"DUELPOOL_DATA": ""})
+    assert isinstance(done.exception, MissingData)
+    assert "cast19/x" in str(done.exception)
+    assert "--data" in str(done.exception)
+
+
+def test_the_page_holds_every_table_and_reason() -> None:
+    ran = [
+        run_one(small("mixed", lambda *_: MIXED), 2, 0),
+        Ran(small("other", drawn), None, "No data.", 0.0, 1),
+    ]
+    text = page(ran, quick=True)
+    for section in MIXED.sections():
+        assert section.as_markdown() in text
+    assert "[2] never released" in text
+    assert "Not run. No data." in text
+    assert summary(ran).rows[-1][:3] == ("all", 1, 3)
+    assert any(words.startswith("Not explained, mixed") for words in closing_words(ran))
+    assert Section("t", ("a",), (("x|y",), (None,))).as_markdown() == "| a |\n| --- |\n| x\\|y |\n|  |\n"
+
+
+# ---- what the experiments compute, by hand
+
+
+def test_repeats_are_compared_two_by_two() -> None:
+    votes = [("a", "b", "L"), ("a", "b", "L"), ("b", "a", "L"), ("a", "c", "R")]
+    judgments = [Judgment("t", a, b, Outcome.LEFT if side == "L" else Outcome.RIGHT) for a, b, side in votes]
+    assert agreement_of_repeats(judgments) == (3, 1)
+
+
+def test_reciprocal_ranks_of_labels() -> None:
+    runs = [
+        Run.from_rankings("x", {"t": [("a", 3.0), ("b", 2.0), ("c", 1.0)]}),
+        Run.from_rankings("y", {"t": [("c", 3.0)], "u": [("b", 1.0)]}),
+    ]
+    found = reciprocal_ranks(runs, {"t": ["b", "c"], "u": ["z"]})
+    assert found["t"].tolist() == [[1 / 2, 1 / 3], [0, 1]]
+    assert found["u"].tolist() == [[0], [0]]
+    grades = Qrels.from_grades({"t": {"a": 2, "b": 2, "c": 1}, "u": {"z": 0}})
+    assert top_graded(grades) == {"t": ["a", "b"]}
+
+
+def test_leaving_a_group_out_passes_the_label_on() -> None:
+    runs = [
+        Run.from_rankings("watpfd", {"t": [("a", 3.0), ("b", 2.0)]}),
+        Run.from_rankings("watpff", {"t": [("a", 3.0)]}),
+        Run.from_rankings("pash_r1", {"t": [("b", 3.0), ("c", 2.0)]}),
+    ]
+    assert (group_of("watpfd"), group_of("stranger")) == (group_of("watprp"), "stranger")
+    assert only_theirs(runs, 2) == {group_of("watpfd"): {("t", "a")}, group_of("pash_r1"): {("t", "c")}}
+    assert only_theirs(runs, 1)[group_of("pash_r1")] == {("t", "b")}
+    levels = {"t": Levels((("a",), ("b", "c")))}
+    assert best_labels(levels, {("t", "a")}).grades() == {"t": {"b": 1.0, "c": 1.0}}
+    assert best_labels(levels, set()).grades() == {"t": {"a": 1.0}}
+    assert best_labels(levels, {("t", "a"), ("t", "b"), ("t", "c")}).grades() == {}
+
+
+def test_ideal_rankings_are_counted_by_grade() -> None:
+    assert 10 ** log_rankings({"a": 2, "b": 2, "c": 2, "d": 1, "e": 1, "f": 0}) == pytest.approx(12)
+
+
+def test_growth_is_fitted_as_a_power() -> None:
+    found = [simulate("allpairs", "order", items=size, cap=None, trials=1) for size in (25, 50, 100)]
+    assert exponent(found) == pytest.approx(2.0, abs=0.05)
+
+
+def test_growth_runs_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("duelpool.experiments.beyond.growth")
+    monkeypatch.setattr(module, "SIZES", (12, 25, 50))
+    monkeypatch.setattr(module, "PAIRINGS", (3, 7))
+    report = growth(trials=2, seed=1)
+    assert [row[0] for row in report.tables[0].rows] == [12, 25, 50]
+    assert 0.5 < (report.rows[0].ours or 0) < 1.5
+    assert len(report.drawing().axes) == 3
+
+
+def test_the_simulated_study_infers_preferences_from_grades() -> None:
+    grades, inferred, runs = simulated_study(3, 0)
+    assert [run.name for run in runs] == ["engine-0", "engine-1", "engine-2"]
+    known = grades.grades()
+    for judgment in inferred.judgments():
+        better, worse = judgment.pair if judgment.outcome == Outcome.LEFT else judgment.pair[::-1]
+        assert known[judgment.topic][better] > known[judgment.topic][worse]
+
+
+def test_pictures_stand_side_by_side(tmp_path: Path) -> None:
+    pictures: list[Panel] = [
+        Scatter("s", "x", "y", {"a": (1.0, 2.0)}, ["a"]),
+        Bars("b", "y", ["p", "q"], {"one": [1.0, None], "two": [2.0, 3.0]}),
+        Intervals("i", "y", [("run", 0.5, 0.4, 0.6)]),
+        Lines("l", "x", "y", {"line": [(1.0, 2.0), (2.0, 4.0)]}, logarithmic=True),
+        Histogram("h", "x", [1.0, 2.0, 2.0], {"mark": 1.5}),
+    ]
+    figure = panels(pictures, across=3)
+    assert [axes.get_title() for axes in figure.axes] == ["s", "b", "i", "l", "h"]
+    save_figure(figure, tmp_path / "all.svg")
+    with pytest.raises(BadParameter):
+        panels([])
+
+
+def budget_report(queries: int, **ours: float) -> BudgetReport:
+    cells = {
+        "clt": ("9", "OPT", "CLT"),
+        "hoeffding": ("9", "OPT", "Hoeffding"),
+        "spread": ("7", "PW", "SYNTH sd"),
+        "p": ("4", "REVERSE-75", "P sd by the formula"),
+        "trec": ("3", "weaver2", "true"),
+    }
+    rows = tuple(BudgetFigure(*cells[name], value) for name, value in ours.items())
+    return BudgetReport(rows, {}, 51, 0, queries, "")
+
+
+def test_the_budget_papers_figures_have_verdicts() -> None:
+    right = {"clt": 2.2192, "hoeffding": 183.893, "spread": 0.18, "p": 1.906, "trec": 7.484}
+    report = Judged(whole := budget_report(6000, **right), budget_checks(whole))
+    assert {row.figure: row.verdict for row in report.compared()} == {
+        "OPT: CLT": AGREES,
+        "OPT: Hoeffding": DIFFERS,  # the paper's is twice as wide
+        "PW: SYNTH sd": AGREES,
+        "REVERSE-75: P sd by the formula": DIFFERS,
+        "weaver2: true DCG@100": AGREES,
+    }
+    assert Tally.of(report) == Tally(3, 2, 0, 0)
+    assert sum(note.startswith("[") for note in report.notes()) == 2
+    assert len(json.loads(json.dumps(report.as_json()))["verdicts"]) == 5
+    assert [section.title for section in report.sections()][-1] == "Verdicts: TREC-8, Table 3"
+    assert [row.part for row in budget_checks(budget_report(60, **right))] == ["TREC-8, Table 3"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"), [("clt", 2.24), ("hoeffding", 367.79), ("spread", 0.36), ("p", 1.45), ("trec", 7.47)]
+)
+def test_a_wrong_figure_of_the_budget_paper_is_not_explained(cell: str, value: float) -> None:
+    (row,) = budget_checks(budget_report(6000, **{cell: value}))
+    assert not row.explained
+
+
+# ---- every experiment on the real data
+
+CHEAP = {  # trials of the forms that the tests run
+    "crowd-pools": 1,
+    "crowd-twins": 1,
+    "crowd-sets": 1,
+    "best-items": 1,
+    "sparse-labels": 100,
+    "topk-table1": 1,
+    "topk-effort": 1,
+    "topk-table3": 1,
+    "topk-assessors": 1,
+    "topk-missed": 20,
+    "measures-table5": 100,
+    "reuse": 1,
+    "official-scores": 1,
+}
+WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # whose tables the page must hold
+
+
+@pytest.fixture(scope="module")
+def reports(data: Path) -> Callable[[str], Comparison]:
+    known: dict[str, Comparison] = {}
+
+    def report_of(name: str) -> Comparison:
+        if name not in known:
+            report = EXPERIMENTS[name].run_with(CHEAP[name], 0, data=data)
+            assert isinstance(report, Comparison)
+            known[name] = report
+        return known[name]
+
+    return report_of
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_an_experiment_explains_every_difference(
+    name: str, reports: Callable[[str], Comparison], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compatibility, "TUNED_OVER", (0.8, 0.85, 0.9, 0.95))  # of fifty
+    report = reports(name)
+    assert [(row.figure, row.ours) for row in report.rows if not row.explained] == []
+    assert Tally.of(report).agree > 0
+    json.dumps(report.as_json())
+    for section in report.sections():
+        assert all(len(row) == len(section.columns) for row in section.rows)
+
+
+def ours(report: Comparison, figure: str) -> float:
+    (found,) = [row.ours for row in report.rows if row.figure == figure]
+    assert found is not None
+    return found
+
+
+def test_known_figures_of_the_crowd_campaign(reports: Callable[[str], Comparison]) -> None:
+    sets, twins, pools = (reports(name) for name in ("crowd-sets", "crowd-twins", "crowd-pools"))
+    assert {row.verdict for row in sets.rows} == {AGREES}
+    assert ours(twins, "their mean size, with the topic of 130") == 50.5
+    assert (ours(twins, "of them in the top five"), ours(twins, "twins that missed the top five")) == (8, 3)
+    assert ours(pools, "pools that the runs to depth 10, thinned by the grades, give") == 37
+
+
+def test_best_items_are_more_reusable_than_grades(reports: Callable[[str], Comparison]) -> None:
+    (table,) = reports("reuse").tables
+    tau = {str(row[0]): float(str(row[-1])) for row in table.rows}
+    assert tau["BestRR, Combined Set"] > 0.99 > tau["nDCG@10"] > 0.8
+
+
+def test_pictures_are_drawn_as_in_the_papers(reports: Callable[[str], Comparison]) -> None:
+    axes = reports("topk-table3").drawing().axes
+    assert [each.get_title()[:9] for each in axes] == ["Figure 9:" if at % 3 else "Figure 9" for at in range(6)] + [
+        "Figure 10", "Figure 11", "as Figure"
+    ]  # fmt: skip
+    assert len(axes[1].get_xticks()) == 25
+    for name in ("best-items", "topk-assessors", "crowd-twins"):
+        assert reports(name).drawing().axes
+
+
+def test_the_results_page_is_what_the_experiments_give(reports: Callable[[str], Comparison]) -> None:
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for name in EXPERIMENTS:
+        assert f"### {name}\n" in text
+    for name in WRITTEN:
+        for section in reports(name).sections():
+            assert section.as_markdown() in text, f"{name}: {section.title}"
+
+
+def test_the_guide_names_every_experiment() -> None:
+    text = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    missing = [name for name in EXPERIMENTS if not re.search(rf"`{re.escape(name)}`", text)]
+    assert not missing
+
+
+@pytest.mark.slow
+def test_all_in_its_quick_form_leaves_nothing_unexplained(data: Path) -> None:
+    with processes(2) as executor:
+        ran = [
+            run_one(each, each.trials_of(quick=True), 0, executor=executor, data=data)
+            for each in EXPERIMENTS.values()
+        ]
+    assert [each.problem for each in ran if each.problem] == []
+    assert {each.experiment.name: each.tally.unexplained for each in ran if each.tally.unexplained} == {}
