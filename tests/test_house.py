@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *GROUND,
         *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),
     ),
-    "testing": (*GROUND, "strategies", "store"),
+    "testing": (*GROUND, "strategies", "store", "campaign"),
 }
 MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

@@ -26,10 +26,13 @@ PANELS: dict[str, dict[str, str]] = {
     "Along the way": {
         "link": "serve:link",
         "change": "change:change",
+        "panel": "panel:panel",
         "import": "intake:take_in",
         "assign": "assign:assign",
         "budget": "budget:budget",
         "challenge": "challenge:challenge",
+        "llm": "model:llm",
+        "prompt": "model:prompt",
         "compare": "compare:compare",
         "exclude": "quality:exclude",
         "reinstate": "quality:reinstate",

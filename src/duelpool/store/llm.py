@@ -203,7 +203,7 @@ def settle(
 
 
 def store_reply(
-    connection: Connection, campaign: str, assessor: str, order: Order, said: Said, now: float
+    connection: Connection, campaign: str, assessor: str, order: Order, said: Said, *, now: float
 ) -> Said:
     """Keep what a model said of a pair in one order; the first is kept, and returned."""
     row = {

@@ -15,7 +15,7 @@ from duelpool.access.limits import Pace, TooMany
 from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
-from duelpool.web import pages, routes, watch
+from duelpool.web import pages, panels, routes, watch
 from duelpool.web.access.pages import router as door
 from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
 from duelpool.web.halls import Halls
@@ -87,6 +87,7 @@ def make_app(
     app.include_router(routes.router)
     app.include_router(door)
     app.include_router(watch.router)
+    app.include_router(panels.router)
     app.include_router(dashboard)
     add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from duelpool.access.limits import TooMany
 from duelpool.access.roles import NotPermitted
 from duelpool.campaign import NotAllowed
+from duelpool.campaign.panels.base import ForgedMessage
 from duelpool.campaign.watching import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble
@@ -63,6 +64,10 @@ class Unsupported(DuelpoolError):
     """A body that is neither a form nor JSON."""
 
 
+class TurnedAway(DuelpoolError):
+    """Somebody from a panel who doesn't bring what the panel gives its people."""
+
+
 class NoVisit(DuelpoolError):
     """A page that only somebody with a link may see."""
 
@@ -71,6 +76,8 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
     {
         ForgedLink: (403, "forged"),
         NoVisit: (403, "forged"),
+        TurnedAway: (403, "turned_away"),
+        ForgedMessage: (403, "forged"),
         CrossSite: (403, "cross_site"),
         NotAllowed: (403, "not_allowed"),
         NotPermitted: (403, "not_permitted"),

@@ -30,6 +30,7 @@ from duelpool.web.manage.shapes import (
     Head,
     LedgerPage,
     LogPage,
+    ModelList,
     PairDetail,
     PairPage,
     PersonPage,
@@ -213,6 +214,12 @@ def assessors(
 def assessor(found: Looking, assessor: Wanted) -> Person:
     """One assessor: test pairs, agreement with the others, seconds, share of left choices, pay."""
     return found.desk.watch.person(assessor)
+
+
+@router.get("/campaigns/{campaign}/llm")
+def llm(found: Looking) -> ModelList:
+    """The language models: how often they flip, what they lean to, who agrees with them, what they cost."""
+    return ModelList(found.desk.campaign.settings.currency, list(found.desk.models()))
 
 
 @router.get("/campaigns/{campaign}/ledger")

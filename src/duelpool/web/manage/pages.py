@@ -11,6 +11,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from duelpool.access import deeds
 from duelpool.access.accounts import some_manager
 from duelpool.campaign.exports import STREAMS
+from duelpool.campaign.model_figures import ModelFigures
+from duelpool.campaign.panels.settlement import look
+from duelpool.campaign.shares import Share
 from duelpool.campaign.watching import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -302,7 +305,40 @@ def money(found: Viewing) -> Response:
     }
     whole = max(spent.budget or 0, sum(parts.values()))
     chart = charts.bars_chart("spent", "What is spent and promised, of the budget", parts, whole)
-    return _show(found, "money", "money", "Money", page=page, by=by, parts=parts, whole=whole, chart=chart)
+    settled = _settled(found)
+    shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
+    return _show(found, "money", "money", "Money", **shown)
+
+
+def _settled(found: Managing) -> dict[str, Any] | None:
+    """Return what became of payments by the panel, and what a person is asked; None without a panel."""
+    campaign = found.desk.campaign
+    if not campaign.settings.panel:
+        return None
+    now = look(campaign)
+    return {
+        "panel": campaign.settings.panel,
+        "states": dict(sorted(now.payments.items())),
+        "questions": now.questions,
+        "numbers": ",".join(str(each.id) for each in now.questions),
+    }
+
+
+@router.get("/manage/{campaign}/llm")
+def llm(found: Viewing) -> Response:
+    """Show how language models judge, and what they cost."""
+    models = [
+        (each, charts.shares_chart(f"model-{at}", f"What people say to {each.assessor}", confidences(each)))
+        for at, each in enumerate(found.desk.models())
+    ]
+    currency = found.desk.campaign.settings.currency
+    return _show(found, "llm", "llm", "LLM judges", models=models, currency=currency)
+
+
+def confidences(found: ModelFigures) -> list[tuple[str, Share]]:
+    """Return how often people agree with a model, in all and by how sure it was."""
+    rows = [("all pairs", found.agreement)]
+    return rows + [(f"{100 * each.confidence:.0f} % sure", each.agreement) for each in found.by_confidence]
 
 
 @router.get("/manage/{campaign}/log")
@@ -317,7 +353,7 @@ def the_log(found: Viewing) -> Response:
 @router.get("/manage/{campaign}/{page}")
 def plain(found: Viewing, page: str) -> Response:
     """Show a page that asks for nothing: export, settings, and the places of what comes later."""
-    if page not in {"export", "settings", "agreement", "llm"}:
+    if page not in {"export", "settings", "agreement"}:
         raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
     context: dict[str, Any] = {}
     if page == "export":

@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from duelpool.campaign.model_figures import ModelFigures
+from duelpool.campaign.shares import wilson
 from duelpool.campaign.status import MoneyStatus, TopicStatus
 from duelpool.campaign.votes import PairTally, Vote
 from duelpool.campaign.watching import Closing, Person, Snapshot
-from duelpool.web.manage.desks import wilson
 
 TEXT_AT_MOST = 2000
 SEQ_AT_MOST = 2**31 - 1
@@ -56,6 +57,14 @@ class CampaignList:
     """The campaigns that the key opens."""
 
     rows: list[CampaignBrief]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """The language models that judge in a campaign; money in the currency's unit."""
+
+    currency: str
+    rows: list[ModelFigures]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,6 @@
-"""The tables of a store, as they are in the newest schema.
-
-The guarantees are here, not in the code above: a pair never has more live slots than its cap, a person never
-has two live answers to one pair, an answer is stored once, and a topic's log has no gaps and no doubles.
-
-Money is whole minor units. Times are seconds since 1970 in UTC, from the database. Who an assessor is stands in
-`identity` alone, which may be erased; everything else knows a pseudonym.
-"""
+"""The tables of campaigns: what is judged, by whom, what they said, and what it cost."""
 
 from sqlalchemy import (
-    BigInteger,
     CheckConstraint,
     Column,
     Float,
@@ -22,8 +14,6 @@ from sqlalchemy import (
     Text,
     text,
 )
-
-SCHEMA_VERSION = "0003"
 
 metadata = MetaData()
 
@@ -357,137 +347,4 @@ ledger = Table(
         sqlite_where=text("entry in ('reward', 'fee')"),
         postgresql_where=text("entry in ('reward', 'fee')"),
     ),
-)
-
-# A language model as a judge. Money here is whole billionths of a thousandth of the currency's unit (1e-12): one
-# token costs a small part of a minor unit, and sums must stay exact.
-
-llm_judge = (
-    Table(  # a pseudonym has one model, one prompt, one set of parameters: its answers can be compared
-        "llm_judge",
-        metadata,
-        Column("campaign", String, primary_key=True),
-        Column("assessor", String, primary_key=True),
-        Column("model", String, nullable=False),
-        Column("address", String, nullable=False),
-        Column("prompt", String, nullable=False),  # name and version
-        Column("prompt_hash", String, nullable=False),
-        Column("prompt_text", Text, nullable=False),
-        Column("parameters", Text, nullable=False),  # JSON
-        Column("secret", String, nullable=False),  # passages are fenced with marks made from it
-        Column("price_in", BigInteger),  # of a token; null: nobody said
-        Column("price_out", BigInteger),
-        Column("budget", BigInteger),  # null: no end
-        Column("spent", BigInteger, nullable=False, server_default="0"),
-        Column("held", BigInteger, nullable=False, server_default="0"),  # the most that open calls can cost
-        Column("created", Float, nullable=False),
-        ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
-        CheckConstraint("spent >= 0 and held >= 0", name="llm_judge_sums"),
-        CheckConstraint("budget is null or spent + held <= budget", name="llm_judge_budget"),
-    )
-)
-
-llm_reply = Table(  # what a model said: one row for a pair in one order, which is why nothing is asked twice
-    "llm_reply",
-    metadata,
-    Column("campaign", String, primary_key=True),
-    Column("assessor", String, primary_key=True),
-    Column("topic", String, primary_key=True),
-    Column("criterion", String, primary_key=True),
-    Column("left_item", String, primary_key=True),
-    Column("right_item", String, primary_key=True),  # empty for a grade
-    Column("outcome", String, nullable=False),
-    Column("grade", Float),
-    Column("confidence", Float),
-    Column("request", String, nullable=False),  # the hash of what was sent
-    Column("left_length", Integer, nullable=False),  # of the texts, in characters
-    Column("right_length", Integer, nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("time", Float, nullable=False),
-    ForeignKeyConstraint(["campaign", "assessor"], ["llm_judge.campaign", "llm_judge.assessor"]),
-    ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
-    CheckConstraint(
-        "outcome in ('left', 'right', 'tie', 'grade', 'cannot', 'refused', 'malformed')",
-        name="llm_reply_outcome",
-    ),
-)
-
-llm_call = Table(  # every request that was sent, with the most it could cost, written down before
-    "llm_call",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("campaign", String, nullable=False),
-    Column("assessor", String, nullable=False),
-    Column("topic", String, nullable=False),
-    Column("left_item", String, nullable=False),
-    Column("right_item", String, nullable=False),
-    Column("session", String, nullable=False),  # of the process that sent it
-    Column("state", String, nullable=False, server_default="open"),
-    Column("result", String, nullable=False, server_default=""),
-    Column("reserved", BigInteger, nullable=False),
-    Column("cost", BigInteger),
-    Column("tokens_in", BigInteger),
-    Column("tokens_out", BigInteger),
-    Column("began", Float, nullable=False),
-    Column("ended", Float),
-    ForeignKeyConstraint(["campaign", "assessor"], ["llm_judge.campaign", "llm_judge.assessor"]),
-    # unknown: sent, and nobody heard what came of it; it counts as if it had cost all that it could
-    CheckConstraint("state in ('open', 'answered', 'failed', 'unknown')", name="llm_call_state"),
-    Index("llm_call_by_judge", "campaign", "assessor", "state"),
-)
-
-account = Table(  # somebody who comes by name and password
-    "account",
-    metadata,
-    Column("name", String, primary_key=True),
-    Column("password", String, nullable=False),  # argon2
-    Column("epoch", Integer, nullable=False, server_default="1"),  # one more, and every session is over
-    Column("state", String, nullable=False, server_default="in"),
-    Column("created", Float, nullable=False),
-    CheckConstraint("state in ('in', 'out')", name="account_state"),
-)
-
-account_role = Table(
-    "account_role",
-    metadata,
-    Column("account", String, primary_key=True),
-    Column("campaign", String, primary_key=True),  # empty: every campaign of the store
-    Column("role", String, nullable=False),
-    ForeignKeyConstraint(["account"], ["account.name"]),
-    CheckConstraint("role in ('manager', 'viewer', 'assessor')", name="account_role_role"),
-)
-
-token = Table(  # for programs; what is shown once is kept as its digest alone
-    "token",
-    metadata,
-    Column("id", String, primary_key=True),
-    Column("digest", String, nullable=False),
-    Column("label", String, nullable=False),
-    Column("campaign", String, nullable=False),  # empty: every campaign of the store
-    Column("scopes", String, nullable=False),
-    Column("made_by", String, nullable=False),
-    Column("created", Float, nullable=False),
-    Column("expires", Float, nullable=False),
-    Column("revoked", Float),
-)
-
-limit_count = Table(  # how often something was tried in a span of time, over all processes
-    "limit_count",
-    metadata,
-    Column("what", String, primary_key=True),
-    Column("span", Integer, primary_key=True),
-    Column("count", Integer, nullable=False),
-    Column("until", Float, nullable=False),
-)
-
-deed = Table(  # who did what; triggers refuse to change or to delete a row
-    "deed",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("time", Float, nullable=False),
-    Column("who", String, nullable=False),
-    Column("campaign", String),
-    Column("deed", String, nullable=False),
-    Column("about", Text, nullable=False, server_default=""),
-    Index("deed_by_campaign", "campaign", "id"),
 )
