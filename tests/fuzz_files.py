@@ -47,6 +47,7 @@ from duelpool.files import (
     read_topics,
     read_twins,
 )
+from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
 from duelpool.prior import read_prior
 from duelpool.store import open_store
@@ -124,6 +125,7 @@ PLAN = b"\n".join(
         {"topic": "one", "item": "a", "times": 1, "expected": 0.5},
     )
 )
+PROMPT = b"You judge.\n---\n{question}\n{left}\n{right}\n"
 GROUPS = b"bm25 mine\nother theirs\n"
 PROPENSITIES = b"one a 0.5 - 0.1\none b known 1 0.2\n"
 
@@ -158,6 +160,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
         lambda path: read_changes(str(path), Settings()),
         (b"reward = 100\n", b'{"reward": 100}'),
     ),
+    "read_prompt": (lambda path: read_prompt(str(path), "preference"), (PROMPT,)),
     "read_known_pairs": (lambda path: read_known_pairs(path, ("one", "two")), (PAIRS, WINNERS)),
     "read_groups": (lambda path: read_groups(str(path)), (GROUPS,)),
     "read_weights": (read_weights, (WEIGHTS,)),

@@ -45,6 +45,9 @@ NEEDS: dict[str, str] = {
         f"POST /j/{{campaign}}/{verb}": "a visit"
         for verb in ("step", "answer", "undo", "extend", "stop", "feedback")
     },
+    "GET /j/{campaign}/out": "a visit",
+    "GET /j/{campaign}/from/{panel}": "a panel",
+    "POST /hooks/{panel}/{campaign}": "a panel",
     "GET /manage/{campaign}": "nothing",  # leads to a page that asks for a pass, and shows nothing itself
     **{
         f"GET /manage/{{campaign}}/{page}": "read"
@@ -60,6 +63,7 @@ NEEDS: dict[str, str] = {
             "log",
         )
     },
+    "GET /manage/{campaign}/llm": "read",
     "GET /manage/{campaign}/{page}": "read",
     "POST /manage/{campaign}/blind": "read",
     "POST /manage/{campaign}/step/{step}": "manage",
@@ -69,7 +73,7 @@ NEEDS: dict[str, str] = {
         f"GET /api/v1/campaigns/{{campaign}}/{what}": "read"
         for what in (
             *("settings", "pulse", "events", "leaderboard", "leaderboard/history", "leaderboard/slices"),
-            *("topics", "topic", "pairs", "pair", "assessors", "assessor", "ledger", "log", "deeds"),
+            *("topics", "topic", "pairs", "pair", "assessors", "assessor", "ledger", "log", "deeds", "llm"),
         )
     },
     "GET /api/v1/campaigns/{campaign}/export/{form}": "export",
@@ -88,6 +92,7 @@ MAY: dict[str, set[str]] = {
     "a visit": {"visitor"},
     "an account": {"assessor", "viewer", "manager", "manager elsewhere"},
     "judge": {"assessor", "manager"},
+    "a panel": set(),  # which this campaign has none of
     "the first link": set(),  # there are accounts already
     "read": {"viewer", "manager", "link", "token read", "token manage"},
     "some read": {"viewer", "manager", "link", "manager elsewhere", "link elsewhere"}
@@ -300,6 +305,8 @@ def test_who_may_do_what(
 def _hidden(who: str, route: str) -> bool:
     """Say whether the campaign of a route doesn't exist for somebody."""
     of_dashboard = "/manage/{campaign}" in route or "/campaigns/{campaign}" in route
+    if "{panel}" in route:
+        return True
     if "/account/judge/" in route:
         return who in {"viewer", "manager elsewhere"}
     return who in HIDDEN and of_dashboard

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import tomllib
 from typing import Any
 
@@ -67,8 +68,12 @@ def _values(path: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise BadFile.at(path, error.lineno, f"This is not JSON: {error.msg}.") from None
     except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
         raise BadFile.at(
-            path, None, f"This is not TOML: {error}.", 'Write lines such as completion_code = "C1234".'
+            path,
+            int(line[1]) if line else None,
+            f"This is not TOML: {error}.",
+            'Write lines such as completion_code = "C1234".',
         ) from None
     if not isinstance(values, dict):
         raise BadFile.at(path, None, "Settings are an object with names.")
