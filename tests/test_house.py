@@ -37,6 +37,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *GROUND,
         *("files", "measures", "comparison", "store", "campaign", "evaluation", "leaderboard"),
     ),
+    "setup": (
+        *GROUND,
+        *("files", "pool", "strategies", "judges", "simulation", "cost", "store", "campaign", "leaderboard"),
+    ),
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "simulation", "evaluation"),
@@ -44,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "web": (
         *GROUND,
         *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
+        *("pool", "strategies", "cost", "setup"),
     ),
     "demo": (*GROUND, "files"),
     "testing": (*GROUND, "strategies", "store"),

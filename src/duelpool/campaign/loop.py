@@ -71,10 +71,12 @@ class Campaign:
         pools: Iterable[Pool],
         passages: Iterable[Passage] = (),
         known_pairs: Iterable[holdings.KnownPair] = (),
+        runs: Iterable[holdings.PackedRun] = (),
+        state: Literal["open", "paused"] = "open",
     ) -> Self:
         """Make a campaign with all it needs, in one transaction; topics without a pool are left out."""
         campaign = secrets.token_hex(8)
-        pools, passages, known_pairs = list(pools), list(passages), list(known_pairs)
+        pools, passages, known_pairs, runs = list(pools), list(passages), list(known_pairs), list(runs)
         known = {topic.id: topic for topic in topics}
         asked = [known.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
 
@@ -85,6 +87,10 @@ class Campaign:
                 holdings.add_pool(connection, campaign, pool)
             holdings.add_passages(connection, campaign, passages)
             holdings.add_test_pairs(connection, campaign, known_pairs)
+            for run in runs:
+                holdings.add_run(connection, campaign, run, now)
+            if state != "open":
+                holdings.set_campaign(connection, campaign, state=state)
             return holdings.find_campaign(connection, campaign)
 
         return cls(store, store.write(work))
