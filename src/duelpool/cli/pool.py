@@ -173,10 +173,11 @@ def written(output: str, name: str | None, draft: Draft) -> str:
     if not is_store(output):
         write_pools(output, draft.pools.pools)
         return f"Wrote {len(draft.pools.pools)} pools to {output}."
-    with open_store(output, create=True) as store:
-        campaign, held = draft.found(store, name or stem_of(output))
+    ready = draft.ready()
     if draft.brought.files.tests_file:
-        tell_notices(draft.brought.files.tests_file, held.notices)
+        tell_notices(draft.brought.files.tests_file, ready.notices)
+    with open_store(output, create=True) as store:
+        campaign, held = ready.found(store, name or stem_of(output))
     return f"Made the campaign '{campaign.name}' in {output}: {held}."
 
 

@@ -2,7 +2,7 @@
 
 from duelpool.setup.brought import Brought, Files, read_files
 from duelpool.setup.comparisons import Compared, Comparison, compare
-from duelpool.setup.drafts import Draft, Holdings, Rules, draw_up
+from duelpool.setup.drafts import Draft, Holdings, Ready, Rules, draw_up
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
 from duelpool.setup.pilots import (
     Likeness,
@@ -24,6 +24,7 @@ __all__ = [
     "Holdings",
     "Likeness",
     "Observed",
+    "Ready",
     "Recommendation",
     "Rules",
     "candidates",

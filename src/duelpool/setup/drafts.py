@@ -1,6 +1,6 @@
 """A campaign before it is made: files and rules become pools, and nothing is written yet.
 
-`draw_up` says what a campaign would hold; `Draft.found` makes it, whole or not at all.
+`draw_up` says what a campaign would hold; `Ready.found` makes it, whole or not at all.
 """
 
 import math
@@ -73,31 +73,42 @@ class Draft:
             )
         return found, notices
 
+    def ready(self) -> "Ready":
+        """Return the draft with its test pairs, from which the campaign can be made; else say what is missing."""
+        known, notices = self.test_pairs()
+        return Ready(self, tuple(known), notices)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """All that a campaign needs: what is left is to write it down."""
+
+    draft: Draft
+    known: tuple[KnownPair, ...]
+    notices: tuple[Notice, ...]
+
     def found(
         self, store: Store, name: str, state: Literal["open", "paused"] = "open"
     ) -> tuple[Campaign, "Holdings"]:
         """Make the campaign, with the runs for its leaderboard, in one transaction; say what it holds."""
-        known, notices = self.test_pairs()
-        settings = self.settings if known else replace(self.settings, tests=0)
-        shown = {item for each in self.pools.pools for item in each.items}
-        shown |= {item for pair in known for item in (pair.better, pair.worse)}
-        texts = self.texts or {}
+        draft = self.draft
+        shown = {item for each in draft.pools.pools for item in each.items}
+        shown |= {item for pair in self.known for item in (pair.better, pair.worse)}
+        texts = draft.texts or {}
         passages = [texts[item] for item in sorted(shown) if item in texts]
         campaign = Campaign.create(
             store,
             name,
-            settings,
-            topics=self.brought.topics or (),
-            pools=self.pools.pools,
+            draft.settings if self.known else replace(draft.settings, tests=0),
+            topics=draft.brought.topics or (),
+            pools=draft.pools.pools,
             passages=passages,
-            known_pairs=known,
-            runs=packed(self.brought.runs),
+            known_pairs=self.known,
+            runs=packed(draft.brought.runs),
             state=state,
         )
-        held = Holdings(
-            len(self.pools.pools), self.pools.candidates, len(passages), len(known), len(self.brought.runs)
-        )
-        return campaign, replace(held, notices=notices)
+        sizes = (len(draft.pools.pools), draft.pools.candidates, len(passages), len(self.known))
+        return campaign, Holdings(*sizes, len(draft.brought.runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,6 @@ class Holdings:
     texts: int
     test_pairs: int
     runs: int
-    notices: tuple[Notice, ...] = ()
 
     def __str__(self) -> str:
         return (
