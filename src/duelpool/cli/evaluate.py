@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from duelpool.campaign.exports import twins_path
-from duelpool.cli.opening import CampaignOption, opened
-from duelpool.cli.pool import is_store
+from duelpool.cli.opening import CampaignOption, is_store, opened
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (

@@ -11,7 +11,7 @@ from duelpool.campaign import Settings
 from duelpool.campaign.settings import Judges
 from duelpool.campaign.settings_file import read_settings
 from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
-from duelpool.cli.opening import opened
+from duelpool.cli.opening import is_store, opened
 from duelpool.cli.workers import progress_bar
 from duelpool.cost import Estimate, Pay, estimate
 from duelpool.files import write_pools
@@ -30,8 +30,6 @@ from duelpool.setup import (
     read_files,
 )
 from duelpool.store import open_store
-
-STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 
 def pool(
@@ -179,11 +177,6 @@ def written(output: str, name: str | None, draft: Draft) -> str:
     with open_store(output, create=True) as store:
         campaign, held = ready.found(store, name or stem_of(output))
     return f"Made the campaign '{campaign.name}' in {output}: {held}."
-
-
-def is_store(output: str) -> bool:
-    """Say whether an output is to hold a campaign, rather than pools alone."""
-    return "://" in output or Path(output).suffix in STORE_ENDINGS
 
 
 def stem_of(store: str) -> str:

@@ -1,8 +1,7 @@
 """The dry run's simulation, in pieces that a worker can do: which strategies, what judges, what came of each."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +46,18 @@ class Comparison:
         """Return the comparison that a campaign's settings ask for."""
         pay = Pay(settings.reward, settings.fee_percent, settings.targets)
         return cls(tuple(sizes), settings.strategy, pay, settings.cap, settings.seed, max_cost, observed)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the comparison for another process."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Comparison":
+        """Return the comparison that another process has written."""
+        seen = values["observed"]
+        observed = None if seen is None else Observed(**{**seen, "sizes": tuple(seen["sizes"])})
+        given = {**values, "sizes": tuple(values["sizes"]), "pay": Pay(**values["pay"])}
+        return cls(**{**given, "observed": observed})
 
     def strategies(self) -> tuple[str, ...]:
         """Return the strategies: the chosen one, all others, and under a cap or after a pilot with parameters."""
@@ -95,23 +106,16 @@ class Compared:
         }
 
 
-def compare(
-    asked: Comparison,
-    told: Callable[[Compared], None] | None = None,
-    executor: Executor | None = None,
-) -> Compared:
-    """Simulate every strategy, one after another, in a worker where one is given; `told` hears of each."""
-    likeness = executor.submit(asked.likeness).result() if executor else asked.likeness()
+def compare(asked: Comparison, told: Callable[[Compared], None] | None = None) -> Compared:
+    """Simulate every strategy, one after another; `told` hears how far it is."""
+    likeness = asked.likeness()
     names = asked.strategies()
     found: list[Forecast] = []
     now = Compared(likeness, (), len(names))
     for at, name in enumerate(names, 1):
         if told is not None:
             told(now)
-        if executor:
-            one = executor.submit(asked.forecast, name, likeness.judges).result()
-        else:
-            one = asked.forecast(name, likeness.judges)
+        one = asked.forecast(name, likeness.judges)
         found += [one] if one is not None else []
         now = Compared(likeness, tuple(found), len(names) - at)
     if not found:

@@ -11,7 +11,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from duelpool.errors import BadRecord, DuelpoolError
+from duelpool.errors import BadFile, BadRecord, DuelpoolError
+from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import pages, routes
@@ -22,17 +23,23 @@ from duelpool.web.manage.api import add_api
 from duelpool.web.manage.desks import Desks
 from duelpool.web.manage.pages import router as dashboard
 from duelpool.web.pages import error_json, error_page, language_of, render, static_response
+from duelpool.web.setup.pages import router as setting_up
+from duelpool.web.setup.sketches import Sketches, folder_for
 
 SWEEP_SECONDS = 20.0
 REPORT_AT_MOST = 2000
 
 
 def make_app(
-    store_target: str | Path, *, campaign: str | None = None, sweep_seconds: float = SWEEP_SECONDS
+    store_target: str | Path,
+    *,
+    campaign: str | None = None,
+    sweep_seconds: float = SWEEP_SECONDS,
+    uploads: Path | None = None,
 ) -> FastAPI:
     """Return the judging pages of a store, or of one campaign of it; an old store is upgraded after a backup.
 
-    Leases that ran out are swept up every few seconds.
+    Leases that ran out are swept up every few seconds. `uploads` is where files lie while campaigns are set up.
     """
     store = open_store(store_target)
     try:
@@ -40,6 +47,9 @@ def make_app(
     except BaseException:
         store.close()
         raise
+
+    place = uploads or folder_for(str(store.database.place))
+    sketches = Sketches(store, place) if campaign is None else None
 
     def warm() -> None:
         pages.warm()
@@ -67,22 +77,28 @@ def make_app(
             sweeper.cancel()
             with suppress(asyncio.CancelledError):
                 await sweeper
+            if sketches is not None:
+                sketches.close()
             await run_in_threadpool(store.close)
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.halls, app.state.links, app.state.store = halls, links, store
-    app.state.desks = Desks(halls)
+    app.state.desks, app.state.sketches = Desks(halls), sketches
     app.add_middleware(Guard)
     app.include_router(routes.router)
+    app.include_router(setting_up)
     app.include_router(dashboard)
     add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)
     app.add_exception_handler(HTTPException, _no_such_page)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
-    app.add_api_route("/static/{name:path}", static, methods=["GET"])
-    app.add_api_route("/healthz", healthz, methods=["GET"])
-    app.add_api_route("/csp-report", csp_report, methods=["POST"])
+    for path, route, method in (
+        ("/static/{name:path}", static, "GET"),
+        ("/healthz", healthz, "GET"),
+        ("/csp-report", csp_report, "POST"),
+    ):
+        app.add_api_route(path, route, methods=[method])
     return app
 
 
@@ -111,7 +127,9 @@ def _told(request: Request, error: DuelpoolError, status: int, name: str, refere
     except Exception:  # pragma: no cover (an error page must not fail for want of words)
         words = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
     if request.url.path.startswith("/api/"):  # a program reads what is exactly wrong
-        whole = {"problem": error.problem, "remedy": error.remedy, "reference": reference}
+        # of a file the person's own name is told; other places are the server's own
+        place = f"{error.place}: " if isinstance(error, BadFile | TooMuch) and error.place else ""
+        whole = {"problem": place + error.problem, "remedy": error.remedy, "reference": reference}
         return JSONResponse(whole, status)
     if wants_json(request):
         return JSONResponse(error_json(error, words, reference, name), status)

@@ -1,6 +1,7 @@
 """What every request passes: its size, where it comes from, and the headers that its answer gets."""
 
 import logging
+import re
 import secrets
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,12 +14,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from duelpool.campaign import NotAllowed
 from duelpool.campaign.watching import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreTrouble
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 from duelpool.web.links import ExpiredLink, ForgedLink
 
 BODY_AT_MOST = 256 * 1024
+UPLOAD_AT_MOST = 2 << 30
+UPLOADS = re.compile(r"/setup/[^/]+/files|/api/v1/setups/[^/]+/files/[^/]+")
+"""Where files are sent: these bodies are large, and read as they come, by somebody who has shown a key."""
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -73,6 +78,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         ExpiredLink: (410, "expired_link"),
         TooLate: (410, "lease_lost"),
         TooLarge: (413, "too_large"),
+        TooMuch: (413, "too_large"),
         Unsupported: (415, "unsupported"),
         BadRecord: (422, "invalid"),
         BadParameter: (422, "invalid"),
@@ -144,7 +150,9 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        if scope["method"] in CHANGING:
+        if scope["method"] in {"POST", "PUT"} and UPLOADS.fullmatch(scope["path"]):
+            receive = _bounded(receive)
+        elif scope["method"] in CHANGING:
             body = await _body(Headers(scope=scope), receive)
             scope["too_large"] = body is None
             receive = _once(body or b"")
@@ -168,6 +176,21 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
             return None
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Pass an upload on piece by piece, up to a limit."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > UPLOAD_AT_MOST:
+            raise TooLarge("That is too much at once.", remedy="Use the command line: `duelpool pool`.")
+        return message
+
+    return counted
 
 
 def _once(body: bytes) -> Receive:

@@ -5,6 +5,7 @@ It stands here, and not beside the command, so that a process loads the page alo
 
 import json
 import os
+from pathlib import Path
 
 from fastapi import FastAPI
 
@@ -13,12 +14,13 @@ from duelpool.web.app import make_app
 VARIABLE = "DUELPOOL_SERVES"
 
 
-def leave(store: str, campaign: str | None) -> None:
+def leave(store: str, campaign: str | None, uploads: str | None = None) -> None:
     """Say what the processes that are started from here on serve."""
-    os.environ[VARIABLE] = json.dumps({"store": store, "campaign": campaign})
+    os.environ[VARIABLE] = json.dumps({"store": store, "campaign": campaign, "uploads": uploads})
 
 
 def take_up() -> FastAPI:
     """Return the application that was asked for."""
     wanted = json.loads(os.environ[VARIABLE])
-    return make_app(wanted["store"], campaign=wanted["campaign"])
+    uploads = None if wanted["uploads"] is None else Path(wanted["uploads"])
+    return make_app(wanted["store"], campaign=wanted["campaign"], uploads=uploads)

@@ -44,6 +44,7 @@ from duelpool.web.manage.shapes import (
     head_of,
 )
 from duelpool.web.manage.streams import MEDIA, stream
+from duelpool.web.setup.api import router as setting_up
 
 PREFIX = "/api/v1"
 MEASURE = "Compat(p=0.8)"
@@ -291,11 +292,12 @@ def change_state(found: Stepping, asked: ChangeState) -> Effect:
 def add_api(app: FastAPI) -> None:
     """Add the API and its description to an application."""
     app.include_router(router)
+    app.include_router(setting_up)
     described = get_openapi(
         title="Duelpool",
         version=__version__,
         description="Watch a campaign and step in. Every list is paged by `cursor`; money is in minor units.",
-        routes=router.routes,
+        routes=[*router.routes, *setting_up.routes],
     )
 
     async def openapi() -> JSONResponse:
