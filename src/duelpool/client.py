@@ -164,6 +164,10 @@ class Client:
         """Open the campaign again."""
         return self._post("/state", {"state": "open", "preview": preview})
 
+    def change(self, settings: dict[str, Any], *, preview: bool = False) -> dict[str, Any]:
+        """Change what the page says and pays, by the settings' names."""
+        return self._post("/settings", {"settings": settings, "preview": preview})
+
     # ---- inside
 
     def _rows(self, path: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 from duelpool.campaign.settings import Settings
-from duelpool.errors import BadFile, DuelpoolError, UnknownName
+from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
 from duelpool.files.source import read_source
 
 CHANGEABLE = (
@@ -17,6 +17,7 @@ CHANGEABLE = (
 """The settings that may change while people judge; the others decide what is asked, and stay."""
 
 _WHOLE_OR_NOTHING = ("thin", "budget")
+_LISTS_OF_TEXTS = ("steps", "languages", "crossed")
 
 
 def read_settings(path: str, options: Settings) -> Settings:
@@ -49,13 +50,18 @@ def _made(path: str, values: dict[str, Any]) -> Settings:
 def _checked(path: str) -> dict[str, Any]:
     """Return the values of a file, each of its setting's kind."""
     values = _values(path)
+    check_values(values, path)
+    return values
+
+
+def check_values(values: dict[str, Any], place: str = "") -> None:
+    """Refuse a name that is no setting's, and a value that isn't of its setting's kind."""
     names = [field.name for field in dataclasses.fields(Settings)]
     plain = Settings()
     for name, value in values.items():
         if name not in names:
             raise UnknownName("setting", name, names)
-        _check_type(path, name, value, getattr(plain, name))
-    return values
+        _check_type(place, name, value, getattr(plain, name))
 
 
 def _values(path: str) -> dict[str, Any]:
@@ -76,7 +82,8 @@ def _values(path: str) -> dict[str, Any]:
 def _check_type(path: str, name: str, value: Any, default: Any) -> None:
     """Refuse a value that isn't of the setting's kind."""
     if name in _WHOLE_OR_NOTHING:
-        sound, kind = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        sound, kind = whole or (value is None and not path), "a whole number"
     elif isinstance(default, bool):
         sound, kind = isinstance(value, bool), "true or false"
     elif isinstance(default, int):
@@ -85,7 +92,10 @@ def _check_type(path: str, name: str, value: Any, default: Any) -> None:
         sound, kind = isinstance(value, int | float) and not isinstance(value, bool), "a number"
     elif isinstance(default, tuple):
         sound, kind = isinstance(value, list), "a list"
+        if name in _LISTS_OF_TEXTS:
+            sound, kind = sound and all(isinstance(each, str) for each in value), "a list of texts"
     else:
         sound, kind = isinstance(value, str), "a text"
     if not sound:
-        raise BadFile.at(path, None, f"'{name}' is {kind}, not {value!r}.")
+        problem = f"'{name}' is {kind}, not {repr(value)[:80]}."
+        raise BadFile.at(path, None, problem) if path else BadParameter(problem, remedy="Mend it.")

@@ -22,6 +22,7 @@ from duelpool.web.links import link_keys
 from duelpool.web.manage.api import add_api
 from duelpool.web.manage.desks import Desks
 from duelpool.web.manage.pages import router as dashboard
+from duelpool.web.manage.settings import router as settings_page
 from duelpool.web.pages import error_json, error_page, language_of, render, static_response
 from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.setup.sketches import Sketches, folder_for
@@ -87,6 +88,7 @@ def make_app(
     app.add_middleware(Guard)
     app.include_router(routes.router)
     app.include_router(setting_up)
+    app.include_router(settings_page)
     app.include_router(dashboard)
     add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)

@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
+from duelpool.campaign.changes import EFFECTS, FIXED
 from duelpool.campaign.watching import Person
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
@@ -24,6 +25,7 @@ from duelpool.web.manage.paging import Cursor, Limit
 from duelpool.web.manage.shapes import (
     CampaignBrief,
     CampaignList,
+    ChangeSettings,
     ChangeState,
     Effect,
     Exclude,
@@ -38,6 +40,7 @@ from duelpool.web.manage.shapes import (
     Reinstate,
     Retract,
     Rewind,
+    SettingsChanged,
     SettingsShown,
     TopicDetail,
     TopicPage,
@@ -102,7 +105,9 @@ def status(found: Looking) -> Head:
 @router.get("/campaigns/{campaign}/settings")
 def settings(found: Looking) -> SettingsShown:
     """The settings, and the names of the runs."""
-    return SettingsShown(found.desk.campaign.settings.as_json(), list(found.desk.standings.runs))
+    return SettingsShown(
+        found.desk.campaign.settings.as_json(), list(found.desk.standings.runs), dict(EFFECTS), dict(FIXED)
+    )
 
 
 @router.get("/campaigns/{campaign}/pulse")
@@ -284,6 +289,12 @@ def rewind(found: Stepping, asked: Rewind) -> Effect:
 def change_state(found: Stepping, asked: ChangeState) -> Effect:
     """Pause, close or re-open; with `preview`, say what is out."""
     return actions.change_state(found.desk, asked)
+
+
+@router.post("/campaigns/{campaign}/settings")
+def change_settings(found: Stepping, asked: ChangeSettings) -> SettingsChanged:
+    """Change what the page says and pays; with `preview`, say what that does."""
+    return actions.change_settings(found.desk, asked)
 
 
 # ---- its own description

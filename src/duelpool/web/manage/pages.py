@@ -18,7 +18,7 @@ from duelpool.standings import Slice
 from duelpool.store import StoreTrouble, log
 from duelpool.web import passages
 from duelpool.web.callers import halls_of, links_of
-from duelpool.web.links import ForgedLink, address
+from duelpool.web.links import ForgedLink
 from duelpool.web.manage import actions, charts, reading
 from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import BLIND, Changing, Managing, Viewing
@@ -109,6 +109,9 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             **context,
         },
     )
+
+
+show = _show  # for pages that stand in files of their own
 
 
 def _link(found: Managing) -> Any:
@@ -304,18 +307,12 @@ def the_log(found: Viewing) -> Response:
 
 @router.get("/manage/{campaign}/{page}")
 def plain(found: Viewing, page: str) -> Response:
-    """Show a page that asks for nothing: export, settings, and the places of what comes later."""
-    if page not in {"export", "settings", "agreement", "llm"}:
+    """Show a page that asks for nothing: export, and the places of what comes later."""
+    if page not in {"export", "agreement", "llm"}:
         raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
     context: dict[str, Any] = {}
     if page == "export":
         context["forms"] = STREAMS
-    if page == "settings":
-        settings = found.desk.campaign.settings.as_json()
-        now = found.desk.campaign.store.read(found.desk.campaign.store.database.now)
-        key = found.links.key(found.id, "manager", now, days=1)
-        context |= {"settings": settings, "preview": address("", found.id, key, preview="1")}
-        context["runs"] = sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs
     return _show(found, page, page, dict(PAGES)[page], **context)
 
 
