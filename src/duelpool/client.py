@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -203,13 +204,24 @@ class Client:
         if values is not None:
             request.data = json.dumps(values).encode()
             request.add_header("Content-Type", "application/json")
+        return _answer(self._opener, request, self._timeout)
+
+
+def _answer(opener: Any, request: Request, timeout: float) -> Any:
+    """Return the server's answer; one that still counts is asked again until the time is up."""
+    ends = time.monotonic() + timeout
+    while True:
         try:
-            return self._opener.open(request, timeout=self._timeout)
+            return opener.open(request, timeout=timeout)
         except HTTPError as error:
             with error:
-                raise _refused(error) from None
+                wait = error.headers.get("Retry-After", "")
+                if error.code != 503 or not wait.isdigit() or time.monotonic() + int(wait) > ends:
+                    raise _refused(error) from None
+            time.sleep(int(wait))
         except URLError as error:
-            raise Refused(f"The server doesn't answer: {error.reason}", place=self._base) from None
+            place = request.full_url.partition("?")[0]
+            raise Refused(f"The server doesn't answer: {error.reason}", place=place) from None
 
 
 def _is_near(host: str | None) -> bool:

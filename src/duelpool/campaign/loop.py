@@ -16,7 +16,7 @@ from duelpool.campaign.asking import Asking, spread, what_is_out
 from duelpool.campaign.assignments import Assignment, Ending, Finished
 from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
-from duelpool.campaign.settings import Settings
+from duelpool.campaign.settings import Settings, decides_alike
 from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
@@ -46,15 +46,22 @@ def _refuse_outcome(outcome: Outcome, taken: Collection[Outcome]) -> None:
 class Campaign:
     """One campaign of a store."""
 
-    def __init__(self, store: Store, row: holdings.CampaignRow) -> None:
+    settings: Settings
+    live: LiveTopics
+
+    def __init__(self, store: Store, row: holdings.CampaignRow, earlier: "Campaign | None" = None) -> None:
+        """Open a campaign; `earlier` is the same one with other settings, whose topics needn't be read again."""
         self.store = store
         self.id = row.id
         self.name = row.name
-        self._set(Settings.from_json(row.settings))
+        self._set(Settings.from_json(row.settings), earlier)
 
-    def _set(self, settings: Settings) -> None:
+    def _set(self, settings: Settings, earlier: "Campaign | None" = None) -> None:
+        if earlier is not None and decides_alike(earlier.settings, settings):
+            self.live = earlier.live
+        else:
+            self.live = LiveTopics(self.store, self.id, settings)
         self.settings = settings
-        self.live = LiveTopics(self.store, self.id, settings)
         self._asking = Asking(self.store, self.id, settings, self.live)
         self._crossing = Crossing(self.store, self.id, settings, self.live, self._asking)
 
@@ -109,7 +116,7 @@ class Campaign:
         self.store.write(
             lambda connection, now: holdings.set_campaign(connection, self.id, settings=settings.as_json())
         )
-        self._set(settings)
+        self._set(settings, self)
 
     def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
         """Let items join a topic (or a new topic join); return how many are new."""

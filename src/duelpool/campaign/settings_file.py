@@ -5,16 +5,9 @@ import json
 import tomllib
 from typing import Any
 
-from duelpool.campaign.settings import Settings
+from duelpool.campaign.settings import CHANGEABLE, Settings
 from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
 from duelpool.files.source import read_source
-
-CHANGEABLE = (
-    *("guidelines", "steps", "consent", "check", "practice", "feedback", "context", "assignments_each"),
-    *("identity_parameter", "completion_code", "completion_url", "languages", "ties", "same"),
-    *("lease_seconds", "reward", "fee_percent", "budget", "currency"),
-)
-"""The settings that may change while people judge; the others decide what is asked, and stay."""
 
 _WHOLE_OR_NOTHING = ("thin", "budget")
 _LISTS_OF_TEXTS = ("steps", "languages", "crossed")

@@ -20,7 +20,7 @@ from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_js
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
 from duelpool.web.manage.api import add_api
-from duelpool.web.manage.desks import Desks
+from duelpool.web.manage.desks import Desks, StillCounting
 from duelpool.web.manage.pages import router as dashboard
 from duelpool.web.manage.settings import router as settings_page
 from duelpool.web.pages import error_json, error_page, language_of, render, static_response
@@ -55,6 +55,7 @@ def make_app(
     def warm() -> None:
         pages.warm()
         halls.warm()
+        app.state.desks.warm()
 
     def sweep() -> None:
         halls.sweep()
@@ -128,11 +129,16 @@ def _told(request: Request, error: DuelpoolError, status: int, name: str, refere
         words = language_of(request)
     except Exception:  # pragma: no cover (an error page must not fail for want of words)
         words = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
+    if isinstance(error, StillCounting) and not request.url.path.startswith("/api/"):
+        told = {"told": error.problem, "title": "Still counting", "state": "counting"}
+        page = render("manage/counting.html", words, told, status)
+        page.headers["Retry-After"] = "2"
+        return page
     if request.url.path.startswith("/api/"):  # a program reads what is exactly wrong
         # of a file the person's own name is told; other places are the server's own
         place = f"{error.place}: " if isinstance(error, BadFile | TooMuch) and error.place else ""
         whole = {"problem": place + error.problem, "remedy": error.remedy, "reference": reference}
-        return JSONResponse(whole, status)
+        return JSONResponse(whole, status, {"Retry-After": "2"} if status == 503 else None)
     if wants_json(request):
         return JSONResponse(error_json(error, words, reference, name), status)
     base = "/".join(request.url.path.split("/")[:3]) if request.url.path.startswith("/j/") else ""
