@@ -160,11 +160,6 @@ class Watch:
             self._last_beat, self._signs, self._last = beat, signs, found
             return found
 
-    @property
-    def counted(self) -> bool:
-        """Whether the log has been read once; from then on a look takes little time."""
-        return self._last is not None
-
     def progress(self) -> tuple[int, int]:
         """Return how many topics the first look has read, and of how many."""
         return len(self._kept), len(self.campaign.live.heads())

@@ -161,7 +161,12 @@ async def _refused(request: Request, error: Exception) -> Response:
     status, name = status_of(error)
     reference = new_reference()
     logger.log(
-        40 if status >= 500 else 20, "%s: %s %r: %s", reference, request.method, request.url.path, error
+        40 if status >= 500 and not isinstance(error, StillCounting) else 20,
+        "%s: %s %r: %s",
+        reference,
+        request.method,
+        request.url.path,
+        error,
     )
     return await run_in_threadpool(_told, request, error, status, name, reference)
 

@@ -32,6 +32,7 @@ class Desk:
     watch: Watch
     standings: Standings
     _counting: threading.Thread | None = None
+    _counted: bool = False
 
     @classmethod
     def of(cls, campaign: Campaign) -> "Desk":
@@ -41,11 +42,10 @@ class Desk:
 
     def refuse_uncounted(self) -> None:
         """Refuse to be waited for while a long log is read for the first time; that happens beside."""
-        if self.watch.counted or self.watch.lines() <= LINES_AT_ONCE:
+        if self._counted or self.watch.lines() <= LINES_AT_ONCE:
             return
         with _COUNTING:
-            running = self._counting is not None and self._counting.is_alive()
-            if not running and not self.watch.counted:
+            if self._counting is None:
                 self._counting = threading.Thread(target=self.count, daemon=True)
                 self._counting.start()
         done, total = self.watch.progress()
@@ -62,6 +62,8 @@ class Desk:
                 self.standings.board(FIRST_MEASURE)
         except DuelpoolError as error:
             logger.warning("while counting: %s", error)
+        finally:
+            self._counted = True  # whoever looks next is told what is wrong
 
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
