@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from campaigns import Knows, make_campaign
 from duelpool.campaign import Settings
 from duelpool.campaign.changes import EFFECTS, FIXED, changed, changes
-from duelpool.campaign.settings import CHANGEABLE
+from duelpool.campaign.settings_file import CHANGEABLE
 from duelpool.campaign.sitting import Sitting, in_turns
 from duelpool.cli import app
 from duelpool.cost import Pay

@@ -242,7 +242,11 @@ def test_while_a_long_log_is_read_the_dashboard_says_so(
     judge(campaign, 30)
     monkeypatch.setattr("duelpool.web.manage.desks.LINES_AT_ONCE", 10)
     started: list[Desk] = []
-    monkeypatch.setattr(Desk, "count", lambda desk: started.append(desk))
+
+    def begun(desk: Desk) -> None:
+        started.append(desk)
+
+    monkeypatch.setattr(Desk, "count", begun)
     mine = program(app, key_for(app, campaign.id))
     got = mine.get(f"/api/v1/campaigns/{campaign.id}")
     assert (got.status_code, got.headers["retry-after"]) == (503, "2")
@@ -259,4 +263,4 @@ def test_while_a_long_log_is_read_the_dashboard_says_so(
     app.state.desks.warm()  # as at the start of a server
     while not app.state.desks._desks[campaign.id]._counted:
         time.sleep(0.01)
-    assert mine.get(f"/api/v1/campaigns/{campaign.id}/leaderboard").json()["topics"] == 3
+    assert mine.get(f"/api/v1/campaigns/{campaign.id}/leaderboard").json()["topics"] == 2

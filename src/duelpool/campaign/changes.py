@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from duelpool.campaign.settings import CHANGEABLE, Settings
-from duelpool.campaign.settings_file import check_values
+from duelpool.campaign.settings import Settings
+from duelpool.campaign.settings_file import CHANGEABLE, check_values
 from duelpool.errors import BadParameter
 
 _LARGEST = 10**12

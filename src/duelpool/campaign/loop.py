@@ -16,7 +16,8 @@ from duelpool.campaign.asking import Asking, spread, what_is_out
 from duelpool.campaign.assignments import Assignment, Ending, Finished
 from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
-from duelpool.campaign.settings import Settings, decides_alike
+from duelpool.campaign.settings import Settings
+from duelpool.campaign.settings_file import decides_alike
 from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic

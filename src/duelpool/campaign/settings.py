@@ -40,13 +40,6 @@ SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
 TestRule: TypeAlias = Literal["share", "any-failed"]
 """Who goes: whoever falls below a share of all test pairs so far, or every assignment with a failed one."""
 
-CHANGEABLE = (
-    *("guidelines", "steps", "consent", "check", "practice", "feedback", "context", "assignments_each"),
-    *("identity_parameter", "completion_code", "completion_url", "languages", "ties", "same"),
-    *("lease_seconds", "reward", "fee_percent", "budget", "currency"),
-)
-"""The settings that may change while people judge; the others decide what is asked, and stay."""
-
 _PLAIN = frozenset({Outcome.LEFT, Outcome.RIGHT, Outcome.LEFT_BAD, Outcome.RIGHT_BAD, Outcome.BOTH_BAD})
 _ALWAYS = frozenset({Outcome.CANNOT_JUDGE, Outcome.SKIP})
 
@@ -214,9 +207,3 @@ class Settings:
                 given[name] = tuple(make(each) for each in given[name])
         given["plan"] = tuple(tuple(row) for row in given.get("plan", ()))
         return cls(**given)
-
-
-def decides_alike(one: Settings, other: Settings) -> bool:
-    """Say whether two settings ask the same questions and make the same of every answer."""
-    ours, theirs = one.as_json(), other.as_json()
-    return all(ours[name] == theirs[name] for name in ours if name not in CHANGEABLE)

@@ -5,9 +5,16 @@ import json
 import tomllib
 from typing import Any
 
-from duelpool.campaign.settings import CHANGEABLE, Settings
+from duelpool.campaign.settings import Settings
 from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
 from duelpool.files.source import read_source
+
+CHANGEABLE = (
+    *("guidelines", "steps", "consent", "check", "practice", "feedback", "context", "assignments_each"),
+    *("identity_parameter", "completion_code", "completion_url", "languages", "ties", "same"),
+    *("lease_seconds", "reward", "fee_percent", "budget", "currency"),
+)
+"""The settings that may change while people judge; the others decide what is asked, and stay."""
 
 _WHOLE_OR_NOTHING = ("thin", "budget")
 _LISTS_OF_TEXTS = ("steps", "languages", "crossed")
@@ -92,3 +99,9 @@ def _check_type(path: str, name: str, value: Any, default: Any) -> None:
     if not sound:
         problem = f"'{name}' is {kind}, not {repr(value)[:80]}."
         raise BadFile.at(path, None, problem) if path else BadParameter(problem, remedy="Mend it.")
+
+
+def decides_alike(one: Settings, other: Settings) -> bool:
+    """Say whether two settings ask the same questions and make the same of every answer."""
+    ours, theirs = one.as_json(), other.as_json()
+    return all(ours[name] == theirs[name] for name in ours if name not in CHANGEABLE)
