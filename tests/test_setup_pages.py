@@ -160,8 +160,8 @@ def test_files_and_settings_of_others_are_shown_as_they_are(
     chosen = [each for each in PAYLOADS if each.strip() and each.isprintable()]
     page = people().page
     enter(site, page)
-    for start in range(0, len(chosen) - 40, 40):
-        part = chosen[start : start + 40]
+    for start in range(0, len(chosen) - 60, 60):
+        part = chosen[start : start + 60]
         files = _written(part)
         page.goto(f"{site.address}/setup")
         for kind, sent in files.items():
