@@ -5,6 +5,7 @@ They lie in a folder of the server's, for there may be several processes, and ar
 
 import dataclasses
 import hashlib
+import os
 import re
 import secrets
 import shutil
@@ -22,7 +23,7 @@ from duelpool.campaign.watching import NotFound
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup import Brought, Comparison, Draft, Observed, draw_up, observe, read_files
 from duelpool.setup.uploads import Limits, Tray
-from duelpool.store import Store, holdings, schema
+from duelpool.store import Store, StoreTrouble, holdings, schema
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.work import Work
 
@@ -175,6 +176,11 @@ class Sketches:
     def new(self) -> Sketch:
         """Begin another one; what nobody has touched for long goes."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "getuid") and self.folder.stat().st_uid != os.getuid():
+            raise StoreTrouble(
+                "The folder for uploads is somebody else's.",
+                remedy="Name another: `duelpool serve --uploads DIR`.",
+            )
         self.sweep()
         if sum(1 for _ in self.folder.iterdir()) >= SKETCHES_AT_MOST:
             raise BadParameter(
