@@ -252,7 +252,7 @@ def test_no_page_of_setting_up_has_barriers(site: Site, people: People) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
     page.click("form.files button")
-    page.wait_for_selector("#recommended")
+    page.wait_for_selector("#forecasts tbody tr")
     look_with_axe(page, "a draft of one run")
     campaign = site.campaign(topics=1, items=3)
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
