@@ -151,7 +151,7 @@ def plain(item: str) -> Passage:
 def open_site(folder: Path) -> Iterator[Site]:
     """Start a server in a thread."""
     open_store(folder / "campaigns.db", create=True).close()
-    app = make_app(folder / "campaigns.db", sweep_seconds=3600)
+    app = make_app(folder / "campaigns.db", sweep_seconds=3600, uploads=folder / "uploads")
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

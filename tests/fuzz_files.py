@@ -34,7 +34,6 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.intake import take_in_file
 from duelpool.campaign.known import read_known_pairs
 from duelpool.campaign.settings_file import read_changes, read_settings
-from duelpool.cli.pool import read_groups
 from duelpool.errors import DuelpoolError
 from duelpool.evaluation.sources import read_truth
 from duelpool.files import (
@@ -50,6 +49,7 @@ from duelpool.files import (
 from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
 from duelpool.prior import read_prior
+from duelpool.setup.brought import read_groups
 from duelpool.store import open_store
 
 RUN = b"one Q0 a 1 2.5 tag\none Q0 b 2 1.5 tag\ntwo Q0 c 1 0.5 tag\n"

@@ -63,7 +63,7 @@ NEEDS: dict[str, str] = {
             "log",
         )
     },
-    "GET /manage/{campaign}/llm": "read",
+    **{f"GET /manage/{{campaign}}/{page}": "read" for page in ("llm", "agreement", "settings")},
     "GET /manage/{campaign}/{page}": "read",
     "POST /manage/{campaign}/blind": "read",
     "POST /manage/{campaign}/step/{step}": "manage",
@@ -73,14 +73,29 @@ NEEDS: dict[str, str] = {
         f"GET /api/v1/campaigns/{{campaign}}/{what}": "read"
         for what in (
             *("settings", "pulse", "events", "leaderboard", "leaderboard/history", "leaderboard/slices"),
-            *("topics", "topic", "pairs", "pair", "assessors", "assessor", "ledger", "log", "deeds", "llm"),
+            *("topics", "topic", "pairs", "pair", "assessors", "assessor", "ledger", "log", "deeds"),
+            *("llm", "agreement"),
         )
     },
     "GET /api/v1/campaigns/{campaign}/export/{form}": "export",
     **{
         f"POST /api/v1/campaigns/{{campaign}}/{step}": "manage"
-        for step in ("exclude", "reinstate", "retract", "rewind", "state")
+        for step in ("exclude", "reinstate", "retract", "rewind", "state", "settings")
     },
+    "POST /manage/{campaign}/settings": "manage",
+    "GET /": "an empty store",
+    **dict.fromkeys(
+        (
+            *("GET /setup", "GET /setup/{sketch}"),
+            *(f"POST /setup/{{sketch}}/{deed}" for deed in ("files", "remove", "leave", "options")),
+            *("GET /api/v1/setups", "POST /api/v1/setups"),
+            *("GET /api/v1/setups/{sketch}", "DELETE /api/v1/setups/{sketch}"),
+            *(f"{method} /api/v1/setups/{{sketch}}/files/{{kind}}" for method in ("PUT", "DELETE")),
+            "PUT /api/v1/setups/{sketch}/options",
+            "POST /api/v1/setups/{sketch}/campaign",
+        ),
+        "the set-up key",
+    ),
 }
 EVERYBODY = (
     *("nobody", "visitor", "assessor", "viewer", "manager", "link", "manager elsewhere", "link elsewhere"),
@@ -100,6 +115,8 @@ MAY: dict[str, set[str]] = {
     "export": {"viewer", "manager", "link", "token export"},
     "manage": {"manager", "link", "token manage"},
     "metrics": {"token metrics"},
+    "an empty store": set(),  # this one has campaigns, and says nothing of them at its front door
+    "the set-up key": set(),  # which `duelpool link --setup` prints, and nobody here has
 }
 HIDDEN = {"manager elsewhere", "token elsewhere"}  # for whom the campaign doesn't exist
 QUERY = {"topic": "one", "assessor": "anna", "seconds": "0", "measure": "RR"}
@@ -107,7 +124,9 @@ PARTS = {
     "name": "page.css",
     "step": "state",
     "form": "csv",
-    "page": "settings",
+    "page": "export",
+    "sketch": "none",
+    "kind": "runs",
     "question": "none",
     "side": "left",
 }
@@ -117,6 +136,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "retract": {"topic": "one", "seqs": [1], "reason": "r", "preview": True},
     "rewind": {"topic": "one", "phase": "none", "reason": "r", "preview": True},
     "state": {"state": "paused", "preview": True},
+    "settings": {"settings": {"feedback": False}, "preview": True},
 }
 
 
@@ -264,8 +284,10 @@ def call(caller: Caller, route: str, campaign: str, **query: str) -> Any:
     if method == "GET":
         return caller.client.get(path, params={**QUERY, **query}, headers=caller.headers)
     if path.startswith("/api/"):
-        return caller.client.post(path, json=STEPS[step], headers=caller.headers)
+        body = STEPS.get(step, {})
+        return caller.client.request(method, path, json=body, headers=caller.headers)
     form = {"state": "paused", "name": "x", "password": "wrong", "present": "wrong"}
+    form |= {"boxes": "yes", "reward": "300"} if step == "settings" else {}
     return caller.client.post(path, data=form, headers=caller.headers)
 
 
@@ -305,7 +327,7 @@ def test_who_may_do_what(
 def _hidden(who: str, route: str) -> bool:
     """Say whether the campaign of a route doesn't exist for somebody."""
     of_dashboard = "/manage/{campaign}" in route or "/campaigns/{campaign}" in route
-    if "{panel}" in route:
+    if "{panel}" in route or route == "GET /":
         return True
     if "/account/judge/" in route:
         return who in {"viewer", "manager elsewhere"}

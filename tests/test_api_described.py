@@ -1,5 +1,6 @@
 """The API against its own description: whatever is sent, nothing breaks and nothing undocumented comes back."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from schemathesis.specs.openapi.checks import (
 
 from duelpool.store import open_store
 from duelpool.web.manage.api import router
+from duelpool.web.setup.api import router as setting_up
+from duelpool.web.setup.keys import setup_key
 from managed import judge, key_for, managed
 from visitors import served
 
@@ -39,6 +42,7 @@ KNOWN = {
     "seqs": [1, 2],
     "order": "tests",
     "event": "judgment",
+    "settings": {"reward": 300, "consent": "Yes."},
 }
 CHECKS = [
     not_a_server_error,
@@ -53,8 +57,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     target: Path = tmp_path_factory.mktemp("described") / "campaign.db"
     with open_store(target, create=True) as store:
         judge(managed(store), 20)
-    with served(target) as found:
+    with served(target, uploads=target.with_name("uploads")) as found:
         yield found
+        found.state.sketches.close()
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +78,7 @@ def described(app: FastAPI) -> Any:
 
 OPERATIONS = sorted(
     (route.path, method)
-    for route in router.routes
+    for route in (*router.routes, *setting_up.routes)
     if isinstance(route, APIRoute)
     for method in route.methods or ()
 )
@@ -95,7 +100,11 @@ def test_nothing_breaks_and_nothing_undocumented_comes_back(
             case.path_parameters["campaign"] = campaign
         if path.endswith("/events"):
             case.query = {**(case.query or {}), "seconds": 0}
-        key = {"Authorization": f"Bearer {key_for(app, campaign)}"}
-        case.call_and_validate(headers=key, checks=CHECKS)
+        if "sketch" in (case.path_parameters or {}) and known:
+            case.path_parameters["sketch"] = app.state.sketches.new().id
+            if "kind" in case.path_parameters:
+                case.path_parameters["kind"] = "runs"
+        own = key_for(app, campaign) if "/setups" not in path else setup_key(app.state.links, time.time())
+        case.call_and_validate(headers={"Authorization": f"Bearer {own}"}, checks=CHECKS)
 
     check()

@@ -39,6 +39,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *GROUND,
         *("files", "measures", "comparison", "store", "campaign", "evaluation", "leaderboard"),
     ),
+    "setup": (
+        *GROUND,
+        *("files", "pool", "strategies", "judges", "simulation", "cost", "store", "campaign", "leaderboard"),
+    ),
     "client": ("errors",),
     "versus": (*GROUND, "files", "strategies", "comparison"),
     "plots": (*GROUND, "comparison", "agreement", "simulation", "evaluation"),
@@ -53,8 +57,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "web": (
         *GROUND,
-        *("files", "preferences", "measures", "comparison", "store", "access", "campaign", "report"),
-        *("agreement", "standings"),
+        *("files", "pool", "preferences", "strategies", "measures", "comparison", "cost", "store"),
+        *("access", "campaign", "report", "agreement", "standings", "setup"),
     ),
     "demo": (
         *GROUND,

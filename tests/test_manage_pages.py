@@ -31,7 +31,7 @@ PAGES = (
     ),
     "topic?topic=one",
 )
-STEPS = ("blind", "step/exclude", "step/reinstate", "step/retract", "step/rewind", "step/state")
+STEPS = ("blind", "settings", "step/exclude", "step/reinstate", "step/retract", "step/rewind", "step/state")
 
 
 @pytest.fixture(scope="module")

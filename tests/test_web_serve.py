@@ -19,6 +19,7 @@ from campaigns import make_campaign
 from duelpool.cli import app
 from duelpool.store import open_store
 from duelpool.web.links import link_keys
+from duelpool.web.setup.keys import open_setup_key
 
 
 def call(*given: str, code: int = 0) -> str:
@@ -58,10 +59,20 @@ def test_links_say_what_was_asked_for(target: str) -> None:
 
 
 def test_serve_refuses_what_is_no_store(tmp_path: Path) -> None:
-    assert "no such store" in call("serve", str(tmp_path / "none.db"), code=2)
+    assert "no such store" in call("serve", str(tmp_path / "none"), code=2)
     with open_store(tmp_path / "empty.db", create=True):
         pass
-    assert "no campaign" in call("serve", str(tmp_path / "empty.db"), code=2)
+    told = call("serve", str(tmp_path / "empty.db"), "--campaign", "x", code=2)
+    assert "no campaign" in told
+
+
+def test_a_store_that_is_not_there_yet_is_set_up_in_the_browser(tmp_path: Path) -> None:
+    link = call("link", str(tmp_path / "new.db"), "--setup", "--url", "https://judge.example.org")
+    assert link.startswith("https://judge.example.org/setup?key=")
+    with open_store(tmp_path / "new.db") as store:
+        assert open_setup_key(link_keys(store), parse_qs(urlsplit(link).query)["key"][0], time.time())
+    assert '"kind": "setup"' in call("link", str(tmp_path / "new.db"), "--setup", "--json")
+    assert "only that" in call("link", str(tmp_path / "new.db"), "--setup", "--manage", code=2)
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])

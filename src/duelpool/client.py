@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -172,6 +173,10 @@ class Client:
         """Open the campaign again."""
         return self._post("/state", {"state": "open", "preview": preview})
 
+    def change(self, settings: dict[str, Any], *, preview: bool = False) -> dict[str, Any]:
+        """Change what the page says and pays, by the settings' names."""
+        return self._post("/settings", {"settings": settings, "preview": preview})
+
     # ---- inside
 
     def _rows(self, path: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -207,13 +212,91 @@ class Client:
         if values is not None:
             request.data = json.dumps(values).encode()
             request.add_header("Content-Type", "application/json")
+        return _answer(self._opener, request, self._timeout)
+
+
+class SetUp:
+    """A campaign that is being set up behind a server: files go in, a dry run comes out, and then a `Client`."""
+
+    def __init__(self, address: str, key: str, sketch: str = "", *, timeout: float = 600.0) -> None:
+        self._address = address.rstrip("/")
+        self._key = key
+        self._timeout = timeout
+        parts = urlsplit(address)
+        self._opener = build_opener(ProxyHandler({})) if _is_near(parts.hostname) else build_opener()
+        self.id = sketch or str(self._call("POST", "", b"")["id"])
+
+    @classmethod
+    def from_link(cls, link: str, *, timeout: float = 600.0) -> Self:
+        """Begin one with the link that `duelpool link STORE --setup` prints."""
+        parts = urlsplit(link)
+        key = parse_qs(parts.query).get("key", [""])[0]
+        if not parts.path.endswith("/setup") or not key:
+            raise BadParameter(
+                "This is no link for setting up.", remedy="Print one: `duelpool link STORE --setup`."
+            )
+        return cls(
+            f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/setup')}", key, timeout=timeout
+        )
+
+    def send(self, kind: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Send a file: runs, qrels, prefs, topics, texts, tests, groups, or archive for a zip of them."""
+        place = Path(path)
+        query = urlencode({"name": place.name})
+        return self._call("PUT", f"/{self.id}/files/{quote(kind, safe='')}?{query}", place.read_bytes())
+
+    def decide(self, **options: Any) -> dict[str, Any]:
+        """Set all options; those left out get their default."""
+        return self._call("PUT", f"/{self.id}/options", json.dumps(options).encode(), "application/json")
+
+    def dry_run(self, *, wait: bool = True) -> dict[str, Any]:
+        """Return what the files come to, and what every strategy would take and find."""
+        ends = time.monotonic() + self._timeout
+        while True:
+            found = self._call("GET", f"/{self.id}")
+            simulated = found["simulated"]
+            going = simulated is not None and simulated["state"] in {"waiting", "running"}
+            if not wait or not going or time.monotonic() > ends:
+                return found
+            time.sleep(0.5)
+
+    def make(self, name: str, *, paused: bool = False) -> Client:
+        """Make the campaign, whole or not at all, and return its client."""
+        asked = json.dumps({"name": name, "paused": paused}).encode()
+        made = self._call("POST", f"/{self.id}/campaign", asked, "application/json")
+        return Client(self._address, made["id"], made["key"])
+
+    def leave(self) -> None:
+        """Throw it away."""
+        self._call("DELETE", f"/{self.id}")
+
+    def _call(
+        self, method: str, path: str, data: bytes | None = None, kind: str = "application/octet-stream"
+    ) -> dict[str, Any]:
+        request = Request(f"{self._address}/api/v1/setups{path}", data=data, method=method)
+        request.add_header("Authorization", f"Bearer {self._key}")
+        if data is not None:
+            request.add_header("Content-Type", kind)
+        with _answer(self._opener, request, self._timeout) as answer:
+            found: dict[str, Any] = json.loads(answer.read() or b"{}")
+            return found
+
+
+def _answer(opener: Any, request: Request, timeout: float) -> Any:
+    """Return the server's answer; one that still counts is asked again until the time is up."""
+    ends = time.monotonic() + timeout
+    while True:
         try:
-            return self._opener.open(request, timeout=self._timeout)
+            return opener.open(request, timeout=timeout)
         except HTTPError as error:
             with error:
-                raise _refused(error) from None
+                wait = error.headers.get("Retry-After", "")
+                if error.code != 503 or not wait.isdigit() or time.monotonic() + int(wait) > ends:
+                    raise _refused(error) from None
+            time.sleep(int(wait))
         except URLError as error:
-            raise Refused(f"The server doesn't answer: {error.reason}", place=self._base) from None
+            place = request.full_url.partition("?")[0]
+            raise Refused(f"The server doesn't answer: {error.reason}", place=place) from None
 
 
 def _is_near(host: str | None) -> bool:

@@ -46,15 +46,17 @@ class Labels:
 
 def keep_runs(campaign: Campaign, runs: Iterable[Run], depth: int = DEPTH) -> int:
     """Keep runs with a campaign, for its leaderboard; return how many are new by their names."""
-    packed = []
-    for run in runs:
-        rows = pack_run(run, depth)
-        packed.append(PackedRun(run.name, len(run), rows))
+    kept = packed(runs, depth)
 
     def work(connection: Connection, now: float) -> int:
-        return sum(holdings.add_run(connection, campaign.id, each, now) for each in packed)
+        return sum(holdings.add_run(connection, campaign.id, each, now) for each in kept)
 
     return campaign.store.write(work)
+
+
+def packed(runs: Iterable[Run], depth: int = DEPTH) -> list[PackedRun]:
+    """Return runs as a campaign keeps them."""
+    return [PackedRun(run.name, len(run), pack_run(run, depth)) for run in runs]
 
 
 def runs_of(campaign: Campaign) -> list[Run]:

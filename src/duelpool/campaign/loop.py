@@ -18,6 +18,7 @@ from duelpool.campaign.crossing import Crossing
 from duelpool.campaign.fold import usable
 from duelpool.campaign.handing import Handing
 from duelpool.campaign.settings import Settings
+from duelpool.campaign.settings_file import decides_alike
 from duelpool.campaign.topics import LiveTopics
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
@@ -42,15 +43,22 @@ def _refuse_outcome(outcome: Outcome, taken: Collection[Outcome]) -> None:
 class Campaign:
     """One campaign of a store."""
 
-    def __init__(self, store: Store, row: holdings.CampaignRow) -> None:
+    settings: Settings
+    live: LiveTopics
+
+    def __init__(self, store: Store, row: holdings.CampaignRow, earlier: "Campaign | None" = None) -> None:
+        """Open a campaign; `earlier` is the same one with other settings, whose topics needn't be read again."""
         self.store = store
         self.id = row.id
         self.name = row.name
-        self._set(Settings.from_json(row.settings))
+        self._set(Settings.from_json(row.settings), earlier)
 
-    def _set(self, settings: Settings) -> None:
+    def _set(self, settings: Settings, earlier: "Campaign | None" = None) -> None:
+        if earlier is not None and decides_alike(earlier.settings, settings):
+            self.live = earlier.live
+        else:
+            self.live = LiveTopics(self.store, self.id, settings)
         self.settings = settings
-        self.live = LiveTopics(self.store, self.id, settings)
         self._asking = Asking(self.store, self.id, settings, self.live)
         self._crossing = Crossing(self.store, self.id, settings, self.live, self._asking)
         self._handing = Handing(self.store, self.id, settings, self._asking, self._crossing)
@@ -68,10 +76,12 @@ class Campaign:
         pools: Iterable[Pool],
         passages: Iterable[Passage] = (),
         known_pairs: Iterable[holdings.KnownPair] = (),
+        runs: Iterable[holdings.PackedRun] = (),
+        state: Literal["open", "paused"] = "open",
     ) -> Self:
         """Make a campaign with all it needs, in one transaction; topics without a pool are left out."""
         campaign = secrets.token_hex(8)
-        pools, passages, known_pairs = list(pools), list(passages), list(known_pairs)
+        pools, passages, known_pairs, runs = list(pools), list(passages), list(known_pairs), list(runs)
         known = {topic.id: topic for topic in topics}
         asked = [known.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
 
@@ -82,6 +92,10 @@ class Campaign:
                 holdings.add_pool(connection, campaign, pool)
             holdings.add_passages(connection, campaign, passages)
             holdings.add_test_pairs(connection, campaign, known_pairs)
+            for run in runs:
+                holdings.add_run(connection, campaign, run, now)
+            if state != "open":
+                holdings.set_campaign(connection, campaign, state=state)
             return holdings.find_campaign(connection, campaign)
 
         return cls(store, store.write(work))
@@ -100,7 +114,7 @@ class Campaign:
         self.store.write(
             lambda connection, now: holdings.set_campaign(connection, self.id, settings=settings.as_json())
         )
-        self._set(settings)
+        self._set(settings, self)
 
     def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
         """Let items join a topic (or a new topic join); return how many are new."""

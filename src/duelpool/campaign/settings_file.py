@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 from duelpool.campaign.settings import Settings
-from duelpool.errors import BadFile, DuelpoolError, UnknownName
+from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
 from duelpool.files.source import read_source
 
 CHANGEABLE = (
@@ -19,6 +19,7 @@ CHANGEABLE = (
 """The settings that may change while people judge; the others decide what is asked, and stay."""
 
 _WHOLE_OR_NOTHING = ("thin", "budget")
+_LISTS_OF_TEXTS = ("steps", "languages", "crossed")
 
 
 def read_settings(path: str, options: Settings) -> Settings:
@@ -51,14 +52,21 @@ def _made(path: str, values: dict[str, Any]) -> Settings:
 def _checked(path: str) -> dict[str, Any]:
     """Return the values of a file, each of its setting's kind."""
     values = _values(path)
+    check_values(values, path)
+    return values
+
+
+def check_values(values: dict[str, Any], place: str = "") -> None:
+    """Refuse a name that is no setting's, and a value that isn't of its setting's kind."""
     names = [field.name for field in dataclasses.fields(Settings)]
     plain = Settings()
     for name, value in values.items():
         if name not in names:
             unknown = UnknownName("setting", name, names)
-            raise BadFile.at(path, None, unknown.problem, unknown.remedy)
-        _check_type(path, name, value, getattr(plain, name))
-    return values
+            if place:
+                raise BadFile.at(place, None, unknown.problem, unknown.remedy)
+            raise unknown
+        _check_type(place, name, value, getattr(plain, name))
 
 
 def _values(path: str) -> dict[str, Any]:
@@ -83,7 +91,8 @@ def _values(path: str) -> dict[str, Any]:
 def _check_type(path: str, name: str, value: Any, default: Any) -> None:
     """Refuse a value that isn't of the setting's kind."""
     if name in _WHOLE_OR_NOTHING:
-        sound, kind = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        sound, kind = whole or (value is None and not path), "a whole number"
     elif isinstance(default, bool):
         sound, kind = isinstance(value, bool), "true or false"
     elif isinstance(default, int):
@@ -92,7 +101,16 @@ def _check_type(path: str, name: str, value: Any, default: Any) -> None:
         sound, kind = isinstance(value, int | float) and not isinstance(value, bool), "a number"
     elif isinstance(default, tuple):
         sound, kind = isinstance(value, list), "a list"
+        if name in _LISTS_OF_TEXTS:
+            sound, kind = sound and all(isinstance(each, str) for each in value), "a list of texts"
     else:
         sound, kind = isinstance(value, str), "a text"
     if not sound:
-        raise BadFile.at(path, None, f"'{name}' is {kind}, not {value!r}.")
+        problem = f"'{name}' is {kind}, not {repr(value)[:80]}."
+        raise BadFile.at(path, None, problem) if path else BadParameter(problem, remedy="Mend it.")
+
+
+def decides_alike(one: Settings, other: Settings) -> bool:
+    """Say whether two settings ask the same questions and make the same of every answer."""
+    ours, theirs = one.as_json(), other.as_json()
+    return all(ours[name] == theirs[name] for name in ours if name not in CHANGEABLE)

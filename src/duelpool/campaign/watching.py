@@ -160,6 +160,24 @@ class Watch:
             self._last_beat, self._signs, self._last = beat, signs, found
             return found
 
+    def progress(self) -> tuple[int, int]:
+        """Return how many topics the first look has read, and of how many."""
+        return len(self._kept), len(self.campaign.live.heads())
+
+    def lines(self) -> int:
+        """Return about how many lines the log has."""
+        return sum(self.campaign.live.heads().values())
+
+    def with_settings_of(self, campaign: Campaign) -> bool:
+        """Go on with the same campaign under other settings; return False where all must be read anew."""
+        with self._lock:
+            if campaign.live is not self.campaign.live:
+                return False
+            self.campaign = campaign
+            self._signs = self._seconds_paid = None
+            self._last_beat = ()
+            return True
+
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
         return "-".join(str(each) for each in self.campaign.store.read(self._beat))

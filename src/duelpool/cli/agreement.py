@@ -11,12 +11,12 @@ from duelpool.agreement import STATISTICS, Finding, Options, Votes, find_all, in
 from duelpool.agreement.campaigns import votes_of
 from duelpool.agreement.shares import Cluster
 from duelpool.cli.frame import print_json, tell, tell_notices
-from duelpool.cli.opening import CampaignOption, opened, working
-from duelpool.cli.pool import is_store, read_groups
+from duelpool.cli.opening import CampaignOption, is_store, opened, working
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import grid_text
 from duelpool.files import read_assessed, write_lines
 from duelpool.files.source import stem
+from duelpool.setup.brought import read_groups
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
 

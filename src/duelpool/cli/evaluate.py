@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from duelpool.campaign.exports import twins_path
-from duelpool.cli.opening import CampaignOption, opened
-from duelpool.cli.pool import is_store, read_groups
+from duelpool.cli.opening import CampaignOption, is_store, opened
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (
@@ -34,6 +33,7 @@ from duelpool.files import Twins, read_topics, write_lines
 from duelpool.leaderboard import labels_of, runs_of
 from duelpool.measures import MEASURES
 from duelpool.records import Topic
+from duelpool.setup.brought import read_groups
 from duelpool.store import holdings
 
 _LEAVE_OUT = "leave-out"

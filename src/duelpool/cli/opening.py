@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -18,6 +19,12 @@ CampaignOption: TypeAlias = Annotated[
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 ReasonOption: TypeAlias = Annotated[str, typer.Option(help="Why; it stands in the log.")]
+STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")
+
+
+def is_store(output: str) -> bool:
+    """Say whether a name is a store's, rather than that of a file of pools or scores."""
+    return "://" in output or Path(output).suffix in STORE_ENDINGS
 
 
 @contextmanager

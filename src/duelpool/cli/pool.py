@@ -1,40 +1,39 @@
 """`duelpool pool`: runs and grades in, judging pools out."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 from rich.table import Table
 
-from duelpool.campaign import Campaign, Settings
+from duelpool.campaign import Settings
 from duelpool.campaign.informing import take_prior
-from duelpool.campaign.known import draw_known_pairs, read_known_pairs
 from duelpool.campaign.settings import Judges
 from duelpool.campaign.settings_file import read_settings
 from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
+from duelpool.cli.opening import is_store, opened
 from duelpool.cli.simulate import prior_read
+from duelpool.cli.workers import progress_bar
 from duelpool.cost import Estimate, Pay, estimate
-from duelpool.errors import BadFile, BadParameter
-from duelpool.files import (
-    Run,
-    read_passages,
-    read_preferences,
-    read_qrels,
-    read_run,
-    read_topics,
-    write_pools,
-)
+from duelpool.errors import BadParameter
+from duelpool.files import write_pools
 from duelpool.files.source import read_source
-from duelpool.leaderboard import keep_runs
-from duelpool.pool import Pools, build_pools
+from duelpool.pool import Pools
 from duelpool.prior import Prior
-from duelpool.records import Passage
+from duelpool.setup import (
+    Compared,
+    Comparison,
+    Draft,
+    Files,
+    Observed,
+    Rules,
+    compare,
+    draw_up,
+    observe,
+    read_files,
+)
 from duelpool.store import open_store
-from duelpool.store.holdings import KnownPair
-
-STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 
 def pool(
@@ -88,6 +87,18 @@ def pool(
     budget: Annotated[
         int | None, typer.Option(min=0, help="Stop new assignments when so much is spent, in cents.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Simulate every strategy and compare them; make nothing.")
+    ] = False,
+    max_cost: Annotated[
+        int | None, typer.Option(min=0, help="Recommend a strategy that costs so much at most, in cents.")
+    ] = None,
+    pilot: Annotated[
+        float | None, typer.Option(help="Take only this share of the topics, drawn at random: 0.1")
+    ] = None,
+    learn_from: Annotated[
+        str | None, typer.Option(help="A pilot that was judged: simulate judges as noisy as its own.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes every random choice of the campaign.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -100,6 +111,10 @@ def pool(
       duelpool pool --qrels qrels.txt --thin 5 --json
 
       duelpool pool runs/ --qrels qrels.txt --texts passages.jsonl --topics topics.tsv -o campaign.db
+
+      duelpool pool runs/ --qrels qrels.txt --pilot 0.1 -o pilot.db
+
+      duelpool pool runs/ --qrels qrels.txt --learn-from pilot.db --max-cost 20000 --dry-run
     """
     options = Settings(
         strategy=strategy,
@@ -113,32 +128,13 @@ def pool(
     )
     settings = read_settings(settings_file, options) if settings_file else options
     paths = expand([*(more_runs or []), *(runs or [])])
-    if not (paths or qrels or prefs):
-        raise BadParameter("There is nothing to pool.", remedy="Give runs, --qrels or --prefs.")
-    read_runs = [_told(path) for path in with_progress(paths, "Reading runs")]
-    _refuse_equal_names(read_runs)
-    read_grades = read_qrels(qrels) if qrels else None
-    read_prefs = read_preferences(prefs) if prefs else None
-    read_texts = read_passages(texts) if texts else None
-    for file, read in ((qrels, read_grades), (prefs, read_prefs), (texts, read_texts)):
-        if read is not None:
-            tell_notices(str(file), read.notices)
-    pools = build_pools(
-        read_runs,
-        qrels=read_grades,
-        preferences=read_prefs,
-        depth=depth,
-        thin=thin,
-        relevant_from=relevant_from,
-        keep_ungraded=keep_ungraded,
-        texts=read_texts.by_id if read_texts else None,
-        keep_twins=keep_twins,
-        groups=read_groups(groups) if groups else None,
-    )
-    if not pools.pools:
-        raise BadParameter(
-            "No topic has a candidate.", remedy="Check that runs, qrels and preferences share their topics."
-        )
+    files = Files(tuple(paths), qrels, prefs, topics, texts, tests, groups)
+    brought = read_files(files, lambda names: with_progress(names, "Reading runs"))
+    for file, notices in brought.notices:
+        tell_notices(file, notices)
+    rules = Rules(depth, thin, relevant_from, keep_ungraded, keep_twins)
+    draft = draw_up(brought, settings, rules, share=pilot)
+    pools = draft.pools
     expected = estimate(
         pools.sizes.values(),
         settings.strategy,
@@ -147,109 +143,63 @@ def pool(
         simulated=simulated,
         seed=settings.seed,
     )
+    seen = _learnt(learn_from) if learn_from else None
+    compared = _compared(draft, max_cost, seen) if dry_run or max_cost is not None or seen else None
     told = ""
-    if output and is_store(output):
-        told = make(
-            output,
-            name or stem_of(output),
-            settings,
-            pools,
-            topics=topics,
-            tests=tests,
-            grades=read_grades.grades() if read_grades else {},
-            texts=read_texts.by_id if read_texts else None,
-            runs=read_runs,
-            prior=prior_read(prior, [settings.strategy]),
-        )
-    elif output:
-        write_pools(output, pools.pools)
-        told = f"Wrote {len(pools.pools)} pools to {output}."
+    if output and not dry_run:
+        told = written(output, name, draft, prior_read(prior, [settings.strategy]))
     if as_json:
-        print_json(figures(pools, expected))
+        whole = figures(pools, expected)
+        if pilot is not None:
+            whole["pilot_of"] = {"topics": len(draft.whole), "candidates": sum(draft.whole.values())}
+        if compared is not None:
+            whole["comparison"] = compared.as_json() | {"pilot": None if seen is None else asdict(seen)}
+        print_json(whole)
     else:
         show(pools, expected)
+        if compared is not None:
+            show_comparison(compared, seen, settings)
     if told:
         tell(told)
+    if output and dry_run:
+        tell(f"This was a dry run: {output} was not written.")
 
 
-def is_store(output: str) -> bool:
-    """Say whether an output is to hold a campaign, rather than pools alone."""
-    return "://" in output or Path(output).suffix in STORE_ENDINGS
+def _learnt(store: str) -> Observed:
+    with opened(store, None) as campaign:
+        return observe(campaign)
+
+
+def _compared(draft: Draft, max_cost: int | None, seen: Observed | None) -> Compared:
+    asked = Comparison.of(draft.whole.values(), draft.settings, max_cost, seen)
+    with progress_bar("Simulating strategies", len(asked.strategies())) as ended:
+        return compare(asked, lambda now: ended(1) if now.forecasts else None)
+
+
+def written(output: str, name: str | None, draft: Draft, prior: Prior | None = None) -> str:
+    """Write pools, or make the campaign, and say what it holds."""
+    if not is_store(output):
+        write_pools(output, draft.pools.pools)
+        return f"Wrote {len(draft.pools.pools)} pools to {output}."
+    if prior is not None and not any(
+        item in prior.get(each.topic, {}) for each in draft.pools.pools for item in each.items
+    ):
+        raise BadParameter(
+            "The prior knows none of the candidates.", remedy="Check its topics and documents."
+        )
+    ready = draft.ready()
+    if draft.brought.files.tests_file:
+        tell_notices(draft.brought.files.tests_file, ready.notices)
+    with open_store(output, create=True) as store:
+        campaign, held = ready.found(store, name or stem_of(output))
+        if prior is not None:
+            take_prior(campaign, prior)
+    return f"Made the campaign '{campaign.name}' in {output}: {held}."
 
 
 def stem_of(store: str) -> str:
     """Return the name that a campaign gets from its store."""
     return Path(store.split("?", 1)[0]).stem or "campaign"
-
-
-def make(
-    store: str,
-    name: str,
-    settings: Settings,
-    pools: Pools,
-    *,
-    topics: str | None,
-    tests: str | None,
-    grades: Mapping[str, Mapping[str, float]],
-    texts: Mapping[str, Passage] | None,
-    runs: Sequence[Run] = (),
-    prior: Prior | None = None,
-) -> str:
-    """Make a campaign from pools, with the runs for its leaderboard, and say what it holds."""
-    questions = read_topics(topics) if topics else None
-    if questions is not None:
-        tell_notices(str(topics), questions.notices)
-    if prior is not None and not any(
-        item in prior.get(each.topic, {}) for each in pools.pools for item in each.items
-    ):
-        raise BadParameter(
-            "The prior knows none of the candidates.", remedy="Check its topics and documents."
-        )
-    known = list(_known(tests, settings, pools, grades, texts))
-    if not known:
-        settings = replace(settings, tests=0)
-    elif settings.judges == "crowd" and len(known) < settings.tests:
-        raise BadParameter(
-            f"An assignment takes {settings.tests} test pairs, and there are {len(known)}.",
-            remedy="Give more of them with --tests, or none with --tests none.",
-        )
-    shown = {item for each in pools.pools for item in each.items}
-    shown |= {item for pair in known for item in (pair.better, pair.worse)}
-    passages = [texts[item] for item in sorted(shown) if item in texts] if texts else []
-    with open_store(store, create=True) as opened:
-        campaign = Campaign.create(
-            opened,
-            name,
-            settings,
-            topics=questions or (),
-            pools=pools.pools,
-            passages=passages,
-            known_pairs=known,
-        )
-        keep_runs(campaign, runs)
-        if prior is not None:
-            take_prior(campaign, prior)
-    return (
-        f"Made the campaign '{name}' in {store}: {len(pools.pools)} topics, {pools.candidates:,} candidates, "
-        f"{len(passages):,} texts, {len(known)} test pairs."
-    )
-
-
-def _known(
-    tests: str | None,
-    settings: Settings,
-    pools: Pools,
-    grades: Mapping[str, Mapping[str, float]],
-    texts: Mapping[str, Passage] | None,
-) -> Iterable[KnownPair]:
-    way = tests or ("auto" if settings.judges == "crowd" else "none")
-    if way == "none":
-        return ()
-    if way == "auto":
-        return draw_known_pairs(pools.pools, texts=texts, grades=grades, seed=settings.seed)
-    known, notices = read_known_pairs(way, pools.sizes)
-    tell_notices(way, notices)
-    return known
 
 
 def _text(path: str) -> str:
@@ -332,32 +282,40 @@ def show(pools: Pools, expected: Estimate) -> None:
             print_table(table)
 
 
-def _told(path: str) -> Run:
-    run = read_run(path)
-    tell_notices(path, run.notices)
-    return run
-
-
-def _refuse_equal_names(runs: list[Run]) -> None:
-    names = [run.name for run in runs]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise BadParameter(
-            f"Two runs are called '{min(twice)}'.",
-            remedy="Runs are named after their files: rename one of them.",
+def show_comparison(compared: Compared, seen: Observed | None, settings: Settings) -> None:
+    """Print what every strategy would take and find, what the pilot said, and what is recommended."""
+    table = Table(title="Strategies, simulated on all topics' pools", title_justify="left")
+    table.add_column("strategy", overflow="fold")
+    for column in ("judgments", "rounds", "cost", "found"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for each in sorted(compared.forecasts, key=lambda each: (-each.found, each.cost)):
+        table.add_row(
+            each.strategy,
+            f"{each.judgments:,}",
+            f"{each.rounds:.0f}",
+            f"{each.cost / 100:,.2f}",
+            f"{each.found:.0%} ±{each.error:.0%}",
         )
+    print_table(table)
+    if seen is not None:
+        typer.echo(said_of(seen, settings))
+    typer.echo(compared.likeness.note)
+    if compared.recommendation is not None:
+        typer.echo(f"Recommended: {compared.recommendation.reason}")
 
 
-def read_groups(path: str) -> dict[str, str]:
-    """Read a file of lines `run group`."""
-    source = read_source(path)
-    found = {}
-    for number, line in enumerate(source.lines(), 1):
-        words = line.decode(errors="backslashreplace").split(None, 1)
-        if not words:
-            continue
-        if len(words) != 2:
-            raise BadFile.at(
-                source.name, number, "A line names a run and its group.", "Example: bm25 my-team"
-            )
-        found[words[0]] = words[1].strip()
-    return found
+def said_of(seen: Observed, settings: Settings) -> str:
+    """Return what a pilot said, in a sentence."""
+    parts = [f"{seen.judgments:,} judgments of {seen.topics} topics"]
+    if seen.agreement is not None:
+        parts.append(f"two votes on a pair agree {seen.agreement:.0%}")
+    if seen.ties:
+        parts.append(f"{seen.ties:.0%} ties")
+    if seen.failed is not None:
+        parts.append(f"{seen.failed:.0%} of {seen.tests} test pairs failed")
+    if seen.usable < 1:
+        parts.append(f"{seen.usable:.0%} of the judgments usable")
+    if seen.seconds is not None:
+        hourly = seen.hourly(Pay(settings.reward, settings.fee_percent, settings.targets))
+        parts.append(f"{seen.seconds:.0f} seconds each, {(hourly or 0) / 100:,.2f} an hour")
+    return f"The pilot '{seen.campaign}': {', '.join(parts)}."

@@ -9,12 +9,13 @@ import typer
 from duelpool.access.accounts import some_manager
 from duelpool.campaign import Campaign
 from duelpool.cli.frame import print_json, tell
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, is_store
 from duelpool.errors import BadParameter
 from duelpool.store import holdings, open_store
 from duelpool.web import worker
 from duelpool.web.links import DAYS, LinkKind, address, link_keys
 from duelpool.web.manage.keys import manager_address, manager_key
+from duelpool.web.setup.keys import setup_address, setup_key
 
 
 def serve(
@@ -30,8 +31,12 @@ def serve(
     proxy: Annotated[
         str, typer.Option(help="Addresses of proxies whose word on who comes, and how, is taken.")
     ] = "127.0.0.1",
+    uploads: Annotated[
+        str | None,
+        typer.Option(help="Where files lie while a campaign is set up. Default: the system's place."),
+    ] = None,
 ) -> None:
-    """Serve the judging page, and print the assessors' link.
+    """Serve the judging page, the dashboard and the API, and print their links; an empty store is set up there.
 
     Examples:
 
@@ -42,12 +47,15 @@ def serve(
     import uvicorn
 
     root = url or f"http://{host if host not in ('0.0.0.0', '::') else 'localhost'}:{port}"
-    with open_store(store) as opened:
+    with open_store(store, create=is_store(store)) as opened:
         keys = link_keys(opened)
         rows = opened.read(holdings.campaigns)
-        if campaign is not None or not rows:
+        if campaign is not None:
             rows = [opened.read(lambda connection: holdings.find_campaign(connection, campaign))]
         now = opened.read(opened.database.now)
+        if campaign is None:
+            typer.echo(f"To set {'another' if rows else 'a'} campaign up:")
+            typer.echo(f"  {setup_address(root, setup_key(keys, now, days))}")
         for row in rows:
             Campaign(opened, row)  # refuses settings that it can't read, before anybody comes
             typer.echo(f"Campaign {row.name}")
@@ -62,7 +70,7 @@ def serve(
     tell("Stop with Ctrl+C.")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with tempfile.TemporaryDirectory(prefix="duelpool-counts-") as counts:
-        worker.leave(store, campaign, counts)
+        worker.leave(store, campaign, counts, uploads)
         uvicorn.run(
             "duelpool.web.worker:take_up",
             factory=True,
@@ -91,6 +99,9 @@ def link(
     manage: Annotated[
         bool, typer.Option("--manage", help="A link for you: the dashboard. Keep it to yourself.")
     ] = False,
+    setup: Annotated[
+        bool, typer.Option("--setup", help="A link for you: set campaigns up. Keep it to yourself.")
+    ] = False,
     days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
     url: Annotated[
         str, typer.Option(help="The address of the server, as people see it.")
@@ -98,7 +109,7 @@ def link(
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print a link to the judging page (for everybody, one assessor, or a preview) or to the dashboard.
+    """Print a link to the judging page (for everybody, one assessor, or a preview), the dashboard, or set-up.
 
     Examples:
 
@@ -107,6 +118,8 @@ def link(
       duelpool link campaign.db --preview
 
       duelpool link campaign.db --manage --json
+
+      duelpool link campaign.db --setup
     """
     if once and not assessor:
         raise BadParameter("A link that works once is for one person.", remedy="Name them with --assessor.")
@@ -114,6 +127,11 @@ def link(
         raise BadParameter("A preview is nobody's.", remedy="Leave out --assessor or --preview.")
     if manage and (assessor or preview or once):
         raise BadParameter("A manager's link is only that.", remedy="Leave the other options out.")
+    if setup:
+        if assessor or preview or once or manage or campaign:
+            raise BadParameter("A link for setting up is only that.", remedy="Leave the other options out.")
+        _print_setup_link(store, url, days, as_json)
+        return
     kind: LinkKind = "manager" if preview else "personal" if assessor else "open"
     with open_store(store) as opened:
         row = opened.read(lambda connection: holdings.find_campaign(connection, campaign))
@@ -128,5 +146,15 @@ def link(
         print_json({"campaign": row.name, "id": row.id, "kind": "manage", "key": managing, "link": whole})
     elif as_json:
         print_json({"campaign": row.name, "kind": kind, "assessor": assessor, "link": whole})
+    else:
+        typer.echo(whole)
+
+
+def _print_setup_link(store: str, url: str, days: float, as_json: bool) -> None:
+    with open_store(store, create=is_store(store)) as opened:
+        key = setup_key(link_keys(opened), opened.read(opened.database.now), days)
+    whole = setup_address(url, key)
+    if as_json:
+        print_json({"kind": "setup", "key": key, "link": whole})
     else:
         typer.echo(whole)

@@ -12,7 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from duelpool.access.limits import Pace, TooMany
-from duelpool.errors import BadRecord, DuelpoolError
+from duelpool.errors import BadFile, BadRecord, DuelpoolError
+from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import pages, panels, routes, watch
@@ -21,10 +22,13 @@ from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_js
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
 from duelpool.web.manage.api import add_api
-from duelpool.web.manage.desks import Desks
+from duelpool.web.manage.desks import Desks, StillCounting
 from duelpool.web.manage.pages import router as dashboard
+from duelpool.web.manage.settings import router as settings_page
 from duelpool.web.metrics import Counts
 from duelpool.web.pages import error_json, error_page, language_of, render, static_response
+from duelpool.web.setup.pages import router as setting_up
+from duelpool.web.setup.sketches import Sketches, folder_for
 
 SWEEP_SECONDS = 20.0
 REPORT_AT_MOST = 2000
@@ -36,11 +40,12 @@ def make_app(
     campaign: str | None = None,
     sweep_seconds: float = SWEEP_SECONDS,
     counts: Path | None = None,
+    uploads: Path | None = None,
 ) -> FastAPI:
     """Return the judging pages of a store, or of one campaign of it; an old store is upgraded after a backup.
 
     Leases that ran out are swept up every few seconds. `counts` is a folder where several processes of one server
-    count their requests.
+    count their requests, `uploads` is where files lie while campaigns are set up.
     """
     store = open_store(store_target)
     try:
@@ -49,9 +54,13 @@ def make_app(
         store.close()
         raise
 
+    place = uploads or folder_for(str(store.database.place))
+    sketches = Sketches(store, place) if campaign is None else None
+
     def warm() -> None:
         pages.warm()
         halls.warm()
+        app.state.desks.warm()
 
     def sweep() -> None:
         links.refresh()  # somebody may have replaced the key that signs
@@ -77,18 +86,23 @@ def make_app(
             sweeper.cancel()
             with suppress(asyncio.CancelledError):
                 await sweeper
+            if sketches is not None:
+                sketches.close()
             await run_in_threadpool(store.close)
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.halls, app.state.links, app.state.store = halls, links, store
-    app.state.desks = Desks(halls)
+    app.state.desks, app.state.sketches = Desks(halls), sketches
     app.state.pace, app.state.counts = Pace(store), Counts(counts)
     app.add_middleware(Guard, counts=app.state.counts)
-    app.include_router(routes.router)
-    app.include_router(door)
-    app.include_router(watch.router)
-    app.include_router(panels.router)
-    app.include_router(dashboard)
+    _furnish(app)
+    return app
+
+
+def _furnish(app: FastAPI) -> None:
+    """Give an application its routes, and its words for what goes wrong."""
+    for router in (routes.router, door, watch.router, panels.router, setting_up, settings_page, dashboard):
+        app.include_router(router)
     add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)
     app.add_exception_handler(HTTPException, _no_such_page)
@@ -96,7 +110,6 @@ def make_app(
     app.add_exception_handler(Exception, _unexpected)
     app.add_api_route("/static/{name:path}", static, methods=["GET"])
     app.add_api_route("/csp-report", csp_report, methods=["POST"])
-    return app
 
 
 def static(name: str) -> Response:
@@ -117,9 +130,16 @@ def _told(request: Request, error: DuelpoolError, status: int, name: str, refere
         words = language_of(request)
     except Exception:  # pragma: no cover (an error page must not fail for want of words)
         words = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
+    if isinstance(error, StillCounting) and not request.url.path.startswith("/api/"):
+        told = {"told": error.problem, "title": "Still counting", "state": "counting"}
+        page = render("manage/counting.html", words, told, status)
+        page.headers["Retry-After"] = "2"
+        return page
     if request.url.path.startswith("/api/"):  # a program reads what is exactly wrong
-        whole = {"problem": error.problem, "remedy": error.remedy, "reference": reference}
-        return JSONResponse(whole, status)
+        # of a file the person's own name is told; other places are the server's own
+        place = f"{error.place}: " if isinstance(error, BadFile | TooMuch) and error.place else ""
+        whole = {"problem": place + error.problem, "remedy": error.remedy, "reference": reference}
+        return JSONResponse(whole, status, {"Retry-After": "2"} if status == 503 else None)
     if wants_json(request):
         return JSONResponse(error_json(error, words, reference, name), status)
     base = "/".join(request.url.path.split("/")[:3]) if request.url.path.startswith("/j/") else ""
@@ -142,7 +162,12 @@ async def _refused(request: Request, error: Exception) -> Response:
     status, name = status_of(error)
     reference = new_reference()
     logger.log(
-        40 if status >= 500 else 20, "%s: %s %r: %s", reference, request.method, request.url.path, error
+        40 if status >= 500 and not isinstance(error, StillCounting) else 20,
+        "%s: %s %r: %s",
+        reference,
+        request.method,
+        request.url.path,
+        error,
     )
     told = await run_in_threadpool(_told, request, error, status, name, reference)
     if isinstance(error, TooMany):

@@ -18,6 +18,7 @@ from duelpool.campaign import NotAllowed
 from duelpool.campaign.panels.base import ForgedMessage
 from duelpool.campaign.watching import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreTrouble
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
@@ -25,6 +26,9 @@ from duelpool.web.links import ExpiredLink, ForgedLink
 from duelpool.web.metrics import Counts
 
 BODY_AT_MOST = 256 * 1024
+UPLOAD_AT_MOST = 2 << 30
+UPLOADS = re.compile(r"/setup/[^/]+/files|/api/v1/setups/[^/]+/files/[^/]+")
+"""Where files are sent: these bodies are large, and read as they come, by somebody who has shown a key."""
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -89,6 +93,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         ExpiredLink: (410, "expired_link"),
         TooLate: (410, "lease_lost"),
         TooLarge: (413, "too_large"),
+        TooMuch: (413, "too_large"),
         Unsupported: (415, "unsupported"),
         BadRecord: (422, "invalid"),
         BadParameter: (422, "invalid"),
@@ -177,7 +182,9 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        if scope["method"] in CHANGING:
+        if scope["method"] in {"POST", "PUT"} and UPLOADS.fullmatch(scope["path"]):
+            receive = _bounded(receive)
+        elif scope["method"] in CHANGING:
             body = await _body(Headers(scope=scope), receive)
             scope["too_large"] = body is None
             receive = _once(body or b"")
@@ -201,6 +208,21 @@ async def _body(headers: Headers, receive: Receive) -> bytes | None:
             return None
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Pass an upload on piece by piece, up to a limit."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > UPLOAD_AT_MOST:
+            raise TooLarge("That is too much at once.", remedy="Use the command line: `duelpool pool`.")
+        return message
+
+    return counted
 
 
 def _once(body: bytes) -> Receive:

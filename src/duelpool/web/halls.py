@@ -42,7 +42,8 @@ class Halls:
         with self._lock:
             hall = self._halls.get(campaign)
             if hall is None or hall.row.settings != row.settings:
-                hall = self._halls[campaign] = _Hall(row, Flow(Campaign(self.store, row)), now)
+                earlier = None if hall is None else hall.flow.campaign
+                hall = self._halls[campaign] = _Hall(row, Flow(Campaign(self.store, row, earlier)), now)
             hall.looked = now
             return hall.flow
 

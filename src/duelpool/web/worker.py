@@ -14,13 +14,14 @@ from duelpool.web.app import make_app
 VARIABLE = "DUELPOOL_SERVES"
 
 
-def leave(store: str, campaign: str | None, counts: str | None = None) -> None:
-    """Say what the processes that are started from here on serve, and where they count."""
-    os.environ[VARIABLE] = json.dumps({"store": store, "campaign": campaign, "counts": counts})
+def leave(store: str, campaign: str | None, counts: str | None = None, uploads: str | None = None) -> None:
+    """Say what the processes that are started from here on serve, where they count, and where uploads lie."""
+    wanted = {"store": store, "campaign": campaign, "counts": counts, "uploads": uploads}
+    os.environ[VARIABLE] = json.dumps(wanted)
 
 
 def take_up() -> FastAPI:
     """Return the application that was asked for."""
     wanted = json.loads(os.environ[VARIABLE])
-    counts = wanted.get("counts")
-    return make_app(wanted["store"], campaign=wanted["campaign"], counts=Path(counts) if counts else None)
+    counts, uploads = (Path(each) if each else None for each in (wanted["counts"], wanted["uploads"]))
+    return make_app(wanted["store"], campaign=wanted["campaign"], counts=counts, uploads=uploads)

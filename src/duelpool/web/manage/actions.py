@@ -1,11 +1,21 @@
 """The manager's steps: each says what it would do before it does it."""
 
+from duelpool.campaign.changes import changed, changes
 from duelpool.campaign.quality import Exclusion
 from duelpool.campaign.rehearsal import preview_reinstatement, preview_retraction
 from duelpool.campaign.votes import loss_of
 from duelpool.errors import BadParameter
 from duelpool.web.manage.desks import Desk
-from duelpool.web.manage.shapes import ChangeState, Effect, Exclude, Reinstate, Retract, Rewind
+from duelpool.web.manage.shapes import (
+    ChangeSettings,
+    ChangeState,
+    Effect,
+    Exclude,
+    Reinstate,
+    Retract,
+    Rewind,
+    SettingsChanged,
+)
 
 
 def _many(count: int, one: str) -> str:
@@ -110,6 +120,16 @@ def change_state(desk: Desk, asked: ChangeState) -> Effect:
         "closed": f"The campaign has ended; {_many(out, 'question')} out may still be answered.",
     }[asked.state]
     return Effect("state", asked.preview, sentence)
+
+
+def change_settings(desk: Desk, asked: ChangeSettings) -> SettingsChanged:
+    """Change settings, or say what that would do."""
+    before = desk.campaign.settings
+    after = changed(before, asked.settings)
+    found = changes(before, after)
+    if found and not asked.preview:
+        desk.campaign.change(after)
+    return SettingsChanged(asked.preview, list(found), after.as_json())
 
 
 def _currency(desk: Desk) -> str:

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
 from duelpool.agreement.statistics import agreement_options
+from duelpool.campaign.changes import EFFECTS, FIXED
 from duelpool.campaign.watching import Person
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
@@ -25,6 +26,7 @@ from duelpool.web.manage.shapes import (
     AgreementShown,
     CampaignBrief,
     CampaignList,
+    ChangeSettings,
     ChangeState,
     DeedPage,
     Effect,
@@ -41,6 +43,7 @@ from duelpool.web.manage.shapes import (
     Reinstate,
     Retract,
     Rewind,
+    SettingsChanged,
     SettingsShown,
     Step,
     TopicDetail,
@@ -50,6 +53,7 @@ from duelpool.web.manage.shapes import (
     head_of,
 )
 from duelpool.web.manage.streams import MEDIA, stream
+from duelpool.web.setup.api import router as setting_up
 
 PREFIX = "/api/v1"
 MEASURE = "Compat(p=0.8)"
@@ -104,7 +108,9 @@ def status(found: Looking) -> Head:
 @router.get("/campaigns/{campaign}/settings")
 def settings(found: Looking) -> SettingsShown:
     """The settings, and the names of the runs."""
-    return SettingsShown(found.desk.campaign.settings.as_json(), list(found.desk.standings.runs))
+    return SettingsShown(
+        found.desk.campaign.settings.as_json(), list(found.desk.standings.runs), dict(EFFECTS), dict(FIXED)
+    )
 
 
 @router.get("/campaigns/{campaign}/pulse")
@@ -326,17 +332,27 @@ def change_state(found: Stepping, asked: ChangeState) -> Effect:
     return _done(found, asked, actions.change_state(found.desk, asked))
 
 
+@router.post("/campaigns/{campaign}/settings")
+def change_settings(found: Stepping, asked: ChangeSettings) -> SettingsChanged:
+    """Change what the page says and pays; with `preview`, say what that does."""
+    told = actions.change_settings(found.desk, asked)
+    if not asked.preview:
+        found.note("settings", ", ".join(each.name for each in told.changes))
+    return told
+
+
 # ---- its own description
 
 
 def add_api(app: FastAPI) -> None:
     """Add the API and its description to an application."""
     app.include_router(router)
+    app.include_router(setting_up)
     described = get_openapi(
         title="Duelpool",
         version=__version__,
         description="Watch a campaign and step in. Every list is paged by `cursor`; money is in minor units.",
-        routes=router.routes,
+        routes=[*router.routes, *setting_up.routes],
     )
 
     async def openapi() -> JSONResponse:

@@ -1,5 +1,6 @@
 """Charts as SVG, drawn here: no script, nothing from elsewhere, and each has its table beside it on the page."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -212,3 +213,30 @@ def bars_chart(name: str, title: str, parts_of: Mapping[str, int], whole: int) -
             )
         at += width
     return _frame(name, title, 30, parts)
+
+
+def sizes_chart(sizes: Sequence[tuple[int, int]]) -> Markup:
+    """Return how many topics have pools of each size, as columns; neighbours share one where there are many."""
+    if not sizes:
+        return Markup("")
+    wide = max(1, math.ceil((sizes[-1][0] - sizes[0][0] + 1) / 40))
+    columns: dict[int, int] = {}
+    for size, topics in sizes:
+        at = (size - sizes[0][0]) // wide
+        columns[at] = columns.get(at, 0) + topics
+    most, count = max(columns.values()), max(columns) + 1
+    step = (WIDTH - 60) / max(count, 6)
+    parts = [
+        f'<rect class="bar c0" x="{44 + at * step:.1f}" y="{132 - 120 * topics / most:.1f}" '
+        f'width="{max(step - 2, 1):.1f}" height="{120 * topics / most:.1f}"/>'
+        for at, topics in sorted(columns.items())
+    ]
+    parts.append(
+        f'<text class="tick" x="38" y="22" text-anchor="end">{most:,}</text>'
+        f'<text class="tick" x="44" y="152">{sizes[0][0]:,} candidates</text>'
+        f'<text class="tick" x="{44 + count * step:.1f}" y="152" text-anchor="end">{sizes[-1][0]:,}</text>'
+        if count > 8
+        else f'<text class="tick" x="38" y="22" text-anchor="end">{most:,}</text>'
+        f'<text class="tick" x="44" y="152">{sizes[0][0]:,} to {sizes[-1][0]:,} candidates</text>'
+    )
+    return _frame("sizes", "How many topics have pools of each size", 160, parts)

@@ -2,6 +2,7 @@
 
 import string
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
@@ -10,10 +11,20 @@ from duelpool.agreement.campaigns import Agreements
 from duelpool.campaign import Campaign
 from duelpool.campaign.model_figures import ModelFigures, model_figures
 from duelpool.campaign.watching import Watch
+from duelpool.errors import DuelpoolError
 from duelpool.seeds import rng_for
 from duelpool.standings import Board, BoardRow, History, Point, Slice, Standings
-from duelpool.store import llm
+from duelpool.store import StoreTrouble, llm
+from duelpool.web.guard import logger
 from duelpool.web.halls import Halls
+
+LINES_AT_ONCE = 3000  # a log of so many lines is read while somebody waits
+FIRST_MEASURE = "Compat(p=0.8)"
+_COUNTING = threading.Lock()
+
+
+class StillCounting(StoreTrouble):
+    """A long log that is being read for the first time."""
 
 
 @dataclass(slots=True)
@@ -25,12 +36,39 @@ class Desk:
     standings: Standings
     agreements: Agreements
     _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # as of a pulse
+    _counting: threading.Thread | None = None
+    _counted: bool = False
 
     @classmethod
     def of(cls, campaign: Campaign) -> "Desk":
         """Return the desk of a campaign."""
         watch = Watch(campaign)
         return cls(campaign, watch, Standings(watch), Agreements(watch))
+
+    def refuse_uncounted(self) -> None:
+        """Refuse to be waited for while a long log is read for the first time; that happens beside."""
+        if self._counted or self.watch.lines() <= LINES_AT_ONCE:
+            return
+        with _COUNTING:
+            if self._counting is None:
+                self._counting = threading.Thread(target=self.count, daemon=True)
+                self._counting.start()
+        done, total = self.watch.progress()
+        raise StillCounting(
+            f"The log of this campaign is still being read: {done:,} of {total:,} topics.",
+            remedy="Look again in a few seconds; judging goes on meanwhile.",
+        )
+
+    def count(self) -> None:
+        """Read the log, and score the runs, so that nobody has to wait for it."""
+        try:
+            self.watch.look()
+            if self.standings.runs:
+                self.standings.board(FIRST_MEASURE)
+        except DuelpoolError as error:
+            logger.warning("while counting: %s", error)
+        finally:
+            self._counted = True  # whoever looks next is told what is wrong
 
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
@@ -124,6 +162,16 @@ class Desks:
         found = self.halls.flow(campaign).campaign
         with self._lock:
             desk = self._desks.get(campaign)
+            if desk is not None and desk.campaign is not found and desk.watch.with_settings_of(found):
+                desk.campaign = found
             if desk is None or desk.campaign is not found:
                 desk = self._desks[campaign] = Desk.of(found)
-            return desk
+        desk.refuse_uncounted()
+        return desk
+
+    def warm(self) -> None:
+        """Count what is open, so that the first who looks doesn't wait for it."""
+        for row in self.halls.all():
+            if row.state != "closed":
+                with suppress(StillCounting):
+                    self.of(row.id)

@@ -26,7 +26,7 @@ from duelpool.standings import Slice
 from duelpool.store import StoreTrouble, log
 from duelpool.web import passages
 from duelpool.web.callers import halls_of, links_of
-from duelpool.web.links import ForgedLink, address
+from duelpool.web.links import ForgedLink
 from duelpool.web.manage import actions, charts, reading
 from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import BLIND, Changing, Choosing, Managing, Viewing
@@ -128,6 +128,9 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             **context,
         },
     )
+
+
+show = _show  # for pages that stand in files of their own
 
 
 def _link(found: Managing) -> Any:
@@ -389,19 +392,12 @@ def the_log(found: Viewing) -> Response:
 
 @router.get("/manage/{campaign}/{page}")
 def plain(found: Viewing, page: str) -> Response:
-    """Show a page that asks for nothing: export and settings."""
-    if page not in {"export", "settings"}:
+    """Show a page that asks for nothing: export."""
+    if page != "export":
         raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
     context: dict[str, Any] = {}
     if page == "export":
         context["forms"] = STREAMS
-    if page == "settings":
-        settings = found.desk.campaign.settings.as_json()
-        now = found.desk.campaign.store.read(found.desk.campaign.store.database.now)
-        key = found.links.key(found.id, "manager", now, days=1)
-        preview = address("", found.id, key, preview="1") if found.may_manage else ""
-        context |= {"settings": settings, "preview": preview}
-        context["runs"] = sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs
     return _show(found, page, page, dict(PAGES)[page], **context)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duelpool.agreement import Finding, Votes
+from duelpool.campaign.changes import Change
 from duelpool.campaign.model_figures import ModelFigures
 from duelpool.campaign.shares import wilson
 from duelpool.campaign.status import MoneyStatus, TopicStatus
@@ -308,10 +309,12 @@ class DeedPage:
 
 @dataclass(frozen=True, slots=True)
 class SettingsShown:
-    """The settings of a campaign, and the names of its runs."""
+    """The settings and the names of the runs; what may change with what that does, and why the others stay."""
 
     settings: dict[str, Any]
     runs: list[str]
+    changeable: dict[str, str]
+    fixed: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +370,22 @@ class ChangeState(_Asked):
 
     state: Literal["open", "paused", "closed"]
     preview: Preview = False
+
+
+class ChangeSettings(_Asked):
+    """Change settings by their names; those left out stay as they are."""
+
+    settings: Annotated[dict[str, Any], Field(min_length=1, max_length=50)]
+    preview: Preview = False
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """What became of settings, or with `preview` would: each change with what it does."""
+
+    preview: bool
+    changes: list[Change]
+    settings: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

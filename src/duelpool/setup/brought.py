@@ -1,0 +1,108 @@
+"""What a campaign is made from: the files as somebody named or sent them, read once."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from duelpool.errors import BadFile, BadParameter
+from duelpool.files import (
+    Notice,
+    Passages,
+    Preferences,
+    Qrels,
+    Run,
+    Topics,
+    read_passages,
+    read_preferences,
+    read_qrels,
+    read_run,
+    read_topics,
+)
+from duelpool.files.source import read_source
+
+Paced = Callable[[Sequence[str]], Iterable[str]]
+"""Goes through names, and may show how far it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of a campaign by what they are; `tests` may also be "auto" or "none"."""
+
+    runs: tuple[str, ...] = ()
+    qrels: str | None = None
+    prefs: str | None = None
+    topics: str | None = None
+    texts: str | None = None
+    tests: str | None = None
+    groups: str | None = None
+
+    @property
+    def tests_file(self) -> str | None:
+        """The file of test pairs, where one is named."""
+        return None if self.tests in {None, "auto", "none"} else self.tests
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.qrels or self.prefs)
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """The files, read; `notices` says what of each was skipped or mended."""
+
+    files: Files
+    runs: tuple[Run, ...] = ()
+    qrels: Qrels | None = None
+    preferences: Preferences | None = None
+    topics: Topics | None = None
+    texts: Passages | None = None
+    groups: dict[str, str] | None = None
+    notices: tuple[tuple[str, tuple[Notice, ...]], ...] = field(default=())
+
+
+def read_files(files: Files, paced: Paced = iter) -> Brought:
+    """Read all files; the first that can't be read is refused with its line."""
+    if not files:
+        raise BadParameter("There is nothing to pool.", remedy="Give runs, --qrels or --prefs.")
+    runs = tuple(read_run(path) for path in paced(files.runs))
+    _refuse_equal_names(runs)
+    qrels = read_qrels(files.qrels) if files.qrels else None
+    preferences = read_preferences(files.prefs) if files.prefs else None
+    texts = read_passages(files.texts) if files.texts else None
+    topics = read_topics(files.topics) if files.topics else None
+    groups = read_groups(files.groups) if files.groups else None
+    told: list[tuple[str, tuple[Notice, ...]]] = [
+        (path, run.notices) for path, run in zip(files.runs, runs, strict=True)
+    ]
+    for path, read in (
+        (files.qrels, qrels),
+        (files.prefs, preferences),
+        (files.texts, texts),
+        (files.topics, topics),
+    ):
+        if path is not None and read is not None:
+            told.append((path, read.notices))
+    return Brought(files, runs, qrels, preferences, topics, texts, groups, tuple(told))
+
+
+def _refuse_equal_names(runs: Sequence[Run]) -> None:
+    names = [run.name for run in runs]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise BadParameter(
+            f"Two runs are called '{min(twice)}'.",
+            remedy="Runs are named after their files: rename one of them.",
+        )
+
+
+def read_groups(path: str) -> dict[str, str]:
+    """Read a file of lines `run group`."""
+    source = read_source(path)
+    found = {}
+    for number, line in enumerate(source.lines(), 1):
+        words = line.decode(errors="backslashreplace").split(None, 1)
+        if not words:
+            continue
+        if len(words) != 2:
+            raise BadFile.at(
+                source.name, number, "A line names a run and its group.", "Example: bm25 my-team"
+            )
+        found[words[0]] = words[1].strip()
+    return found

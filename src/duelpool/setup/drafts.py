@@ -1,0 +1,167 @@
+"""A campaign before it is made: files and rules become pools, and nothing is written yet.
+
+`draw_up` says what a campaign would hold; `Ready.found` makes it, whole or not at all.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.known import draw_known_pairs, read_known_pairs
+from duelpool.errors import BadParameter
+from duelpool.files import Notice
+from duelpool.leaderboard import packed
+from duelpool.pool import Pools, build_pools
+from duelpool.records import Passage
+from duelpool.seeds import rng_for
+from duelpool.setup.brought import Brought
+from duelpool.store import Store
+from duelpool.store.holdings import KnownPair
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How pools are built, as `duelpool.pool.build_pools` takes it."""
+
+    depth: int = 10
+    thin: int | None = None
+    relevant_from: float | None = None
+    keep_ungraded: bool = False
+    keep_twins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a campaign would hold: its pools, and of a pilot also the sizes of all topics' pools."""
+
+    brought: Brought
+    settings: Settings
+    pools: Pools
+    whole: Mapping[str, int]  # topics to the sizes of their pools, the pilot's and all others
+
+    @property
+    def texts(self) -> Mapping[str, Passage] | None:
+        """The passages by id, None where no file of them was given."""
+        return self.brought.texts.by_id if self.brought.texts is not None else None
+
+    @property
+    def untitled(self) -> tuple[str, ...]:
+        """The topics for which no file has the question: people would see the topic's id."""
+        known = {topic.id for topic in self.brought.topics} if self.brought.topics is not None else set()
+        return tuple(topic for topic in self.pools.sizes if topic not in known)
+
+    def test_pairs(self) -> tuple[list[KnownPair], tuple[Notice, ...]]:
+        """Return the test pairs: drawn, of a file, or none; a crowd gets drawn ones unless told otherwise."""
+        way = self.brought.files.tests or ("auto" if self.settings.judges == "crowd" else "none")
+        if way == "none":
+            return [], ()
+        if way == "auto":
+            qrels = self.brought.qrels
+            grades = qrels.grades() if qrels is not None else {}
+            notices: tuple[Notice, ...] = ()
+            found = draw_known_pairs(
+                self.pools.pools, texts=self.texts, grades=grades, seed=self.settings.seed
+            )
+        else:
+            found, notices = read_known_pairs(way, self.pools.sizes)
+        if self.settings.judges == "crowd" and len(found) < self.settings.tests:
+            raise BadParameter(
+                f"An assignment takes {self.settings.tests} test pairs, and there are {len(found)}.",
+                remedy="Give more of them with --tests, or none with --tests none.",
+            )
+        return found, notices
+
+    def ready(self) -> "Ready":
+        """Return the draft with its test pairs, from which the campaign can be made; else say what is missing."""
+        known, notices = self.test_pairs()
+        return Ready(self, tuple(known), notices)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """All that a campaign needs: what is left is to write it down."""
+
+    draft: Draft
+    known: tuple[KnownPair, ...]
+    notices: tuple[Notice, ...]
+
+    def found(
+        self, store: Store, name: str, state: Literal["open", "paused"] = "open"
+    ) -> tuple[Campaign, "Holdings"]:
+        """Make the campaign, with the runs for its leaderboard, in one transaction; say what it holds."""
+        draft = self.draft
+        shown = {item for each in draft.pools.pools for item in each.items}
+        shown |= {item for pair in self.known for item in (pair.better, pair.worse)}
+        texts = draft.texts or {}
+        passages = [texts[item] for item in sorted(shown) if item in texts]
+        campaign = Campaign.create(
+            store,
+            name,
+            draft.settings if self.known else replace(draft.settings, tests=0),
+            topics=draft.brought.topics or (),
+            pools=draft.pools.pools,
+            passages=passages,
+            known_pairs=self.known,
+            runs=packed(draft.brought.runs),
+            state=state,
+        )
+        sizes = (len(draft.pools.pools), draft.pools.candidates, len(passages), len(self.known))
+        return campaign, Holdings(*sizes, len(draft.brought.runs))
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a campaign holds when it has been made."""
+
+    topics: int
+    candidates: int
+    texts: int
+    test_pairs: int
+    runs: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topics} topics, {self.candidates:,} candidates, {self.texts:,} texts, "
+            f"{self.test_pairs} test pairs"
+        )
+
+
+def draw_up(
+    brought: Brought, settings: Settings, rules: Rules | None = None, *, share: float | None = None
+) -> Draft:
+    """Build the pools of a campaign; with a share, of so many of its topics, drawn at random, for a pilot."""
+    rules = rules or Rules()
+    if share is not None and not 0 < share <= 1:
+        raise BadParameter(
+            f"A pilot takes a share of the topics above 0 and up to 1, not {share}.", remedy="Example: 0.1"
+        )
+    pools = _pools(brought, rules, None)
+    if not pools.pools:
+        raise BadParameter(
+            "No topic has a candidate.", remedy="Check that runs, qrels and preferences share their topics."
+        )
+    whole = pools.sizes
+    if share is not None:
+        names = sorted(whole)
+        order = rng_for(settings.seed, "pilot").permutation(len(names))
+        chosen = {names[at] for at in order[: max(1, math.ceil(share * len(names)))]}
+        pools = _pools(brought, rules, chosen)
+    return Draft(brought, settings, pools, whole)
+
+
+def _pools(brought: Brought, rules: Rules, topics: set[str] | None) -> Pools:
+    return build_pools(
+        brought.runs,
+        qrels=brought.qrels,
+        preferences=brought.preferences,
+        depth=rules.depth,
+        thin=rules.thin,
+        relevant_from=rules.relevant_from,
+        keep_ungraded=rules.keep_ungraded,
+        texts=brought.texts.by_id if brought.texts is not None else None,
+        keep_twins=rules.keep_twins,
+        groups=brought.groups,
+        topics=topics,
+    )

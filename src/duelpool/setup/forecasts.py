@@ -1,0 +1,109 @@
+"""What each strategy would ask, cost and find on pools of given sizes, by simulation of bounded length."""
+
+import math
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from duelpool.cost import SIMULATED_JUDGES, Pay
+from duelpool.errors import BadParameter
+from duelpool.judges import JudgeModel
+from duelpool.seeds import rng_for
+from duelpool.simulation import simulate
+from duelpool.strategies import STRATEGIES, make_strategy
+
+JUDGMENTS_AT_MOST = 10_000  # that one strategy is simulated with, about
+TRIALS_AT_LEAST, TRIALS_AT_MOST = 10, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What one strategy takes and finds; `found` is the share of topics whose best item comes out on top.
+
+    `rounds` is how often one topic has to wait for answers before it can ask on, a mean over topics; `error`
+    is the standard error of `found`, from so many trials. Money is in minor units.
+    """
+
+    strategy: str
+    judgments: int
+    rounds: float
+    assignments: int
+    cost: int
+    found: float
+    error: float
+    trials: int
+
+
+def every_strategy(cap: int | None = 6) -> tuple[str, ...]:
+    """Return the strategies that can be compared on any pool: those that need nothing but items."""
+    found = []
+    for name in STRATEGIES:
+        try:
+            made = make_strategy(name, ("a", "b"), seed=0, cap=cap)
+        except BadParameter:
+            continue
+        if made.ask(1):  # one that compares two rankings has nothing to ask without them
+            found.append(name)
+    return tuple(found)
+
+
+def forecast(
+    sizes: Collection[int],
+    strategy: str,
+    pay: Pay | None = None,
+    *,
+    cap: int | None = 6,
+    judges: str | JudgeModel = SIMULATED_JUDGES,
+    usable: float = 1.0,
+    seed: int = 1,
+    judgments_at_most: int = JUDGMENTS_AT_MOST,
+) -> Forecast:
+    """Simulate a strategy on pools of these sizes; `usable` is the share of paid judgments that count.
+
+    A trial is one topic. Where there are more topics than trials they are drawn at random, else each comes as
+    often as the others; every strategy meets the same topics and the same judges.
+    """
+    if not sizes:
+        raise BadParameter("There are no pools to simulate.")
+    if not 0 < usable <= 1:
+        raise BadParameter(f"The usable share is above 0 and up to 1, not {usable}.")
+    pay = pay or Pay()
+    drawn = _drawn(sizes, _trials(sizes, strategy, cap, judgments_at_most), seed)
+    comparisons = rounds = right = 0.0
+    for size, trials in sorted(drawn.items()):
+        if size < 2:  # nothing to ask, and the only item is the best
+            right += trials
+            continue
+        result = simulate(strategy, judges, items=size, cap=cap, trials=trials, seed=seed)
+        comparisons += trials * result.comparisons["mean"]
+        rounds += trials * result.rounds
+        right += trials * result.single
+    trials = drawn.total()
+    judgments = comparisons / trials * len(sizes)
+    assignments = math.ceil(judgments / usable / pay.questions)
+    found = right / trials
+    return Forecast(
+        strategy,
+        judgments=round(judgments),
+        rounds=rounds / trials,
+        assignments=assignments,
+        cost=assignments * pay.per_assignment,
+        found=found,
+        error=math.sqrt(found * (1.0 - found) / trials),
+        trials=trials,
+    )
+
+
+def _trials(sizes: Collection[int], strategy: str, cap: int | None, judgments_at_most: int) -> int:
+    shape = make_strategy(strategy, (), seed=0, cap=cap)
+    expected = math.fsum(shape.expected_judgments(size) for size in sizes if size > 1) / len(sizes)
+    return max(TRIALS_AT_LEAST, min(TRIALS_AT_MOST, int(judgments_at_most / max(1.0, expected))))
+
+
+def _drawn(sizes: Collection[int], trials: int, seed: int) -> Counter[int]:
+    """Return how many trials each size gets."""
+    listed = sorted(sizes)
+    each, rest = divmod(trials, len(listed))
+    found = Counter({size: count * each for size, count in Counter(listed).items()}) if each else Counter()
+    found.update(listed[at] for at in rng_for(seed, "topics to simulate").permutation(len(listed))[:rest])
+    return found

@@ -1,0 +1,316 @@
+"""Files that somebody sends: kept under their own names in a folder of ours, bounded, and never outside of it.
+
+A `Tray` is one such folder. What it takes is checked as it comes: names without a path, a largest size, packed
+files that don't unpack to more than they should, and archives whose every member is a plain file with a plain name.
+"""
+
+import gzip
+import secrets
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from duelpool.errors import BadFile, BadRecord, DuelpoolError, UnknownName
+from duelpool.setup.brought import Files
+
+KINDS = ("runs", "qrels", "prefs", "topics", "texts", "tests", "groups")
+"""What an uploaded file can be; there may be several runs, and one of each other kind."""
+
+ARCHIVE = "archive"
+"""A zip of a folder: its files are told apart by their names."""
+
+_STARTS = {
+    "qrels": ("qrel", "grades"),
+    "prefs": ("pref",),
+    "topics": ("topic", "queries", "questions"),
+    "texts": ("text", "passage", "doc", "corpus"),
+    "tests": ("test",),
+    "groups": ("group",),
+}
+_NAME_BYTES = 180
+_PIECE = 1 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class TooMuch(DuelpoolError):
+    """A file, or all files together, beyond what an upload may bring."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of an upload, in bytes unpacked; `ratio` is how many times larger a packed file may become."""
+
+    file: int = 512 << 20
+    whole: int = 2 << 30
+    files: int = 1000
+    ratio: int = 200
+
+
+def checked_name(name: str) -> str:
+    """Return a file's name, or refuse one that is a path, hidden, or can't stand in a message."""
+    sound = (
+        name.strip()
+        and name not in {".", ".."}
+        and not name.startswith(".")
+        and "/" not in name
+        and "\\" not in name
+        and name.isprintable()
+        and len(name.encode(errors="surrogatepass")) <= _NAME_BYTES
+    )
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        sound = False
+    if not sound:
+        raise BadRecord(
+            f"A file can't be called {name[:80]!r}.",
+            remedy="A name has no path in it, doesn't begin with a dot, and is plain text.",
+        )
+    return name
+
+
+class Tray:
+    """A folder with the uploaded files of one draft."""
+
+    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
+        self.folder = folder
+        self.limits = limits or Limits()
+
+    # ---- what is there
+
+    def of(self, kind: str) -> list[Path]:
+        """Return the files of a kind, by name."""
+        place = self.folder / kind
+        return sorted(each for each in place.iterdir() if each.is_file()) if place.is_dir() else []
+
+    def files(self, tests: str | None = None) -> Files:
+        """Return the files for reading; `tests` says how test pairs come about where no file has them."""
+        one = {kind: str(found[0]) if (found := self.of(kind)) else None for kind in KINDS}
+        runs = tuple(str(path) for path in self.of("runs"))
+        return Files(
+            runs,
+            one["qrels"],
+            one["prefs"],
+            one["topics"],
+            one["texts"],
+            one["tests"] or tests,
+            one["groups"],
+        )
+
+    def listed(self) -> list[tuple[str, str, int]]:
+        """Return kind, name and size of every file."""
+        return [(kind, path.name, path.stat().st_size) for kind in KINDS for path in self.of(kind)]
+
+    def shown(self, place: str) -> str:
+        """Return a place in a file as the person knows it: without our folder."""
+        return place.replace(f"{self.folder}/", "")
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Let errors name files as the person knows them."""
+        try:
+            yield
+        except BadFile as error:
+            error.place = self.shown(error.place)
+            raise
+
+    # ---- what comes
+
+    @contextmanager
+    def receiving(self, kind: str, name: str) -> Iterator[Callable[[bytes], None]]:
+        """Give a function that takes a file's bytes; the file is there once all of it is, and sound."""
+        if kind not in {*KINDS, ARCHIVE}:
+            raise UnknownName("kind of file", kind, (*KINDS, ARCHIVE))
+        name = checked_name(name)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        part = self.folder / f".part-{secrets.token_hex(6)}"
+        size = 0
+        try:
+            with part.open("wb") as out:
+
+                def write(data: bytes) -> None:
+                    nonlocal size
+                    size += len(data)
+                    self._refuse_too_much(name, size)
+                    out.write(data)
+
+                yield write
+            if not size:
+                raise BadFile.at(name, None, "The file is empty.", "Choose it again.")
+            if kind == ARCHIVE:
+                self._unpack(part, name)
+            else:
+                self._keep(part, kind, name)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def remove(self, kind: str, name: str) -> bool:
+        """Take a file away; return whether it was there."""
+        for path in self.of(kind) if kind in KINDS else ():
+            if path.name == name:
+                path.unlink()
+                return True
+        return False
+
+    def clear(self) -> None:
+        """Remove the tray with all that lies in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # ---- inside
+
+    def _refuse_too_much(self, name: str, size: int) -> None:
+        if size > self.limits.file:
+            raise TooMuch(
+                f"The file is larger than {self.limits.file >> 20:,} MB.",
+                place=name,
+                remedy="Pack it with gzip, or use the command line: `duelpool pool ... -o STORE`.",
+            )
+
+    def _keep(self, part: Path, kind: str, name: str) -> None:
+        """Put a file that has come in full in its place, where it replaces one of the same name or kind."""
+        with part.open("rb") as data:
+            unpacked = self._unpacked_size(data, name)
+        others = [path for path in self.of(kind) if kind == "runs" and path.name != name]
+        if len(others) >= self.limits.files:
+            raise TooMuch(f"There are more than {self.limits.files:,} files.", remedy="Send fewer.")
+        whole = sum(size for _, _, size in self.listed()) + unpacked
+        if whole > self.limits.whole:
+            raise TooMuch(
+                f"All files together are larger than {self.limits.whole >> 20:,} MB.",
+                place=name,
+                remedy="Use the command line: `duelpool pool ... -o STORE`.",
+            )
+        place = self.folder / kind
+        place.mkdir(exist_ok=True)
+        if kind != "runs":
+            for other in self.of(kind):
+                other.unlink()
+        part.replace(place / name)
+
+    def _unpacked_size(self, data: BinaryIO, name: str) -> int:
+        """Return a file's size, of gzip unpacked; one that grows beyond measure is refused before it is read."""
+        packed = data.seek(0, 2)
+        data.seek(0)
+        if data.read(2) != _GZIP_MAGIC:
+            return packed
+        data.seek(0)
+        size = 0
+        try:
+            with gzip.GzipFile(fileobj=data) as opened:
+                while piece := opened.read(_PIECE):
+                    size += len(piece)
+                    self._refuse_growth(name, packed, size)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise BadFile.at(
+                name, None, "The gzip file is damaged or cut off.", "Fetch or write it again."
+            ) from None
+        return size
+
+    def _refuse_growth(self, name: str, packed: int, size: int) -> None:
+        self._refuse_too_much(name, size)
+        if size > _PIECE and size > packed * self.limits.ratio:
+            raise TooMuch(
+                f"The file unpacks to more than {self.limits.ratio} times its size.",
+                place=name,
+                remedy="Send it unpacked.",
+            )
+
+    def _unpack(self, part: Path, archive: str) -> None:
+        """Take every file of a zip, or none of them."""
+        try:
+            with zipfile.ZipFile(part) as opened:
+                members = [each for each in opened.infolist() if not each.is_dir()]
+                wanted = [(each, *self._placed(each, archive)) for each in members if not _is_litter(each)]
+                if not wanted:
+                    raise BadFile.at(archive, None, "The archive is empty.", "Zip the folder again.")
+                if len(wanted) > self.limits.files:
+                    raise TooMuch(
+                        f"The archive holds more than {self.limits.files:,} files.",
+                        place=archive,
+                        remedy="Send fewer.",
+                    )
+                fresh = Tray(self.folder / f".unpacked-{secrets.token_hex(6)}", self.limits)
+                try:
+                    self._extract(opened, wanted, fresh, part.stat().st_size)
+                    if sum(size for _, _, size in (*self.listed(), *fresh.listed())) > self.limits.whole:
+                        raise TooMuch(
+                            "With this archive the files are too large together.",
+                            place=archive,
+                            remedy="Send less.",
+                        )
+                    for kind, name, _ in fresh.listed():
+                        self._keep(fresh.folder / kind / name, kind, name)
+                finally:
+                    fresh.clear()
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+            raise BadFile.at(
+                archive,
+                None,
+                "This is no zip file that can be read.",
+                "Zip the folder again, without a password.",
+            ) from None
+
+    def _extract(
+        self,
+        opened: zipfile.ZipFile,
+        wanted: list[tuple[zipfile.ZipInfo, str, str]],
+        fresh: "Tray",
+        packed: int,
+    ) -> None:
+        whole = 0
+        for member, kind, name in wanted:
+            if any(path.name == name for path in fresh.of(kind)) or (kind != "runs" and fresh.of(kind)):
+                raise BadFile.at(
+                    member.filename, None, f"The archive has another file of {kind} already.", "Keep one."
+                )
+            with opened.open(member) as data, fresh.receiving(kind, name) as write:
+                while piece := data.read(_PIECE):
+                    whole += len(piece)
+                    if whole > self.limits.whole or (whole > _PIECE and whole > packed * self.limits.ratio):
+                        raise TooMuch(
+                            "The archive unpacks to more than it may.",
+                            place=member.filename,
+                            remedy="Send its files.",
+                        )
+                    write(piece)
+
+    def _placed(self, member: zipfile.ZipInfo, archive: str) -> tuple[str, str]:
+        """Return kind and name of an archive's member; a path that leads out of it is refused."""
+        path = PurePosixPath(member.filename)
+        mode = member.external_attr >> 16
+        if (
+            path.is_absolute()
+            or ".." in path.parts
+            or "\\" in member.filename
+            or ":" in path.parts[0]
+            or (mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode))
+        ):
+            raise BadRecord(
+                f"The archive {archive!r} has a member that leads out of it: {member.filename[:80]!r}.",
+                remedy="Zip a plain folder of files.",
+            )
+        name = checked_name(path.name)
+        if "runs" in path.parts[:-1]:
+            return "runs", name
+        for kind, starts in _STARTS.items():
+            if name.lower().startswith(starts) or kind in path.parts[:-1]:
+                return kind, name
+        if name.lower().removesuffix(".gz").endswith((".run", ".res")):
+            return "runs", name
+        raise BadRecord(
+            f"It isn't clear what '{path}' of the archive is.",
+            remedy="Put runs into a folder 'runs'; begin other names with qrels, prefs, topics, passages, tests "
+            "or groups.",
+        )
+
+
+def _is_litter(member: zipfile.ZipInfo) -> bool:
+    """Say whether a file system has left this in an archive, rather than a person."""
+    parts = PurePosixPath(member.filename).parts
+    return "__MACOSX" in parts or parts[-1] in {".DS_Store", "Thumbs.db"}

@@ -1,0 +1,125 @@
+"""Who may set campaigns up: a signed key for the whole store, in a link, a cookie, or a program's header."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+from starlette.responses import Response
+
+from duelpool.campaign.watching import NotFound
+from duelpool.web.callers import halls_of, links_of
+from duelpool.web.guard import CrossSite, NoVisit, same_origin
+from duelpool.web.links import DAYS, ExpiredLink, ForgedLink, Links
+from duelpool.web.setup.sketches import Sketches
+
+COOKIE = "duelpool_setup"
+_PURPOSE = "set up"
+_SECONDS_A_DAY = 86400.0
+_BEARER = HTTPBearer(auto_error=False, description="A set-up key: `duelpool link STORE --setup --json`.")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingUp:
+    """A request of somebody who may set campaigns up."""
+
+    request: Request
+    links: Links
+    sketches: Sketches
+    by_cookie: bool
+
+    @property
+    def form_key(self) -> str:
+        """What the forms carry."""
+        return self.links.sign(f"{_PURPOSE} form", "all")
+
+    def refuse_others(self, values: Any = None) -> None:
+        """Refuse a change that another site's page asks for in this browser."""
+        if not self.by_cookie:
+            return
+        origin = same_origin(self.request.headers)
+        if origin is None and values is not None:
+            try:
+                origin = self.links.read(f"{_PURPOSE} form", str(values.get("form_key", ""))) == "all"
+            except ForgedLink:
+                origin = False
+        if not origin:
+            raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+
+
+def setup_key(links: Links, now: float, days: float = DAYS) -> str:
+    """Return a key that lets its bearer set campaigns up in a store."""
+    return links.sign(_PURPOSE, ["all", round(now + days * _SECONDS_A_DAY)])
+
+
+def setup_address(root: str, key: str) -> str:
+    """Return the whole address of the link for setting up."""
+    return f"{root.rstrip('/')}/setup?{urlencode({'key': key})}"
+
+
+def open_setup_key(links: Links, key: str, now: float) -> float:
+    """Return until when a key works, if it is ours and its time isn't over."""
+    values = links.read(_PURPOSE, key)
+    try:
+        scope, expires = values
+        until = float(expires)
+    except (TypeError, ValueError):
+        scope, until = "", 0.0
+    if scope != "all":
+        raise ForgedLink("This key is not one of ours.", remedy="Use the link as you got it.")
+    if until < now:
+        raise ExpiredLink(
+            "The time of this key is over.", remedy="Make another: `duelpool link STORE --setup`."
+        )
+    return until
+
+
+def write_cookie(response: Response, request: Request, key: str, seconds: float) -> None:
+    """Let the browser remember the key."""
+    response.set_cookie(
+        COOKIE,
+        key,
+        max_age=max(0, int(seconds)),
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def setting_up(request: Request) -> SettingUp:
+    """Say who wants to set up, or refuse."""
+    links, halls = links_of(request), halls_of(request)
+    given = request.headers.get("authorization", "")
+    key = (
+        given[len("bearer ") :].strip() if given[:7].lower() == "bearer " else request.cookies.get(COOKIE, "")
+    )
+    if not key:
+        raise NoVisit(
+            "Setting up needs its own link.",
+            remedy="`duelpool link STORE --setup` prints it; so does `duelpool serve`.",
+        )
+    open_setup_key(links, key, halls.store.read(halls.store.database.now))
+    sketches: Sketches | None = request.app.state.sketches
+    if sketches is None:
+        raise NotFound(
+            "This server shows one campaign alone.",
+            remedy="Serve the store without --campaign to set up others.",
+        )
+    return SettingUp(request, links, sketches, not given)
+
+
+def _documented(request: Request, bearer: Annotated[object, Depends(_BEARER)]) -> SettingUp:
+    """Say who wants to look, with the door named in the API's description."""
+    return setting_up(request)
+
+
+def _changing(found: Annotated[SettingUp, Depends(_documented)]) -> SettingUp:
+    found.refuse_others()
+    return found
+
+
+Entered = Annotated[SettingUp, Depends(setting_up)]
+Reading = Annotated[SettingUp, Depends(_documented)]
+Writing = Annotated[SettingUp, Depends(_changing)]

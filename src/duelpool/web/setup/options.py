@@ -1,0 +1,92 @@
+"""What somebody decides before a campaign is made, as the page's form and the API take it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from duelpool.campaign import Settings
+from duelpool.setup import Rules
+from duelpool.web.words import words
+
+TEXT_AT_MOST = 40_000
+NUMBER_AT_MOST = 10**9
+
+
+def _storable(text: str) -> str:
+    if "\0" in text or any(0xD800 <= ord(sign) <= 0xDFFF for sign in text):
+        message = "this text has a character that can't be stored"
+        raise ValueError(message)
+    return text.replace("\r\n", "\n")
+
+
+Line = Annotated[str, Field(max_length=200), AfterValidator(_storable)]
+LongText = Annotated[str, Field(max_length=TEXT_AT_MOST), AfterValidator(_storable)]
+Count = Annotated[int, Field(ge=1, le=NUMBER_AT_MOST)]
+Amount = Annotated[int, Field(ge=0, le=NUMBER_AT_MOST)]
+
+
+class Options(BaseModel):
+    """How pools are built, how people judge, what they are paid, and what they read first.
+
+    Money is in minor units. `share` makes a pilot of a share of the topics; `learn_from` names a campaign of
+    this store, by id, whose judges are simulated; `max_cost` caps what is recommended.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Line = ""
+    depth: Annotated[int, Field(ge=1, le=100_000)] = 10
+    thin: Count | None = None
+    relevant_from: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    keep_ungraded: bool = False
+    keep_twins: bool = False
+    strategy: Line = "swissfinals"
+    judges: Literal["dedicated", "crowd"] = "dedicated"
+    cap: Annotated[int, Field(ge=1, le=1000)] = 6
+    tests: Literal["", "auto", "none"] = ""
+    reward: Amount = 200
+    fee_percent: Annotated[int, Field(ge=0, le=1000)] = 20
+    budget: Amount | None = None
+    seed: Amount = 1
+    consent: LongText = ""
+    guidelines: LongText = ""
+    share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
+    max_cost: Amount | None = None
+    learn_from: Line = ""
+
+    def settings(self) -> Settings:
+        """Return the campaign's settings."""
+        return Settings(
+            strategy=self.strategy,
+            seed=self.seed,
+            judges=self.judges,
+            cap=self.cap,
+            reward=self.reward,
+            fee_percent=self.fee_percent,
+            budget=self.budget,
+            consent=self.consent,
+            guidelines=self.guidelines,
+        )
+
+    def rules(self) -> Rules:
+        """Return how pools are built."""
+        return Rules(self.depth, self.thin, self.relevant_from, self.keep_ungraded, self.keep_twins)
+
+
+TICKED = ("keep_ungraded", "keep_twins")
+OPTIONAL = ("thin", "relevant_from", "budget", "share", "max_cost")
+
+
+def from_form(values: dict[str, Any]) -> dict[str, Any]:
+    """Return what a form sent as options: an empty number is none, a box that wasn't ticked is false.
+
+    Texts that are the page's own are left to the page, which speaks several languages.
+    """
+    found = {name: str(values[name]).strip() for name in Options.model_fields if name in values}
+    for name, own in (("consent", "consent_text"), ("guidelines", "guide_text")):
+        if name in found and found[name].split() == words("en")(own).split():
+            found[name] = ""
+    given: dict[str, Any] = {
+        name: None if name in OPTIONAL and not value else value for name, value in found.items()
+    }
+    return given | {name: values.get(name) == "yes" for name in TICKED}

@@ -1,0 +1,283 @@
+"""The pages on which a campaign is set up: send files, look at the dry run, make the campaign."""
+
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from duelpool.campaign.watching import NotFound
+from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.setup.forecasts import every_strategy
+from duelpool.setup.uploads import ARCHIVE, KINDS
+from duelpool.store import StoreTrouble
+from duelpool.web.callers import FIELDS_AT_MOST, halls_of, links_of, sent
+from duelpool.web.guard import CrossSite, TooLarge, status_of
+from duelpool.web.links import DAYS, ForgedLink
+from duelpool.web.manage import charts
+from duelpool.web.manage.keys import write_cookie as write_manager
+from duelpool.web.pages import render
+from duelpool.web.setup.api import founded, take_in
+from duelpool.web.setup.keys import Entered, SettingUp, open_setup_key, setting_up, write_cookie
+from duelpool.web.setup.options import Options, from_form
+from duelpool.web.setup.shapes import sketch_shown, trouble_of
+from duelpool.web.setup.sketches import Sketch
+from duelpool.web.words import words
+
+router = APIRouter(include_in_schema=False)
+
+FILES_AT_MOST = 1000
+SENT = (
+    ("runs", "Runs", "topic Q0 docno rank score tag; several", True),
+    ("qrels", "Grades", "topic 0 docno grade", False),
+    ("topics", "Questions", "id<tab>text, JSON lines, or TREC topics", False),
+    ("texts", "Texts", "id<tab>text, or JSON lines with id and text", False),
+    ("tests", "Test pairs", "topic better worse", False),
+    ("prefs", "Earlier preferences", "whose items are the candidates", False),
+    ("groups", "Groups of runs", "run group", False),
+    (ARCHIVE, "Or all of it", "a zip of a folder with runs/, qrels..., topics..., passages...", False),
+)
+"""What can be sent: its kind, its name, its form, and whether there may be several."""
+
+
+# ---- coming in
+
+
+@router.get("/")
+def front(request: Request) -> Response:
+    """Say what to do where there is no campaign yet; a store with campaigns has no front page."""
+    if halls_of(request).all():
+        raise NotFound("There is no such page.", remedy="Use the link as you got it.")
+    return _render(request, "front", "No campaign yet")
+
+
+@router.get("/setup")
+def begin(request: Request, key: str = "") -> Response:
+    """Come in by the link for setting up, and see what is under way."""
+    if key:
+        halls = halls_of(request)
+        now = halls.store.read(halls.store.database.now)
+        until = open_setup_key(links_of(request), key, now)
+        response = RedirectResponse("/setup", 303)
+        write_cookie(response, request, key, until - now)
+        return response
+    found = setting_up(request)
+    under_way = [(each.id, each.options.name, len(each.tray.listed())) for each in found.sketches.all()]
+    return _render(request, "start", "Set a campaign up", found, under_way=under_way, kinds=SENT)
+
+
+# ---- showing
+
+
+def _render(
+    request: Request,
+    template: str,
+    title: str,
+    found: SettingUp | None = None,
+    status: int = 200,
+    **context: Any,
+) -> HTMLResponse:
+    place = str(halls_of(request).store.database.place)
+    name = PurePath(place).name
+    notice = ""
+    if found is not None and (given := request.query_params.get("notice", "")):
+        try:
+            notice = str(found.links.read("notice", given))
+        except ForgedLink:
+            notice = ""
+    whole = {
+        "title": title,
+        "store": name if "://" not in place and name else "STORE",
+        "form_key": found.form_key if found is not None else "",
+        "notice": notice,
+        "state": "setup",
+        **context,
+    }
+    return render(f"setup/{template}.html", words("en"), whole, status)
+
+
+def _show(
+    found: SettingUp, sketch: Sketch, trouble: DuelpoolError | None = None, **more: Any
+) -> HTMLResponse:
+    shown = sketch_shown(sketch)
+    pools, simulated = shown.pools, shown.simulated
+    own = words("en")
+    campaigns = halls_of(found.request).all()
+    options = more.pop("options", None) or shown.options
+    return _render(
+        found.request,
+        "draft",
+        "Set a campaign up",
+        found,
+        200 if trouble is None else status_of(trouble)[0],
+        base=f"/setup/{sketch.id}",
+        sketch=shown,
+        options=options,
+        consent=options.consent or own("consent_text"),
+        guidelines=options.guidelines or own("guide_text"),
+        strategies=every_strategy(options.cap),
+        campaigns=[(row.id, row.name) for row in campaigns],
+        kinds=SENT,
+        alarm=None if trouble is None else trouble_of(trouble),
+        going=simulated is not None and simulated.state in {"waiting", "running"},
+        forecasts=sorted(simulated.forecasts, key=lambda each: (-each.found, each.cost)) if simulated else [],
+        chart=charts.sizes_chart([(each.size, each.topics) for each in pools.sizes]) if pools else "",
+        money=lambda amount: f"{amount / 100:,.2f}",
+        **more,
+    )
+
+
+@router.get("/setup/{sketch}")
+def draft(found: Entered, sketch: str) -> Response:
+    """Show what was sent, what it comes to, and what every strategy would take and find."""
+    return _show(found, found.sketches.of(sketch))
+
+
+# ---- changing
+
+
+async def _form(found: SettingUp) -> FormData:
+    """Return a form with its files; the bytes have been counted on the way."""
+    if found.request.scope.get("too_large"):
+        raise TooLarge("That is too much at once.", remedy="Use the command line: `duelpool pool`.")
+    kind = found.request.headers.get("content-type", "")
+    if not kind.startswith("multipart/form-data"):
+        raise BadRecord("Files come as a form.", remedy="Use the page's own buttons.")
+    try:
+        return await found.request.form(max_files=FILES_AT_MOST, max_fields=FIELDS_AT_MOST)
+    except (MultiPartException, ValueError):
+        raise BadRecord("What was sent can't be read.", remedy="Use the page's own buttons.") from None
+
+
+@router.post("/setup/{sketch}/files")
+async def send(found: Entered, sketch: str) -> Response:
+    """Take files; the first that can't be read is told, and none of them stays."""
+    form = await _form(found)
+    async with _closing(form):
+        await run_in_threadpool(found.refuse_others, form)
+        files = [
+            (kind, each)
+            for kind in (*KINDS, ARCHIVE)
+            for each in form.getlist(kind)
+            if isinstance(each, UploadFile) and each.filename
+        ]
+        return await run_in_threadpool(_taken, found, sketch, files)
+
+
+class _closing:  # noqa: N801 (reads as what it does)
+    """Closes a form's files when it is done with."""
+
+    def __init__(self, form: FormData) -> None:
+        self._form = form
+
+    async def __aenter__(self) -> FormData:
+        return self._form
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._form.close()
+
+
+def _taken(found: SettingUp, name: str, files: list[tuple[str, UploadFile]]) -> Response:
+    fresh = name == "new"
+    sketch = found.sketches.new() if fresh else found.sketches.of(name)
+    came: list[tuple[str, str]] = []
+    try:
+        if not files:
+            raise BadParameter("No file was chosen.", remedy="Choose runs, grades or an archive.")
+        for kind, each in files:
+            take_in(sketch, kind, each.filename or "", each.file)
+            came.append((kind, each.filename or ""))
+    except StoreTrouble:
+        raise
+    except DuelpoolError as error:
+        if fresh:
+            sketch.clear()
+            status = status_of(error)[0]
+            return _render(
+                found.request,
+                "start",
+                "Set a campaign up",
+                found,
+                status,
+                under_way=[],
+                kinds=SENT,
+                alarm=trouble_of(error),
+            )
+        for kind, file in came:
+            sketch.tray.remove(kind, file)
+        return _show(found, sketch, error)
+    return RedirectResponse(f"/setup/{sketch.id}", 303)
+
+
+async def _values(found: SettingUp) -> dict[str, Any]:
+    values = dict(await sent(found.request))
+    await run_in_threadpool(found.refuse_others, values)
+    return values
+
+
+@router.post("/setup/{sketch}/remove")
+async def remove(found: Entered, sketch: str) -> Response:
+    """Take a file away."""
+    values = await _values(found)
+
+    def work() -> Response:
+        target = found.sketches.of(sketch)
+        target.tray.remove(str(values.get("kind", "")), str(values.get("name", "")))
+        return RedirectResponse(f"/setup/{sketch}", 303)
+
+    return await run_in_threadpool(work)
+
+
+@router.post("/setup/{sketch}/leave")
+async def leave(found: Entered, sketch: str) -> Response:
+    """Throw a draft away."""
+    await _values(found)
+    await run_in_threadpool(found.sketches.of(sketch).clear)
+    return RedirectResponse("/setup", 303)
+
+
+@router.post("/setup/{sketch}/options")
+async def options(found: Entered, sketch: str) -> Response:
+    """Keep other options, and work the dry run out anew; or make the campaign, if that is what was pressed."""
+    values = await _values(found)
+    return await run_in_threadpool(_decided, found, sketch, values)
+
+
+def _decided(found: SettingUp, name: str, values: dict[str, Any]) -> Response:
+    sketch = found.sketches.of(name)
+    before = sketch.options
+    given = before
+    try:
+        try:
+            given = Options(**from_form(values))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise BadRecord(
+                f"{field.replace('_', ' ')}: {first['msg']}.", remedy="Mend it and send it again."
+            ) from None
+        same = given.model_dump(exclude={"name"}) == before.model_dump(exclude={"name"})
+        sketch.save(given)
+        if "make" not in values:
+            return RedirectResponse(f"/setup/{name}#dry-run", 303)
+        if not given.name:
+            raise BadRecord("The campaign has no name yet.", remedy="Name it, and make it then.")
+        if not same:
+            raise BadParameter(
+                "These options are new: the campaign was not made.",
+                remedy="Look at what they come to, and make it then.",
+            )
+        made = founded(found, sketch, given.name, values.get("paused") == "yes")
+    except (StoreTrouble, CrossSite):
+        raise
+    except DuelpoolError as error:
+        return _show(found, sketch, error, options=given)
+    notice = found.links.sign("notice", made.sentence)
+    response = RedirectResponse(f"/manage/{made.id}/settings?{urlencode({'notice': notice})}", 303)
+    write_manager(response, found.request, made.id, made.key, DAYS * 86400.0)
+    return response

@@ -1,0 +1,41 @@
+// Setting up: while the dry run is simulated, the page gets its figures anew; and it says that files are on their way.
+const EVERY = 1000;
+document.documentElement.classList.add("scripting");
+const said = document.getElementById("said");
+
+async function follow() {
+  const part = document.getElementById("dry-run");
+  if (!part?.hasAttribute("data-going")) {
+    if (part && document.documentElement.dataset.followed) said.textContent = "The dry run is complete.";
+    return;
+  }
+  document.documentElement.dataset.followed = "yes";
+  await new Promise((done) => { setTimeout(done, EVERY); });
+  try {
+    const answer = await fetch(location.pathname, { credentials: "same-origin", headers: { Accept: "text/html" } });
+    if (answer.ok) {
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const other = fresh.getElementById("dry-run");
+      if (other) part.replaceWith(document.adoptNode(other));
+      const list = fresh.getElementById("strategies");
+      if (list) document.getElementById("strategies")?.replaceWith(document.adoptNode(list));
+    }
+  } catch { /* the next look will tell */ }
+  follow();
+}
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.hasAttribute("data-sends")) return;
+  const button = event.target.querySelector("button");
+  said.textContent = "Sending and reading the files…";
+  setTimeout(() => { button.disabled = true; });
+});
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard?.writeText(button.dataset.copy);
+  button.textContent = "Copied";
+});
+
+follow();

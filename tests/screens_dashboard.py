@@ -1,0 +1,69 @@
+"""Takes the pictures of the dashboard that the documentation shows.
+
+python tests/screens_dashboard.py
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from browsing import People, open_browser, open_site
+from duelpool.demo.story import write_collection
+from duelpool.web.setup.keys import setup_address, setup_key
+from managed import key_for
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from dashboard import fill
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+
+
+def take(page: Page, name: str) -> None:
+    """Take a picture of what stands on the screen."""
+    page.screenshot(path=str(PICTURES / f"{name}.png"), animations="disabled")
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as name, open_browser() as browser, open_site(Path(name)) as site:
+        folder = Path(name)
+        write_collection(folder, seed=1)
+        campaign = fill(folder / "campaigns.db", 2400, 24, 30, 8)
+        people = People(browser, site)
+        base = f"{site.address}/manage/{campaign}"
+        key = f"{base}?key={key_for(site.app, campaign)}"
+        for what, where, size, options in (
+            ("leaderboard", "leaderboard?baseline=run+04", (1280, 1180), {}),
+            ("assessors", "assessors?order=agreement", (1280, 800), {}),
+            ("settings", "settings", (1280, 1000), {}),
+            ("topic-dark", "topic?topic=t003", (1280, 1000), {"color_scheme": "dark"}),
+            ("phone", "leaderboard", (360, 740), {"device_scale_factor": 2}),
+        ):
+            page = people(*size, **options).page
+            page.goto(key)
+            page.goto(f"{base}/{where}")
+            page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+            if what == "leaderboard":
+                page.wait_for_selector("#looking-back", state="detached")
+            take(page, f"dashboard-{what}")
+        page = people(1280, 1200).page
+        page.goto(setup_address(site.address, setup_key(site.app.state.links, time.time())))
+        page.set_input_files(
+            "#send-runs", [str(path) for path in sorted((folder / "runs").glob("*.run"))[:4]]
+        )
+        page.set_input_files("#send-qrels", str(folder / "qrels.txt"))
+        page.set_input_files("#send-topics", str(folder / "topics.jsonl"))
+        page.set_input_files("#send-texts", str(folder / "passages.jsonl"))
+        page.click("form.files button")
+        page.wait_for_selector("#recommended", timeout=180_000)
+        page.locator("#pools").scroll_into_view_if_needed()
+        page.evaluate("scrollTo(0, document.getElementById('pools').offsetTop - 60)")
+        take(page, "dashboard-setup")
+        people.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,260 @@
+"""Setting up in a browser: from files to the first judgment to a leaderboard that moves, and what files may hold."""
+
+import csv
+import io
+import json
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import FilePayload, Page
+
+from browsing import People, Site
+from duelpool.campaign import Campaign
+from duelpool.campaign.watching import Watch
+from duelpool.records import Outcome
+from duelpool.setup import Comparison
+from duelpool.store import holdings
+from duelpool.store.leases import Answer
+from duelpool.web.setup.keys import setup_address, setup_key
+from duelpool.web.setup.work import Work
+from managed import key_for
+from test_dashboard import look_with_axe
+from xss import PAYLOADS
+
+RUNS = {
+    name: "".join(
+        f"{topic} Q0 {topic}-{item} {at} {9 - at} {name}\n"
+        for topic in ("t1", "t2")
+        for at, item in enumerate(order)
+    )
+    for name, order in (("forwards", "abcd"), ("backwards", "dcba"))
+}
+TOPICS = "t1\tWhat is the first?\nt2\tWhat is the second?\n"
+TEXTS = "".join(f"{topic}-{item}\tText {item} of {topic}.\n" for topic in ("t1", "t2") for item in "abcd")
+
+
+def file(name: str, text: str) -> FilePayload:
+    return {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
+
+
+def enter(site: Site, page: Page) -> None:
+    page.goto(setup_address(site.address, setup_key(site.app.state.links, time.time())))
+    assert "key=" not in page.url
+
+
+def newest(site: Site) -> Campaign:
+    return Campaign.open(site.store, site.store.read(holdings.campaigns)[-1].id)
+
+
+def test_from_files_to_a_leaderboard_that_moves(  # noqa: PLR0915 (it is one story)
+    site: Site, people: People
+) -> None:
+    manager = people()
+    page = manager.page
+    enter(site, page)
+    before = len(site.store.read(holdings.campaigns))
+    # a file that can't be read is told with its line, and nothing stays
+    page.set_input_files("#send-runs", [file("broken.run", "t1 Q0 t1-a 1 9 x\nt1 Q0 t1-b\n")])
+    page.click("form.files button")
+    assert "runs/broken.run:2" in page.inner_text("#alarm")
+    page.set_input_files("#send-runs", [file(f"{name}.run", text) for name, text in RUNS.items()])
+    page.set_input_files("#send-topics", [file("topics.tsv", TOPICS)])
+    page.set_input_files("#send-texts", [file("texts.tsv", TEXTS.replace("t2-d\tText d of t2.\n", ""))])
+    page.click("form.files button")
+    page.wait_for_selector("#pools")
+    assert page.inner_text("#without-text") == "1"
+    assert "1 candidates have no text" in page.inner_text("#pools")
+    # the text that was missing comes later; then everything is there
+    page.click("text=Send more files")
+    page.set_input_files("#send-texts", [file("texts.tsv", TEXTS)])
+    page.click("form.files button")
+    page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
+    page.wait_for_selector("#forecasts tbody tr")  # simulated beside, one strategy after another
+    assert len(site.store.read(holdings.campaigns)) == before
+    look_with_axe(page, "draft")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.fill("#strategy", "allpairs")
+    page.fill("#name", "From files")
+    page.fill("#consent", "**Agree**, please.")
+    page.click("#make")
+    assert "These options are new" in page.inner_text("#alarm")
+    assert len(site.store.read(holdings.campaigns)) == before
+    page.click("#make")
+    page.wait_for_selector(".figures")
+    assert "Made the campaign 'From files': 2 topics, 8 candidates, 8 texts" in page.inner_text(".notice")
+    campaign = newest(site)
+    link = page.inner_text(".command code")
+    # a preview as a worker keeps nothing
+    page.click("#preview")
+    page.wait_for_selector("body[data-state=consent]")
+    assert "Agree, please." in page.inner_text("main")
+    page.goto(f"{site.address}/manage/{campaign.id}/leaderboard")
+    assert page.inner_text("#board h2") == "Nothing is judged yet."
+    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": []}))
+    site.app.state.halls._halls.clear()
+    worker = people()
+    worker.enter(link)
+    first = worker.wait_for_pair()
+    worker.press("ArrowLeft", first)
+    page.wait_for_selector("#leaderboard tbody tr")
+    before_move = page.inner_text("#leaderboard tbody")
+    for _ in range(3):
+        last = worker.wait_for_pair(first)
+        worker.press("ArrowRight", last)
+        first = last
+    page.wait_for_function(
+        "text => document.querySelector('#leaderboard tbody').innerText !== text", arg=before_move
+    )
+
+
+def test_a_setting_changes_after_a_look_at_what_that_does(site: Site, people: People) -> None:
+    campaign = site.campaign(topics=1, items=3)
+    page = people().page
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    page.fill("#reward", "345")
+    page.uncheck("[name=feedback]")
+    page.click("#look")
+    page.wait_for_selector("#sure")
+    told = page.inner_text("#told")
+    assert "what was paid stays as it is" in told
+    assert "consent" not in told  # the page's own words are left to the page
+    look_with_axe(page, "change")
+    page.click("#sure")
+    page.wait_for_selector("[role=status].notice")
+    assert page.inner_text("[role=status].notice") == "Changed: feedback, reward."
+    changed = Campaign.open(site.store, campaign.id).settings
+    assert (changed.reward, changed.feedback, changed.consent) == (345, False, "")
+
+
+def _written(part: list[str]) -> dict[str, FilePayload]:
+    """Return files whose every field is a payload; runs take no white space."""
+    solid = ["".join(each.split()) or "x" for each in part]
+    items = [f"{at}{each}" for at, each in enumerate(solid[:4])]
+    topic = f"={solid[4]}"
+    run = "".join(f"{topic} Q0 {item} {at} {9 - at} {solid[5]}\n" for at, item in enumerate(items))
+    subject = {"id": topic, "text": part[6], "description": part[7], "tags": part[8:12]}
+    texts = [
+        {"id": item, "text": each, "title": part[13]} for item, each in zip(items, part[14:18], strict=True)
+    ]
+    name = part[18].replace("/", "").replace("\\", "")[:60].strip() or "x"
+    return {
+        "runs": file(f"+{name}.run", run),
+        "topics": file("topics.jsonl", json.dumps(subject) + "\n"),
+        "texts": file("texts.jsonl", "".join(json.dumps(each) + "\n" for each in texts)),
+        "groups": file("groups.txt", f"+{name} {solid[19]}\n" if " " not in name else "x y\n"),
+    }
+
+
+def _nothing_simulated(self: Work, place: Path, asked: Comparison) -> dict[str, object]:
+    return {"state": "failed", "total": 1, "problem": "Not in this test."}
+
+
+def test_files_and_settings_of_others_are_shown_as_they_are(
+    site: Site, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """File names, runs, topics, texts, tags, groups, notes, consent, guide, settings: nothing of them runs."""
+    monkeypatch.setattr(Work, "simulated", _nothing_simulated)
+    chosen = [each for each in PAYLOADS if each.strip() and each.isprintable()]
+    page = people().page
+    enter(site, page)
+    for start in range(0, len(chosen) - 60, 60):
+        part = chosen[start : start + 60]
+        files = _written(part)
+        page.goto(f"{site.address}/setup")
+        for kind, sent in files.items():
+            if kind != "groups":
+                page.set_input_files(f"#send-{kind}", [sent])
+        page.click("form.files button")
+        page.wait_for_selector("#pools")
+        assert files["runs"]["name"] in page.locator("#files tbody th").all_inner_texts()
+        page.set_input_files(
+            "#send-groups", [file(f"{part[20][:40].replace('/', '')}.txt", "no such run here\n")]
+        )
+        page.click("text=Send more files")
+        page.click("form.files button")
+        page.wait_for_selector("#files")
+        sketch = page.url.split("/setup/")[1].split("#")[0].split("/")[0]
+        site.app.state.sketches.of(sketch).tray.remove("groups", f"{part[20][:40].replace('/', '')}.txt")
+        page.goto(f"{site.address}/setup/{sketch}")
+        page.fill("#name", f"{part[21][:120]} {start}")
+        page.fill("#consent", "\n".join(part))
+        page.fill("#guidelines", "\n\n".join(part))
+        page.click("#again")
+        page.wait_for_selector("#pools")
+        page.goto(f"{site.address}/setup/{sketch}")
+        page.click("#make")
+        page.wait_for_selector(".figures")
+        campaign = newest(site)
+        campaign.enrol("anna", "dedicated")
+        for note in part[22:25]:
+            question = campaign.next_question("anna")
+            assert question is not None
+            campaign.answer(question.id, "anna", Answer(Outcome.LEFT, seconds=2.0, note=f"={note}"))
+        page.goto(f"{site.address}/manage/{campaign.id}/log")
+        assert any(f"={part[22]}".strip() in each for each in page.locator("td.words").all_inner_texts())
+        first = Watch(campaign).look().topics[0].status.topic
+        line = campaign.live.state(first).lines[0].judgment
+        assert line is not None
+        for where in ("leaderboard", "topics", "pairs"):
+            page.goto(f"{site.address}/manage/{campaign.id}/{where}")
+        page.goto(f"{site.address}/manage/{campaign.id}/settings")
+        page.click("#preview")
+        page.wait_for_selector("body[data-state=consent]")
+        page.click("button.strong")
+        page.wait_for_selector("body[data-state=guide]")
+    got = page.request.get(f"{site.address}/api/v1/campaigns/{campaign.id}/export/csv")
+    rows = list(csv.DictReader(io.StringIO(got.text())))
+    assert rows
+    assert all(row["topic"].startswith("'=") for row in rows)
+    assert all(row["note"].startswith("'=") for row in rows)
+
+
+def test_paths_in_file_names_and_archives_are_refused(site: Site, people: People, tmp_path: Path) -> None:
+    from test_setup import zipped
+
+    page = people().page
+    enter(site, page)
+    evil: FilePayload = {
+        "name": "all.zip",
+        "mimeType": "application/zip",
+        "buffer": zipped(("runs/../../../evil.run", b"1 Q0 a 1 1 x\n")),
+    }
+    page.set_input_files("#send-archive", [evil])
+    page.click("form.files button")
+    assert "leads out of it" in page.inner_text("#alarm")
+    assert not list(site.app.state.sketches.folder.rglob("*evil*"))
+    # what a browser would never send: a path as the file's name
+    told = page.evaluate(
+        """async () => {
+          const form = new FormData();
+          form.append("runs", new File(["1 Q0 a 1 1 x\\n"], "a.run"), "../../evil.run");
+          const answer = await fetch("/setup/new/files", { method: "POST", body: form });
+          return answer.status;
+        }"""
+    )
+    assert told in {200, 422}  # the browser itself may have cut the path off
+    assert not list(site.app.state.sketches.folder.parent.glob("evil.run"))
+
+
+@pytest.mark.slow
+def test_no_page_of_setting_up_has_barriers(site: Site, people: People) -> None:
+    page = people().page
+    enter(site, page)
+    look_with_axe(page, "start")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.set_input_files("#send-qrels", [file("q.txt", "x")])
+    page.click("form.files button")
+    page.wait_for_selector("#alarm")
+    look_with_axe(page, "refused")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
+    page.click("form.files button")
+    page.wait_for_selector("#forecasts tbody tr")
+    look_with_axe(page, "a draft of one run")
+    campaign = site.campaign(topics=1, items=3)
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    look_with_axe(page, "settings")
