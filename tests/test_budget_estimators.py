@@ -227,7 +227,7 @@ def test_intervals_hold_the_truth(interval: str) -> None:
         assert found.mean("coverage") <= 0.995
 
 
-def test_few_positives_need_the_score_form_and_a_warning() -> None:
+def test_few_positives_need_more_than_the_plain_interval_and_a_warning() -> None:
     """With three positives in a thousand, the plain interval is far too short; the tool says so."""
     population = Population(("s",), ("t",), np.zeros(1000, dtype=np.int64), np.full((1000, 1), 1 / 1000))
     utility = np.zeros(1000)
