@@ -47,7 +47,7 @@ class BudgetTrial:
             self.lottery.n,
             drawn.units,
             drawn.times,
-            self.lottery.expected[drawn.units],
+            self.lottery.expected_of(drawn.units),
             self.utility[drawn.units],
             topic=np.asarray(self.population.topic[drawn.units], dtype=np.int64),
             topics=len(self.population.topics),
