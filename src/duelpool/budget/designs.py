@@ -185,7 +185,11 @@ def _hedged(spread: Floats, beliefs: Beliefs) -> Floats:
     wanted = [DESIGNS[name] for name in ("root", "doubt")]
     both = [_known(each, beliefs) for each in wanted]
     shares = [spread * known for known in both if known is not None]
-    return np.asarray(sum(share * (0.5 / share.sum()) for share in shares if share.any()), dtype=np.float64)
+    made = np.zeros(len(spread))
+    for share in shares:
+        if share.any():
+            made += share * (0.5 / share.sum())
+    return made
 
 
 def doubt(guess: Floats, top: float) -> Floats:
