@@ -282,7 +282,7 @@ def _known(each: Lineup, estimates: Estimates, wish: _Wish) -> Known:
                     remedy="Use clt, or hoeffding with the estimator importance.",
                 )
             return Ranges.over_rounds(each.targets, each.expected, each.rounds, each.plan.top)
-        return Ranges.of(each.targets, each.expected, each.plan.n, each.plan.top, guess)
+        return Ranges.of(each.targets, each.expected, each.plan.n, each.plan.top, guess, kind=each.plan.draw)
     return None
 
 

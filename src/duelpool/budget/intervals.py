@@ -56,10 +56,17 @@ class Ranges:
 
     @classmethod
     def of(
-        cls, targets: Targets, expected: Floats, n: int, top: float, guess: Floats | None = None
+        cls,
+        targets: Targets,
+        expected: Floats,
+        n: int,
+        top: float,
+        guess: Floats | None = None,
+        *,
+        kind: str = "replacing",
     ) -> "Ranges":
-        """Look at every unit that can be drawn, with utilities from 0 to `top`."""
-        reach = expected > 0
+        """Look at every unit that can be drawn, with utilities from 0 to `top`; what is certain has no chance in it."""
+        reach = (expected > 0) if kind == "replacing" else (expected > 0) & (expected < 1)
         chance = expected[reach] / n
         off = np.zeros(int(reach.sum())) if guess is None else guess[reach]
         low, high = np.zeros(len(targets)), np.zeros(len(targets))
@@ -195,8 +202,19 @@ def _solved(estimates: Estimates, level: float) -> tuple[Floats, Floats]:
 
 
 def _hoeffding(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
-    span = _ranges(known).span
-    half = span * np.sqrt(np.log(2 / (1 - level)) / (2 * estimates.sample.n))
+    sample, span = estimates.sample, _ranges(known).span
+    if sample.kind == "pivotal":
+        # Ordered pivotal samples are strongly Rayleigh and of fixed size, so a sum of parts that lie within R is off by
+        # more than a with a chance of at most 2 exp(-a^2 / (2 k R^2)), k being the draws that aren't certain.
+        if sample.noisy:
+            raise BadParameter(
+                "Without replacement, hoeffding is a guarantee only where judges don't contradict themselves.",
+                remedy="Use the interval pivotal, or plan with replacement.",
+            )
+        chances = int(np.count_nonzero(sample.expected < 1.0))
+        half = span / sample.n * np.sqrt(2 * chances * np.log(2 / (1 - level)))
+    else:
+        half = span * np.sqrt(np.log(2 / (1 - level)) / (2 * sample.n))
     return estimates.values - half, estimates.values + half
 
 
@@ -287,7 +305,12 @@ INTERVALS: Mapping[str, Interval] = MappingProxyType(
             ),
             Interval("topics", False, ("deep",), "normal, from the variance between topics", _wald),
             Interval(
-                "hoeffding", True, ("replacing",), "from the range of a draw alone", _hoeffding, "ranges"
+                "hoeffding",
+                True,
+                ("replacing", "pivotal"),
+                "from the range of a draw alone",
+                _hoeffding,
+                "ranges",
             ),
             Interval(
                 "bernstein",

@@ -206,7 +206,7 @@ def simulate_budget(
                 f"The interval {made.name} needs guesses that were made before judging, and greg fits them after.",
                 remedy="Use the estimator difference, or the interval clt.",
             )
-        about = Ranges.of(targets, chances.expected, chances.n, known.top, guess)
+        about = Ranges.of(targets, chances.expected, chances.n, known.top, guess, kind=kind)
     trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, about)
     values, low, high = _run_all(trial, trials, executor, progress)
     truth = targets.offsets + utility @ targets.weights
