@@ -57,7 +57,7 @@ def ours(population: Population, guess: Floats, utility: Floats, kind: str) -> F
     size = sizes(population, "SQRT", "absolute", Beliefs(guess), epsilon=0.05)
     chances = lottery(population, kind, size, n)
     drawn = chances.draw(np.random.default_rng(2))
-    sample = Sample(kind, n, drawn.units, drawn.times, chances.expected[drawn.units], utility[drawn.units])
+    sample = Sample(kind, n, drawn.units, drawn.times, chances.expected_of(drawn.units), utility[drawn.units])
     found = estimated(Frame.of(targets), sample, estimator)
     INTERVALS["clt" if kind == "replacing" else "pivotal"].make(found, None, 0.95)
     return found.values

@@ -170,11 +170,18 @@ def test_weights_of_ones_own_topics_and_pairs(folder: Path) -> None:
         ((*SIMULATE, "runs/", "--max-grade", "0"), "worth nothing"),
         ((*SIMULATE, "nowhere/"), "no such file"),
         (("plan", "runs/", "--n", "0"), "doesn't pay for"),
+        (("plan", "runs/", "--n", "9", "--prior", "hyperbolic(b=-1)"), "no utility can have"),
+        (("plan", "runs/", "--n", "9", "--prior", "flat(value=5)"), "no utility can have"),
+        (
+            ("plan", "--weights", "zero.weights", "--metric", "Given", "--n", "1"),
+            "gives every unit the size 0",
+        ),
         (("plan", "runs/", "--n", "30", "--after", "qrels.txt"), "Give --judgments"),
         (("estimate", "qrels.txt", "runs/", "-j", "qrels.txt"), "not valid JSON"),
     ],
 )
 def test_bad_input_is_told_with_its_remedy(folder: Path, words: tuple[str, ...], problem: str) -> None:
+    Path("zero.weights").write_text("t0 d1 s 0\nt0 d2 s 0\n")
     code, _, err = call(*words)
     assert code == 2
     assert problem in err
@@ -187,3 +194,23 @@ def test_judgments_that_were_not_drawn(folder: Path) -> None:
     assert "qrels.txt:" in err
     assert "--others ignore" in err
     assert call("estimate", "plan.jsonl", "runs/", "-j", "qrels.txt", "--others", "ignore")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "changes", "problem"),
+    [
+        (0, {"n": None}, "'n' of the plan is absent"),
+        (0, {"top": "high"}, "'top' of the plan is absent or of another kind"),
+        (1, {"topic": "t99"}, "is not the one in plan.propensities.gz"),
+        (1, {"expected": 0.01}, "is not the one in plan.propensities.gz"),
+    ],
+)
+def test_a_plan_that_was_changed(folder: Path, place: int, changes: dict[str, object], problem: str) -> None:
+    call("plan", "runs/", "--metric", "P@6", "--n", "40", "-o", "plan.jsonl")
+    rows = [json.loads(line) for line in Path("plan.jsonl").read_text().splitlines()]
+    rows[place].update(changes)
+    Path("plan.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = call("estimate", "plan.jsonl", "runs/", "-j", "qrels.txt", "--others", "ignore")
+    assert code == 2
+    assert f"plan.jsonl:{place + 1}" in err
+    assert problem in " ".join(err.split())

@@ -227,7 +227,7 @@ def test_intervals_hold_the_truth(interval: str) -> None:
         assert found.mean("coverage") <= 0.995
 
 
-def test_few_positives_need_the_score_form_and_a_warning() -> None:
+def test_few_positives_need_more_than_the_plain_interval_and_a_warning() -> None:
     """With three positives in a thousand, the plain interval is far too short; the tool says so."""
     population = Population(("s",), ("t",), np.zeros(1000, dtype=np.int64), np.full((1000, 1), 1 / 1000))
     utility = np.zeros(1000)
@@ -258,6 +258,45 @@ def test_the_right_hoeffding_interval() -> None:
         4 * (weights / (size / size.sum())).max()
     )  # a query's chances add up to 1/6, and so does its weight
     assert found.targets[0].width == pytest.approx(2 * span * np.sqrt(np.log(40) / 100))
+
+
+def test_hoeffding_without_replacement_is_twice_as_wide_and_holds() -> None:
+    population, utility, _ = random_population(300, 2, seed=11, topics=30)
+
+    def tried_with(estimator: str) -> BudgetSimulation:
+        return simulate_budget(
+            population, utility, n=30, design="uniform", estimator=estimator, interval="hoeffding", trials=60
+        )
+
+    twice, once = tried_with("ht"), tried_with("importance")
+    assert twice.guaranteed
+    assert twice.mean("coverage") == 1.0
+    assert twice.mean("width") == pytest.approx(2 * once.mean("width"))
+
+
+def test_all_targets_of_a_shared_sample_are_covered() -> None:
+    """One system ranks what nobody else does: samples say little about it, and its interval knows."""
+    rng = np.random.default_rng(3)
+    weights = np.zeros((2000, 9))
+    for system in range(8):
+        weights[rng.permutation(1000)[:600], system] = rng.random(600) / 300
+    weights[1000 + rng.permutation(1000)[:300], 8] = rng.random(300) / 150
+    population = Population(
+        tuple(f"s{at}" for at in range(9)), ("t",), np.zeros(2000, dtype=np.int64), weights
+    )
+    utility = (rng.random(2000) < 0.3).astype(np.float64)
+    beliefs = Beliefs(prior=np.where(np.arange(2000) < 1000, 0.3, 0.02))
+    plain, usual = (
+        simulate_budget(
+            population, utility, n=150, design="SQRT", estimator="importance", beliefs=beliefs, interval=name,
+            trials=300, epsilon=0.001,
+        )
+        for name in ("wald", "clt")
+    )  # fmt: skip
+    assert plain.targets[8].coverage < 0.88
+    assert usual.targets[8].coverage > 0.93
+    assert min(target.coverage for target in usual.targets) > 0.91
+    assert usual.mean("width") < 1.5 * plain.mean("width")
 
 
 def test_betting_bounds_hold_and_are_shorter_than_hoeffding() -> None:

@@ -218,6 +218,26 @@ def test_coverage_on_trec8(trec: Trec8) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n", [250, 500, 1000])
+def test_coverage_of_one_sample_for_all_systems_of_trec8(trec: Trec8, n: int) -> None:
+    population, utility = trec.population()
+    for goal, design, estimator in (
+        ("absolute", "SQRT", "importance"),
+        ("absolute", "hedged", "ht"),
+        ("absolute", "hedged", "greg"),
+        ("relative", "KREL", "importance"),
+        ("relative", "hedged", "ht"),
+        ("relative", "hedged", "greg"),
+    ):
+        found = simulate_budget(
+            population, utility, n=n, design=design, estimator=estimator, goal=goal,
+            beliefs=Beliefs(prior_by_rank(population)), trials=1000, seed=11,
+        )  # fmt: skip
+        assert 0.93 <= found.mean("coverage") <= 0.98
+        assert min(target.coverage for target in found.targets) >= 0.91
+
+
+@pytest.mark.slow
 def test_coverage_on_synth(small: tuple[Population, Floats]) -> None:
     population, utility = small
     for kind, estimator in (("replacing", "importance"), ("pivotal", "ht")):

@@ -20,7 +20,7 @@ Knowledge: TypeAlias = Literal["none", "prior", "root", "doubt", "hedged", "trut
 
 PAPERS_EPSILON = 0.05
 OUR_MIX = 0.1
-BLOCK = 1 << 13  # units whose sizes are made at once: they fit the processor's cache, millions don't
+BLOCK = 1 << 14  # units whose sizes are made at once: they fit the processor's cache, millions don't
 _SPREADS = {"sqrt": "absolute", "mean": "absolute"}
 LEAST_DOUBT = 0.02  # of the highest utility squared: no guess is so sure that its unit is never drawn
 
@@ -120,14 +120,13 @@ def sizes(
             made += epsilon
     else:
         made = spread_of(population, spread, lambda rows: _known(wanted, beliefs.at(rows)), epsilon)
-    total = float(made.sum())
-    if not total > 0:
+    if not made[:BLOCK].any() and not made.any():
         raise BadParameter(
             f"The design {wanted.name} gives every unit the size 0.",
             remedy="Use another design, or add epsilon or a mix.",
         )
     if mix:
-        made *= (1.0 - mix) / total
+        made *= (1.0 - mix) / float(made.sum())
         made += mix / len(made)
     return made
 
@@ -144,7 +143,7 @@ def spread_of(
     combine = None if plain else rows.T.astype(population.weights.dtype)
     # The weights hold a topic's share already; epsilon goes with the metric's own scale.
     scale = float(len(population.topics))
-    ones = np.ones(len(rows), dtype=population.weights.dtype)
+    root = np.full(len(rows), scale**2, dtype=population.weights.dtype)  # the scale, within the root
     made = np.empty(len(population))
     for start in range(0, len(made), BLOCK):
         block = slice(start, start + BLOCK)
@@ -152,11 +151,12 @@ def spread_of(
         size = made[block]
         if spread == "mean":
             np.sum(np.abs(weights), axis=1, out=size)
+            size *= scale
         elif weights.shape[1] == 1:
             np.abs(weights[:, 0], out=size)
+            size *= scale
         else:
-            np.sqrt((weights * weights) @ ones, out=size)
-        size *= scale
+            np.sqrt((weights * weights) @ root, out=size)
         factor = None if known is None else known(block)
         if factor is not None:
             size *= factor
@@ -185,7 +185,11 @@ def _hedged(spread: Floats, beliefs: Beliefs) -> Floats:
     wanted = [DESIGNS[name] for name in ("root", "doubt")]
     both = [_known(each, beliefs) for each in wanted]
     shares = [spread * known for known in both if known is not None]
-    return np.asarray(sum(share * (0.5 / share.sum()) for share in shares if share.any()), dtype=np.float64)
+    made = np.zeros(len(spread))
+    for share in shares:
+        if share.any():
+            made += share * (0.5 / share.sum())
+    return made
 
 
 def doubt(guess: Floats, top: float) -> Floats:

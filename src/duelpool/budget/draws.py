@@ -7,8 +7,9 @@ sample exactly its size, and neighbours are seldom taken together, which is what
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ DRAWS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+BLOCK = 32  # units whose sizes are added up: among many millions, a block is found first, then a unit in it
+ROWS = 256
+MANY = 1 << 20  # units from which on it pays
 FROM_BELOW = -1.0  # an interval takes the unit across its lower border
 INTO_NEXT = -2.0  # or the one across its upper border
 
@@ -36,20 +40,36 @@ class Lottery:
 
     kind: str  # one of DRAWS
     n: int
-    expected: Floats
-    _known: dict[str, "Line"] = field(default_factory=dict)
+    size: Floats  # `expected` is these times the factor: of millions of units few are ever looked at
+    factor: float = 1.0
+    sums: Floats | None = None  # of each BLOCK of sizes, where they are known
+    _lines: dict[str, "Line"] = field(default_factory=dict)
+    _expected: dict[str, Floats] = field(default_factory=dict)
+
+    @property
+    def expected(self) -> Floats:
+        """How often each unit is drawn on average."""
+        if self.factor == 1.0:
+            return self.size
+        if "all" not in self._expected:
+            self._expected["all"] = self.size * self.factor
+        return self._expected["all"]
+
+    def expected_of(self, units: Ints) -> Floats:
+        """Return how often some of the units are drawn on average."""
+        return np.asarray(self.size[units] * self.factor, dtype=np.float64)
 
     def draw(self, rng: np.random.Generator, population: Population | None = None) -> "Drawn":
         """Draw once."""
         if self.kind == "top":
-            return Drawn.once_each(np.flatnonzero(self.expected > 0))
+            return Drawn.once_each(np.flatnonzero(self.size > 0))
         if self.kind == "deep":
             if population is None:
                 raise BadParameter("Whole topics are drawn from a population, and none was given.")
             return _whole_topics(population, self.n, rng)
-        if "line" not in self._known:  # many draws need it once
-            self._known["line"] = Line.of(self.expected, self.kind)
-        line = self._known["line"]
+        if "line" not in self._lines:  # many draws need it once
+            self._lines["line"] = Line.of(self.size, self.kind, self.n, self.sums)
+        line = self._lines["line"]
         return line.drawn_replacing(self.n, rng) if self.kind == "replacing" else line.drawn_pivotal(rng)
 
 
@@ -77,11 +97,30 @@ def lottery(population: Population, kind: str, size: Floats, n: int) -> Lottery:
         return Lottery(kind, topics, np.full(len(population), topics / len(population.topics)))
     if kind not in DRAWS:
         raise BadParameter(f"There is no way to draw called '{kind}'.", remedy=f"Known: {', '.join(DRAWS)}.")
-    if not size.min() >= 0 or not np.isfinite(size.max()):
+    sums, least = block_sums(size)
+    total = float(sums.sum())
+    if not least >= 0 or not np.isfinite(total):
         raise BadParameter("Sizes are finite numbers from 0 on.", remedy="Check weights and beliefs.")
-    if kind == "replacing":
-        return Lottery(kind, n, size * (n / size.sum()))
+    if not total > 0:
+        raise BadParameter("Every unit has the size 0.", remedy="Check weights and beliefs.")
+    # No unit is certain where not even a block of them adds up to 1; then all have one factor.
+    if kind == "replacing" or float(sums.max()) * (n / total) < 1.0:
+        return Lottery(kind, n, size, n / total, sums)
     return Lottery(kind, n, inclusion_probabilities(size, n))
+
+
+def block_sums(size: Floats) -> tuple[Floats, float]:
+    """Return the sum of each BLOCK of sizes, and the least size of all."""
+    whole = len(size) - len(size) % BLOCK
+    sums, least = np.empty(-(-len(size) // BLOCK)), float(size[whole:].min(initial=np.inf))
+    if whole < len(size):
+        sums[-1] = size[whole:].sum()
+    rows = size[:whole].reshape(-1, BLOCK)
+    for start in range(0, len(rows), ROWS):  # both while they are in the processor's cache
+        some = rows[start : start + ROWS]
+        np.sum(some, axis=1, out=sums[start : start + len(some)])
+        least = min(least, float(some.min()))
+    return sums, least
 
 
 def inclusion_probabilities(size: Floats, n: int) -> Floats:
@@ -115,53 +154,87 @@ def inclusion_probabilities(size: Floats, n: int) -> Floats:
 
 def drawn_replacing(expected: Floats, n: int, rng: np.random.Generator) -> Drawn:
     """Draw n times, each time any unit, in proportion to how often it is expected."""
-    return Line.of(expected, "replacing").drawn_replacing(n, rng)
+    return Line.of(expected, "replacing", n).drawn_replacing(n, rng)
 
 
 def drawn_pivotal(probabilities: Floats, rng: np.random.Generator) -> Ints:
     """Draw each unit with its probability, as many units as these add up to, neighbours seldom together."""
-    return Line.of(probabilities, "pivotal").drawn_pivotal(rng).units
+    return Line.of(probabilities, "pivotal", round(float(probabilities.sum()))).drawn_pivotal(rng).units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """Units side by side on a line, each as long as it is expected, but for those that are certain to be drawn."""
+    """Units side by side on a line, each as long as its size, but for those that are certain to be drawn.
 
+    `ends` are where units end; where there are millions, and few are drawn, where blocks of them do.
+    """
+
+    size: Floats
     ends: Floats
+    blocks: bool
     certain: Ints
+    n: int  # drawn from the line
     borders: "Borders"
 
     @classmethod
-    def of(cls, expected: Floats, kind: str) -> "Line":
-        """Lay the units side by side."""
-        if kind == "replacing":
-            return cls(np.cumsum(expected), np.zeros(0, dtype=np.int64), Borders.none())
-        if expected.max() < 1.0:
-            certain = np.zeros(0, dtype=np.int64)
-        else:
-            certain = np.flatnonzero(expected >= 1.0)
-            expected = np.where(expected >= 1.0, 0.0, expected)
-        ends = np.cumsum(expected)
-        n = round(float(ends[-1]))
-        return cls(ends, certain, borders(ends, n) if n else Borders.none())
+    def of(cls, size: Floats, kind: str, n: int, sums: Floats | None = None) -> "Line":
+        """Lay the units side by side; `n` is how many are drawn, the certain ones among them."""
+        certain = np.zeros(0, dtype=np.int64)
+        if kind != "replacing" and sums is None and size.max() >= 1.0:
+            certain = np.flatnonzero(size >= 1.0)
+            size = np.where(size >= 1.0, 0.0, size)
+        blocks = sums is not None and len(size) >= MANY and 2 * BLOCK * n < len(size)
+        ends = np.cumsum(sums if blocks and sums is not None else size)
+        line = cls(size, ends, blocks, certain, n - len(certain), Borders.none())
+        if kind == "replacing" or line.n < 2:
+            return line
+        return replace(line, borders=line.crossed())
+
+    def at(self, points: Floats, side: Literal["left", "right"]) -> tuple[Ints, Floats, Floats]:
+        """Return the unit at each point of the line, and where it starts and ends."""
+        found = np.minimum(np.searchsorted(self.ends, points, side=side), len(self.ends) - 1)
+        start = np.where(found > 0, self.ends[np.maximum(found, 1) - 1], 0.0)
+        if not self.blocks:
+            return found, start, self.ends[found]
+        unit, lower, upper = found * BLOCK, start.copy(), start.copy()
+        for piece in range(0, len(points), MANY // BLOCK):  # some of the blocks at a time: little memory
+            some = slice(piece, piece + MANY // BLOCK)
+            places = unit[some, None] + np.arange(BLOCK)
+            inside = np.cumsum(self.size[np.minimum(places, len(self.size) - 1)], axis=1)
+            rest = (points[some] - start[some])[:, None]
+            before = (inside < rest) if side == "left" else (inside <= rest)
+            last = np.minimum(BLOCK, len(self.size) - unit[some]) - 1
+            place = np.minimum(before.sum(axis=1), last)
+            rows = np.arange(len(place))
+            upper[some] += inside[rows, place]
+            lower[some] += np.where(place > 0, inside[rows, place - 1], 0.0)
+            unit[some] += place
+        return unit, lower, upper
+
+    def crossed(self) -> "Borders":
+        """Return what lies across the borders between the line's n equal parts."""
+        part = self.ends[-1] / self.n
+        whole = np.arange(1.0, self.n) * part
+        unit, start, end = self.at(whole, "left")
+        return Borders(unit, np.maximum(whole - start, 0.0) / part, np.maximum(end - whole, 0.0) / part)
 
     def drawn_replacing(self, n: int, rng: np.random.Generator) -> Drawn:
         """Draw n points of the line."""
         points = np.sort(rng.random(n)) * self.ends[-1]  # in order, they are found several times as fast
-        units, times = np.unique(units_at(self.ends, points), return_counts=True)
-        return Drawn(units, times)
+        units = self.at(points, "right")[0]
+        first = np.flatnonzero(np.concatenate(([True], units[1:] != units[:-1])))  # they stand in order
+        return Drawn(units[first], np.diff(np.append(first, n)))
 
     def drawn_pivotal(self, rng: np.random.Generator) -> Drawn:
-        """Take a unit from each interval of length 1."""
-        n = round(float(self.ends[-1]))
-        if n == 0:
+        """Take a unit from each of the line's n equal parts."""
+        if self.n == 0:
             return Drawn.once_each(self.certain)
         crossing = self.borders
-        positions = chosen_positions(crossing.before, crossing.after, rng.random((n, 2)))
-        chosen = units_at(self.ends, np.maximum(positions, 0.0))
+        positions = chosen_positions(crossing.before, crossing.after, rng.random((self.n, 2)))
+        chosen = self.at(np.maximum(positions, 0.0) * (self.ends[-1] / self.n), "right")[0]
         lower, upper = (
             np.concatenate(([-1], crossing.unit)),
-            np.concatenate((crossing.unit, [len(self.ends)])),
+            np.concatenate((crossing.unit, [len(self.size)])),
         )
         # A point between the borders' units is never one of them, whatever rounding says.
         chosen = np.clip(chosen, np.minimum(lower + 1, upper - 1), upper - 1)
@@ -181,15 +254,6 @@ class Borders:
     def none(cls) -> "Borders":
         """Return the borders of a line that has none."""
         return cls(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-
-
-def borders(ends: Floats, n: int) -> Borders:
-    """Return what lies across the borders 1 to n - 1 of a line of cumulative probabilities."""
-    ends *= n / ends[-1]  # rounding aside, it ends at n already
-    whole = np.arange(1.0, n)
-    unit = np.searchsorted(ends, whole, side="left")
-    start = np.where(unit > 0, ends[np.maximum(unit, 1) - 1], 0.0)
-    return Borders(unit, np.maximum(whole - start, 0.0), np.maximum(ends[unit] - whole, 0.0))
 
 
 def chosen_positions(before: Floats, after: Floats, chances: npt.NDArray[np.float64]) -> Floats:

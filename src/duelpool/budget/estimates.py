@@ -3,17 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from duelpool.budget.estimators import Estimates, estimated, estimator_named
 from duelpool.budget.goals import Targets, targets_of
-from duelpool.budget.intervals import Interval, Ranges, doubts, interval_named, variances
+from duelpool.budget.intervals import Interval, Known, Ranges, doubts, interval_named, plain_spread
 from duelpool.budget.judged import Judged
 from duelpool.budget.lineups import Lineup, can_be_pooled, lined_up, mixture, pooled_reach, sample_of
 from duelpool.budget.metrics import Floats
+from duelpool.budget.moments import Moments, Spread
 from duelpool.budget.plans import Plan, PlannedQuestion
 from duelpool.budget.populations import Population
 from duelpool.budget.ratios import shares_by_topic
@@ -108,7 +110,7 @@ def estimate_plans(
     noise = noisy or any(plan.repeats > 1 for plan in plans)
     missing = [each for plan in plans for each in plan.questions if each.key not in judged.utilities]
     made = interval_named(interval, first.draw) if "ratio" not in ways else None
-    if made is not None and len(plans) > 1 and not can_be_pooled(rounds):
+    if made is not None and len(plans) > 1 and not can_be_pooled(rounds) and made.needs != "moments":
         made = interval_named("wald", first.draw)
     wish = _Wish(judged, tuple(ways), made, level, noise)
     ends = [_together(rounds, wish, fill) for fill in (None, 0.0, first.top)[: 3 if missing else 1]]
@@ -218,20 +220,30 @@ def _together(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _End
         rounds = [mixture(rounds)]
     if "ratio" in wish.ways:
         return _ratios(rounds, wish, fill)
-    found, ends = [], []
+    found, knowns = [], []
     for each, way in zip(rounds, wish.ways, strict=False):
         sample = sample_of(each, wish.judged, fill, wish.noisy)
         estimates = estimated(each.frame(way), sample, way)
         found.append(estimates)
-        ends.append(_interval(each, estimates, wish.made, wish.level))
+        knowns.append(_known(each, estimates, wish))
     if len(rounds) == 1:
-        return _Ends(found[0].values, *ends[0], tuple(found))
+        nothing = np.full(len(found[0].values), np.nan)
+        low, high = nothing, nothing
+        if wish.made is not None:
+            low, high = wish.made.make(found[0], knowns[0], wish.level)
+        return _Ends(found[0].values, low, high, tuple(found))
     shares = np.array([each.plan.n for each in rounds], dtype=np.float64)
     shares /= shares.sum()
-    values = sum(share * each.values for share, each in zip(shares, found, strict=True))
-    variance = sum(share**2 * variances(each) for share, each in zip(shares, found, strict=True))
-    half = stats.norm.ppf((1 + wish.level) / 2) * np.sqrt(np.maximum(np.asarray(variance), 0.0))
-    return _Ends(np.asarray(values), np.asarray(values) - half, np.asarray(values) + half, tuple(found))
+    values = np.asarray(sum(share * each.values for share, each in zip(shares, found, strict=True)))
+    spreads = [
+        _spread(each, known).scaled(share) for share, each, known in zip(shares, found, knowns, strict=True)
+    ]
+    low, high = reduce(add, spreads).around(values, wish.level)
+    return _Ends(values, low, high, tuple(found))
+
+
+def _spread(estimates: Estimates, known: Known) -> Spread:
+    return known.spread(estimates) if isinstance(known, Moments) else plain_spread(estimates)
 
 
 def _ratios(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _Ends:
@@ -245,14 +257,16 @@ def _ratios(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _Ends:
     return _Ends(values, np.full(len(values), np.nan), np.full(len(values), np.nan))
 
 
-def _interval(
-    each: Lineup, estimates: Estimates, made: Interval | None, level: float
-) -> tuple[Floats, Floats]:
+def _known(each: Lineup, estimates: Estimates, wish: _Wish) -> Known:
+    """Return what the interval has to know of all units, drawn or not."""
+    made, sample = wish.made, estimates.sample
     if made is None:
-        nothing = np.full(len(estimates.values), np.nan)
-        return nothing, nothing
-    ranges = None
-    if made.needs_ranges:
+        return None
+    if made.needs == "moments":
+        columns = [column for column in (each.guess, each.prior) if column is not None]
+        noisy = sample.noisy and sample.noise is None
+        return Moments.of(each.targets, each.expected, sample.kind, columns, each.plan.top, noisy=noisy)
+    if made.needs == "ranges":
         if estimates.coefficients is not None and estimates.coefficients.size != 1:
             raise BadParameter(
                 f"The interval {made.name} needs guesses that were made before judging, and greg fits them after.",
@@ -267,10 +281,9 @@ def _interval(
                     f"The interval {made.name} is not for several rounds pooled with these estimates.",
                     remedy="Use clt, or hoeffding with the estimator importance.",
                 )
-            ranges = Ranges.over_rounds(each.targets, each.expected, each.rounds, each.plan.top)
-            return made.make(estimates, ranges, level)
-        ranges = Ranges.of(each.targets, each.expected, each.plan.n, each.plan.top, guess)
-    return made.make(estimates, ranges, level)
+            return Ranges.over_rounds(each.targets, each.expected, each.rounds, each.plan.top)
+        return Ranges.of(each.targets, each.expected, each.plan.n, each.plan.top, guess, kind=each.plan.draw)
+    return None
 
 
 def _notes(

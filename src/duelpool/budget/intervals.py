@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -10,6 +11,7 @@ from scipy import stats
 from duelpool.budget.estimators import Estimates
 from duelpool.budget.goals import Targets
 from duelpool.budget.metrics import Flags, Floats
+from duelpool.budget.moments import SURE, Moments, Spread
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
@@ -26,8 +28,8 @@ class Interval:
     guaranteed: bool
     draws: tuple[str, ...]
     about: str
-    make: "Callable[[Estimates, Ranges | None, float], tuple[Floats, Floats]]"
-    needs_ranges: bool = False
+    make: "Callable[[Estimates, Ranges | Moments | None, float], tuple[Floats, Floats]]"
+    needs: Literal["", "ranges", "moments"] = ""  # what it has to know of all units, drawn or not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +56,17 @@ class Ranges:
 
     @classmethod
     def of(
-        cls, targets: Targets, expected: Floats, n: int, top: float, guess: Floats | None = None
+        cls,
+        targets: Targets,
+        expected: Floats,
+        n: int,
+        top: float,
+        guess: Floats | None = None,
+        *,
+        kind: str = "replacing",
     ) -> "Ranges":
-        """Look at every unit that can be drawn, with utilities from 0 to `top`."""
-        reach = expected > 0
+        """Look at every unit that can be drawn, with utilities from 0 to `top`; what is certain has no chance in it."""
+        reach = (expected > 0) if kind == "replacing" else (expected > 0) & (expected < 1)
         chance = expected[reach] / n
         off = np.zeros(int(reach.sum())) if guess is None else guess[reach]
         low, high = np.zeros(len(targets)), np.zeros(len(targets))
@@ -128,19 +137,47 @@ def skewness(estimates: Estimates) -> Floats:
     return lean
 
 
+def plain_spread(estimates: Estimates) -> Spread:
+    """Return the estimates' variances from the sample alone, without regard to skewness."""
+    nothing = np.zeros(estimates.parts.shape[1])
+    return Spread(variances(estimates), nothing, nothing, np.full_like(nothing, SURE))
+
+
 def _quantile(estimates: Estimates, level: float) -> float:
     sample = estimates.sample
     freedom = len(np.unique(sample.topic)) - 1 if sample.kind == "deep" else int(sample.times.sum()) - 1
     return float(stats.t.ppf((1 + level) / 2, max(1, freedom)))
 
 
-def _wald(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+Known: TypeAlias = Ranges | Moments | None
+"""What an interval knows of all units, drawn or not."""
+
+
+def _wald(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
     half = _quantile(estimates, level) * np.sqrt(np.maximum(variances(estimates), 0.0))
     return estimates.values - half, estimates.values + half
 
 
-def _normal(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
-    """Return normal intervals, solved for the score where no part can be negative.
+def _normal(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
+    """Return normal intervals from what all units' weights say, with Student's quantile, corrected for skewness.
+
+    No score is below nought where no weight is.
+    """
+    if not isinstance(known, Moments) or estimates.sample.kind == "deep":
+        return _solved(estimates, level)
+    low, high = known.spread(estimates).around(estimates.values, level)
+    if known.floor is None:
+        return low, high
+    if estimates.coefficients is None:
+        # A handful of positives says little about a model, and none says nothing: then the wider of two is right.
+        few = estimates.sample.times @ (estimates.parts != 0) < FEW_PARTS
+        least, most = _solved(estimates, level)
+        low, high = np.where(few, np.minimum(low, least), low), np.where(few, np.maximum(high, most), high)
+    return np.maximum(low, known.floor), high
+
+
+def _solved(estimates: Estimates, level: float) -> tuple[Floats, Floats]:
+    """Return normal intervals from the sample alone, solved for the score where no part can be negative.
 
     Without guesses a draw says nothing or something positive, and the variance grows with the score. So the interval
     holds the scores that, with the variance they would have, don't contradict the estimate: what Wilson's interval
@@ -148,7 +185,7 @@ def _normal(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[
     """
     sample = estimates.sample
     if estimates.coefficients is not None or sample.kind == "deep" or estimates.scale.min(initial=0.0) < 0:
-        return _wald(estimates, ranges, level)
+        return _wald(estimates, None, level)
     found = estimates.values - estimates.fixed
     z2 = _quantile(estimates, level) ** 2
     rest = 1.0 / sample.n if sample.kind == "replacing" else 0.0
@@ -164,23 +201,34 @@ def _normal(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[
     return estimates.fixed + low, estimates.fixed + high
 
 
-def _hoeffding(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
-    span = _span(ranges)
-    half = span * np.sqrt(np.log(2 / (1 - level)) / (2 * estimates.sample.n))
+def _hoeffding(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
+    sample, span = estimates.sample, _ranges(known).span
+    if sample.kind == "pivotal":
+        # Ordered pivotal samples are strongly Rayleigh and of fixed size, so a sum of parts that lie within R is off by
+        # more than a with a chance of at most 2 exp(-a^2 / (2 k R^2)), k being the draws that aren't certain.
+        if sample.noisy:
+            raise BadParameter(
+                "Without replacement, hoeffding is a guarantee only where judges don't contradict themselves.",
+                remedy="Use the interval pivotal, or plan with replacement.",
+            )
+        chances = int(np.count_nonzero(sample.expected < 1.0))
+        half = span / sample.n * np.sqrt(2 * chances * np.log(2 / (1 - level)))
+    else:
+        half = span * np.sqrt(np.log(2 / (1 - level)) / (2 * sample.n))
     return estimates.values - half, estimates.values + half
 
 
-def _bernstein(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+def _bernstein(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
     n, error = estimates.sample.n, np.log(4 / (1 - level))
     spread = variances(estimates) * n
-    half = np.sqrt(2 * spread * error / n) + 7 * _span(ranges) * error / (3 * max(1, n - 1))
+    half = np.sqrt(2 * spread * error / n) + 7 * _ranges(known).span * error / (3 * max(1, n - 1))
     return estimates.values - half, estimates.values + half
 
 
-def _betting(estimates: Estimates, ranges: Ranges | None, level: float) -> tuple[Floats, Floats]:
+def _betting(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
     """Bet against every possible mean, and keep those against which no fortune was made."""
-    sample, span = estimates.sample, _span(ranges)
-    low = np.zeros_like(span) if ranges is None else ranges.low
+    sample, ranges = estimates.sample, _ranges(known)
+    span, low = ranges.span, ranges.low
     order = np.repeat(np.arange(len(sample)), sample.times)
     # Units stand by their place in the population; bets are made in an order that has nothing to do with it.
     order = order[rng_for(0, "bets", len(order)).permutation(len(order))]
@@ -222,10 +270,10 @@ def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
     return bounds[0], 1.0 - bounds[1]
 
 
-def _span(ranges: Ranges | None) -> Floats:
-    if ranges is None:
+def _ranges(known: Known) -> Ranges:
+    if not isinstance(known, Ranges):
         raise BadParameter("This interval needs the range of what a draw can say.", remedy="Give Ranges.")
-    return ranges.span
+    return known
 
 
 INTERVALS: Mapping[str, Interval] = MappingProxyType(
@@ -236,15 +284,17 @@ INTERVALS: Mapping[str, Interval] = MappingProxyType(
                 "clt",
                 False,
                 ("replacing",),
-                "normal; without a predictor it is solved for the score",
+                "normal, with a variance from all units' weights, corrected for skewness",
                 _normal,
+                "moments",
             ),
             Interval(
                 "pivotal",
                 False,
                 ("pivotal",),
-                "normal, without replacement; without a predictor it is solved for the score",
+                "normal, without replacement, with a variance from all units' weights, corrected for skewness",
                 _normal,
+                "moments",
             ),
             Interval(
                 "wald",
@@ -254,12 +304,24 @@ INTERVALS: Mapping[str, Interval] = MappingProxyType(
                 _wald,
             ),
             Interval("topics", False, ("deep",), "normal, from the variance between topics", _wald),
-            Interval("hoeffding", True, ("replacing",), "from the range of a draw alone", _hoeffding, True),
             Interval(
-                "bernstein", True, ("replacing",), "from the range and the draws' variance", _bernstein, True
+                "hoeffding",
+                True,
+                ("replacing", "pivotal"),
+                "from the range of a draw alone",
+                _hoeffding,
+                "ranges",
             ),
             Interval(
-                "betting", True, ("replacing",), "from bets against every possible mean", _betting, True
+                "bernstein",
+                True,
+                ("replacing",),
+                "from the range and the draws' variance",
+                _bernstein,
+                "ranges",
+            ),
+            Interval(
+                "betting", True, ("replacing",), "from bets against every possible mean", _betting, "ranges"
             ),
         )
     }

@@ -282,10 +282,11 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
             "This is not a budget plan of this version.",
             "Write one with: duelpool budget plan",
         )
-    questions = []
+    questions, lines = [], []
     for line, row in rows:
         try:
             questions.append(_question(row))
+            lines.append(line)
         except BadRecord as error:
             raise BadFile.at(source.name, line, error.problem, error.remedy) from None
     if len(questions) != header.get("questions"):
@@ -307,20 +308,46 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
             "The plan's propensities are missing.",
             "Keep the file beside the plan, or plan again.",
         )
+    if strange := [name for name, kinds in _HEADER.items() if not isinstance(header.get(name), kinds)]:
+        raise BadFile.at(
+            source.name, number, f"'{strange[0]}' of the plan is absent or of another kind.", "Plan again."
+        )
+    propensities = read_propensities(beside)
+    for line, question in zip(lines, questions, strict=True):
+        at = propensities.places.get(question.key)
+        if at is None or not math.isclose(propensities.expected[at], question.expected, rel_tol=1e-9):
+            raise BadFile.at(
+                source.name,
+                line,
+                f"The propensity of {' '.join(question.key)} is not the one in {beside.name}.",
+                "Keep both files as they were written, or plan again.",
+            )
+    plain: dict[str, Any] = {
+        key: header.get(key) for key in _HEADER if key not in ("systems", "topics", "outlook", "notes")
+    }
     try:
         return Plan(
-            **{key: header[key] for key in _PLAIN},
+            **plain,
             systems=tuple(header["systems"]),
             topics=tuple(header["topics"]),
             outlook=tuple(Outlook(**each) for each in header["outlook"]),
             questions=tuple(questions),
-            propensities=read_propensities(beside),
+            propensities=propensities,
             notes=tuple(header["notes"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         raise BadFile.at(
             source.name, number, "The plan's first line is damaged.", "Fetch the file again, or plan again."
         ) from None
+
+
+_NUMBER, _TABLE = (int, float), (dict, type(None))
+_HEADER: Mapping[str, Any] = {
+    "metric": str, "goal": str, "design": str, "draw": str, "estimator": str, "n": int, "budget": int, "seed": int,
+    "top": _NUMBER, "topic_weights": _TABLE, "repeats": int, "round": int, "price": int, "relevant": _TABLE,
+    "systems": list, "topics": list, "outlook": list, "notes": list,
+}  # fmt: skip
+"""What the first line of a plan holds, and of which kind it is."""
 
 
 def _question(row: Row) -> PlannedQuestion:

@@ -48,6 +48,12 @@ def prior_by_rank(population: Population, text: str = "hyperbolic", top: float =
     numbers = {key: float(value) for key, value in given.items() if isinstance(value, int | float)}
     if strange := [key for key in given if key not in known or key not in numbers]:
         raise BadParameter(f"The prior {name} takes numbers for: {', '.join(known)}; not '{strange[0]}'.")
+    a, b, depth, value = (numbers.get(key, 1.0) for key in ("a", "b", "depth", "value"))
+    if not (0 <= a < np.inf and -1 < b < np.inf and 0 < depth < np.inf and 0 <= value <= 1):
+        raise BadParameter(
+            f"The prior {text} gives beliefs that no utility can have.",
+            remedy="Give an a from 0 on, a b above -1, a depth above 0, a value from 0 to 1.",
+        )
     if population.ranks is None:
         if name != "flat":
             raise BadParameter(

@@ -12,8 +12,9 @@ from duelpool.budget.designs import Beliefs, design_named, sizes
 from duelpool.budget.draws import Lottery, lottery
 from duelpool.budget.estimators import Estimates, Frame, estimated, estimator_named
 from duelpool.budget.goals import targets_of
-from duelpool.budget.intervals import Ranges, doubts, interval_named
+from duelpool.budget.intervals import Known, Ranges, doubts, interval_named
 from duelpool.budget.metrics import Floats
+from duelpool.budget.moments import Moments
 from duelpool.budget.populations import Population
 from duelpool.budget.ratios import ratio_estimates, true_ratios
 from duelpool.budget.samples import Sample
@@ -36,7 +37,7 @@ class BudgetTrial:
     interval: str
     level: float
     seed: int
-    ranges: Ranges | None = None
+    known: Known = None
 
     def drawn(self, trial: int) -> Sample:
         """Draw and judge once."""
@@ -46,7 +47,7 @@ class BudgetTrial:
             self.lottery.n,
             drawn.units,
             drawn.times,
-            self.lottery.expected[drawn.units],
+            self.lottery.expected_of(drawn.units),
             self.utility[drawn.units],
             topic=np.asarray(self.population.topic[drawn.units], dtype=np.int64),
             topics=len(self.population.topics),
@@ -67,7 +68,7 @@ class BudgetTrial:
                 nothing = np.full(len(found.values), np.nan)
                 rows.append((found.values, nothing, nothing))
             else:
-                rows.append((found.values, *way.make(found, self.ranges, self.level)))
+                rows.append((found.values, *way.make(found, self.known, self.level)))
         values, low, high = (np.array(column) for column in zip(*rows, strict=True))
         return values, low, high
 
@@ -194,16 +195,19 @@ def simulate_budget(
     chances = lottery(population, kind, size, n)
     frame = Frame.of(targets, predictors_of(known, len(population), estimator))
     made = interval_named(interval, kind) if estimator != "ratio" else None
-    ranges = None
-    if made is not None and made.needs_ranges:
+    about: Known = None
+    if made is not None and made.needs == "moments" and kind != "deep":
+        columns = [column for column in (known.guess, known.prior) if column is not None]
+        about = Moments.of(targets, chances.expected, kind, columns, known.top)
+    if made is not None and made.needs == "ranges":
         guess = frame.predictors[:, 0] if way.guess == "predictor" and frame.predictors is not None else None
         if way.guess == "fitted":
             raise BadParameter(
                 f"The interval {made.name} needs guesses that were made before judging, and greg fits them after.",
                 remedy="Use the estimator difference, or the interval clt.",
             )
-        ranges = Ranges.of(targets, chances.expected, chances.n, known.top, guess)
-    trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, ranges)
+        about = Ranges.of(targets, chances.expected, chances.n, known.top, guess, kind=kind)
+    trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, about)
     values, low, high = _run_all(trial, trials, executor, progress)
     truth = targets.offsets + utility @ targets.weights
     if estimator == "ratio":
