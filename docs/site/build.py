@@ -29,6 +29,8 @@ SETTINGS: dict[str, Any] = {
     "exclude_patterns": ["docs/site/**"],
     "myst_heading_anchors": 4,  # as the platforms do that show Markdown, so that a link works in both
     "html_title": "Duelpool",
+    "html_static_path": [str(Path(__file__).parent / "site.css")],
+    "html_css_files": ["site.css"],
     "html_show_copyright": False,
     "html_show_sphinx": False,
     "html_copy_source": False,
