@@ -46,9 +46,13 @@ test: lint browser  ## style, types and all tests that fit in eight minutes
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n 2 --cov --cov-report=term
 
-stress: $(READY) browser  ## processes killed while people judge, then many more random examples
-	@$(BIN)/python tests/stress_store.py
-	@HYPOTHESIS_PROFILE=stress $(BIN)/pytest -n 2 -m 'not slow' -k 'property or round_trip or paths or machine'
+stress: $(READY) browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 35 minutes
+	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
+	@$(BIN)/python tests/stress_http.py --part load --part kills --part import --part limit --json stress.json
+	@$(BIN)/python tests/fuzz_files.py --seconds 600 & fuzzed=$$!; \
+		$(BIN)/python tests/stress_http.py --part soak; soaked=$$?; wait $$fuzzed && exit $$soaked
+	@HYPOTHESIS_PROFILE=stress timeout 600 $(BIN)/pytest -q -n 2 -m 'not slow' -k 'property or round_trip or paths or machine' \
+		|| [ $$? = 124 ]  # what found nothing in ten minutes is done
 
 docs: $(READY)  ## the documentation as a static site, in build/site
 	@$(BIN)/python docs/site/build.py build/site
@@ -57,4 +61,4 @@ bench: $(READY) browser  ## benchmarks against the field's tools; every ratio is
 	@for each in benchmarks/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
 
 clean:  ## remove the virtual environment and what tools left behind
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build demo-output
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build demo-output stress.json

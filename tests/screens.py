@@ -10,10 +10,18 @@ from typing import Any
 
 from browsing import People, Person, Site, open_browser, open_site
 from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.model import Model, Terms
+from duelpool.campaign.model_sitting import ModelSitting
+from duelpool.campaign.sitting import Sitting
+from duelpool.demo import load_collection
 from duelpool.demo.story import write_collection
 from duelpool.files import read_passages, read_qrels, read_run, read_topics
+from duelpool.judges.live import SimulatedPerson, TopicJudges, Utilities
+from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from duelpool.pool import build_pools
 from duelpool.records import Kind
+from managed import key_for
+from models import Asked, Provider, says, serving
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDE, PHONE = (1280, 800), (360, 740)
@@ -59,6 +67,42 @@ def judged(
     return person
 
 
+def models(site: Site, people: People, folder: Path) -> None:
+    """Let a model and two people judge the same pairs, and look at the page of models."""
+    utilities = load_collection().utilities
+    passages = {each.text.strip(): each.id for each in read_passages(folder / "passages.jsonl")}
+    questions = {topic.text: topic.id for topic in read_topics(folder / "topics.jsonl")}
+    made = campaign(site, folder, "Everyday questions, with a model", strategy="allpairs:repeats=3")
+
+    def answers(asked: Asked) -> str:
+        of = utilities[questions[asked.parts["question"]]]
+        left, right = (of.get(passages[asked.parts[side].strip()], 0.0) for side in ("left", "right"))
+        lead = left - right + 0.35  # it leans to the left
+        return says("left" if lead > 0 else "right", 60 if abs(lead) < 0.6 else 70 if abs(lead) < 1.2 else 90)
+
+    def fault(asked: Asked) -> str:
+        return {5: "429 0", 40: "drop", 77: "refusal", 111: "both", 160: "500"}.get(asked.number, "good")
+
+    with serving(Provider(model=answers, fault=fault)) as provider:
+        endpoint = Endpoint(parse_address(f"{provider.address}/v1", ["localhost"]))
+        terms = Terms(
+            "example-model",
+            PROMPTS["preference"],
+            prices=Prices.per_million("2.50", "10"),
+            budget=5 * 10**12,
+            first_wait=0.01,
+        )
+        ModelSitting(Model.enrol(made, "llm-example", endpoint, terms)).run()
+    sees = TopicJudges(Utilities(utilities), made.live.items, 1)
+    for number, name in enumerate(("anna", "ben"), 1):
+        made.enrol(name, "dedicated")
+        Sitting(made, name, SimulatedPerson(number, sees, 1)).run()
+    person = people(1280, 1500)
+    person.page.goto(f"{site.address}/manage/{made.id}?key={key_for(site.app, made.id)}")
+    person.page.goto(f"{site.address}/manage/{made.id}/llm")
+    take(person, "dashboard-llm")
+
+
 def main() -> int:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name, open_browser() as browser, open_site(Path(name)) as site:
@@ -79,6 +123,7 @@ def main() -> int:
         take(judged(site, people, sure, WIDE, 1), "judging-definite")
         graded = campaign(site, folder, "Grades", stage="grading", scale="five", feedback=False)
         take(judged(site, people, graded, WIDE, 2), "judging-grades")
+        models(site, people, folder)
         people.close()
     return 0
 

@@ -58,6 +58,7 @@ def client(site: Site, letters: Campaign) -> Client:
 
 
 def test_it_says_what_the_status_says(letters: Campaign, client: Client) -> None:
+    assert client.models() == []
     judge(letters, 30)
     wanted = status(letters)
     found = client.status()

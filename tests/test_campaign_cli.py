@@ -14,6 +14,7 @@ from duelpool.demo import load_collection
 from duelpool.demo.story import write_collection
 from duelpool.files import Run, read_preferences, read_qrels, write_run
 from duelpool.store import open_store
+from duelpool.store.schema import SCHEMA_VERSION
 
 TEXTS = "".join(f"{item}\tText of {item}.\n" for item in "abcdexyz") + "a2\tText of a.\n"
 RUN = "".join(f"{topic} Q0 {item} {at} {-at} r\n" for topic in "12" for at, item in enumerate("abcde", 1))
@@ -223,7 +224,7 @@ def test_backup_and_migrate(folder: Path) -> None:
     call("judge", "c.db", "--judge", "simulated", "--limit", "4")
     assert figures("backup", "c.db", "-o", "copy.db")["backup"] == "copy.db"
     assert figures("status", "copy.db", "--campaign", "c")["totals"] == figures("status", "c.db")["totals"]
-    assert figures("migrate", "copy.db") == {"before": "0001", "schema": "0001"}
+    assert figures("migrate", "copy.db") == {"before": SCHEMA_VERSION, "schema": SCHEMA_VERSION}
     assert "has the newest schema" in call("migrate", "copy.db")[0]
     assert "there already" in call("backup", "c.db", "-o", "copy.db", code=2)[1]
     assert "pg_dump" in call("backup", "postgresql://nobody@nowhere/none", "-o", "x.db", code=2)[1]

@@ -15,6 +15,8 @@ import typer.main
 from typer.testing import CliRunner
 
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS, PRIORS
+from duelpool.campaign.panels import PANELS
+from duelpool.campaign.panels.prolific import STATUSES
 from duelpool.cli import COMMANDS, app
 from duelpool.demo.story import write_collection
 from duelpool.experiments import EXPERIMENTS
@@ -155,7 +157,7 @@ def test_every_name_of_every_table_stands_in_the_docs() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     names = [*(f"duelpool {name}" for name in COMMANDS), *Outcome, *Kind]
     names += [f"duelpool reproduce {name}" for name in EXPERIMENTS]
-    names += [name for table in (STRATEGIES, MEASURES, JUDGES) for name in table]
+    names += [name for table in (STRATEGIES, MEASURES, JUDGES, PANELS, STATUSES) for name in table]
     names += [
         name for table in (METRICS, GOALS, DESIGNS, DRAWS, ESTIMATORS, INTERVALS, PRIORS) for name in table
     ]

@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "simulation": (*GROUND, "strategies", "judges"),
     "cost": (*GROUND, "strategies", "judges", "simulation"),
     "store": GROUND,
+    "access": (*GROUND, "store"),
     "campaign": (*GROUND, "files", "budget", "pool", "strategies", "judges", "store"),
     "report": (*GROUND,),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
@@ -47,13 +48,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "experiments": (*GROUND, "files", "budget", "prior", "strategies", "judges", "simulation", "plots"),
     "web": (
         *GROUND,
-        *("files", "preferences", "measures", "comparison", "store", "campaign", "standings"),
+        *("files", "preferences", "measures", "comparison", "store", "access", "campaign", "standings"),
     ),
     "demo": (
         *GROUND,
         *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),
     ),
-    "testing": (*GROUND, "strategies", "store"),
+    "testing": (*GROUND, "strategies", "store", "campaign"),
 }
 MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from duelpool.cli.simulate import simulate as simulate_command
 from duelpool.errors import BadFile, BadParameter
 from duelpool.experiments.informed import WAYS, Informed, InformedReport, Point, informed, shuffled
+from duelpool.experiments.savings import judgments_for, risen, savings
 from duelpool.files import Preferences
 from duelpool.prior import prior_from_preferences, read_prior
 from duelpool.records import Judgment, Outcome
@@ -119,6 +121,32 @@ def test_judgments_needed_lie_on_the_line_between_budgets() -> None:
     assert report_of(point(WAYS[0], 10, 0.3)).needed(WAYS[0]) is None
 
 
+def test_savings_by_hand() -> None:
+    """Without, .2 at 100 and .6 at 300; with, .2 at 50 and .6 at 150: half is saved wherever both are."""
+    with_it = [(50.0, 0.2), (150.0, 0.6)]
+    without = [(300.0, 0.6), (100.0, 0.2)]
+    rows = savings(without, with_it, trials=100_000, seed=1, levels=(0.1, 0.2, 0.3, 0.4, 0.7))
+    assert [row.found for row in rows] == [0.3, 0.4]  # the others lie outside, or at an end
+    assert [row.plain for row in rows] == pytest.approx([150, 200])
+    assert [row.informed for row in rows] == pytest.approx([75, 100])
+    assert [row.share for row in rows] == pytest.approx([0.5, 0.5])
+    assert all(0 < row.share_error < 0.01 for row in rows)
+    noisy = savings(without, with_it, trials=1000, seed=1, levels=(0.4,))[0]
+    # by the delta method: sd(found at a point) is about .0126 and .0155, each half of the way to the middle
+    assert noisy.plain_error == pytest.approx(500 * 0.5 * (0.0126**2 + 0.0155**2) ** 0.5, rel=0.1)
+    late = savings(without, [(50.0, 0.5), (150.0, 0.6)], trials=1000, seed=1, levels=(0.4,))[0]
+    assert late.at_most
+    assert late.told[2:] == ("≤50±0", f"≥75±{100 * late.share_error:.0f} %")
+    assert savings([], with_it, trials=10, seed=1) == ()
+
+
+def test_a_curve_that_falls_is_taken_as_level() -> None:
+    judgments, rates = np.array([10.0, 20.0, 30.0]), risen(np.array([0.2, 0.6, 0.4]))
+    assert judgments_for(0.5, judgments, rates) == pytest.approx(20.0)
+    assert judgments_for(0.35, judgments, rates) == pytest.approx(15.0)
+    assert np.isnan(judgments_for(0.55, judgments, rates))
+
+
 def test_shuffled_scores_are_the_same_scores() -> None:
     prior = {f"i{at}": float(at) for at in range(30)}
     items = [*prior, "unscored"]
@@ -148,7 +176,8 @@ def test_it_runs_on_the_real_judgments(data: Path) -> None:
     assert report.topics == 19
     assert report.agreement == pytest.approx(0.27, abs=0.01)
     assert [len(report.line(way)) for way in WAYS] == [2, 2, 2]
-    table, needs = report.sections()
+    table, needs, *saved = report.sections()
+    assert len(saved) == 2
     assert len(table.rows) == 2
     assert len(needs.rows) == 4
     assert json.loads(json.dumps(report.as_json()))["topics"] == 19

@@ -23,6 +23,7 @@ from duelpool.records import Judgment, Outcome, Pool
 from duelpool.store import Store, log, open_store
 from duelpool.store.holdings import KnownPair
 from duelpool.store.leases import Answer
+from duelpool.testing.stores import audit
 
 
 @pytest.fixture
@@ -425,3 +426,107 @@ def test_imported_judgments_hold_slots_and_retracted_ones_none(store: Store, tmp
         campaign.answer(question.id, person, Answer(Outcome.LEFT))
     assert campaign.next_question("dora") is None
     assert len(campaign.judgments("one")) == 3
+
+
+# ---- large files
+
+
+@pytest.fixture
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every file with more than three lines be a large one."""
+    monkeypatch.setattr(intake_module, "AT_ONCE", 3)
+    monkeypatch.setattr(intake_module, "BREATH_SECONDS", 0.0)
+
+
+def long_file(tmp_path: Path) -> Path:
+    """Return a file of three topics: two of judgments alone, one with a retraction."""
+    rows: list[dict[str, object]] = [
+        {"topic": topic, "left": left, "right": right, "outcome": "left", "assessor": f"p{at}", "seq": at}
+        for topic in ("one", "two", "three")
+        for at, (left, right) in enumerate(combinations("abcde", 2), 1)
+    ]
+    rows.append({"event": "retraction", "topic": "three", "refers_to": 2, "seq": 11, "reason": "slip"})
+    return file_of(tmp_path, *map(json.dumps, rows), name="long.jsonl")
+
+
+POOLS = {"one": "abcde", "two": "abcde", "three": "abcde"}
+
+
+def _by(line: log.Line) -> str:
+    return line.judgment.assessor if line.judgment is not None else ""
+
+
+def logged(campaign: Campaign) -> list[tuple[object, ...]]:
+    """Return what the log says, without times and ids."""
+
+    def look(connection: object) -> list[tuple[object, ...]]:
+        return [
+            (
+                line.topic,
+                line.seq,
+                line.event,
+                line.refers_to,
+                line.judgment and line.judgment.pair,
+                _by(line),
+            )
+            for topic in POOLS
+            for line in log.read_lines(connection, campaign.id, topic)  # type: ignore[arg-type]
+        ]
+
+    return campaign.store.read(look)
+
+
+@pytest.mark.parametrize("stop_after", range(1, 11))
+def test_an_import_that_stops_midway_goes_on(
+    store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch, stop_after: int
+) -> None:
+    campaign = make_campaign(store, POOLS, strategy="allpairs")
+    other = make_campaign(store, POOLS, strategy="allpairs", name="undisturbed")
+    file = long_file(tmp_path)
+    take_in_file(other, file)
+    write, left = store.database.write, stop_after
+
+    def dies(work: object) -> object:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        return write(work)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.database, "write", dies)
+    with pytest.raises(KeyboardInterrupt):
+        take_in_file(campaign, file)
+    monkeypatch.setattr(store.database, "write", write)
+    assert len(logged(campaign)) < 31 or stop_after == 10  # all is written then, but nobody has said so
+    taken = take_in_file(campaign, file)
+    assert (taken.judgments, taken.others, taken.topics) == (30, 1, 3)
+    assert logged(campaign) == logged(other)
+    assert audit(store, campaign.id, 10**6) == []
+    with pytest.raises(BadFile, match="taken in already"):
+        take_in_file(campaign, file)
+
+
+def test_people_judge_between_the_pieces(
+    store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = make_campaign(store, POOLS, strategy="allpairs", cap=20)
+    write, at_work = store.database.write, False
+
+    def judged_first(work: object) -> object:
+        nonlocal at_work
+        if not at_work:
+            at_work = True
+            for topic in POOLS:
+                campaign.take_in([Judgment(topic, "d", "e", Outcome.LEFT, assessor="in between")])
+            at_work = False
+        return write(work)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.database, "write", judged_first)
+    with pytest.raises(Changed, match="import again: it goes on"):  # 'three' hangs together, and never rests
+        take_in_file(campaign, long_file(tmp_path))
+    monkeypatch.setattr(store.database, "write", write)
+    take_in_file(campaign, long_file(tmp_path))
+    own = [row for row in logged(campaign) if row[2] == "judgment" and row[5] != "in between"]
+    assert len(own) == 30
+    assert len(set(own)) == 30
+    assert audit(store, campaign.id, 10**6) == []

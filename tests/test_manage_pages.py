@@ -8,11 +8,11 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from duelpool.campaign.shares import wilson
 from duelpool.standings import BoardRow, History, Point
 from duelpool.store import open_store
 from duelpool.web.guard import CSP
 from duelpool.web.manage.charts import bars_chart, history_chart, interval_chart
-from duelpool.web.manage.desks import wilson
 from managed import judge, key_for, managed
 from visitors import ORIGIN, served
 

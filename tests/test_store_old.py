@@ -100,6 +100,7 @@ def test_it_adds_up_and_goes_on(upgraded: tuple[str, Store]) -> None:
     assert not all(topic.done for topic in before.topics)
     dedicated.assign(["zwei"], [])
     dedicated.enrol("carla", "dedicated")
+    dedicated.enrol("model", "llm")  # a kind that older schemas didn't have
     for person in ("anna", "bert", "carla"):
         while (question_ := dedicated.next_question(person)) is not None:
             dedicated.answer(question_.id, person, better(question_))

@@ -22,6 +22,8 @@ from duelpool.store import Store, StoreTrouble, database, holdings, leases, log,
 from duelpool.testing.stores import Scene, audit
 from stores import BACK_ENDS, new_target
 
+NOW, NEXT = schema.SCHEMA_VERSION, f"{int(schema.SCHEMA_VERSION) + 1:04}"
+
 
 @pytest.fixture(params=BACK_ENDS)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
@@ -194,16 +196,16 @@ def old_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with open_store(path, create=True) as store:
         Scene.set_up(store).judged("p0")
     for module in (opening, schema):
-        monkeypatch.setattr(module, "SCHEMA_VERSION", "0002")
+        monkeypatch.setattr(module, "SCHEMA_VERSION", NEXT)
     return path
 
 
 def test_an_old_store_is_upgraded_after_a_backup(old_store: Path) -> None:
     before = sorted(each.name for each in old_store.parent.iterdir())
-    refuses(old_store, "old schema 0001", writable=False)
+    refuses(old_store, f"old schema {NOW}", writable=False)
     assert sorted(each.name for each in old_store.parent.iterdir()) == before
     open_store(old_store).close()
-    (backup,) = old_store.parent.glob("campaign.db.0001.*.backup")
+    (backup,) = old_store.parent.glob(f"campaign.db.{NOW}.*.backup")
     with sqlite3.connect(backup) as connection:
         assert connection.execute("select count(*) from log").fetchone() == (1,)
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
@@ -214,11 +216,12 @@ def test_postgresql_keeps_its_old_tables(tmp_path: Path, monkeypatch: pytest.Mon
     with new_target("postgresql", tmp_path) as url:
         with open_store(url, create=True) as store:
             Scene.set_up(store).judged("p0")
-        monkeypatch.setattr(opening, "SCHEMA_VERSION", "0002")
+        monkeypatch.setattr(opening, "SCHEMA_VERSION", NEXT)
         open_store(url).close()
         with psycopg.connect(url) as connection:
             copies = connection.execute(
-                "select schema_name from information_schema.schemata where schema_name like 'duelpool_0001_%'"
+                "select schema_name from information_schema.schemata "
+                f"where schema_name like 'duelpool_{NOW}_%'"
             ).fetchall()
             assert len(copies) == 1
             for table in ("log", "question", "alembic_version"):

@@ -103,6 +103,10 @@ class Client:
         """Return one assessor."""
         return self._get("/assessor", assessor=assessor)
 
+    def models(self) -> list[dict[str, Any]]:
+        """Return how language models judge, and what they cost."""
+        return list(self._get("/llm")["rows"])
+
     def ledger(self, **options: Any) -> Iterator[dict[str, Any]]:
         """Yield the ledger, the newest entry first; options are assessor and limit."""
         return self._rows("/ledger", options)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from duelpool.budget.metrics import Metric
-from duelpool.errors import BadFile, BadParameter
+from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import read_judgments, read_preferences, read_qrels
 from duelpool.files.jsonlines import is_json
 from duelpool.files.source import STANDARD_INPUT, read_source
@@ -42,10 +42,13 @@ def read_judged(path: str | os.PathLike[str], metric: Metric) -> Judged:
     if os.fspath(path) == STANDARD_INPUT:
         raise BadFile.at("standard input", None, "Judgments are looked at twice.", "Give them as a file.")
     source = read_source(path)
-    if is_json(source):
-        return from_judgments(read_judgments(path), metric, source.name)
-    if metric.parts == "pairs" and not metric.products:
-        return from_judgments(read_preferences(path).judgments(), metric, source.name)
+    try:
+        if is_json(source):
+            return from_judgments(read_judgments(path), metric, source.name)
+        if metric.parts == "pairs" and not metric.products:
+            return from_judgments(read_preferences(path).judgments(), metric, source.name)
+    except (BadParameter, BadRecord) as error:  # judgments of another kind than the metric's
+        raise BadFile.at(source.name, None, error.problem, error.remedy) from error
     return from_grades(read_qrels(path).grades(), metric, source.name)
 
 

@@ -252,11 +252,29 @@ def write_plan(path: str | os.PathLike[str], plan: Plan) -> Path:
     return beside
 
 
+_PLAIN = (
+    *(
+        "metric",
+        "goal",
+        "design",
+        "draw",
+        "estimator",
+        "n",
+        "budget",
+        "seed",
+        "top",
+        "topic_weights",
+        "repeats",
+    ),
+    *("round", "price", "relevant"),
+)
+
+
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Read a plan and its propensities."""
     source = read_source(path)
     rows = json_rows(source)
-    number, header = next(rows)
+    number, header = next(rows, (1, {}))
     if header.get("plan") != FORMAT:
         raise BadFile.at(
             source.name,
@@ -275,42 +293,34 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
             source.name, None, f"The plan has {header.get('questions')} questions, and the file {len(questions)}.",
             "Fetch or write it again.",
         )  # fmt: skip
-    beside = Path(source.name).with_name(str(header.get("propensities", "")))
-    if not beside.is_file():
+    try:
+        beside = Path(source.name).with_name(str(header["propensities"]))
+        found = beside.is_file()
+    except (KeyError, ValueError):  # none is named, or what is named is no name of a file
+        raise BadFile.at(
+            source.name, number, "The plan names no file of propensities.", "Plan again."
+        ) from None
+    if not found:
         raise BadFile.at(
             str(beside),
             None,
             "The plan's propensities are missing.",
             "Keep the file beside the plan, or plan again.",
         )
-    plain = {
-        key: header[key]
-        for key in (
-            "metric",
-            "goal",
-            "design",
-            "draw",
-            "estimator",
-            "n",
-            "budget",
-            "seed",
-            "top",
-            "topic_weights",
-            "repeats",
-            "round",
-            "price",
-            "relevant",
+    try:
+        return Plan(
+            **{key: header[key] for key in _PLAIN},
+            systems=tuple(header["systems"]),
+            topics=tuple(header["topics"]),
+            outlook=tuple(Outlook(**each) for each in header["outlook"]),
+            questions=tuple(questions),
+            propensities=read_propensities(beside),
+            notes=tuple(header["notes"]),
         )
-    }
-    return Plan(
-        **plain,
-        systems=tuple(header["systems"]),
-        topics=tuple(header["topics"]),
-        outlook=tuple(Outlook(**each) for each in header["outlook"]),
-        questions=tuple(questions),
-        propensities=read_propensities(beside),
-        notes=tuple(header["notes"]),
-    )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise BadFile.at(
+            source.name, number, "The plan's first line is damaged.", "Fetch the file again, or plan again."
+        ) from None
 
 
 def _question(row: Row) -> PlannedQuestion:

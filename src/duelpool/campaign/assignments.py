@@ -187,7 +187,7 @@ def _settle(
     connection: Connection, campaign: str, settings: Settings, row: Row[Any], *, ending: Ending, now: float
 ) -> None:
     staying, _ = quality.keeps(connection, campaign, row.assessor, row.id, settings)
-    places = _judgments(connection, campaign, row.id)
+    places = judgments_in(connection, campaign, row.id)
     for topic in places:
         log.append(connection, campaign, topic, log.RELEASE, now, assignment=row.id)
     if not staying and settings.test_rule == "share":
@@ -209,7 +209,8 @@ def _settle(
         )
 
 
-def _judgments(connection: Connection, campaign: str, assignment: str) -> dict[str, list[int]]:
+def judgments_in(connection: Connection, campaign: str, assignment: str) -> dict[str, list[int]]:
+    """Return the places of an assignment's judgments, by topic; test pairs are not among them."""
     columns = schema.log.c
     rows = connection.execute(
         select(columns.topic, columns.seq).where(

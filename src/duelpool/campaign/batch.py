@@ -1,21 +1,25 @@
 """What is written of a file: the lines of each topic's log, the questions that hold their slots, and the file itself.
 
-All of it goes into one transaction, and only where each log still ends where it did when the plan was made.
+A small file goes into one transaction. A large one goes piece by piece, so that nobody who judges waits for it;
+how far it has come stands beside it, and whoever takes the same file in again goes on from there. Lines that
+depend on those before them (a phase that closes, a retraction) are written together with their whole topic, and
+only where its log still ends where it did when the plan was made.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from duelpool.campaign.entries import FOLLOW_UPS, Entry
 from duelpool.campaign.fold import standing
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.files.source import Source
 from duelpool.store import imports, log, schema
+from duelpool.store.statements import dialect_of
 
 _WRITE_AT_ONCE = 1000
 
@@ -37,14 +41,18 @@ class Batch:
         """Return the batch that these rows of a file are."""
         return cls(source.name, sha256(source.data + repr(sorted(rows)).encode()).hexdigest(), again)
 
-    def enter(self, connection: Connection, campaign: str, lines: int, now: float) -> None:
-        """Write down that the file is taken in; refuse one that was."""
+    def enter(
+        self, connection: Connection, campaign: str, lines: int, now: float, *, done: bool
+    ) -> "Progress":
+        """Write down that the file is taken in, or that this begins; refuse one that was."""
         columns = schema.intake.c
         before = connection.execute(
-            select(columns.occasion, columns.time)
+            select(columns.occasion, columns.time, columns.done)
             .where(columns.campaign == campaign, columns.digest == self.digest)
             .order_by(columns.occasion.desc())
         ).first()
+        if before is not None and not before.done:  # it stopped midway: go on
+            return Progress(self, before.occasion, _parts(connection, campaign, self.digest, before.occasion))
         if before is not None and not self.again:
             raise BadFile.at(
                 self.file,
@@ -52,15 +60,78 @@ class Batch:
                 f"The same rows were taken in already, at {log.iso_time(before.time)}.",
                 "Nothing to do. To count them once more, give --again.",
             )
+        occasion = before.occasion + 1 if before is not None else 1
         connection.execute(
             insert(schema.intake).values(
                 campaign=campaign,
                 digest=self.digest,
-                occasion=before.occasion + 1 if before is not None else 1,
+                occasion=occasion,
                 file=self.file,
                 lines=lines,
                 time=now,
+                done=int(done),
             )
+        )
+        return Progress(self, occasion, {})
+
+    def midway(self, connection: Connection, campaign: str) -> dict[str, int] | None:
+        """Return how far the file came when it stopped midway, None when it didn't."""
+        columns = schema.intake.c
+        query = select(columns.occasion).where(
+            columns.campaign == campaign, columns.digest == self.digest, columns.done == 0
+        )
+        occasion = connection.execute(query).scalar()
+        return None if occasion is None else _parts(connection, campaign, self.digest, occasion)
+
+
+def _parts(connection: Connection, campaign: str, digest: str, occasion: int) -> dict[str, int]:
+    columns = schema.intake_part.c
+    rows = connection.execute(
+        select(columns.topic, columns.written).where(
+            columns.campaign == campaign, columns.digest == digest, columns.occasion == occasion
+        )
+    )
+    return {row.topic: row.written for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a file has come: by topic, how many of its lines are written."""
+
+    batch: Batch
+    occasion: int
+    written: Mapping[str, int]
+
+    def advance(self, connection: Connection, campaign: str, topic: str, before: int, after: int) -> None:
+        """Write down how far a topic has come, if nobody else has carried it on meanwhile."""
+        place = {"campaign": campaign, "digest": self.batch.digest, "occasion": self.occasion, "topic": topic}
+        table = schema.intake_part
+        if before == 0:
+            new = dialect_of(connection).insert(table).values(**place, written=after).on_conflict_do_nothing()
+            rows = connection.execute(new.returning(table.c.topic)).all()
+        else:
+            here = (table.c[name] == value for name, value in place.items())
+            rows = connection.execute(
+                update(table)
+                .where(*here, table.c.written == before)
+                .values(written=after)
+                .returning(table.c.topic)
+            ).all()
+        if not rows:
+            raise BadFile.at(
+                self.batch.file,
+                None,
+                "Somebody else is taking the same file in.",
+                "Let one of the two go on.",
+            )
+
+    def finish(self, connection: Connection, campaign: str) -> None:
+        """Write down that all of it is there."""
+        key = {"campaign": campaign, "digest": self.batch.digest, "occasion": self.occasion}
+        part, file = schema.intake_part, schema.intake
+        connection.execute(delete(part).where(*(part.c[name] == value for name, value in key.items())))
+        connection.execute(
+            update(file).where(*(file.c[name] == value for name, value in key.items())).values(done=1)
         )
 
 
@@ -105,28 +176,43 @@ def _referred(entry: Entry, seqs: Mapping[int | None, int]) -> int | None:
     return seqs[entry.refers_to]
 
 
+def hangs_together(entries: Iterable[Entry]) -> bool:
+    """Say whether lines depend on those before them, so that none may come without the others."""
+    return any(entry.event in (*FOLLOW_UPS, log.PHASE_CLOSED, log.REWIND) for entry in entries)
+
+
 def write_batch(
     connection: Connection, now: float, *, campaign: str, batch: Batch, plan: Mapping[str, Part]
 ) -> None:
-    """Write all topics' lines; each topic's log must end where it did when the plan was made."""
-    topics = schema.topic.c
-    batch.enter(connection, campaign, sum(len(part.entries) for part in plan.values()), now)
+    """Write all topics' lines at once; each topic's log must end where it did when the plan was made."""
+    batch.enter(connection, campaign, sum(len(part.entries) for part in plan.values()), now, done=True)
     for topic in sorted(plan):
-        part = plan[topic]
-        place = connection.execute(
-            update(schema.topic)
-            .where(topics.campaign == campaign, topics.id == topic, topics.next_seq == part.after + 1)
-            .values(next_seq=topics.next_seq + len(part.entries))
-            .returning(topics.next_seq)
-        ).scalar_one_or_none()
-        if place is None:
-            raise Changed(f"Topic '{topic}' was judged meanwhile.")
-        seqs = places_of(part.entries, part.after)
-        rows = [_row(entry, campaign, part.after + at, seqs, now) for at, entry in enumerate(part.entries, 1)]
-        for at, question in _held(connection, campaign, part, seqs, now).items():
-            rows[at] |= {"question": question, "attempt": 1}
-        for start in range(0, len(rows), _WRITE_AT_ONCE):
-            connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
+        write_part(connection, now, campaign=campaign, topic=topic, part=plan[topic])
+
+
+def write_part(
+    connection: Connection, now: float, *, campaign: str, topic: str, part: Part, anywhere: bool = False
+) -> None:
+    """Write some of a topic's lines where its log ends, which must be where the plan says, or `anywhere`."""
+    topics = schema.topic.c
+    where = [topics.campaign == campaign, topics.id == topic]
+    if not anywhere:
+        where.append(topics.next_seq == part.after + 1)
+    place = connection.execute(
+        update(schema.topic)
+        .where(*where)
+        .values(next_seq=topics.next_seq + len(part.entries))
+        .returning(topics.next_seq)
+    ).scalar_one_or_none()
+    if place is None:
+        raise Changed(f"Topic '{topic}' was judged meanwhile.")
+    part = Part(int(place) - 1 - len(part.entries), part.entries)
+    seqs = places_of(part.entries, part.after)
+    rows = [_row(entry, campaign, part.after + at, seqs, now) for at, entry in enumerate(part.entries, 1)]
+    for at, question in _held(connection, campaign, part, seqs, now).items():
+        rows[at] |= {"question": question, "attempt": 1}
+    for start in range(0, len(rows), _WRITE_AT_ONCE):
+        connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
 
 
 def _held(

@@ -33,6 +33,7 @@ from duelpool.strategies.parameters import split_spec
 
 T = TypeVar("T")
 
+_PRIVATE = ("panel_study", "completion_code", "failed_code", "stopped_code", "no_work_code")  # the panel's
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same bytes
 
 
@@ -125,7 +126,9 @@ def settings_of(campaign: Campaign) -> dict[str, Any]:
     name, _ = split_spec(campaign.settings.strategy)
     return {
         "campaign": campaign.name,
-        "settings": campaign.settings.as_json(),
+        "settings": {
+            name: value for name, value in campaign.settings.as_json().items() if name not in _PRIVATE
+        },
         "seed": campaign.settings.seed,
         "versions": {
             "duelpool": __version__,

@@ -1,12 +1,14 @@
 """Judgments from files: preferences in any form, or a whole log, taken into a campaign's log.
 
-Everything is checked before anything is written, and written in one transaction. Twins become the item that is
-judged for them. A file that has lost its phases may get them back: consecutive rows of one topic are a phase, and
-the strategy's own rule says who went on.
+Everything is checked before anything is written. A small file is written in one transaction; a large one piece by
+piece, and taking it in again after a crash goes on where that stopped: nothing counts twice. Twins become the item
+that is judged for them. A file that has lost its phases may get them back: consecutive rows of one topic are a
+phase, and the strategy's own rule says who went on.
 """
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +17,17 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import Connection
 
-from duelpool.campaign.batch import Batch, Changed, Part, as_line, places_of, write_batch
+from duelpool.campaign.batch import (
+    Batch,
+    Changed,
+    Part,
+    Progress,
+    as_line,
+    hangs_together,
+    places_of,
+    write_batch,
+    write_part,
+)
 from duelpool.campaign.entries import Entry, chosen, entries_of, fitting, known_to
 from duelpool.campaign.fold import Telling, standing
 from duelpool.campaign.loop import Campaign
@@ -32,7 +44,8 @@ from duelpool.strategies.elimination import Elimination
 Phases: TypeAlias = Literal["as-given", "blocks"]
 """Where phases come from: as the file says, or from consecutive rows of one topic."""
 
-_ALL = 10**6
+AT_ONCE = 400  # lines of a transaction: a few hundredths of a second, for which everybody else waits
+BREATH_SECONDS = 0.02  # between two of them, so that others come in
 _TRIES = 5
 
 
@@ -80,23 +93,88 @@ def take_in_file(
     for topic in plan:
         campaign.live.forget(topic)
     written = [entry for part in plan.values() for entry in part.entries]
+    written += [entry for entry in kept if entry.topic not in plan]  # of an earlier try that stopped midway
     judgments = sum(entry.event == log.JUDGMENT for entry in written)
     closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
-    return Taken(judgments, len(written) - judgments, len(plan), closings, tally.notices)
+    topics = len({entry.topic for entry in kept})
+    return Taken(judgments, len(written) - judgments, topics, closings, tally.notices)
 
 
 def _planned_and_written(
     campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases
 ) -> dict[str, Part]:
-    """Write all of it at once; when somebody judged between plan and writing, plan again."""
+    """Write what is planned; when somebody judged between plan and writing, plan again."""
+    written = campaign.store.read(lambda connection: batch.midway(connection, campaign.id))
+    if written:  # it stopped midway: topics that are all there are planned no more
+        whole = {topic for topic, own in _by_topic(entries).items() if written.get(topic) == len(own)}
+        entries = [entry for entry in entries if entry.topic not in whole]
     for _ in range(_TRIES):
         plan = campaign.store.read(
             lambda connection: _plan(connection, campaign, batch.file, entries, phases)
         )
+        if written is not None or sum(len(part.entries) for part in plan.values()) > AT_ONCE:
+            return _piece_by_piece(campaign, batch, entries, phases, plan)
         with suppress(Changed):
             campaign.store.write(partial(write_batch, campaign=campaign.id, batch=batch, plan=plan))
             return plan
     raise Changed("The campaign is judged all the time.", remedy="Pause it, or try again.")
+
+
+def _piece_by_piece(
+    campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases, plan: dict[str, Part]
+) -> dict[str, Part]:
+    """Write a large file in pieces, each with how far it has come; between two of them others may write."""
+    lines = sum(len(part.entries) for part in plan.values())
+    progress = campaign.store.write(
+        lambda connection, now: batch.enter(connection, campaign.id, lines, now, done=False)
+    )
+    by_topic = _by_topic(entries)
+    for topic in sorted(plan):
+        own, written = by_topic[topic], progress.written.get(topic, 0)
+        if phases == "blocks" or hangs_together(own):
+            if not written:
+                plan[topic] = _whole_topic(campaign, topic, own, phases, progress)
+            continue
+        for start in range(written, len(own), AT_ONCE):
+            piece = Part(0, tuple(own[start : start + AT_ONCE]))
+
+            def work(connection: Connection, now: float, topic: str, start: int, piece: Part) -> None:
+                write_part(connection, now, campaign=campaign.id, topic=topic, part=piece, anywhere=True)
+                progress.advance(connection, campaign.id, topic, start, start + len(piece.entries))
+
+            began = time.monotonic()
+            campaign.store.write(partial(work, topic=topic, start=start, piece=piece))
+            time.sleep(min(BREATH_SECONDS, time.monotonic() - began))
+    campaign.store.write(lambda connection, now: progress.finish(connection, campaign.id))
+    return plan
+
+
+def _whole_topic(
+    campaign: Campaign, topic: str, own: Sequence[Entry], phases: Phases, progress: Progress
+) -> Part:
+    """Write a topic whose lines hang together at once, planned anew when somebody judged meanwhile."""
+    for _ in range(_TRIES):
+        part = campaign.store.read(
+            lambda connection: _plan(connection, campaign, progress.batch.file, own, phases)[topic]
+        )
+
+        def work(connection: Connection, now: float, part: Part) -> None:
+            write_part(connection, now, campaign=campaign.id, topic=topic, part=part)
+            progress.advance(connection, campaign.id, topic, 0, len(own))
+
+        with suppress(Changed):
+            campaign.store.write(partial(work, part=part))
+            return part
+    raise Changed(
+        f"Topic '{topic}' is judged all the time.", remedy="Pause the campaign and import again: it goes on."
+    )
+
+
+def _by_topic(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    by_topic: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_topic.setdefault(entry.topic, []).append(entry)
+    return by_topic
 
 
 def _by(entry: Entry, assessor: str) -> Entry:
@@ -134,11 +212,8 @@ def _plan(
     connection: Connection, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
 ) -> dict[str, Part]:
     """Try everything on the topics' strategies, so that nothing is written that could not be read again."""
-    by_topic: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_topic.setdefault(entry.topic, []).append(entry)
     plan: dict[str, Part] = {}
-    for topic, own in by_topic.items():
+    for topic, own in _by_topic(entries).items():
         found = read_topic(connection, campaign, topic)
         if phases == "blocks":
             strategy = own_strategy(found.strategy)

@@ -24,7 +24,7 @@ from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Que
 from duelpool.store import Store, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Answer, Receipt
 
-AssessorKind = Literal["crowd", "dedicated", "program"]
+AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 
 
 class NotAllowed(DuelpoolError):

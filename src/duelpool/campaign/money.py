@@ -1,6 +1,7 @@
 """The ledger: what each assignment is paid, rounded up for the worker, and what the platform takes on top."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, insert, select
@@ -67,11 +68,25 @@ def compensate(
     now: float,
 ) -> None:
     """Enter a payment that no assignment stands behind, with the fee on it."""
-    for entry, value in ((COMPENSATION, amount), (COMPENSATION, fee_on(amount, settings.fee_percent))):
-        if value:
+    fee = fee_on(amount, settings.fee_percent)
+    enter(connection, campaign, assessor, ((COMPENSATION, amount), (FEE, fee)), reason=reason, now=now)
+
+
+def enter(
+    connection: Connection,
+    campaign: str,
+    assessor: str,
+    entries: Iterable[tuple[str, int]],
+    *,
+    reason: str,
+    now: float,
+) -> None:
+    """Enter amounts that no assignment stands behind; those of nothing are left out."""
+    for entry, amount in entries:
+        if amount:
             connection.execute(
                 insert(schema.ledger).values(
-                    campaign=campaign, assessor=assessor, entry=entry, amount=value, reason=reason, time=now
+                    campaign=campaign, assessor=assessor, entry=entry, amount=amount, reason=reason, time=now
                 )
             )
 

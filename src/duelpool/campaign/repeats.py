@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, select
 from duelpool.campaign.settings import Settings
 from duelpool.records import Kind
 from duelpool.seeds import rng_for
-from duelpool.store import leases, schema
+from duelpool.store import leases, llm, schema
 from duelpool.store.leases import Wanted
 
 _SECOND = 2
@@ -20,8 +20,8 @@ _SECOND = 2
 def due(connection: Connection, campaign: str, assessor: str, settings: Settings) -> list[Wanted]:
     """Return the repeated questions that are due for a person now, in the order in which they are wanted."""
     every = settings.repeat_every
-    if not every or settings.stage == "grading":
-        return []
+    if not every or settings.stage == "grading" or llm.find(connection, campaign, assessor) is not None:
+        return []  # a model's replies are kept: it would agree with itself by heart
     columns = schema.question.c
     rows = connection.execute(
         select(schema.question)

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from duelpool.campaign.panels import PANELS, PanelSettings
 from duelpool.campaign.welcome import (
     STEPS,
     CheckQuestion,
     PracticePair,
     Step,
+    check_codes,
     check_languages,
     check_parameter,
     check_redirect,
     check_steps,
 )
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import make_strategy
 
@@ -36,6 +38,9 @@ SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {"binary": (0.0, 1.0), "abc": (0.0, 1.0, 2.0), "five": (0.0, 1.0, 2.0, 3.0, 4.0)}
 )
 """The grades of each scale, the worst first."""
+
+Flips: TypeAlias = Literal["tie", "abstain"]
+"""What a model that changes its mind with the sides has said: that both are as good, or nothing."""
 
 TestRule: TypeAlias = Literal["share", "any-failed"]
 """Who goes: whoever falls below a share of all test pairs so far, or every assignment with a failed one."""
@@ -57,6 +62,7 @@ class Settings:
     criterion: str = "overall"
     ties: bool = False
     same: bool = False  # "these two are duplicates"
+    flips: Flips = "tie"  # a model that chooses another item when the sides are changed: a tie, or no answer
     cap: int = 6  # judgments of one pair, leases included
     stage: Stage = "preferences"
     scale: Scale = "binary"  # of the grading stage
@@ -86,6 +92,11 @@ class Settings:
     identity_parameter: str = "worker"  # of the link: who somebody is outside
     completion_code: str = ""
     completion_url: str = ""
+    panel: str = ""  # where paid people come from: a name of PANELS
+    panel_study: str = ""  # the panel's id for this campaign
+    failed_code: str = ""  # after failed test pairs; empty: the completion code, for they are paid
+    stopped_code: str = ""  # after stopping early
+    no_work_code: str = ""  # when there was nothing to judge
     languages: tuple[str, ...] = ()  # that the page speaks, the usual one first; none: all it knows
     plan: tuple[PlannedRow, ...] = ()  # a budget plan to work off: it takes the strategy's place
 
@@ -94,6 +105,7 @@ class Settings:
         for field, choice, known in (
             ("judges", self.judges, get_args(Judges)),
             ("test_rule", self.test_rule, get_args(TestRule)),
+            ("flips", self.flips, get_args(Flips)),
             ("stage", self.stage, get_args(Stage)),
             ("scale", self.scale, tuple(SCALES)),
         ):
@@ -131,6 +143,10 @@ class Settings:
         check_languages(self.languages)
         check_parameter(self.identity_parameter)
         check_redirect(self.completion_url)
+        if self.panel and self.panel not in PANELS:
+            raise UnknownName("panel", self.panel, PANELS)
+        if self.panel:
+            check_codes(self.completion_code, self.failed_code, self.stopped_code, self.no_work_code)
 
     def _check_crossing(self) -> None:
         if len(set(self.crossed)) != len(self.crossed):
@@ -149,6 +165,23 @@ class Settings:
     def planned(self, topic: str) -> tuple[PlannedRow, ...]:
         """Return a topic's questions of the plan."""
         return tuple(row for row in self.plan if row[0] == topic)
+
+    @property
+    def panel_settings(self) -> PanelSettings:
+        """What the panel has to know."""
+        return PanelSettings(
+            panel=self.panel,
+            study=self.panel_study,
+            complete=self.completion_code,
+            failed=self.failed_code,
+            stopped=self.stopped_code,
+            no_work=self.no_work_code,
+            url=self.completion_url,
+            parameter=self.identity_parameter,
+            reward=self.reward,
+            fee_percent=self.fee_percent,
+            currency=self.currency,
+        )
 
     @property
     def bad_votes_needed(self) -> int:

@@ -11,7 +11,8 @@ from duelpool.files.source import read_source
 
 CHANGEABLE = (
     *("guidelines", "steps", "consent", "check", "practice", "feedback", "context", "assignments_each"),
-    *("identity_parameter", "completion_code", "completion_url", "languages", "ties", "same"),
+    *("identity_parameter", "completion_code", "completion_url", "languages", "ties", "same", "flips"),
+    *("panel", "panel_study", "failed_code", "stopped_code", "no_work_code"),
     *("lease_seconds", "reward", "fee_percent", "budget", "currency"),
 )
 """The settings that may change while people judge; the others decide what is asked, and stay."""
@@ -53,7 +54,8 @@ def _checked(path: str) -> dict[str, Any]:
     plain = Settings()
     for name, value in values.items():
         if name not in names:
-            raise UnknownName("setting", name, names)
+            unknown = UnknownName("setting", name, names)
+            raise BadFile.at(path, None, unknown.problem, unknown.remedy)
         _check_type(path, name, value, getattr(plain, name))
     return values
 

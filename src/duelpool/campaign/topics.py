@@ -5,9 +5,9 @@ Nothing here is the truth. It is a cache of a fold over the log, and any process
 
 import json
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -19,8 +19,8 @@ from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import Store, holdings, log, schema
 from duelpool.store.statements import Statement
-from duelpool.strategies import Strategy, make_strategy
-from duelpool.strategies.parameters import split_spec
+from duelpool.strategies import STRATEGIES, Strategy, make_strategy
+from duelpool.strategies.parameters import parameters_of, split_spec
 
 T = TypeVar("T")
 
@@ -51,6 +51,7 @@ class _Pool:
     items: tuple[str, ...]
     first: tuple[str, ...]
     strategy: str
+    prior: Mapping[str, float]
 
 
 class LiveTopics:
@@ -147,22 +148,28 @@ class LiveTopics:
             )
         )
         came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
-        return _Pool(items, tuple(item for item in items if item not in came), own or self._settings.strategy)
+        return _Pool(
+            items,
+            tuple(item for item in items if item not in came),
+            own or self._settings.strategy,
+            {row.id: row.prior for row in rows if row.prior is not None and row.id in items},
+        )
 
     def _make(self, topic: str, pool: _Pool) -> Strategy:
         if self._settings.plan:
             return PlanSource(
                 pool.items, self._settings.planned(topic) if self._settings.stage == "preferences" else ()
             )
-        votes = (
-            {}
-            if "bad_votes" in split_spec(pool.strategy)[1]
-            else {"bad_votes": self._settings.bad_votes_needed}
-        )
+        spec, given = split_spec(pool.strategy)
+        more: dict[str, Any] = {}
+        if "bad_votes" not in given:
+            more["bad_votes"] = self._settings.bad_votes_needed
+        if pool.prior and "prior" in parameters_of(STRATEGIES[spec]):
+            more["prior"] = pool.prior
 
         def make(items: tuple[str, ...], name: str) -> Strategy:
             return make_strategy(
-                pool.strategy, items, seed=self._settings.seed, topic=name, cap=self._settings.cap, **votes
+                pool.strategy, items, seed=self._settings.seed, topic=name, cap=self._settings.cap, **more
             )
 
         return with_newcomers(

@@ -15,6 +15,7 @@ STEPS: tuple[Step, ...] = get_args(Step)
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TAKEN = ("key", "lang", "preview")
 
 
@@ -123,4 +124,18 @@ def check_redirect(url: str) -> None:
     if not sound or any(sign in url for sign in "\r\n\t \\"):
         raise BadParameter(
             f"People can't be sent to '{url}' at the end.", remedy="Give a whole address, from https:// on."
+        )
+
+
+def check_codes(complete: str, *others: str) -> None:
+    """Refuse codes that a panel couldn't tell apart or wouldn't take."""
+    for code in (complete, *others):
+        if code and not _CODE.fullmatch(code):
+            raise BadParameter(
+                f"'{code}' is no completion code.", remedy="Take letters, digits, - and _, 64 at most."
+            )
+    given = [code for code in (complete, *others) if code]
+    if len(set(given)) != len(given):
+        raise BadParameter(
+            "Two outcomes have the same completion code.", remedy="Give each its own, or leave one out."
         )

@@ -15,6 +15,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.sitting import Sat, Sitting, Worked, in_turns, work_assignments
 from duelpool.campaign.status import status
 from duelpool.cli.frame import print_json
+from duelpool.cli.model import KEY_VARIABLE, ModelOptions, sit
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
 from duelpool.cli.workers import progress_bar
 from duelpool.demo import load_collection
@@ -26,13 +27,16 @@ from duelpool.judges.live import LiveJudge, SimulatedPerson, TopicJudges, Utilit
 from duelpool.judges.terminal import TerminalJudge
 from duelpool.store import holdings
 
-KINDS = ("terminal", "simulated", "replay", "command")
+KINDS = ("terminal", "simulated", "replay", "command", "llm")
+LLM = "A language model (--judge llm)"
 ENDINGS = {
     "done": "Every topic has all that it needs.",
     "nothing": "There is nothing more for this judge now.",
     "skipped": "Only skipped questions are left for this judge.",
     "stopped": "Stopped.",
     "limit": "The limit is reached.",
+    "budget": "The budget can't bear another request.",
+    "trouble": "Some questions got no answer; start again to ask them once more.",
 }
 
 
@@ -46,8 +50,11 @@ def judge(
     topic: Annotated[list[str] | None, typer.Option(help="Judge only this topic; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many judgments.")] = None,
     model: Annotated[
-        str, typer.Option(help="simulated: how people see the items, such as bt:sd=1, case-a:q=.8, or demo.")
-    ] = "bt:sd=1",
+        str | None,
+        typer.Option(
+            help="simulated: how people see the items: bt:sd=1 (default), case-a:q=.8, demo. llm: its name."
+        ),
+    ] = None,
     file: Annotated[
         str | None, typer.Option(help="replay: the file of real preferences to draw answers from.")
     ] = None,
@@ -64,13 +71,50 @@ def judge(
     command: Annotated[
         str | None, typer.Option(help="command: the program, which reads questions and writes outcomes.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.01, help="command: seconds for one answer.")] = 120.0,
-    patience: Annotated[int, typer.Option(min=1, help="command: failures in a row before it ends.")] = 3,
+    timeout: Annotated[float, typer.Option(min=0.01, help="command, llm: seconds for one answer.")] = 120.0,
+    patience: Annotated[int, typer.Option(min=1, help="command, llm: failures in a row before it ends.")] = 3,
+    url: Annotated[
+        str | None, typer.Option(help="Its API, such as https://api.example.org/v1.", rich_help_panel=LLM)
+    ] = None,
+    key_from: Annotated[
+        str,
+        typer.Option(help="The environment variable that holds the API key.", rich_help_panel=LLM),
+    ] = KEY_VARIABLE,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A host that may be in a private network, or http.", rich_help_panel=LLM),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="A template of your own; see `duelpool prompt`.", rich_help_panel=LLM)
+    ] = None,
+    price_in: Annotated[
+        str | None, typer.Option(help="Price of a million tokens sent.", rich_help_panel=LLM)
+    ] = None,
+    price_out: Annotated[
+        str | None, typer.Option(help="Price of a million tokens received.", rich_help_panel=LLM)
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="The most that this judge may cost in all.", rich_help_panel=LLM)
+    ] = None,
+    at_once: Annotated[int, typer.Option(min=1, max=64, help="Questions at once.", rich_help_panel=LLM)] = 4,
+    tries: Annotated[int, typer.Option(min=1, help="Requests before it gives up.", rich_help_panel=LLM)] = 6,
+    first_wait: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds before a second try, doubled each time.", rich_help_panel=LLM),
+    ] = 1.0,
+    reply_format: Annotated[
+        str, typer.Option(help="What holds it to the form: schema, json or none.", rich_help_panel=LLM)
+    ] = "schema",
+    max_tokens: Annotated[int, typer.Option(min=1, help="The longest reply.", rich_help_panel=LLM)] = 64,
+    token_field: Annotated[
+        str, typer.Option(help="max_tokens, or max_completion_tokens.", rich_help_panel=LLM)
+    ] = "max_tokens",
+    temperature: Annotated[float, typer.Option(help="Below 0: not sent.", rich_help_panel=LLM)] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Fixes what simulated people answer.")] = 1,
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge a campaign's questions: by hand in the terminal, by simulated people, or by any program.
+    """Judge a campaign's questions: by hand in the terminal, by simulated people, a program or a language model.
 
     Examples:
 
@@ -81,12 +125,15 @@ def judge(
       duelpool judge campaign.db --judge replay --file judgments.txt
 
       duelpool judge campaign.db --judge command --command "python my_judge.py" --timeout 60
+
+      duelpool judge campaign.db --judge llm --url https://api.example.org/v1 --model NAME \\
+        --price-in 2.50 --price-out 10 --budget 5
     """
     if kind not in KINDS:
         raise UnknownName("judge", kind, KINDS)
     with opened(store, campaign, writable=True) as found:
         if kind in ("simulated", "replay"):
-            people = _people(found, _model(kind, model, file), seed, careless)
+            people = _people(found, _model(kind, model or "bt:sd=1", file), seed, careless)
             _simulate(
                 found,
                 people,
@@ -97,6 +144,29 @@ def judge(
                 pace=pace,
                 as_json=as_json,
             )
+            return
+        if kind == "llm":
+            asked = ModelOptions(
+                url=url,
+                model=model,
+                assessor=assessor,
+                key_from=key_from,
+                allow_hosts=tuple(allow_host or ()),
+                prompt=prompt,
+                price_in=price_in,
+                price_out=price_out,
+                budget=budget,
+                at_once=at_once,
+                tries=tries,
+                first_wait=first_wait,
+                reply_format=reply_format,
+                max_tokens=max_tokens,
+                token_field=token_field,
+                temperature=temperature,
+                timeout=timeout,
+            )
+            sat = sit(found, asked, topics=topic, patience=patience, limit=limit)
+            _report(sat, as_json)
             return
         with ExitStack() as stack:
             judge_: LiveJudge

@@ -9,10 +9,12 @@ import typer
 from rich.table import Table
 
 from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.informing import take_prior
 from duelpool.campaign.known import draw_known_pairs, read_known_pairs
 from duelpool.campaign.settings import Judges
 from duelpool.campaign.settings_file import read_settings
 from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
+from duelpool.cli.simulate import prior_read
 from duelpool.cost import Estimate, Pay, estimate
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import (
@@ -27,6 +29,7 @@ from duelpool.files import (
 from duelpool.files.source import read_source
 from duelpool.leaderboard import keep_runs
 from duelpool.pool import Pools, build_pools
+from duelpool.prior import Prior
 from duelpool.records import Passage
 from duelpool.store import open_store
 from duelpool.store.holdings import KnownPair
@@ -70,6 +73,12 @@ def pool(
         str | None, typer.Option(help="Test pairs: a file of preferences, auto or none. A crowd: auto.")
     ] = None,
     guidelines: Annotated[str | None, typer.Option(help="A text file for the assessors.")] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help="FILE of preferences (an LLM's, say), qrels or a run that swissfinals starts from."
+        ),
+    ] = None,
     settings_file: Annotated[
         str | None,
         typer.Option(
@@ -150,6 +159,7 @@ def pool(
             grades=read_grades.grades() if read_grades else {},
             texts=read_texts.by_id if read_texts else None,
             runs=read_runs,
+            prior=prior_read(prior, [settings.strategy]),
         )
     elif output:
         write_pools(output, pools.pools)
@@ -183,11 +193,18 @@ def make(
     grades: Mapping[str, Mapping[str, float]],
     texts: Mapping[str, Passage] | None,
     runs: Sequence[Run] = (),
+    prior: Prior | None = None,
 ) -> str:
     """Make a campaign from pools, with the runs for its leaderboard, and say what it holds."""
     questions = read_topics(topics) if topics else None
     if questions is not None:
         tell_notices(str(topics), questions.notices)
+    if prior is not None and not any(
+        item in prior.get(each.topic, {}) for each in pools.pools for item in each.items
+    ):
+        raise BadParameter(
+            "The prior knows none of the candidates.", remedy="Check its topics and documents."
+        )
     known = list(_known(tests, settings, pools, grades, texts))
     if not known:
         settings = replace(settings, tests=0)
@@ -210,6 +227,8 @@ def make(
             known_pairs=known,
         )
         keep_runs(campaign, runs)
+        if prior is not None:
+            take_prior(campaign, prior)
     return (
         f"Made the campaign '{name}' in {store}: {len(pools.pools)} topics, {pools.candidates:,} candidates, "
         f"{len(passages):,} texts, {len(known)} test pairs."

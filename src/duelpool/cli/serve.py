@@ -1,10 +1,12 @@
 """`duelpool serve` and `duelpool link`: the judging page, and the links that let people in."""
 
 import logging
+import tempfile
 from typing import Annotated
 
 import typer
 
+from duelpool.access.accounts import some_manager
 from duelpool.campaign import Campaign
 from duelpool.cli.frame import print_json, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument
@@ -25,6 +27,9 @@ def serve(
         str | None, typer.Option(help="The address that people see, where a proxy stands before the server.")
     ] = None,
     days: Annotated[float, typer.Option(min=0.001, help="How long the printed links work, in days.")] = DAYS,
+    proxy: Annotated[
+        str, typer.Option(help="Addresses of proxies whose word on who comes, and how, is taken.")
+    ] = "127.0.0.1",
 ) -> None:
     """Serve the judging page, and print the assessors' link.
 
@@ -49,23 +54,29 @@ def serve(
             typer.echo(f"  for assessors: {address(root, row.id, keys.key(row.id, 'open', now, days=days))}")
             preview = keys.key(row.id, "manager", now, days=days)
             typer.echo(f"  to preview:    {address(root, row.id, preview, preview='1')}")
-            typer.echo(
-                f"  to manage:     {manager_address(root, row.id, manager_key(keys, row.id, now, days))}"
-            )
+            if opened.read(some_manager):
+                typer.echo(f"  to manage:     {root.rstrip('/')}/login?next=/manage/{row.id}")
+            else:
+                key = manager_key(keys, row.id, now, days)
+                typer.echo(f"  to manage:     {manager_address(root, row.id, key)}")
     tell("Stop with Ctrl+C.")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    worker.leave(store, campaign)
-    uvicorn.run(
-        "duelpool.web.worker:take_up",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=5,  # pages that listen for news would hold the server up
-    )
+    with tempfile.TemporaryDirectory(prefix="duelpool-counts-") as counts:
+        worker.leave(store, campaign, counts)
+        uvicorn.run(
+            "duelpool.web.worker:take_up",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            forwarded_allow_ips=proxy,
+            timeout_keep_alive=75,  # people think, and a proxy keeps its connections for a minute
+            timeout_graceful_shutdown=5,  # pages that listen for news would hold the server up
+            timeout_worker_healthcheck=60,  # on a busy machine a process takes its time to start
+        )
 
 
 def link(

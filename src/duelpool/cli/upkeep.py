@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 from sqlalchemy import Connection
 
+from duelpool.access import deeds
+from duelpool.access.deeds import Deed
 from duelpool.campaign.exports import line_to_json, log_rows
 from duelpool.campaign.reading import topics_of
 from duelpool.cli.frame import print_json, quiet_broken_pipe
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
 from duelpool.errors import BadFile, BadParameter
-from duelpool.store import open_store
+from duelpool.store import holdings, open_store
 from duelpool.store.database import backup_sqlite, open_database, sqlite_path
 from duelpool.store.opening import version_of
 from duelpool.store.schema import SCHEMA_VERSION
@@ -41,6 +43,44 @@ def backup(
         print_json({"backup": str(output), "bytes": output.stat().st_size})
     else:
         typer.echo(f"Copied {store} to {output}, {output.stat().st_size:,} bytes.")
+
+
+def restore(
+    copy: Annotated[Path, typer.Argument(help="A copy that `duelpool backup` has made.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The store, a file that isn't there yet.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a store from a copy, after the copy has been checked from end to end.
+
+    Stop the server first, and move the file that is to be replaced aside: nothing is ever written over.
+
+    Examples:
+
+      duelpool restore campaign-monday.db -o campaign.db
+    """
+    for beside in (output, output.with_name(f"{output.name}-wal")):
+        if beside.exists():
+            raise BadFile.at(
+                str(beside), None, "The file is there already.", "Stop the server and move it aside."
+            )
+    if not copy.is_file():
+        raise BadFile.at(str(copy), None, "There is no such copy.", "Check its name.")
+    database = open_database(copy)
+    try:
+        version = version_of(database)
+        if version is None:
+            raise BadFile.at(str(copy), None, "This is no copy of a store.", "Name another file.")
+        with working("Checking"):
+            said = database.read(lambda found: found.exec_driver_sql("pragma integrity_check").scalar())
+    finally:
+        database.close()
+    if said != "ok":
+        raise BadFile.at(str(copy), None, f"The copy is damaged: {said}.", "Go back to an older one.")
+    backup_sqlite(copy, output)
+    if as_json:
+        print_json({"store": str(output), "schema": version, "bytes": output.stat().st_size})
+    else:
+        typer.echo(f"{output} is what {copy} was, schema {version}.")
 
 
 def migrate(store: StoreArgument, as_json: JsonOption = False) -> None:
@@ -74,6 +114,9 @@ def log(
     assessor: Annotated[str | None, typer.Option(help="Only what this assessor judged.")] = None,
     event: Annotated[str | None, typer.Option(help="Only one kind of line, such as retraction.")] = None,
     last: Annotated[int | None, typer.Option(min=1, help="Only the last lines of each topic.")] = None,
+    who: Annotated[
+        bool, typer.Option("--deeds", help="Who did what instead: signed in, excluded, exported, ...")
+    ] = False,
     campaign: CampaignOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
@@ -84,7 +127,12 @@ def log(
       duelpool log campaign.db --topic bread --last 20
 
       duelpool log campaign.db --event retraction --json
+
+      duelpool log campaign.db --deeds --last 20
     """
+    if who:
+        _print_deeds(store, campaign, last or 1000, as_json)
+        return
     with quiet_broken_pipe(), opened(store, campaign) as found:
 
         def show(connection: Connection) -> None:
@@ -100,6 +148,19 @@ def log(
         if topic and (unknown := sorted(set(topic) - set(found.live.heads()))):
             raise BadParameter(f"The campaign has no topic '{unknown[0]}'.", remedy="See `duelpool status`.")
         found.store.read(show)
+
+
+def _print_deeds(store: str, campaign: str | None, last: int, as_json: bool) -> None:
+    """Print the deeds of a campaign or of the whole store, the oldest first."""
+    with quiet_broken_pipe(), open_store(store, writable=False) as found:
+
+        def look(connection: Connection) -> list[Deed]:
+            of = None if campaign is None else holdings.find_campaign(connection, campaign).id
+            return list(deeds.read(connection, of, limit=last))
+
+        for each in reversed(found.read(look)):
+            line = {"time": each.time, "who": each.who, "deed": each.deed, "about": each.about}
+            typer.echo(json.dumps(line, ensure_ascii=False) if as_json else "  ".join(line.values()).rstrip())
 
 
 def told(line: dict[str, object]) -> str:

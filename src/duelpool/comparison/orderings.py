@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.comparison.scores import Floats, ScoreTable
 from duelpool.errors import BadParameter
@@ -24,7 +24,7 @@ def _aligned(a: Mapping[str, float], b: Mapping[str, float]) -> tuple[Floats, Fl
 
 def kendall_tau(a: Mapping[str, float], b: Mapping[str, float]) -> float:
     """Return Kendall's tau (tau-b, which allows for ties) between two scorings of the same systems."""
-    return float(stats.kendalltau(*_aligned(a, b)).statistic)
+    return float(scipy.stats.kendalltau(*_aligned(a, b)).statistic)
 
 
 def tau_ap(reference: Mapping[str, float], other: Mapping[str, float]) -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.comparison.scores import Floats, ScoreTable
 from duelpool.errors import BadParameter
@@ -21,9 +21,11 @@ def power_of_t(topics: int, difference: float, spread: float, alpha: float = 0.0
     _check(difference, spread, alpha)
     if topics < 2:
         return 0.0
-    bound = stats.t.ppf(1 - alpha / 2, topics - 1)
+    bound = scipy.stats.t.ppf(1 - alpha / 2, topics - 1)
     shift = abs(difference) / spread * np.sqrt(topics)
-    return float(stats.nct.sf(bound, topics - 1, shift) + stats.nct.cdf(-bound, topics - 1, shift))
+    return float(
+        scipy.stats.nct.sf(bound, topics - 1, shift) + scipy.stats.nct.cdf(-bound, topics - 1, shift)
+    )
 
 
 def topics_needed(difference: float, spread: float, power: float = 0.8, alpha: float = 0.05) -> int:
@@ -68,7 +70,7 @@ def simulated_power(
         raise BadParameter("A simulation of power needs two observed differences and two topics at least.")
     moved = observed - observed.mean() + difference
     rng = rng_for(seed, "power", topics)
-    bound = stats.t.ppf(1 - alpha / 2, topics - 1)
+    bound = scipy.stats.t.ppf(1 - alpha / 2, topics - 1)
     seen = 0
     for start in range(0, rounds, 200):
         drawn = moved[rng.integers(0, len(moved), (min(200, rounds - start), topics))]

@@ -6,7 +6,7 @@ from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
@@ -114,7 +114,7 @@ def _t_interval(values: Floats, weights: Floats, level: float) -> tuple[float, f
     n, total = len(values), weights.sum()
     mean = float(weights @ values / total)
     error = np.sqrt(np.sum((weights * (values - mean)) ** 2) * n / (n - 1)) / total
-    half = float(stats.t.ppf(0.5 + level / 2, n - 1) * error)
+    half = float(scipy.stats.t.ppf(0.5 + level / 2, n - 1) * error)
     return mean - half, mean + half
 
 

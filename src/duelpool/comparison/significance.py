@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-from scipy import stats
-from scipy.interpolate import CubicSpline
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.comparison.scores import Floats, ScoreTable
 from duelpool.errors import BadParameter, UnknownName
@@ -30,14 +29,14 @@ def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
     if spread <= 1e-15 * max(1.0, abs(mean)):  # all differences are equal
         return (0.0, 1.0) if abs(mean) < 1e-15 else (float(np.copysign(np.inf, mean)), 0.0)
     statistic = mean / (spread / np.sqrt(n))
-    return float(statistic), float(2 * stats.t.sf(abs(statistic), n - 1))
+    return float(statistic), float(2 * scipy.stats.t.sf(abs(statistic), n - 1))
 
 
 def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
     """Wilcoxon's signed-rank test; topics without a difference are left out."""
     if not np.any(differences):
         return 0.0, 1.0
-    found = stats.wilcoxon(differences)
+    found = scipy.stats.wilcoxon(differences)
     return float(found.statistic), float(found.pvalue)
 
 
@@ -277,7 +276,7 @@ def _range_tail(ranges: Floats, runs: int, freedom: int) -> Floats:
     """
 
     def tail(at: Floats) -> Floats:
-        found: Floats = np.clip(stats.studentized_range.sf(at, runs, freedom), 0.0, 1.0)
+        found: Floats = np.clip(scipy.stats.studentized_range.sf(at, runs, freedom), 0.0, 1.0)
         return found
 
     if len(ranges) <= _KNOTS:
@@ -286,5 +285,7 @@ def _range_tail(ranges: Floats, runs: int, freedom: int) -> Floats:
     while end < ranges.max() and tail(np.array([end]))[0] > 1e-9:
         end *= 1.5
     knots = end * np.linspace(0.0, 1.0, _KNOTS) ** 1.5  # closer together where the tail falls
-    between: Floats = np.clip(CubicSpline(knots, tail(knots))(np.minimum(ranges, end)), 0.0, 1.0)
+    between: Floats = np.clip(
+        scipy.interpolate.CubicSpline(knots, tail(knots))(np.minimum(ranges, end)), 0.0, 1.0
+    )
     return between

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from duelpool.errors import BadParameter
 from duelpool.experiments.base import Cell, Experiment, Section
+from duelpool.experiments.savings import Saving, savings
 from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.prior import read_prior
 from duelpool.seeds import rng_for
@@ -131,8 +132,13 @@ class InformedReport:
             before = point
         return None
 
+    def saved(self, way: str) -> tuple[Saving, ...]:
+        """Return what a way saves of the people's judgments at equal found-rates."""
+        lines = [[(p.judgments, p.found) for p in self.line(each)] for each in (WAYS[0], way)]
+        return savings(lines[0], lines[1], trials=self.trials, seed=self.seed)
+
     def sections(self) -> Sequence[Section]:
-        """Return the found-rates, and the judgments that each way needs."""
+        """Return the found-rates, the judgments that each way needs, and what each saves at equal found-rates."""
         by_budget: list[tuple[Cell, ...]] = []
         for per_item in sorted({point.per_item for point in self.points}):
             row = {point.way: point for point in self.points if point.per_item == per_item}
@@ -162,6 +168,14 @@ class InformedReport:
                 ("", "judgments", "share", "found"),
                 tuple(needs),
             ),
+            *(
+                Section(
+                    f"People's judgments a topic for the same found-rate: {way} against none",
+                    ("found", WAYS[0], way, "saved"),
+                    tuple(each.told for each in self.saved(way)),
+                )
+                for way in WAYS[1:]
+            ),
         )
 
     def figures(self) -> Section:
@@ -182,6 +196,8 @@ class InformedReport:
             f"judged too. Its scores' mean Kendall's tau with the truth is {self.agreement:.2f}.",
             "Shuffled: the same scores, dealt out anew among a topic's items in every trial.",
             "Every budget is a run of its own, for the flagship plans for its budget.",
+            "Saved: each line made to rise, read between its points; ± one standard error, by drawing every "
+            f"found-rate anew from its {self.trials} trials. The topics are these and no others.",
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -195,6 +211,7 @@ class InformedReport:
             "points": [asdict(point) for point in self.points],
             "prefbest": asdict(self.mark),
             "needed": {way: self.needed(way) for way in WAYS},
+            "saved": {way: [asdict(each) for each in self.saved(way)] for way in WAYS[1:]},
             "notes": list(self.notes()),
         }
 

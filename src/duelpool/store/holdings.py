@@ -38,6 +38,7 @@ class ItemRow:
     grade: float | None
     twin_of: str | None
     state: str
+    prior: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,21 @@ def items(connection: Connection, campaign: str, topic: str) -> list[ItemRow]:
     """Return a topic's items, twins included, in their order."""
     columns = schema.item.c
     rows = connection.execute(select(schema.item).where(columns.campaign == campaign, columns.topic == topic))
-    return [ItemRow(row.id, row.grade, row.twin_of, row.state) for row in sorted(rows, key=_place)]
+    return [ItemRow(row.id, row.grade, row.twin_of, row.state, row.prior) for row in sorted(rows, key=_place)]
+
+
+def set_priors(connection: Connection, campaign: str, topic: str, scores: Mapping[str, float]) -> int:
+    """Give items a score that strategies may know beforehand; return how many of them are there."""
+    columns = schema.item.c
+    found = 0
+    for item, score in scores.items():
+        done = connection.execute(
+            update(schema.item)
+            .where(columns.campaign == campaign, columns.topic == topic, columns.id == item)
+            .values(prior=score)
+        )
+        found += done.rowcount
+    return found
 
 
 def set_item_state(connection: Connection, campaign: str, topic: str, item: str, state: str) -> bool:

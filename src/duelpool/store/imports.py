@@ -121,8 +121,17 @@ def hold(
 
 
 def _enrol(connection: Connection, campaign: str, people: Iterable[str], now: float) -> None:
-    for person in sorted(people):
-        holdings.enrol(connection, campaign, person or UNNAMED, "imported", now)
+    wanted = sorted({person or UNNAMED for person in people})
+    columns = schema.assessor.c
+    known: set[str] = set()
+    for start in range(0, len(wanted), _AT_ONCE):
+        query = select(columns.id).where(
+            columns.campaign == campaign, columns.id.in_(wanted[start : start + _AT_ONCE])
+        )
+        known |= set(connection.execute(query).scalars())
+    for person in wanted:
+        if person not in known:
+            holdings.enrol(connection, campaign, person, "imported", now)
 
 
 def _insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> Iterable[str]:

@@ -1,14 +1,24 @@
-"""The contracts as code: what every strategy and every store must keep. Run them over your own.
+"""The contracts as code: what every strategy, store and panel must keep. Run them over your own.
 
-    from duelpool.testing import store_contract, strategy_contract
+    from duelpool.testing import panel_contract, store_contract, strategy_contract
     strategy_contract("prefbest")        # raises ContractError, which says what isn't kept
     store_contract(store)
+    panel_contract("prolific")
 
-A strategy that is added to the table `STRATEGIES` is checked without further ado.
+A strategy that is added to the table `STRATEGIES`, or a panel to `PANELS`, is checked without further ado.
 """
 
+from duelpool.testing.panels import PANEL_CHECKS, panel_contract
 from duelpool.testing.promises import ContractError
 from duelpool.testing.stores import STORE_CHECKS, store_contract
 from duelpool.testing.strategies import STRATEGY_CHECKS, strategy_contract
 
-__all__ = ["STORE_CHECKS", "STRATEGY_CHECKS", "ContractError", "store_contract", "strategy_contract"]
+__all__ = [
+    "PANEL_CHECKS",
+    "STORE_CHECKS",
+    "STRATEGY_CHECKS",
+    "ContractError",
+    "panel_contract",
+    "store_contract",
+    "strategy_contract",
+]

@@ -11,16 +11,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from duelpool.access.limits import Pace, TooMany
 from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
-from duelpool.web import pages, routes
-from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json
+from duelpool.web import pages, panels, routes, watch
+from duelpool.web.access.pages import router as door
+from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
 from duelpool.web.halls import Halls
 from duelpool.web.links import link_keys
 from duelpool.web.manage.api import add_api
 from duelpool.web.manage.desks import Desks
 from duelpool.web.manage.pages import router as dashboard
+from duelpool.web.metrics import Counts
 from duelpool.web.pages import error_json, error_page, language_of, render, static_response
 
 SWEEP_SECONDS = 20.0
@@ -28,11 +31,16 @@ REPORT_AT_MOST = 2000
 
 
 def make_app(
-    store_target: str | Path, *, campaign: str | None = None, sweep_seconds: float = SWEEP_SECONDS
+    store_target: str | Path,
+    *,
+    campaign: str | None = None,
+    sweep_seconds: float = SWEEP_SECONDS,
+    counts: Path | None = None,
 ) -> FastAPI:
     """Return the judging pages of a store, or of one campaign of it; an old store is upgraded after a backup.
 
-    Leases that ran out are swept up every few seconds.
+    Leases that ran out are swept up every few seconds. `counts` is a folder where several processes of one server
+    count their requests.
     """
     store = open_store(store_target)
     try:
@@ -46,6 +54,7 @@ def make_app(
         halls.warm()
 
     def sweep() -> None:
+        links.refresh()  # somebody may have replaced the key that signs
         halls.sweep()
 
     async def sweep_on() -> None:
@@ -64,6 +73,7 @@ def make_app(
         try:
             yield
         finally:
+            app.state.stopping = True
             sweeper.cancel()
             with suppress(asyncio.CancelledError):
                 await sweeper
@@ -72,8 +82,12 @@ def make_app(
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.halls, app.state.links, app.state.store = halls, links, store
     app.state.desks = Desks(halls)
-    app.add_middleware(Guard)
+    app.state.pace, app.state.counts = Pace(store), Counts(counts)
+    app.add_middleware(Guard, counts=app.state.counts)
     app.include_router(routes.router)
+    app.include_router(door)
+    app.include_router(watch.router)
+    app.include_router(panels.router)
     app.include_router(dashboard)
     add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)
@@ -81,7 +95,6 @@ def make_app(
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _unexpected)
     app.add_api_route("/static/{name:path}", static, methods=["GET"])
-    app.add_api_route("/healthz", healthz, methods=["GET"])
     app.add_api_route("/csp-report", csp_report, methods=["POST"])
     return app
 
@@ -92,16 +105,10 @@ def static(name: str) -> Response:
     return found if found is not None else PlainTextResponse("There is no such file.", 404)
 
 
-def healthz(request: Request) -> Response:
-    """Say that the server is up and its store answers."""
-    request.app.state.store.read(request.app.state.store.database.now)
-    return PlainTextResponse("ok")
-
-
 async def csp_report(request: Request) -> Response:
     """Note what a browser refused to load or to run."""
     body = (await request.body())[:REPORT_AT_MOST].decode(errors="replace")
-    logger.warning("content policy: %r", body)
+    logger.warning("content policy: %r", without_secrets(body))
     return Response(status_code=204)
 
 
@@ -137,7 +144,10 @@ async def _refused(request: Request, error: Exception) -> Response:
     logger.log(
         40 if status >= 500 else 20, "%s: %s %r: %s", reference, request.method, request.url.path, error
     )
-    return await run_in_threadpool(_told, request, error, status, name, reference)
+    told = await run_in_threadpool(_told, request, error, status, name, reference)
+    if isinstance(error, TooMany):
+        told.headers["Retry-After"] = str(error.seconds)
+    return told
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -67,6 +67,7 @@ def visit(request: Request, campaign: str) -> Visit:
     visitor = read_cookie(request, links, campaign)
     if visitor is None:
         raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
+    request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     words = language_of(request, visitor.lang, flow.campaign.settings.languages)
     return Visit(request, flow, links, visitor, words, {})
 

@@ -1,7 +1,9 @@
 """What every request passes: its size, where it comes from, and the headers that its answer gets."""
 
 import logging
+import re
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from urllib.parse import urlsplit
@@ -10,13 +12,17 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from duelpool.access.limits import TooMany
+from duelpool.access.roles import NotPermitted
 from duelpool.campaign import NotAllowed
+from duelpool.campaign.panels.base import ForgedMessage
 from duelpool.campaign.watching import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.store import StoreTrouble
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 from duelpool.web.links import ExpiredLink, ForgedLink
+from duelpool.web.metrics import Counts
 
 BODY_AT_MOST = 256 * 1024
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -41,6 +47,8 @@ HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_SECRETS = re.compile(r"((?:key|password|present|new|token)(?:=|\"\s*:\s*\"|%3[Dd])|dp_|Bearer )[^&\"'\s\\]+")
+
 logger = logging.getLogger("duelpool.web")
 
 
@@ -56,6 +64,10 @@ class Unsupported(DuelpoolError):
     """A body that is neither a form nor JSON."""
 
 
+class TurnedAway(DuelpoolError):
+    """Somebody from a panel who doesn't bring what the panel gives its people."""
+
+
 class NoVisit(DuelpoolError):
     """A page that only somebody with a link may see."""
 
@@ -64,8 +76,12 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
     {
         ForgedLink: (403, "forged"),
         NoVisit: (403, "forged"),
+        TurnedAway: (403, "turned_away"),
+        ForgedMessage: (403, "forged"),
         CrossSite: (403, "cross_site"),
         NotAllowed: (403, "not_allowed"),
+        NotPermitted: (403, "not_permitted"),
+        TooMany: (429, "too_many"),
         UnknownCampaign: (404, "not_found"),
         UnknownQuestion: (404, "not_found"),
         NotFound: (404, "not_found"),
@@ -88,6 +104,11 @@ def status_of(error: DuelpoolError) -> tuple[int, str]:
         if kind in STATUSES:
             return STATUSES[kind]
     return 400, "invalid"
+
+
+def without_secrets(text: str) -> str:
+    """Return a text for the log without keys of links, tokens and passwords that may stand in it."""
+    return _SECRETS.sub(r"\1[hidden]", text)
 
 
 def new_reference() -> str:
@@ -135,8 +156,9 @@ def wants_json(request: Request) -> bool:
 class Guard:
     """Reads bodies up to a limit and adds the headers; a larger body is refused before anything is done."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, counts: Counts | None = None) -> None:
         self._app = app
+        self._counts = counts or Counts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, if it is of a sound size."""
@@ -144,8 +166,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        began = time.perf_counter()
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                is_answer = scope["path"].endswith("/answer")
+                self._counts.answered(message["status"], time.perf_counter() - began, is_answer)
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)

@@ -1,23 +1,24 @@
 """Links that let people in: signed by a secret that the store makes for itself at first start."""
 
 import secrets
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
 from itsdangerous import BadData, URLSafeSerializer
-from sqlalchemy import Connection, select
 
+from duelpool.access.keys import Keys, read_keys
 from duelpool.errors import DuelpoolError
-from duelpool.store import Store, schema
-from duelpool.store.statements import dialect_of
+from duelpool.store import Store
 
 LinkKind: TypeAlias = Literal["open", "personal", "manager"]
 """Whom a link lets in: anybody, one assessor, or the manager for a preview."""
 
 DAYS = 60.0
 _SECONDS_A_DAY = 86400.0
-_NAME = "links"
+_LOOK_AGAIN_SECONDS = 1.0
 
 
 class ForgedLink(DuelpoolError):
@@ -40,36 +41,45 @@ class Link:
 
 
 def link_keys(store: Store) -> "Links":
-    """Return the keys that sign a store's links; the secret is made when there is none."""
-    fresh = secrets.token_urlsafe(32)
-
-    def make(connection: Connection, now: float) -> str:
-        new = dialect_of(connection).insert(schema.secret).values(name=_NAME, value=fresh, created=now)
-        connection.execute(new.on_conflict_do_nothing())
-        return _kept(connection) or fresh
-
-    return Links(store.read(_kept) or store.write(make))
-
-
-def _kept(connection: Connection) -> str | None:
-    columns = schema.secret.c
-    return connection.execute(select(columns.value).where(columns.name == _NAME)).scalar_one_or_none()
+    """Return what signs a store's links; the secret is made when there is none."""
+    return Links(read_keys(store), lambda: read_keys(store))
 
 
 class Links:
-    """Signs links, cookies and forms, each for its own purpose, and reads them back."""
+    """Signs links, cookies and forms, each for its own purpose, and reads them back.
 
-    def __init__(self, secret: str) -> None:
-        self._secret = secret
+    Another process may have replaced the secret: what can't be read is tried again with the store's present keys,
+    at most once a second.
+    """
+
+    def __init__(self, keys: Keys | str, look_again: Callable[[], Keys] | None = None) -> None:
+        self._keys = Keys(keys) if isinstance(keys, str) else keys
+        self._look_again = look_again
+        self._looked = time.monotonic()
+
+    def refresh(self) -> None:
+        """Take the store's present keys."""
+        if self._look_again is not None:
+            self._looked = time.monotonic()
+            self._keys = self._look_again()
+
+    def _signing(self, purpose: str) -> URLSafeSerializer:
+        return URLSafeSerializer(self._keys.good(time.time()), salt=f"duelpool {purpose}")
 
     def sign(self, purpose: str, values: Any) -> str:
         """Return values as text that only this store can have written."""
-        return str(URLSafeSerializer(self._secret, salt=f"duelpool {purpose}").dumps(values))
+        return str(self._signing(purpose).dumps(values))
 
     def read(self, purpose: str, signed: str) -> Any:
         """Return the values of a signed text, or refuse it."""
         try:
-            return URLSafeSerializer(self._secret, salt=f"duelpool {purpose}").loads(signed)
+            try:
+                return self._signing(purpose).loads(signed)
+            except BadData:
+                if self._look_again is None or time.monotonic() - self._looked < _LOOK_AGAIN_SECONDS:
+                    raise
+                self.refresh()
+                return self._signing(purpose).loads(signed)
         except (BadData, ValueError, RecursionError):
             raise ForgedLink("This link is not one of ours.", remedy="Use the link as you got it.") from None
 

@@ -7,7 +7,7 @@ from starlette.responses import HTMLResponse
 
 from duelpool.records import Passage
 from duelpool.store import holdings
-from duelpool.web import passages
+from duelpool.web import panels, passages
 from duelpool.web.callers import Visit
 from duelpool.web.flow import TRIES, Place, checks, practice_pairs
 from duelpool.web.pages import TEMPLATE_OF, markdown_or, render
@@ -43,6 +43,7 @@ def _ending(found: Visit, place: Place) -> dict[str, Any]:
         "code": settings.completion_code or None,
         "redirect_url": settings.completion_url or None,
         "credit": found.flow.credit(place),
+        **(panels.way_out(found, place) if found.visitor.panel and settings.panel else {}),
         **place.more,
     }
 

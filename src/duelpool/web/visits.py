@@ -27,6 +27,7 @@ class Visitor:
     external: str = ""
     lang: str = ""
     preview: str = ""
+    panel: str = ""  # from which they came
 
     @property
     def previews(self) -> bool:

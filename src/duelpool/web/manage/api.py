@@ -12,24 +12,25 @@ from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
 from duelpool.standings import Board, History, Slice
 from duelpool.store import log
+from duelpool.web.access.passes import may_open
 from duelpool.web.callers import halls_of, links_of
 from duelpool.web.guard import NoVisit
-from duelpool.web.links import ExpiredLink, ForgedLink
 from duelpool.web.manage import actions, reading
-from duelpool.web.manage.callers import Looking, Managing, Stepping
+from duelpool.web.manage.callers import Exporting, Looking, Managing, Stepping
 from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
-from duelpool.web.manage.keys import open_key, shown_key
 from duelpool.web.manage.paging import Cursor, Limit
 from duelpool.web.manage.shapes import (
     CampaignBrief,
     CampaignList,
     ChangeState,
+    DeedPage,
     Effect,
     Exclude,
     Head,
     LedgerPage,
     LogPage,
+    ModelList,
     PairDetail,
     PairPage,
     PersonPage,
@@ -39,8 +40,10 @@ from duelpool.web.manage.shapes import (
     Retract,
     Rewind,
     SettingsShown,
+    Step,
     TopicDetail,
     TopicPage,
+    about_step,
     head_of,
 )
 from duelpool.web.manage.streams import MEDIA, stream
@@ -56,6 +59,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     409: {"model": Problem, "description": "It contradicts what has happened meanwhile."},
     410: {"model": Problem, "description": "The time of the key is over."},
     413: {"model": Problem, "description": "Too much at once."},
+    429: {"model": Problem, "description": "Too many keys that aren't ours; wait."},
     422: {"model": Problem, "description": "A value that can't be."},
     503: {"model": Problem, "description": "The store doesn't answer; try again."},
 }
@@ -75,20 +79,16 @@ Blind = Annotated[bool, Query(description="Hide the names of systems.")]
 def campaigns(request: Request) -> CampaignList:
     """The campaigns that the key opens."""
     halls, links = halls_of(request), links_of(request)
-    now = halls.store.read(halls.store.database.now)
-    found = []
-    shown = False
-    for row in halls.all():
-        try:
-            key, door = shown_key(request, row.id)
-            shown = True
-            open_key(links, key, row.id, now, door)
-        except (NoVisit, ForgedLink, ExpiredLink):
-            continue
-        found.append(CampaignBrief(row.id, row.name, row.state, log.iso_time(row.created)))
+    found = [
+        CampaignBrief(row.id, row.name, row.state, log.iso_time(row.created))
+        for row in halls.all()
+        if may_open(request, links, halls.store, row.id)
+    ]
     if not found:
-        text = "This key opens no campaign here." if shown else "This needs a manager's key."
-        raise NoVisit(text, remedy="Send it as `Authorization: Bearer KEY`.")
+        raise NoVisit(
+            "This needs a key or a token that opens a campaign here.",
+            remedy="Send it as `Authorization: Bearer KEY`.",
+        )
     return CampaignList(found)
 
 
@@ -216,6 +216,12 @@ def assessor(found: Looking, assessor: Wanted) -> Person:
     return found.desk.watch.person(assessor)
 
 
+@router.get("/campaigns/{campaign}/llm")
+def llm(found: Looking) -> ModelList:
+    """The language models: how often they flip, what they lean to, who agrees with them, what they cost."""
+    return ModelList(found.desk.campaign.settings.currency, list(found.desk.models()))
+
+
 @router.get("/campaigns/{campaign}/ledger")
 def ledger(found: Looking, cursor: Cursor = "", limit: Limit = 50, assessor: Text = "") -> LedgerPage:
     """The ledger, the newest entry first."""
@@ -245,9 +251,10 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
         }
     },
 )
-def export(found: Looking, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
+def export(found: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
     """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
     media, name = MEDIA[form]
+    found.note("export", form)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(stream(found.desk.campaign, form), media_type=media, headers=headers)
 
@@ -255,34 +262,47 @@ def export(found: Looking, form: Literal["prefs", "qrels", "levels", "jsonl", "c
 # ---- steps
 
 
+def _done(found: Managing, asked: Step, told: Effect) -> Effect:
+    """Write a step down in the log of deeds, unless it was only a preview."""
+    if not asked.preview:
+        found.note(told.action, about_step(asked))
+    return told
+
+
+@router.get("/campaigns/{campaign}/deeds")
+def the_deeds(found: Looking, cursor: Cursor = "", limit: Limit = 50) -> DeedPage:
+    """Who did what, the newest deed first."""
+    return reading.deed_page(found.shown, found.desk, cursor, limit)
+
+
 @router.post("/campaigns/{campaign}/exclude")
 def exclude(found: Stepping, asked: Exclude) -> Effect:
     """Exclude an assessor; with `preview`, say what that would take away."""
-    return actions.exclude(found.desk, asked)
+    return _done(found, asked, actions.exclude(found.desk, asked))
 
 
 @router.post("/campaigns/{campaign}/reinstate")
 def reinstate(found: Stepping, asked: Reinstate) -> Effect:
     """Let an assessor in again; with `preview`, say how many judgments would come back."""
-    return actions.reinstate(found.desk, asked)
+    return _done(found, asked, actions.reinstate(found.desk, asked))
 
 
 @router.post("/campaigns/{campaign}/retract")
 def retract(found: Stepping, asked: Retract) -> Effect:
     """Void judgments with a reason; with `preview`, say which of them count."""
-    return actions.retract(found.desk, asked)
+    return _done(found, asked, actions.retract(found.desk, asked))
 
 
 @router.post("/campaigns/{campaign}/rewind")
 def rewind(found: Stepping, asked: Rewind) -> Effect:
     """Open a closed phase again; with `preview`, say what that would set aside and what it cost."""
-    return actions.rewind(found.desk, asked)
+    return _done(found, asked, actions.rewind(found.desk, asked))
 
 
 @router.post("/campaigns/{campaign}/state")
 def change_state(found: Stepping, asked: ChangeState) -> Effect:
     """Pause, close or re-open; with `preview`, say what is out."""
-    return actions.change_state(found.desk, asked)
+    return _done(found, asked, actions.change_state(found.desk, asked))
 
 
 # ---- its own description

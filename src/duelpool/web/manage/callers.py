@@ -8,11 +8,13 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.responses import RedirectResponse
 
+from duelpool.access import deeds
+from duelpool.web.access.passes import need, pass_of
 from duelpool.web.callers import halls_of, links_of, sent
 from duelpool.web.guard import TooLarge, refuse_other_sites
 from duelpool.web.links import Links
 from duelpool.web.manage.desks import Desk, Desks
-from duelpool.web.manage.keys import Pass, form_key, is_form_key, open_key, shown_key
+from duelpool.web.manage.keys import Pass, form_key, is_form_key
 
 BLIND = "duelpool_blind"
 
@@ -49,6 +51,17 @@ class Managing:
         """Whether the names of systems are hidden in this browser."""
         return self.request.cookies.get(BLIND) == "1"
 
+    @property
+    def may_manage(self) -> bool:
+        """Whether the steps of a manager are this person's."""
+        return "manage" in self.shown.scopes
+
+    def note(self, deed: str, about: str = "") -> None:
+        """Write down in the log of deeds what this person did."""
+        self.desk.campaign.store.write(
+            lambda connection, now: deeds.note(connection, now, self.shown.who, deed, about, campaign=self.id)
+        )
+
     def back(self, path: str) -> RedirectResponse:
         """Return the way to another page of the dashboard."""
         return RedirectResponse(f"{self.base}/{path}", 303)
@@ -60,15 +73,20 @@ def desks_of(request: Request) -> Desks:
     return found
 
 
-def managing(request: Request, campaign: str) -> Managing:
-    """Say who wants to look, or refuse."""
+def _known(request: Request, campaign: str) -> Managing:
+    """Say who this is, whatever they may do."""
     halls = halls_of(request)
     halls.flow(campaign)
     links = links_of(request)
-    key, door = shown_key(request, campaign)
-    now = halls.store.read(halls.store.database.now)
-    shown = open_key(links, key, campaign, now, door)
+    shown = pass_of(request, links, halls.store, campaign)
     return Managing(request, desks_of(request).of(campaign), links, shown, {})
+
+
+def managing(request: Request, campaign: str) -> Managing:
+    """Say who wants to look, or refuse."""
+    found = _known(request, campaign)
+    need(found.shown, "read")
+    return found
 
 
 def _documented(request: Request, campaign: str, bearer: Annotated[object, Depends(_BEARER)]) -> Managing:
@@ -80,6 +98,7 @@ def _stepping(found: Annotated[Managing, Depends(_documented)]) -> Managing:
     """Say what program wants to change something; a browser must come from our own pages."""
     if found.request.scope.get("too_large"):
         raise TooLarge("That is too much at once.", remedy="Send less.")
+    need(found.shown, "manage")
     if found.shown.door == "cookie":
         refuse_other_sites(found.request.headers, lambda: False)  # JSON carries no form's key
     return found
@@ -89,12 +108,31 @@ def _changing(
     found: Annotated[Managing, Depends(managing)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Managing:
     """Say who changes something by a form, and refuse what comes from another site."""
+    need(found.shown, "manage")
     given = str(values.get("form_key", ""))
     refuse_other_sites(found.request.headers, lambda: is_form_key(found.links, found.id, given))
     return Managing(found.request, found.desk, found.links, found.shown, values)
 
 
+def _looking_by_form(
+    found: Annotated[Managing, Depends(managing)], values: Annotated[Mapping[str, Any], Depends(sent)]
+) -> Managing:
+    """Say who changes something for their own eyes alone; every role may."""
+    given = str(values.get("form_key", ""))
+    refuse_other_sites(found.request.headers, lambda: is_form_key(found.links, found.id, given))
+    return Managing(found.request, found.desk, found.links, found.shown, values)
+
+
+def _exporting(request: Request, campaign: str, bearer: Annotated[object, Depends(_BEARER)]) -> Managing:
+    """Say who wants to take judgments away."""
+    found = _known(request, campaign)
+    need(found.shown, "export")
+    return found
+
+
 Looking = Annotated[Managing, Depends(_documented)]
+Exporting = Annotated[Managing, Depends(_exporting)]
+Choosing = Annotated[Managing, Depends(_looking_by_form)]
 Stepping = Annotated[Managing, Depends(_stepping)]
 Viewing = Annotated[Managing, Depends(managing)]
 Changing = Annotated[Managing, Depends(_changing)]

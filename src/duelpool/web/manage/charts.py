@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from duelpool.campaign.shares import Share
 from duelpool.standings import BoardRow, History
 
 WIDTH = 720
@@ -103,6 +104,30 @@ def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
             + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{mean:.3f}</text>'
         )
     return _frame("intervals", f"{measure} with 95 % intervals, the best on top", bottom + 24, parts, NARROW)
+
+
+def shares_chart(name: str, title: str, rows: Sequence[tuple[str, Share]]) -> Markup:
+    """Return shares from 0 to 1 with their intervals, a line each."""
+    known = [(label, each) for label, each in rows if each.share is not None]
+    if not known:
+        return Markup("")
+    x = _Scale(0.0, 1.0, 120, NARROW - 72)
+    bottom = 14 + 28 * len(known)
+    parts = [
+        f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="6" y2="{bottom}"/>'
+        f'<text class="tick" x="{x(tick)}" y="{bottom + 16}" text-anchor="middle">{100 * tick:.0f} %</text>'
+        for tick in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    for at, (label, each) in enumerate(known):
+        y = 22 + 28 * at
+        share, low, high = each.share or 0.0, each.low or 0.0, each.high or 0.0
+        parts.append(
+            f'<line class="whisker c0" x1="{x(low)}" x2="{x(high)}" y1="{y}" y2="{y}"/>'
+            f'<text class="name" x="108" y="{y + 4}" text-anchor="end">{escape(_short(label))}</text>'
+            + _mark("dot", x(share), y, "c0")
+            + f'<text class="value" x="{NARROW - 4}" y="{y + 4}" text-anchor="end">{100 * share:.1f} %</text>'
+        )
+    return _frame(name, title, bottom + 24, parts, NARROW)
 
 
 def _short(name: str, letters: int = 20) -> str:

@@ -1,14 +1,17 @@
 """The manager's desk: one campaign with all that is kept between two looks at it."""
 
-import math
 import string
 import threading
 from dataclasses import dataclass, field
 
+from sqlalchemy import Connection
+
 from duelpool.campaign import Campaign
+from duelpool.campaign.model_figures import ModelFigures, model_figures
 from duelpool.campaign.watching import Watch
 from duelpool.seeds import rng_for
 from duelpool.standings import Board, BoardRow, History, Point, Slice, Standings
+from duelpool.store import llm
 from duelpool.web.halls import Halls
 
 
@@ -19,6 +22,7 @@ class Desk:
     campaign: Campaign
     watch: Watch
     standings: Standings
+    _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # as of a pulse
 
     @classmethod
     def of(cls, campaign: Campaign) -> "Desk":
@@ -29,6 +33,16 @@ class Desk:
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
         return self.watch.pulse()
+
+    def models(self) -> tuple[ModelFigures, ...]:
+        """Return how language models judge here, worked out anew when something has changed."""
+        sign = f"{self.pulse()} {self.campaign.store.read(self._spent)}"
+        if self._models is None or self._models[0] != sign:
+            self._models = sign, model_figures(self.campaign)
+        return self._models[1]
+
+    def _spent(self, connection: Connection) -> list[tuple[str, int, int]]:
+        return [(each.assessor, each.spent, each.held) for each in llm.judges(connection, self.campaign.id)]
 
     # ---- without names
 
@@ -93,17 +107,6 @@ def blinded_slices(slices: tuple[Slice, ...], names: dict[str, str]) -> tuple[Sl
     return tuple(
         Slice(each.tag, each.topics, tuple((names[run], mean) for run, mean in each.means)) for each in slices
     )
-
-
-def wilson(part: int, whole: int, z: float = 1.959964) -> tuple[float, float] | None:
-    """Return Wilson's 95 % interval of a share, None of nothing."""
-    if not whole:
-        return None
-    share = part / whole
-    middle = share + z * z / (2 * whole)
-    half = z * math.sqrt(share * (1 - share) / whole + z * z / (4 * whole * whole))
-    below = 1 + z * z / whole
-    return max(0.0, (middle - half) / below), min(1.0, (middle + half) / below)
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
-"""Who may manage: a signed key in a link, in a cookie, or in the Authorization header of a program.
+"""Who may manage: by an account's session, a token, or a signed key in a link, a cookie or a program's header.
 
 A manager's key is signed for another purpose than the links of the judging page: neither opens the other's doors.
+It is the way in at first start; once there are accounts, each deed has somebody's name.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from duelpool.access.roles import ROLES
 from duelpool.web.guard import NoVisit
 from duelpool.web.links import DAYS, ExpiredLink, ForgedLink, Links
 
@@ -22,11 +24,17 @@ _BEARER = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Somebody may manage a campaign until a time; a browser shows it as a cookie, a program in a header."""
+    """What somebody may do in a campaign until a time; a browser shows it as a cookie, a program in a header.
+
+    `who` stands in the log of deeds.
+    """
 
     campaign: str
     expires: float
     door: Door
+    who: str = "link"
+    scopes: frozenset[str] = ROLES["manager"]
+    everywhere: bool = False  # it holds in every campaign of the store
 
 
 def manager_key(links: Links, campaign: str, now: float, days: float = DAYS) -> str:
@@ -59,20 +67,26 @@ def cookie_name(campaign: str) -> str:
     return f"duelpool_manage_{campaign}"
 
 
-def shown_key(request: Request, campaign: str) -> tuple[str, Door]:
-    """Return the key that a request shows, and how it came; a header goes before a cookie."""
+def bearer_of(request: Request) -> str | None:
+    """Return the key or token of a program, None where there is no such header."""
     given = request.headers.get("authorization", "")
-    if given:
-        if given[: len(_BEARER)].lower() != _BEARER:
-            raise NoVisit("This needs a manager's key.", remedy="Send it as `Authorization: Bearer KEY`.")
-        return given[len(_BEARER) :].strip(), "bearer"
+    if not given:
+        return None
+    if given[: len(_BEARER)].lower() != _BEARER:
+        raise NoVisit("This needs a manager's key.", remedy="Send it as `Authorization: Bearer KEY`.")
+    return given[len(_BEARER) :].strip()
+
+
+def kept_key(request: Request, campaign: str) -> str:
+    """Return the manager's key that a browser keeps."""
     key = request.cookies.get(cookie_name(campaign), "")
     if not key:
         raise NoVisit(
             "This page is the manager's.",
-            remedy="Come in by the manager's link: `duelpool link STORE --manage` prints it.",
+            remedy="Sign in at /login, or come in by the manager's link: "
+            "`duelpool link STORE --manage` prints it.",
         )
-    return key, "cookie"
+    return key
 
 
 def write_cookie(response: Response, request: Request, campaign: str, key: str, seconds: float) -> None:

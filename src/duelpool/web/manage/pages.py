@@ -5,10 +5,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from duelpool.access import deeds
+from duelpool.access.accounts import some_manager
 from duelpool.campaign.exports import STREAMS
+from duelpool.campaign.model_figures import ModelFigures
+from duelpool.campaign.panels.settlement import look
+from duelpool.campaign.shares import Share
 from duelpool.campaign.watching import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -21,7 +26,7 @@ from duelpool.web.callers import halls_of, links_of
 from duelpool.web.links import ForgedLink, address
 from duelpool.web.manage import actions, charts, reading
 from duelpool.web.manage.api import MEASURE
-from duelpool.web.manage.callers import BLIND, Changing, Managing, Viewing
+from duelpool.web.manage.callers import BLIND, Changing, Choosing, Managing, Viewing
 from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
 from duelpool.web.manage.shapes import (
@@ -31,6 +36,7 @@ from duelpool.web.manage.shapes import (
     Reinstate,
     Retract,
     Rewind,
+    about_step,
     head_of,
 )
 from duelpool.web.pages import render
@@ -52,7 +58,7 @@ PAGES = (
     ("settings", "Settings"),
 )
 USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
-STEPS: dict[str, tuple[type[BaseModel], Any, str]] = {
+STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState], Any, str]] = {
     "exclude": (Exclude, actions.exclude, "Exclude"),
     "reinstate": (Reinstate, actions.reinstate, "Re-instate"),
     "retract": (Retract, actions.retract, "Void"),
@@ -74,6 +80,11 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
         now = halls.store.read(halls.store.database.now)
         shown = open_key(links_of(request), key, campaign, now, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
+        halls.store.write(
+            lambda connection, now: deeds.note(
+                connection, now, "link", "came in by the link", campaign=campaign
+            )
+        )
     return response
 
 
@@ -99,6 +110,9 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             "pages": PAGES,
             "head": head,
             "form_key": found.form_key,
+            "step_key": found.form_key if found.may_manage else "",
+            "who": found.shown.who,
+            "first": found.shown.who == "link" and not found.desk.campaign.store.read(some_manager),
             "blind": found.blind,
             "notice": notice,
             "money": lambda amount: _money(amount, head.money.currency),
@@ -291,7 +305,40 @@ def money(found: Viewing) -> Response:
     }
     whole = max(spent.budget or 0, sum(parts.values()))
     chart = charts.bars_chart("spent", "What is spent and promised, of the budget", parts, whole)
-    return _show(found, "money", "money", "Money", page=page, by=by, parts=parts, whole=whole, chart=chart)
+    settled = _settled(found)
+    shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
+    return _show(found, "money", "money", "Money", **shown)
+
+
+def _settled(found: Managing) -> dict[str, Any] | None:
+    """Return what became of payments by the panel, and what a person is asked; None without a panel."""
+    campaign = found.desk.campaign
+    if not campaign.settings.panel:
+        return None
+    now = look(campaign)
+    return {
+        "panel": campaign.settings.panel,
+        "states": dict(sorted(now.payments.items())),
+        "questions": now.questions,
+        "numbers": ",".join(str(each.id) for each in now.questions),
+    }
+
+
+@router.get("/manage/{campaign}/llm")
+def llm(found: Viewing) -> Response:
+    """Show how language models judge, and what they cost."""
+    models = [
+        (each, charts.shares_chart(f"model-{at}", f"What people say to {each.assessor}", confidences(each)))
+        for at, each in enumerate(found.desk.models())
+    ]
+    currency = found.desk.campaign.settings.currency
+    return _show(found, "llm", "llm", "LLM judges", models=models, currency=currency)
+
+
+def confidences(found: ModelFigures) -> list[tuple[str, Share]]:
+    """Return how often people agree with a model, in all and by how sure it was."""
+    rows = [("all pairs", found.agreement)]
+    return rows + [(f"{100 * each.confidence:.0f} % sure", each.agreement) for each in found.by_confidence]
 
 
 @router.get("/manage/{campaign}/log")
@@ -299,13 +346,14 @@ def the_log(found: Viewing) -> Response:
     """Show the log."""
     asked = {name: _asked(found, name) for name in ("topic", "assessor", "event")}
     page = reading.lines(found.desk, _asked(found, "cursor"), ROWS, **asked)
-    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS)
+    done = reading.deed_page(found.shown, found.desk, _asked(found, "deeds"), ROWS // 2)
+    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
 
 
 @router.get("/manage/{campaign}/{page}")
 def plain(found: Viewing, page: str) -> Response:
     """Show a page that asks for nothing: export, settings, and the places of what comes later."""
-    if page not in {"export", "settings", "agreement", "llm"}:
+    if page not in {"export", "settings", "agreement"}:
         raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
     context: dict[str, Any] = {}
     if page == "export":
@@ -314,7 +362,8 @@ def plain(found: Viewing, page: str) -> Response:
         settings = found.desk.campaign.settings.as_json()
         now = found.desk.campaign.store.read(found.desk.campaign.store.database.now)
         key = found.links.key(found.id, "manager", now, days=1)
-        context |= {"settings": settings, "preview": address("", found.id, key, preview="1")}
+        preview = address("", found.id, key, preview="1") if found.may_manage else ""
+        context |= {"settings": settings, "preview": preview}
         context["runs"] = sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs
     return _show(found, page, page, dict(PAGES)[page], **context)
 
@@ -323,7 +372,7 @@ def plain(found: Viewing, page: str) -> Response:
 
 
 @router.post("/manage/{campaign}/blind")
-def blind(found: Changing) -> Response:
+def blind(found: Choosing) -> Response:
     """Hide the names of systems in this browser, or show them again."""
     response = found.back("leaderboard")
     if found.values.get("blind") == "1":
@@ -357,6 +406,7 @@ def take_step(found: Changing, step: str) -> Response:
     told: Effect = act(found.desk, asked)
     back = _way_back(step, values)
     if sure:
+        found.note(told.action, about_step(asked))
         query = {**back[1], "notice": found.links.sign("notice", told.sentence)}
         return found.back(f"{back[0]}?{urlencode(query)}")
     fields = {**values, **({"seqs": " ".join(map(str, values["seqs"]))} if "seqs" in values else {})}

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, tuple_
 
+from duelpool.access import deeds
 from duelpool.campaign.exports import line_to_json
 from duelpool.campaign.fold import TopicState
 from duelpool.campaign.votes import PairTally, pairs_of, votes_on
@@ -17,8 +18,11 @@ from duelpool.records import Passage
 from duelpool.store import holdings, log, schema
 from duelpool.store.log import Line
 from duelpool.web.manage.desks import Desk
+from duelpool.web.manage.keys import Pass
 from duelpool.web.manage.paging import cursor_of, key_of, page_of
 from duelpool.web.manage.shapes import (
+    DeedPage,
+    DeedRow,
     LedgerPage,
     LedgerRow,
     LogPage,
@@ -255,6 +259,23 @@ def lines(
         [line_to_json(rows[name, seq]) for _, name, seq in keys[:limit]],
         cursor_of(*keys[limit - 1]) if len(keys) > limit else None,
     )
+
+
+def deed_page(found: Pass, desk: Desk, cursor: str, limit: int) -> DeedPage:
+    """Return some of what people did, the newest first; what concerns the whole store is for its managers."""
+    behind = key_of(cursor, int)
+    whole = found.everywhere and "manage" in found.scopes
+    before = 0 if behind is None else max(1, min(behind[0], 2**62))
+    rows = desk.campaign.store.read(
+        lambda connection: deeds.read(
+            connection, desk.campaign.id, whole_store=whole, before=before, limit=limit + 1
+        )
+    )
+    shown = [
+        DeedRow(each.id, each.time, each.who, each.deed, each.about, each.campaign or "")
+        for each in rows[:limit]
+    ]
+    return DeedPage(shown, cursor_of(shown[-1].id) if len(rows) > limit else None)
 
 
 def _backwards(

@@ -1,14 +1,15 @@
 """What the API says and takes: every shape, once."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from duelpool.campaign.model_figures import ModelFigures
+from duelpool.campaign.shares import wilson
 from duelpool.campaign.status import MoneyStatus, TopicStatus
 from duelpool.campaign.votes import PairTally, Vote
 from duelpool.campaign.watching import Closing, Person, Snapshot
-from duelpool.web.manage.desks import wilson
 
 TEXT_AT_MOST = 2000
 SEQ_AT_MOST = 2**31 - 1
@@ -56,6 +57,14 @@ class CampaignList:
     """The campaigns that the key opens."""
 
     rows: list[CampaignBrief]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """The language models that judge in a campaign; money in the currency's unit."""
+
+    currency: str
+    rows: list[ModelFigures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +243,26 @@ class LogPage:
 
 
 @dataclass(frozen=True, slots=True)
+class DeedRow:
+    """One thing that somebody did; `campaign` is empty for what concerns the whole store."""
+
+    id: int
+    time: str
+    who: str
+    deed: str
+    about: str
+    campaign: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeedPage:
+    """Some of the deeds, the newest first."""
+
+    rows: list[DeedRow]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SettingsShown:
     """The settings of a campaign, and the names of its runs."""
 
@@ -310,3 +339,12 @@ class Effect:
     pairs: int = 0
     topics: int = 0
     opened: int = 0
+
+
+Step: TypeAlias = Exclude | Reinstate | Retract | Rewind | ChangeState
+
+
+def about_step(asked: Step) -> str:
+    """Return what a step was about, for the log of deeds."""
+    values = asked.model_dump(exclude={"preview"})
+    return "; ".join(f"{name}: {value}" for name, value in values.items() if value not in ("", None))

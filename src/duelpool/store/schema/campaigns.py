@@ -1,11 +1,4 @@
-"""The tables of a store, as they are in the newest schema.
-
-The guarantees are here, not in the code above: a pair never has more live slots than its cap, a person never
-has two live answers to one pair, an answer is stored once, and a topic's log has no gaps and no doubles.
-
-Money is whole minor units. Times are seconds since 1970 in UTC, from the database. Who an assessor is stands in
-`identity` alone, which may be erased; everything else knows a pseudonym.
-"""
+"""The tables of campaigns: what is judged, by whom, what they said, and what it cost."""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -21,8 +14,6 @@ from sqlalchemy import (
     Text,
     text,
 )
-
-SCHEMA_VERSION = "0001"
 
 metadata = MetaData()
 
@@ -66,6 +57,7 @@ item = Table(
     Column("grade", Float),
     Column("twin_of", String),  # the item that is judged for this one
     Column("state", String, nullable=False, server_default="in"),
+    Column("prior", Float),  # what strategies may know beforehand: an LLM's preferences as a score, say
     ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
     CheckConstraint("state in ('in', 'left')", name="item_state"),
 )
@@ -114,7 +106,7 @@ assessor = Table(
     Column("state", String, nullable=False, server_default="in"),
     Column("created", Float, nullable=False),
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
-    CheckConstraint("kind in ('crowd', 'dedicated', 'program', 'imported')", name="assessor_kind"),
+    CheckConstraint("kind in ('crowd', 'dedicated', 'program', 'llm', 'imported')", name="assessor_kind"),
     CheckConstraint("state in ('in', 'excluded')", name="assessor_state"),
 )
 
@@ -161,6 +153,7 @@ secret = Table(  # keys made at first start, such as the one that signs links
     Column("name", String, primary_key=True),
     Column("value", String, nullable=False),
     Column("created", Float, nullable=False),
+    Column("until", Float),  # a key that was replaced verifies until then
 )
 
 intake = Table(  # files that were taken in, so that none is taken in twice unnoticed
@@ -172,7 +165,21 @@ intake = Table(  # files that were taken in, so that none is taken in twice unno
     Column("file", Text, nullable=False),
     Column("lines", Integer, nullable=False),
     Column("time", Float, nullable=False),
+    Column("done", Integer, nullable=False, server_default="1"),  # 0: under way, or stopped midway
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
+)
+
+intake_part = Table(  # how far a file that is taken in piece by piece has come
+    "intake_part",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("digest", String, primary_key=True),
+    Column("occasion", Integer, primary_key=True),
+    Column("topic", String, primary_key=True),
+    Column("written", Integer, nullable=False),  # of the file's lines on this topic
+    ForeignKeyConstraint(
+        ["campaign", "digest", "occasion"], ["intake.campaign", "intake.digest", "intake.occasion"]
+    ),
 )
 
 assignment = Table(

@@ -1,0 +1,34 @@
+"""What strategies may know before anybody has judged: a score per item, from an LLM's preferences, say."""
+
+import math
+from collections.abc import Mapping
+
+from sqlalchemy import Connection
+
+from duelpool.campaign.loop import Campaign
+from duelpool.errors import BadParameter
+from duelpool.store import holdings, log
+
+
+def take_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> int:
+    """Let strategies know scores of items beforehand; return how many items got one.
+
+    Only before the first line of a topic's log: everything that is asked there depends on it.
+    """
+    if not all(math.isfinite(score) for scores in prior.values() for score in scores.values()):
+        raise BadParameter("A prior's scores are finite numbers.")
+
+    def work(connection: Connection, now: float) -> int:
+        for topic in prior:
+            if log.head(connection, campaign.id, topic):
+                raise BadParameter(
+                    f"Topic '{topic}' has been judged already.", remedy="Give a prior to a new campaign."
+                )
+        return sum(
+            holdings.set_priors(connection, campaign.id, topic, scores) for topic, scores in prior.items()
+        )
+
+    found = campaign.store.write(work)
+    for topic in prior:
+        campaign.live.forget(topic)
+    return found

@@ -1,0 +1,236 @@
+"""`duelpool judge --judge llm`, `duelpool llm` and `duelpool prompt`: a language model as a judge."""
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal, cast, get_args
+
+import typer
+from rich.table import Table
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.model import Model, Terms
+from duelpool.campaign.model_answers import model_grades, model_preferences
+from duelpool.campaign.model_figures import ModelFigures, model_figures
+from duelpool.campaign.model_sitting import ModelSitting
+from duelpool.campaign.shares import Share
+from duelpool.campaign.sitting import Sat
+from duelpool.campaign.status import status
+from duelpool.cli.frame import print_json, print_table, quiet_broken_pipe, tell
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.workers import progress_bar
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.files import Preferences, Qrels, write_preferences, write_qrels
+from duelpool.judges.llm import PROMPTS, Endpoint, Prices, Prompt, parse_address, read_money, read_prompt
+from duelpool.judges.llm.replies import ReplyFormat
+
+KEY_VARIABLE = "DUELPOOL_LLM_KEY"
+FORMS = ("prior", "predictor")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """What the command line says of a model."""
+
+    url: str | None
+    model: str | None
+    assessor: str | None
+    key_from: str
+    allow_hosts: tuple[str, ...]
+    prompt: str | None
+    price_in: str | None
+    price_out: str | None
+    budget: str | None
+    at_once: int
+    tries: int
+    first_wait: float
+    reply_format: str
+    max_tokens: int
+    token_field: str
+    temperature: float
+    timeout: float
+
+    def terms(self, campaign: Campaign) -> Terms:
+        """Return how the model is asked."""
+        kind: Literal["preference", "grade"] = (
+            "grade" if campaign.settings.stage == "grading" else "preference"
+        )
+        if (self.price_in is None) != (self.price_out is None):
+            raise BadParameter(
+                "Only one of the two prices is given.", remedy="Give --price-in and --price-out."
+            )
+        for name, value, known in (
+            ("form of reply", self.reply_format, get_args(ReplyFormat)),
+            ("field", self.token_field, ("max_tokens", "max_completion_tokens")),
+        ):
+            if value not in known:
+                raise UnknownName(name, value, known)
+        prices = None
+        if self.price_in is not None and self.price_out is not None:
+            prices = Prices.per_million(self.price_in, self.price_out)
+        return Terms(
+            model=self.model or "",
+            prompt=read_prompt(self.prompt, kind) if self.prompt else PROMPTS[kind],
+            reply_format=cast("ReplyFormat", self.reply_format),
+            max_tokens=self.max_tokens,
+            token_field=self.token_field,
+            temperature=None if self.temperature < 0 else self.temperature,
+            prices=prices,
+            budget=None if self.budget is None else read_money(self.budget, "budget"),
+            tries=self.tries,
+            first_wait=self.first_wait,
+            concurrency=self.at_once,
+        )
+
+
+def sit(
+    campaign: Campaign, asked: ModelOptions, *, topics: list[str] | None, patience: int, limit: int | None
+) -> Sat:
+    """Let a model judge."""
+    if not asked.url:
+        raise BadParameter("No API is named.", remedy="Give its URL: --url https://host/v1.")
+    terms = asked.terms(campaign)
+    key = os.environ.get(asked.key_from, "")
+    endpoint = Endpoint(parse_address(asked.url, asked.allow_hosts), key, asked.timeout)
+    model = Model.enrol(campaign, asked.assessor or f"llm-{terms.model}", endpoint, terms)
+    before = status(campaign)
+    left = max(0, before.total("expected") - before.total("judgments"))
+    with progress_bar("Judging", left if limit is None else min(left, limit)) as ended:
+        return ModelSitting(model, topics=topics, patience=patience, heard=lambda *_: ended(1)).run(limit)
+
+
+# ---- figures
+
+
+def llm(
+    store: StoreArgument,
+    form: Annotated[
+        str | None,
+        typer.Option("--as", help="Write what a model said: prior (preferences) or predictor (qrels)."),
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="The file; .gz packs it.")] = "-",
+    assessor: Annotated[str | None, typer.Option(help="Which model, where several judge.")] = None,
+    campaign: CampaignOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how a campaign's language models judge, and what they cost; or write their answers as a start for people.
+
+    Examples:
+
+      duelpool llm campaign.db
+
+      duelpool llm campaign.db --as prior -o llm.prefs
+
+      duelpool llm campaign.db --as predictor -o llm.qrels
+    """
+    if form is not None and form not in FORMS:
+        raise UnknownName("form", form, FORMS)
+    with quiet_broken_pipe(), opened(store, campaign) as found:
+        if form is not None:
+            rows = _write(found, form, output, assessor)
+            if output != "-":
+                tell(f"Wrote {rows:,} rows to {output}.")
+            return
+        figures = [each for each in model_figures(found) if assessor in {None, each.assessor}]
+    if as_json:
+        print_json([asdict(each) for each in figures])
+    elif not figures:
+        typer.echo("No language model has judged here.")
+    else:
+        for each in figures:
+            _show(each, found.settings.currency)
+
+
+def _write(campaign: Campaign, form: str, output: str, assessor: str | None) -> int:
+    from duelpool.prior import prior_from_preferences  # here, for judging needn't wait for it
+
+    judgments = model_preferences(campaign, assessor)
+    if form == "prior":
+        if not judgments:
+            raise BadParameter("No model has compared a pair here.", remedy="Let one judge first.")
+        write_preferences(output, Preferences.from_judgments(judgments))
+        return len(judgments)
+    grades = model_grades(campaign, assessor)
+    if not grades:
+        strengths = prior_from_preferences(Preferences.from_judgments(judgments)) if judgments else {}
+        grades = {topic: shares_of_wins(scores) for topic, scores in strengths.items()}
+    if not grades:
+        raise BadParameter("No model has judged here.", remedy="Let one judge first.")
+    write_qrels(output, Qrels.from_grades(grades))
+    return sum(map(len, grades.values()))
+
+
+def shares_of_wins(strengths: dict[str, float]) -> dict[str, float]:
+    """Return the chance of each item to win against an average one, in hundredths: a guess of its grade."""
+    from scipy.special import expit
+
+    return {item: round(100 * float(expit(strength))) for item, strength in strengths.items()}
+
+
+def _show(found: ModelFigures, currency: str) -> None:
+    table = Table(title=f"{found.assessor}: {found.model}", title_justify="left", show_header=False)
+    table.add_column("what")
+    table.add_column("figure", overflow="fold")
+    money = f"{found.spent:,.6f} {currency}"
+    if found.unknown:
+        money += f" (of which {found.unknown:,.6f} may not have been billed)"
+    rows = [
+        ("prompt", f"{found.prompt} {found.prompt_hash}"),
+        ("pairs in both orders", f"{found.pairs:,}"),
+        ("chooses another when the sides change", percent(found.flips)),
+        ("chooses the left side", percent(found.left)),
+        ("chooses the longer text", percent(found.longer)),
+        ("people choose the longer text", percent(found.people_longer)),
+        ("people agree", percent(found.agreement)),
+        *(
+            (f"... when it is {each.confidence:.0%} sure", percent(each.agreement))
+            for each in found.by_confidence
+        ),
+        ("refused", percent(found.refusals)),
+        ("malformed to the end", percent(found.malformed)),
+        ("items graded", f"{found.graded:,}"),
+        ("requests", f"{found.requests:,}"),
+        *((f"... {each.state}: {each.result}", f"{each.calls:,}") for each in found.calls),
+        ("tokens sent, received", f"{found.tokens_in:,}, {found.tokens_out:,}"),
+        ("cost", money if found.priced else "no prices are given"),
+        ("left of the budget", "–" if found.budget_left is None else f"{found.budget_left:,.6f} {currency}"),
+    ]
+    for what, figure in rows:
+        table.add_row(what, figure)
+    print_table(table)
+
+
+def percent(found: Share) -> str:
+    """Return a share with its interval for a person."""
+    if found.share is None or found.low is None or found.high is None:
+        return "–"
+    return f"{found.share:.1%} ({found.low:.1%} to {found.high:.1%}) of {found.whole:,}"
+
+
+# ---- the prompt
+
+
+def prompt(
+    kind: Annotated[str, typer.Argument(help=f"Which template: {', '.join(PROMPTS)}.")] = "preference",
+    file: Annotated[
+        str | None, typer.Option(help="A template of your own, to look at as it is sent.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a language model is told and asked, with the version and the hash that stand in the log.
+
+    Examples:
+
+      duelpool prompt
+
+      duelpool prompt grade
+
+      duelpool prompt --file mine.txt
+    """
+    if kind not in PROMPTS:
+        raise UnknownName("prompt", kind, PROMPTS)
+    found: Prompt = read_prompt(file, cast("Literal['preference', 'grade']", kind)) if file else PROMPTS[kind]
+    if as_json:
+        print_json({"name": found.name, "version": found.version, "hash": found.hash, "text": found.text})
+        return
+    typer.echo(f"{found.title} {found.hash}\n")
+    typer.echo(found.text.rstrip())

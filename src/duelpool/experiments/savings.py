@@ -1,0 +1,113 @@
+"""What one way of judging saves against another: judgments for the same found-rate, with standard errors.
+
+Found-rates are measured at a few budgets, each with its own noise. A curve can't fall when more is judged, so each is
+first made to rise (isotonic regression, the points weighted alike), and read between its points by straight lines. The
+standard errors come from drawing every found-rate anew from its own trials.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from duelpool.seeds import rng_for
+
+LEVELS = (0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.525, 0.55)
+DRAWS = 1000
+LEAST_SHARE = 0.95  # of the draws must reach the level in both ways
+
+Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Judgments a topic for one found-rate in two ways, and the share that the second saves, with errors.
+
+    `at_most`: the second way's smallest budget reaches the rate already, so it may need less, and save more.
+    """
+
+    found: float
+    plain: float
+    plain_error: float
+    informed: float
+    informed_error: float
+    share: float
+    share_error: float
+    at_most: bool = False
+
+    @property
+    def told(self) -> tuple[str, str, str, str]:
+        """The row of a table."""
+        return (
+            f"{self.found:.3f}",
+            f"{self.plain:.0f}±{self.plain_error:.0f}",
+            f"{'≤' if self.at_most else ''}{self.informed:.0f}±{self.informed_error:.0f}",
+            f"{'≥' if self.at_most else ''}{round(100 * self.share)}±{100 * self.share_error:.0f} %",
+        )
+
+
+def risen(rates: Floats) -> Floats:
+    """Return a curve that doesn't fall, as near to these rates as can be."""
+    return np.asarray(isotonic_regression(rates).x, dtype=np.float64)
+
+
+def judgments_for(found: float, judgments: Floats, rising: Floats) -> float:
+    """Return the judgments at which a curve first reaches a found-rate; nan where it never does.
+
+    Where its first point does, those are that point's.
+    """
+    if found > rising[-1]:
+        return float("nan")
+    at = int(np.argmax(rising >= found))
+    if at == 0:
+        return float(judgments[0])
+    part = (found - rising[at - 1]) / (rising[at] - rising[at - 1])
+    return float(judgments[at - 1] + part * (judgments[at] - judgments[at - 1]))
+
+
+def savings(
+    plain: Sequence[tuple[float, float]],
+    informed: Sequence[tuple[float, float]],
+    *,
+    trials: int,
+    seed: int,
+    levels: Sequence[float] = LEVELS,
+) -> tuple[Saving, ...]:
+    """Return what the second way saves at each found-rate that both reach; points are (judgments, found-rate)."""
+    lines = [np.array(sorted(points), dtype=np.float64) for points in (plain, informed)]
+    if not all(len(line) for line in lines):
+        return ()
+    rng = rng_for(seed, "savings")
+    drawn = [
+        [risen(rates) for rates in rng.binomial(trials, line[:, 1], (DRAWS, len(line))) / trials]
+        for line in lines
+    ]
+    rows = []
+    for level in levels:
+        needed = [judgments_for(level, line[:, 0], risen(line[:, 1])) for line in lines]
+        if not np.isfinite(needed).all() or needed[0] <= lines[0][0, 0]:
+            continue  # without a point on either side nothing can be read from the first way's curve
+        again = np.array(
+            [
+                [judgments_for(level, line[:, 0], rising) for rising in some]
+                for line, some in zip(lines, drawn, strict=True)
+            ]
+        )
+        kept = again[:, np.isfinite(again).all(axis=0)]
+        if kept.shape[1] < LEAST_SHARE * DRAWS:
+            continue  # the level lies at the upper end of a curve: no error can be given
+        saved = 1 - kept[1] / kept[0]
+        rows.append(
+            Saving(
+                found=level,
+                plain=needed[0],
+                plain_error=float(kept[0].std()),
+                informed=needed[1],
+                informed_error=float(kept[1].std()),
+                share=1 - needed[1] / needed[0],
+                share_error=float(saved.std()),
+                at_most=needed[1] <= lines[1][0, 0],
+            )
+        )
+    return tuple(rows)

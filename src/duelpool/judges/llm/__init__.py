@@ -1,0 +1,24 @@
+"""Language models as judges: the prompt, the strict reply, the guarded address, the price of a call.
+
+Nothing here keeps anything: `duelpool.campaign.llm` asks, stores and counts.
+"""
+
+from duelpool.judges.llm.address import Address, parse_address
+from duelpool.judges.llm.endpoint import Endpoint
+from duelpool.judges.llm.prices import Prices, money_of, read_money
+from duelpool.judges.llm.prompts import PROMPTS, Prompt, read_prompt
+from duelpool.judges.llm.replies import Verdict, parse_verdict
+
+__all__ = [
+    "PROMPTS",
+    "Address",
+    "Endpoint",
+    "Prices",
+    "Prompt",
+    "Verdict",
+    "money_of",
+    "parse_address",
+    "parse_verdict",
+    "read_money",
+    "read_prompt",
+]

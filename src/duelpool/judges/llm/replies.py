@@ -1,0 +1,174 @@
+"""What a model may reply, and a parser that takes nothing else.
+
+A reply holds one word of a few and a number of a few. There is no free text in it, so nothing that a passage makes a
+model say can reach the log; and a word means what our own marks say that it means, so no passage can turn it round.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ReplyFormat = Literal["schema", "json", "none"]
+CONFIDENCES = (50, 60, 70, 80, 90, 100)
+"""Of a hundred careful readers, how many would choose the same, as a model may state it."""
+
+CONTENT_AT_MOST = 1000  # characters; the longest proper reply has fifty
+
+
+class Malformed(Exception):
+    """A reply that isn't one; says in a few fixed words of ours in which way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form of a reply: the words it may choose from, or the grades."""
+
+    choices: tuple[str, ...] = ()
+    grades: tuple[float, ...] = ()
+
+    @property
+    def field(self) -> str:
+        """The name of what is chosen."""
+        return "better" if self.choices else "grade"
+
+    @property
+    def values(self) -> tuple[str | float | int, ...]:
+        """What may be chosen."""
+        return self.choices or (*(int(each) if each == int(each) else each for each in self.grades), "cannot")
+
+    @property
+    def described(self) -> str:
+        """The form in words, for those that are given no schema."""
+        values = ", ".join(json.dumps(each) for each in self.values)
+        sure = ", ".join(map(str, CONFIDENCES))
+        return (
+            f'{{"{self.field}": one of {values}, "confidence": one of {sure}}}. '
+            '"cannot" is for what can\'t be judged at all. "confidence" is how many of a hundred careful readers '
+            "would choose the same"
+        )
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The form as a JSON schema."""
+        return {
+            "type": "object",
+            "properties": {
+                self.field: {"enum": list(self.values)}
+                | ({"type": "string"} if self.choices else {"type": ["number", "string"]}),
+                "confidence": {"type": "integer", "enum": list(CONFIDENCES)},
+            },
+            "required": [self.field, "confidence"],
+            "additionalProperties": False,
+        }
+
+    def response_format(self, wanted: ReplyFormat) -> dict[str, Any] | None:
+        """Return what asks a server to hold its model to the form."""
+        if wanted == "schema":
+            return {
+                "type": "json_schema",
+                "json_schema": {"name": "judgment", "strict": True, "schema": self.schema},
+            }
+        return {"type": "json_object"} if wanted == "json" else None
+
+
+def preference_form(ties: bool) -> Form:
+    """Return the form of a preference."""
+    return Form(choices=("left", "right", *(("tie",) if ties else ()), "cannot"))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a model said: left, right, tie, grade, cannot, or that it refused."""
+
+    outcome: str
+    confidence: float | None = None
+    grade: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The tokens that a server reports; None where it reports none that can be."""
+
+    sent: int | None = None
+    received: int | None = None
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Malformed("a name twice")
+    return found
+
+
+def _no_constant(_: str) -> Any:
+    raise Malformed("not JSON")
+
+
+def _json(text: str | bytes) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_no_doubles, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Malformed("not JSON") from None
+
+
+def parse_usage(body: bytes) -> Usage:
+    """Return the tokens that an answer reports."""
+    try:
+        usage = json.loads(body).get("usage")
+    except (ValueError, RecursionError, AttributeError):
+        return Usage()
+    if not isinstance(usage, Mapping):
+        return Usage()
+    counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
+    sound = [each if type(each) is int and 0 <= each < 2**53 else None for each in counts]
+    return Usage(*sound) if None not in sound else Usage()
+
+
+def parse_verdict(body: bytes, form: Form) -> Verdict:
+    """Return what an answer says, or raise `Malformed`: nothing but the form is taken."""
+    answer = _json(body)
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        raise Malformed("no choice")
+    choice = choices[0]
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise Malformed("no message")
+    if message.get("refusal") or choice.get("finish_reason") == "content_filter":
+        return Verdict("refused")
+    if choice.get("finish_reason") == "length":
+        raise Malformed("cut short")
+    if message.get("tool_calls") or message.get("function_call"):
+        raise Malformed("a call of tools")
+    content = message.get("content")
+    if not isinstance(content, str):
+        raise Malformed("no text")
+    return parse_content(content, form)
+
+
+def parse_content(content: str, form: Form) -> Verdict:
+    """Return what the text of a reply says: one JSON object, both names, values of the lists, nothing around it."""
+    if len(content) > CONTENT_AT_MOST:
+        raise Malformed("too long")
+    given = _json(content)
+    if not isinstance(given, dict):
+        raise Malformed("not an object")
+    if set(given) != {form.field, "confidence"}:
+        raise Malformed("other fields")
+    confidence, value = given["confidence"], given[form.field]
+    if type(confidence) is not int or confidence not in CONFIDENCES:
+        raise Malformed("another confidence")
+    sure = confidence / 100
+    if form.choices:
+        if not isinstance(value, str) or value not in form.choices:
+            raise Malformed("another choice")
+        return Verdict(value, sure)
+    if value == "cannot":
+        return Verdict("cannot", sure)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Malformed("another grade")
+    if float(value) not in form.grades:
+        raise Malformed("another grade")
+    return Verdict("grade", sure, float(value))

@@ -1,0 +1,85 @@
+"""The tables of a store, as they are in the newest schema.
+
+The guarantees are here, not in the code above: a pair never has more live slots than its cap, a person never
+has two live answers to one pair, an answer is stored once, and a topic's log has no gaps and no doubles.
+
+Money is whole minor units. Times are seconds since 1970 in UTC, from the database. Who an assessor is stands in
+`identity` alone, which may be erased; everything else knows a pseudonym.
+"""
+
+from duelpool.store.schema.access import (
+    account,
+    account_role,
+    deed,
+    limit_count,
+    token,
+)
+from duelpool.store.schema.campaigns import (
+    assessor,
+    assignment,
+    campaign,
+    feedback,
+    identity,
+    intake,
+    intake_part,
+    item,
+    ledger,
+    log,
+    metadata,
+    passage,
+    question,
+    run,
+    secret,
+    step,
+    test_pair,
+    topic,
+    topic_person,
+)
+from duelpool.store.schema.models import (
+    llm_call,
+    llm_judge,
+    llm_reply,
+)
+from duelpool.store.schema.panels import (
+    arrival,
+    delivery,
+    payment,
+    submission,
+)
+
+SCHEMA_VERSION = "0004"
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "account",
+    "account_role",
+    "arrival",
+    "assessor",
+    "assignment",
+    "campaign",
+    "deed",
+    "delivery",
+    "feedback",
+    "identity",
+    "intake",
+    "intake_part",
+    "item",
+    "ledger",
+    "limit_count",
+    "llm_call",
+    "llm_judge",
+    "llm_reply",
+    "log",
+    "metadata",
+    "passage",
+    "payment",
+    "question",
+    "run",
+    "secret",
+    "step",
+    "submission",
+    "test_pair",
+    "token",
+    "topic",
+    "topic_person",
+]

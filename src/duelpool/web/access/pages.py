@@ -1,0 +1,211 @@
+"""Where people sign in and out, see what they may open, change their password and make the first account."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from sqlalchemy import Connection
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from duelpool.access import accounts, deeds, limits
+from duelpool.access.accounts import Account
+from duelpool.campaign import visits as kept
+from duelpool.errors import BadParameter
+from duelpool.store.holdings import UnknownCampaign
+from duelpool.web.access import sessions
+from duelpool.web.access.passes import address_of, need, pass_of
+from duelpool.web.access.sessions import Session, session_of
+from duelpool.web.callers import halls_of, links_of, sent
+from duelpool.web.guard import NoVisit, refuse_other_sites
+from duelpool.web.pages import render
+from duelpool.web.visits import Visitor, write_cookie
+from duelpool.web.words import words
+
+PANEL = "account"  # of the outside identities of people who judge by their account
+_WAY = re.compile(r"/(manage|j|account)(/[A-Za-z0-9_-]+){0,3}/?")
+
+router = APIRouter(include_in_schema=False)
+
+
+def way_to(given: str) -> str:
+    """Return a page of ours to go on to; everything else leads to the account's own page."""
+    return given if _WAY.fullmatch(given) else "/account"
+
+
+def ours(request: Request, values: Annotated[Mapping[str, Any], Depends(sent)]) -> Mapping[str, Any]:
+    """Return what a form of ours brought; one that a browser can't vouch for isn't taken."""
+    refuse_other_sites(request.headers, lambda: False)
+    return values
+
+
+Brought = Annotated[Mapping[str, Any], Depends(ours)]
+
+
+def signed_in(request: Request) -> Session:
+    """Say who has signed in, or refuse."""
+    found = session_of(request, links_of(request), halls_of(request).store)
+    if found is None:
+        raise NoVisit("This page needs an account.", remedy="Sign in at /login.")
+    return found
+
+
+SignedIn = Annotated[Session, Depends(signed_in)]
+
+
+def _page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    return render(f"access/{template}.html", words("en"), {"state": template, **context}, status)
+
+
+# ---- in and out
+
+
+@router.get("/login")
+def login_page(request: Request, next: str = "") -> Response:  # noqa: A002 (what everybody calls it)
+    """Show where to sign in."""
+    return _page("login", next=way_to(next), wrong=False, name="")
+
+
+@router.post("/login")
+def login(request: Request, values: Brought) -> Response:
+    """Sign somebody in with a new session, whatever the browser brought before."""
+    store, links = halls_of(request).store, links_of(request)
+    name = accounts.folded(str(values.get("name", "")))[:200]
+    address, way = address_of(request), way_to(str(values.get("next", "")))
+    for limit, whose in ((limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)):
+        limits.refuse_if_over(store, limit, whose)
+    account = accounts.sign_in(store, name, str(values.get("password", "")))
+    if account is None:
+
+        def count(connection: Connection, now: float) -> None:
+            limits.count(connection, limits.PASSWORD_BY_NAME, name, now)
+            limits.count(connection, limits.PASSWORD_BY_ADDRESS, address, now)
+
+        store.write(count)
+        return _page("login", 403, next=way, wrong=True, name=name)
+    response = RedirectResponse(way, 303)
+    sessions.begin(response, request, links, account, store.read(store.database.now))
+    store.write(lambda connection, now: deeds.note(connection, now, account.name, "signed in"))
+    return response
+
+
+@router.post("/logout")
+def logout(request: Request, values: Brought) -> Response:
+    """Sign somebody out of this browser, or with `everywhere` of all of them."""
+    store = halls_of(request).store
+    found = session_of(request, links_of(request), store)
+    if found is not None and values.get("everywhere"):
+
+        def end_all(connection: Connection, now: float) -> None:
+            accounts.end_sessions(connection, found.who)
+            deeds.note(connection, now, found.who, "signed out everywhere")
+
+        store.write(end_all)
+    response = RedirectResponse("/login", 303)
+    sessions.end(response)
+    return response
+
+
+# ---- the account
+
+
+@router.get("/account")
+def account_page(request: Request, found: SignedIn) -> Response:
+    """Show who somebody is and what they may open."""
+    return _account(request, found)
+
+
+def _account(
+    request: Request, found: Session, wrong: str = "", done: str = "", status: int = 200
+) -> Response:
+    account = found.account
+    open_to = [
+        (row, account.role_in(row.id), account.scopes_in(row.id))
+        for row in halls_of(request).all()
+        if account.scopes_in(row.id)
+    ]
+    return _page("account", status, account=account, campaigns=open_to, wrong=wrong, done=done)
+
+
+@router.post("/account/password")
+def change_password(request: Request, found: SignedIn, values: Brought) -> Response:
+    """Change a password; every session ends but a new one for this browser."""
+    store, links = halls_of(request).store, links_of(request)
+    limits.refuse_if_over(store, limits.PASSWORD_BY_NAME, found.who)
+    if accounts.sign_in(store, found.who, str(values.get("present", ""))) is None:
+        store.write(lambda connection, now: limits.count(connection, limits.PASSWORD_BY_NAME, found.who, now))
+        return _account(request, found, wrong="That isn't the present password.", status=403)
+
+    def change(connection: Connection, now: float) -> Account:
+        changed = accounts.set_password(connection, found.who, str(values.get("new", "")))
+        deeds.note(connection, now, found.who, "changed the password")
+        return changed
+
+    try:
+        changed = store.write(change)
+    except BadParameter as error:
+        return _account(request, found, wrong=str(error), status=422)
+    response = _account(request, found, done="The password is changed, and every other session has ended.")
+    sessions.begin(response, request, links, changed, store.read(store.database.now))
+    return response
+
+
+@router.post("/account/judge/{campaign}")
+def judge(request: Request, campaign: str, found: SignedIn, values: Brought) -> Response:
+    """Let somebody judge under a pseudonym; which one is theirs stands beside the log, not in it."""
+    flow = halls_of(request).flow(campaign)
+    if "judge" not in found.account.scopes_in(campaign):
+        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+    fresh, kind = f"v-{secrets.token_hex(6)}", flow.campaign.settings.judges
+    name = flow.campaign.store.write(
+        lambda connection, now: kept.let_in(
+            connection, campaign, fresh, kind, now, panel=PANEL, external=found.who
+        )
+    )
+    response = RedirectResponse(f"/j/{campaign}/", 303)
+    write_cookie(response, request, links_of(request), Visitor(campaign, name, "personal"))
+    return response
+
+
+# ---- the first account
+
+
+@router.get("/manage/{campaign}/account")
+def first_page(request: Request, campaign: str) -> Response:
+    """Show whoever came by the manager's link where the first account is made."""
+    _by_link(request, campaign)
+    return _page("first", campaign=campaign, wrong="", name="")
+
+
+@router.post("/manage/{campaign}/account")
+def first_account(request: Request, campaign: str, values: Brought) -> Response:
+    """Make the first manager's account, for the whole store; there is only one first."""
+    _by_link(request, campaign)
+    store, links = halls_of(request).store, links_of(request)
+    name, password = str(values.get("name", "")), str(values.get("password", ""))
+
+    def make(connection: Connection, now: float) -> Account:
+        if accounts.some_manager(connection):
+            raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")
+        made = accounts.add(connection, name, password, "manager", now)
+        deeds.note(connection, now, "link", "made the first account", made.name)
+        return made
+
+    try:
+        account = store.write(make)
+    except BadParameter as error:
+        return _page("first", 422, campaign=campaign, wrong=str(error), name=name[:64])
+    response = RedirectResponse("/account", 303)
+    sessions.begin(response, request, links, account, store.read(store.database.now))
+    return response
+
+
+def _by_link(request: Request, campaign: str) -> None:
+    """Refuse everybody but who came by a manager's link, and them too once somebody has an account."""
+    halls = halls_of(request)
+    halls.flow(campaign)
+    shown = pass_of(request, links_of(request), halls.store, campaign)
+    need(shown, "manage")
+    if shown.who != "link" or halls.store.read(accounts.some_manager):
+        raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")

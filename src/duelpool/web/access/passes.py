@@ -1,0 +1,77 @@
+"""What a request may do in a campaign: the one place where session, token and key become a pass."""
+
+from starlette.requests import Request
+
+from duelpool.access import limits, tokens
+from duelpool.access.accounts import EVERYWHERE
+from duelpool.access.roles import SCOPES, NotPermitted
+from duelpool.store import Store
+from duelpool.store.holdings import UnknownCampaign
+from duelpool.web.access.sessions import session_of
+from duelpool.web.guard import NoVisit
+from duelpool.web.links import ExpiredLink, ForgedLink, Links
+from duelpool.web.manage.keys import Pass, bearer_of, kept_key, open_key
+
+
+def address_of(request: Request) -> str:
+    """Return where a request comes from, as the server knows it; a trusted proxy's word counts."""
+    return request.client.host if request.client is not None else "nowhere"
+
+
+def pass_of(request: Request, links: Links, store: Store, campaign: str) -> Pass:
+    """Return what a request may do in a campaign, or refuse it.
+
+    A campaign that somebody has no business with doesn't exist for them.
+    """
+    given = bearer_of(request)
+    if given is not None:
+        return _of_program(request, links, store, campaign, given)
+    session = session_of(request, links, store)
+    if session is not None:
+        scopes = session.account.scopes_in(campaign)
+        if not scopes:
+            raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+        everywhere = EVERYWHERE in session.account.roles
+        return Pass(campaign, session.expires, "cookie", session.who, scopes, everywhere)
+    now = store.read(store.database.now)
+    return open_key(links, kept_key(request, campaign), campaign, now, "cookie")
+
+
+def _of_program(request: Request, links: Links, store: Store, campaign: str, given: str) -> Pass:
+    address = address_of(request)
+    now = store.read(store.database.now)
+    if not tokens.looks_like_one(given):
+        try:
+            return open_key(links, given, campaign, now, "bearer")
+        except ForgedLink:
+            count_guess(store, address)
+            raise
+    token = store.read(lambda connection: tokens.open_token(connection, given, now))
+    if token is None:
+        count_guess(store, address)
+        raise NoVisit("This token isn't good here.", remedy="Make another: `duelpool token new STORE`.")
+    if not token.opens(campaign):
+        raise UnknownCampaign("There is no such campaign here.", remedy="Use a token that is for it.")
+    return Pass(
+        campaign, token.expires, "bearer", f"token {token.id}", frozenset(token.scopes), not token.campaign
+    )
+
+
+def count_guess(store: Store, address: str) -> None:
+    """Count a key that isn't ours; whoever tries many is refused for a while."""
+    limits.refuse_if_over(store, limits.KEY_BY_ADDRESS, address)
+    store.write(lambda connection, now: limits.count(connection, limits.KEY_BY_ADDRESS, address, now))
+
+
+def need(shown: Pass, scope: str) -> None:
+    """Refuse somebody who may not do this."""
+    if scope not in shown.scopes:
+        raise NotPermitted(f"You may not {SCOPES[scope]} here.", remedy="Ask a manager of this campaign.")
+
+
+def may_open(request: Request, links: Links, store: Store, campaign: str) -> bool:
+    """Say whether a request may look at a campaign."""
+    try:
+        return "read" in pass_of(request, links, store, campaign).scopes
+    except (NoVisit, ForgedLink, ExpiredLink, UnknownCampaign):
+        return False

@@ -1,0 +1,74 @@
+"""Sessions: a signed cookie that names an account, the account's epoch and an end.
+
+It gets a fresh id whenever somebody signs in, and nothing that a browser brought before is ever taken over.
+"""
+
+import secrets
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from duelpool.access import accounts
+from duelpool.access.accounts import Account
+from duelpool.store import Store
+from duelpool.web.links import ForgedLink, Links
+
+COOKIE = "duelpool_session"
+SECONDS = 12 * 3600
+_PURPOSE = "session"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Somebody who has signed in."""
+
+    id: str
+    account: Account
+    expires: float
+
+    @property
+    def who(self) -> str:
+        """The name under which deeds are noted."""
+        return self.account.name
+
+
+def begin(response: Response, request: Request, links: Links, account: Account, now: float) -> None:
+    """Let a browser keep a new session."""
+    values = [secrets.token_urlsafe(12), account.name, account.epoch, round(now + SECONDS)]
+    response.set_cookie(
+        COOKIE,
+        links.sign(_PURPOSE, values),
+        max_age=SECONDS,
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def end(response: Response) -> None:
+    """Let a browser forget its session."""
+    response.delete_cookie(COOKIE, path="/")
+
+
+def session_of(request: Request, links: Links, store: Store) -> Session | None:
+    """Return the session of a request; one that is over, forged or of an earlier epoch is none."""
+    signed = request.cookies.get(COOKIE, "")
+    if not signed:
+        return None
+    try:
+        name_of_session, name, epoch, expires = links.read(_PURPOSE, signed)
+    except (ForgedLink, TypeError, ValueError):
+        return None
+    account, now = store.read(
+        lambda connection: (accounts.find(connection, str(name)), store.database.now(connection))
+    )
+    if account is None or account.state != "in" or account.epoch != epoch or not now < expires:
+        return None
+    return Session(str(name_of_session), account, float(expires))
+
+
+def form_key(links: Links, session: Session | None) -> str:
+    """Return what a form carries to show that our page sent it."""
+    return links.sign("session form", session.id if session is not None else "")

@@ -1,0 +1,111 @@
+"""Figures for Prometheus: what all processes of a server have counted, and what the store holds.
+
+Each process counts in a small file of its own that all of them can read; whichever is asked adds them up. The file
+of a process that died stays, so that no counter ever falls.
+"""
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Connection, func, select
+
+from duelpool.store import Store, schema
+from duelpool.store.database import sqlite_path
+
+BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+"""Seconds of the buckets in which answers are counted."""
+
+_STATUSES = tuple(range(1, 6))
+_SLOTS = len(_STATUSES) + 1 + len(BOUNDS) + 1  # statuses, seconds in all, buckets and the one beyond them
+_SIZE = 8 * _SLOTS
+_SECONDS = len(_STATUSES)
+_BUCKETS = _SECONDS + 1
+
+
+class Counts:
+    """What a process has counted; in a folder, the other processes can read it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._own: mmap.mmap | bytearray = bytearray(_SIZE)
+        if folder is not None:
+            with (folder / f"{os.getpid()}.counts").open("w+b") as file:
+                file.truncate(_SIZE)
+                self._own = mmap.mmap(file.fileno(), _SIZE)
+
+    def answered(self, status: int, seconds: float, is_answer: bool) -> None:
+        """Count a request, and how long it took where it brought an answer."""
+        self._add(min(max(status // 100, 1), 5) - 1, 1.0)
+        if is_answer:
+            self._add(_SECONDS, seconds)
+            place = next((at for at, bound in enumerate(BOUNDS) if seconds <= bound), len(BOUNDS))
+            self._add(_BUCKETS + place, 1.0)
+
+    def _add(self, slot: int, value: float) -> None:
+        (before,) = struct.unpack_from("d", self._own, 8 * slot)
+        struct.pack_into("d", self._own, 8 * slot, before + value)
+
+    def whole(self) -> list[float]:
+        """Return the counts of all processes, slot by slot."""
+        found = [0.0] * _SLOTS
+        for each in self._all():
+            for slot, (value,) in enumerate(struct.iter_unpack("d", each)):
+                found[slot] += value
+        return found
+
+    def _all(self) -> Iterator[bytes]:
+        if self._folder is None:
+            yield bytes(self._own)
+            return
+        for file in sorted(self._folder.glob("*.counts")):
+            data = file.read_bytes()
+            if len(data) == _SIZE:
+                yield data
+
+
+def exposition(counts: Counts, store: Store) -> str:
+    """Return all figures in Prometheus' text format."""
+    whole = counts.whole()
+    lines = ["# TYPE duelpool_requests_total counter"]
+    lines += [f'duelpool_requests_total{{status="{each}xx"}} {whole[each - 1]:.0f}' for each in _STATUSES]
+    lines.append("# TYPE duelpool_answer_seconds histogram")
+    sum_so_far = 0.0
+    for at, bound in enumerate((*map(str, BOUNDS), "+Inf")):
+        sum_so_far += whole[_BUCKETS + at]
+        lines.append(f'duelpool_answer_seconds_bucket{{le="{bound}"}} {sum_so_far:.0f}')
+    lines.append(f"duelpool_answer_seconds_sum {whole[_SECONDS]:.6f}")
+    lines.append(f"duelpool_answer_seconds_count {sum_so_far:.0f}")
+    for name, kind, rows in store.read(_of_the_store):
+        lines.append(f"# TYPE duelpool_{name} {kind}")
+        lines += [f'duelpool_{name}{{campaign="{campaign}"}} {value}' for campaign, value in rows]
+    path = sqlite_path(store.database.place) if store.database.engine.dialect.name == "sqlite" else None
+    if path is not None:
+        beside = path.with_name(f"{path.name}-wal")
+        lines.append("# TYPE duelpool_wal_bytes gauge")
+        lines.append(f"duelpool_wal_bytes {beside.stat().st_size if beside.exists() else 0}")
+    return "\n".join(lines) + "\n"
+
+
+def _of_the_store(connection: Connection) -> list[tuple[str, str, list[tuple[str, int]]]]:
+    lines, questions, people, files = schema.topic.c, schema.question.c, schema.assessor.c, schema.intake.c
+    known = connection.execute(select(schema.campaign.c.id).order_by(schema.campaign.c.id)).scalars().all()
+    asked = {
+        ("log_lines_total", "counter"): select(lines.campaign, func.sum(lines.next_seq - 1)).group_by(
+            lines.campaign
+        ),
+        ("leases", "gauge"): select(questions.campaign, func.count())
+        .where(questions.state == "leased")
+        .group_by(questions.campaign),
+        ("assessors", "gauge"): select(people.campaign, func.count()).group_by(people.campaign),
+        ("imports_under_way", "gauge"): select(files.campaign, func.count())
+        .where(files.done == 0)
+        .group_by(files.campaign),
+    }
+    found = []
+    for (name, kind), query in asked.items():
+        values = {row[0]: int(row[1] or 0) for row in connection.execute(query)}
+        found.append((name, kind, [(each, values.get(each, 0)) for each in known]))
+    return found

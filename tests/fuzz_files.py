@@ -1,0 +1,344 @@
+"""Every reader of files on files that are nearly right: no crash, and an error names the file.
+
+python tests/fuzz_files.py [--seconds 600] [--reader run]
+
+A short form runs with the tests. The table holds every function `read_...` that takes a file, and imports.
+"""
+
+import argparse
+import atexit
+import gzip
+import json
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from campaigns import make_campaign
+from duelpool.budget.judged import read_judged
+from duelpool.budget.metrics import parse_metric
+from duelpool.budget.plans import read_plan
+from duelpool.budget.populations import read_weights
+from duelpool.budget.propensities import read_propensities
+from duelpool.budget.sources import read_counts
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.intake import take_in_file
+from duelpool.campaign.known import read_known_pairs
+from duelpool.campaign.settings_file import read_changes, read_settings
+from duelpool.cli.pool import read_groups
+from duelpool.errors import DuelpoolError
+from duelpool.evaluation.sources import read_truth
+from duelpool.files import (
+    read_judgments,
+    read_passages,
+    read_pools,
+    read_preferences,
+    read_qrels,
+    read_run,
+    read_topics,
+    read_twins,
+)
+from duelpool.judges.simulated import read_matrix
+from duelpool.prior import read_prior
+from duelpool.store import open_store
+
+RUN = b"one Q0 a 1 2.5 tag\none Q0 b 2 1.5 tag\ntwo Q0 c 1 0.5 tag\n"
+QRELS = b"one 0 a 2\none 0 b 0\ntwo 0 c 1\n"
+PAIRS = b"one a b a\none c b c\ntwo a b b\n"
+WINNERS = b"one a b\ntwo c b\n"
+LEVELS = b"one 1 1 a 1\none 1 1 b 0\none 2 1 c 1\none 2 1 b 0\n"
+LINES = b"\n".join(
+    json.dumps(row).encode()
+    for row in (
+        {
+            "topic": "one",
+            "left": "a",
+            "right": "b",
+            "outcome": "left",
+            "seq": 1,
+            "assessor": "p1",
+            "seconds": 2.5,
+        },
+        {
+            "topic": "one",
+            "left": "b",
+            "right": "c",
+            "outcome": "tie",
+            "seq": 2,
+            "note": "x",
+            "phase": "final-1",
+        },
+        {"event": "retraction", "topic": "one", "refers_to": 1, "seq": 3, "reason": "slip"},
+        {"event": "phase-closed", "topic": "one", "phase": "final-1", "survivors": ["a", "b"], "seq": 4},
+        {"topic": "two", "left": "a", "outcome": "grade", "grade": 1, "kind": "grade"},
+    )
+)
+JUDGMENTS = b"\n".join(LINES.splitlines()[:2])
+TOPICS = b'{"id": "one", "text": "Who is it?", "tags": ["x"]}\n{"id": "two", "text": "Where?"}\n'
+TABBED = b"one\tWho is it?\ntwo\tWhere?\n"
+XML = b"<topics><topic number='1'><query>Who?</query></topic></topics>"
+PASSAGES = b'{"id": "a", "text": "A text.", "format": "markdown"}\n{"id": "b", "text": "B", "title": "T"}\n'
+POOLS = b'{"topic": "one", "items": ["a", "b"]}\n{"topic": "two", "items": ["c"]}\n'
+TWINS = b'{"topic": "one", "item": "a", "twin_of": "b"}\n'
+SETTINGS = b'strategy = "prefbest"\nseed = 1\ncap = 3\nsteps = ["consent"]\n'
+AS_JSON = b'{"strategy": "prefbest", "seed": 1, "languages": ["en"], "check": []}'
+MATRIX = b"0.5 0.7\n0.3 0.5\n"
+WEIGHTS = b"one a s1 0.5\none b s1 0.25\ntwo c s2 1\n"
+COUNTS = b"one 3\ntwo 2.5\n"
+PLAN = b"\n".join(
+    json.dumps(row).encode()
+    for row in (
+        {
+            "plan": 1,
+            "metric": "DCG@10",
+            "goal": "absolute",
+            "design": "hedged",
+            "draw": "systematic",
+            "estimator": "difference",
+            "n": 1,
+            "budget": 1,
+            "seed": 1,
+            "top": None,
+            "systems": ["s"],
+            "topics": ["one"],
+            "topic_weights": None,
+            "repeats": 1,
+            "round": 1,
+            "questions": 1,
+            "units": 2,
+            "price": None,
+            "relevant": None,
+            "outlook": [{"name": "s", "width": None, "unreachable": 0.0}],
+            "notes": [],
+            "propensities": "beside.txt",
+        },
+        {"topic": "one", "item": "a", "times": 1, "expected": 0.5},
+    )
+)
+GROUPS = b"bm25 mine\nother theirs\n"
+PROPENSITIES = b"one a 0.5 - 0.1\none b known 1 0.2\n"
+
+
+@cache
+def _campaign() -> Campaign:
+    folder = tempfile.mkdtemp(prefix="dp-fuzz-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    store = open_store(Path(folder, "c.db"), create=True)
+    atexit.register(store.close)
+    return make_campaign(store, {"one": "abc", "two": "abc"}, strategy="allpairs", ties=True)
+
+
+def _import(path: Path) -> Any:
+    return take_in_file(_campaign(), path, skip_unknown=True, again=True)
+
+
+READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
+    "read_run": (read_run, (RUN,)),
+    "read_qrels": (read_qrels, (QRELS,)),
+    "read_preferences": (read_preferences, (PAIRS, WINNERS, LEVELS, LINES)),
+    "read_judgments": (lambda path: list(read_judgments(path)), (JUDGMENTS, LINES)),
+    "read_topics": (read_topics, (TOPICS, TABBED, XML)),
+    "read_passages": (lambda path: list(read_passages(path)), (PASSAGES, TABBED)),
+    "read_pools": (read_pools, (POOLS, QRELS)),
+    "read_twins": (read_twins, (WINNERS, TWINS)),
+    "read_truth": (read_truth, (QRELS, PAIRS, LINES)),
+    "read_prior": (read_prior, (PAIRS, QRELS, RUN)),
+    "read_matrix": (lambda path: read_matrix.__wrapped__(str(path)), (MATRIX,)),
+    "read_settings": (lambda path: read_settings(str(path), Settings()), (SETTINGS, AS_JSON)),
+    "read_changes": (
+        lambda path: read_changes(str(path), Settings()),
+        (b"reward = 100\n", b'{"reward": 100}'),
+    ),
+    "read_known_pairs": (lambda path: read_known_pairs(path, ("one", "two")), (PAIRS, WINNERS)),
+    "read_groups": (lambda path: read_groups(str(path)), (GROUPS,)),
+    "read_weights": (read_weights, (WEIGHTS,)),
+    "read_counts": (read_counts, (COUNTS,)),
+    "read_judged": (lambda path: read_judged(path, parse_metric("DCG@10")), (QRELS, JUDGMENTS)),
+    "read_plan": (read_plan, (PLAN,)),
+    "read_propensities": (read_propensities, (PROPENSITIES,)),
+    "import": (_import, (PAIRS, LINES, LEVELS)),
+}
+ODD = (
+    *(
+        b"\x00",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf",
+        b"\xed\xa0\x80",
+        b"\r",
+        b"\r\n",
+        b"\t",
+        b"\x1f\x8b",
+        b"\x0b",
+        b"\xc2\x85",
+    ),
+    *(
+        b"nan",
+        b"inf",
+        b"-inf",
+        b"1e999",
+        b"-0",
+        b"1_0",
+        b"99999999999999999999",
+        b"0x10",
+        b"9" * 400,
+        b"1e-400",
+    ),
+    *(
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b'"',
+        b"null",
+        b"true",
+        b"[[[[",
+        b"{}",
+        b'{"a": ',
+        b"\\u0000",
+        b"\\ud800",
+        b"NaN",
+    ),
+    *(
+        b"#",
+        b"=",
+        b"'",
+        b"<",
+        b"&x;",
+        b"<!ENTITY",
+        b"\xe2\x80\xa8",
+        b"\xf0\x9f\x98\x80",
+        b" " * 50,
+        b"\n" * 5,
+    ),
+    *(
+        b'"seq": -1',
+        b'"outcome": "left"',
+        b'"grade": 1e400',
+        b'"survivors": [1]',
+        b'"refers_to": 99',
+        b'"told": 1',
+    ),
+)
+
+
+@st.composite
+def nearly_right(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
+    """Draw a file: a sample with some damage, parts of another kind of file, or anything at all."""
+    everything = tuple(each for _, more in READERS.values() for each in more)
+    if draw(st.integers(0, 19)) == 0:
+        return draw(
+            st.binary(max_size=300) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace"))
+        )
+    data = draw(st.sampled_from(samples) if draw(st.integers(0, 9)) else st.sampled_from(everything))
+    for _ in range(draw(st.integers(0, 5))):
+        at = draw(st.integers(0, len(data)))
+        end = min(len(data), at + draw(st.integers(0, 12)))
+        what = draw(st.integers(0, 6))
+        if what == 0:
+            data = data[:at] + draw(st.sampled_from(ODD)) + data[at:]
+        elif what == 1:
+            data = data[:at] + draw(st.sampled_from(ODD)) + data[end:]
+        elif what == 2:
+            data = data[:at] + data[end:]
+        elif what == 3:
+            data = data[:at]
+        elif what == 4:
+            data = data[:at] + draw(st.binary(max_size=4)) + data[end:]
+        elif what == 5:
+            lines = data.splitlines(keepends=True)
+            data = b"".join(draw(st.permutations(lines))) if len(lines) < 8 else data
+        else:
+            data += draw(st.sampled_from(everything))
+    wrapped = draw(st.integers(0, 11))
+    if wrapped == 0:
+        return gzip.compress(data, mtime=0)
+    if wrapped == 1:
+        return gzip.compress(data, mtime=0)[: draw(st.integers(1, 60))]
+    if wrapped == 2:
+        return data.decode("utf-8", "replace").encode("utf-16")
+    return data.replace(b"\n", b"\r\n") if wrapped == 3 else data
+
+
+def try_on(name: str, data: bytes, folder: Path) -> str:
+    """Let a reader read a file; return what came of it, or raise what must not be."""
+    read, _ = READERS[name]
+    path = folder / "given.txt"
+    path.write_bytes(data)
+    (folder / "beside.txt").write_bytes(PROPENSITIES)
+    try:
+        read(path)
+    except DuelpoolError as error:
+        said = str(error)
+        if "given" not in said:
+            raise AssertionError(f"{name}: an error doesn't name the file: {said}") from error
+        return "refused with its line" if re.search(r"given\.txt:\d+", said) else "refused as a whole"
+    return "read"
+
+
+def fuzz(name: str, examples: int, number: int | None, folder: Path) -> Counter[str]:
+    """Try so many files on a reader; return how often what came of it. A number makes other files each time."""
+    found: Counter[str] = Counter()
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=number is None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink],
+    )
+    @given(data=nearly_right(READERS[name][1]))
+    def attempt(data: bytes) -> None:
+        found[try_on(name, data, folder)] += 1
+
+    (attempt if number is None else seed(number)(attempt))()
+    return found
+
+
+def main() -> int:
+    """Go round the readers until the time is over; return how many of them crashed."""
+    reading = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    reading.add_argument("--seconds", type=float, default=600.0)
+    reading.add_argument("--reader", choices=READERS, action="append")
+    asked = reading.parse_args()
+    end = time.monotonic() + asked.seconds
+    found: dict[str, Counter[str]] = {name: Counter() for name in asked.reader or READERS}
+    crashed: dict[str, BaseException] = {}
+    number = 0
+    with tempfile.TemporaryDirectory() as folder:
+        while time.monotonic() < end and len(crashed) < len(found):
+            number += 1
+            for name in found:
+                if name in crashed or time.monotonic() > end:
+                    continue
+                try:
+                    found[name] += fuzz(name, 100, number, Path(folder))
+                except BaseException as error:
+                    if isinstance(error, KeyboardInterrupt):
+                        raise
+                    crashed[name] = error
+    for name, counts in found.items():
+        told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+        verdict = (
+            f"CRASHED: {type(crashed[name]).__name__}: {crashed[name]}" if name in crashed else "all well"
+        )
+        print(f"{name}: {told}: {verdict}", flush=True)
+        if name in crashed:
+            print("\n".join(getattr(crashed[name], "__notes__", [])), flush=True)
+    print(f"{sum(sum(each.values()) for each in found.values())} files, {len(crashed)} readers crashed")
+    return len(crashed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

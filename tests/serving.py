@@ -1,0 +1,101 @@
+"""`duelpool serve` as a process of its own, with several processes under it that may be killed."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import urlopen
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """A server on loopback; what it says of trouble is in its file."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    said: Path
+    workers: int
+
+    def pids(self) -> list[int]:
+        """Return the processes that answer requests, not the one that watches over them."""
+        if self.workers == 1:
+            return [self.process.pid]
+        found = []
+        for child in _children(self.process.pid):
+            with contextlib.suppress(OSError):
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(child)
+        return found
+
+    def wait(self, seconds: float = 300.0) -> None:
+        """Wait until it answers."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                break
+            with contextlib.suppress(OSError):
+                urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=5).close()
+                if len(self.pids()) >= self.workers:
+                    return
+            time.sleep(0.05)
+        raise RuntimeError(f"the server doesn't answer: {self.said.read_text(encoding='utf-8')[-2000:]}")
+
+    def trouble(self) -> list[str]:
+        """Return what it wrote of errors; an empty list is what we want."""
+        text = self.said.read_text(encoding="utf-8", errors="replace")
+        signs = ("Traceback", " ERROR ", "locked", "Error:")
+        return [line for line in text.splitlines() if any(sign in line for sign in signs)]
+
+    def stop(self, seconds: float = 60.0) -> int:
+        """Ask it to end, and return its code."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)  # its own session, which we started
+            return self.process.wait()
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    except OSError:
+        return []
+    return [int(each) for each in text.split()]
+
+
+@contextmanager
+def serving(target: str, folder: Path, *, workers: int = 1, more: tuple[str, ...] = ()) -> Iterator[Server]:
+    """Serve a store on a free port of loopback."""
+    port = free_port()
+    said = folder / "server.txt"
+    with said.open("ab") as out:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "duelpool", "serve", target),
+                *("--port", str(port), "--workers", str(workers), *more),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=out,
+            start_new_session=True,
+        )
+    server = Server(process, port, said, workers)
+    try:
+        server.wait()
+        yield server
+    finally:
+        if process.poll() is None:
+            server.stop()

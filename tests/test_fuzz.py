@@ -1,0 +1,31 @@
+"""Files that are nearly right, on every reader: the short form; `make stress` goes on for ten minutes."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import duelpool
+from fuzz_files import READERS, fuzz, try_on
+
+SOURCE = Path(duelpool.__file__).parent
+ON_THE_WAY = {"read_source", "read_columns", "read_fast", "read_tolerant"}  # what the readers are made of
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_survives_files_that_are_nearly_right(name: str, tmp_path: Path) -> None:
+    assert try_on(name, READERS[name][1][0], tmp_path) == "read"
+    found = fuzz(name, 25, None, tmp_path)
+    assert found["refused with its line"] + found["refused as a whole"], found
+
+
+def test_every_reader_of_files_is_tried() -> None:
+    known = {
+        node.name
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and node.name.startswith("read_")
+        and [each.arg for each in node.args.args[:1]] in (["path"], ["file"])
+    }
+    assert known - ON_THE_WAY == set(READERS) - {"import"}
