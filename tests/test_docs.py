@@ -126,10 +126,11 @@ def test_console_examples_print_what_the_page_says(page: Path, workplace: Path) 
 
 
 SHOWN = [
-    (page, line.strip())
+    (page, line)
     for page in PAGES
-    for line in page.read_text(encoding="utf-8").splitlines()
-    if line.startswith("    duelpool ")
+    for line in re.findall(
+        r"^ {4,}(duelpool .*)$", page.read_text(encoding="utf-8").replace("\\\n", ""), re.MULTILINE
+    )
 ]
 
 
