@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # PIP_CONSTRAINT holds for the packages that build the package, too
 INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help setup browser demo test test-all lint stress bench clean
+.PHONY: help setup browser demo test test-all lint docs stress bench clean
 
 help:  ## show what there is to make
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -54,8 +54,11 @@ stress: $(READY) browser  ## people over HTTP, kills, imports, a soak, fuzzed fi
 	@HYPOTHESIS_PROFILE=stress timeout 600 $(BIN)/pytest -q -n 2 -m 'not slow' -k 'property or round_trip or paths or machine' \
 		|| [ $$? = 124 ]  # what found nothing in ten minutes is done
 
+docs: $(READY)  ## the documentation as a static site, in build/site
+	@$(BIN)/python docs/site/build.py build/site
+
 bench: $(READY) browser  ## benchmarks against the field's tools; every ratio is printed
 	@for each in benchmarks/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
 
 clean:  ## remove the virtual environment and what tools left behind
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage demo-output stress.json
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build demo-output stress.json

@@ -252,24 +252,6 @@ def write_plan(path: str | os.PathLike[str], plan: Plan) -> Path:
     return beside
 
 
-_PLAIN = (
-    *(
-        "metric",
-        "goal",
-        "design",
-        "draw",
-        "estimator",
-        "n",
-        "budget",
-        "seed",
-        "top",
-        "topic_weights",
-        "repeats",
-    ),
-    *("round", "price", "relevant"),
-)
-
-
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Read a plan and its propensities."""
     source = read_source(path)

@@ -1,6 +1,6 @@
 """How sure the answer is: the posterior, which believes its own model too much, corrected by what came out.
 
-The four numbers were fitted on simulated problems with a known truth (docs/swissfinals.md says on which, and
+The four numbers were fitted on simulated problems with a known truth (docs/strategies/swissfinals.md says on which, and
 how well they hold on others). The statement is about the items returned as best, taken together: the chance
 that one of them is a best item.
 """
