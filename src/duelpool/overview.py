@@ -1,7 +1,9 @@
-"""A campaign at one glance, for a page that is handed on: leaderboard, best answers, people and money."""
+"""A campaign at one glance, for a page that is handed on: leaderboard, best answers, people, trust and money."""
 
 from collections.abc import Sequence
 
+from duelpool.agreement import find
+from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.watching import Person, Snapshot, Watch
 from duelpool.evaluation import Evaluation
@@ -13,6 +15,7 @@ from duelpool.standings import Board, Standings
 from duelpool.store import holdings
 
 MEASURES = ("RR", "Compat(p=0.8)")
+TRUSTED = ("summary", "alpha", "transitivity")  # statistics of agreement
 SHOWN = 160  # characters of a best answer
 FEW = 3  # points that a history needs to be worth drawing
 
@@ -38,7 +41,7 @@ def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURE
     if board.rows:
         scored = leaderboard(campaign, list(measures), interval="t")
         found.append(_leaders(board, scored, standings))
-    found += [_answers(campaign, snapshot), _people(snapshot)]
+    found += [_answers(campaign, snapshot), _people(snapshot), *_agreement(campaign)]
     if snapshot.money.spent or snapshot.money.budget is not None:
         found.append(_money(snapshot))
     return found
@@ -136,6 +139,17 @@ def _person(person: Person) -> tuple[Cell, ...]:
         None if person.seconds is None else f"{person.seconds:.1f}",
         f"{person.pay / 100:,.2f}" if person.pay else None,
     )
+
+
+def _agreement(campaign: Campaign) -> list[Chapter]:
+    """Say how far people agree, where enough of them judged the same."""
+    votes = votes_of(campaign)
+    found = [each for each in (find(votes, name) for name in TRUSTED) if each.grid.rows]
+    if not found:
+        return []
+    notes = tuple(dict.fromkeys(note for each in found for note in each.notes))
+    tables = tuple(Table(each.title, each.shown) for each in found)
+    return [Chapter("Can they be trusted", notes, tables=tables)]
 
 
 def _money(snapshot: Snapshot) -> Chapter:

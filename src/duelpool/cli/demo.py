@@ -70,6 +70,10 @@ def _tell_the_story(folder: Path, files: DemoFiles, store: Path, seed: int) -> N
         f"judge {_quoted(store)} --judge simulated --model demo --careless {CARELESS} --seed {seed}",
     )
     _run("What they found, and what it cost.", f"status {_quoted(store)}")
+    _run(
+        "How far they agree, with each other and with themselves.",
+        f"agreement {_quoted(store)} --report summary --report alpha",
+    )
     _run("The best answers as labels.", f"export {_quoted(store)} --as qrels --best -o {_quoted(best)}")
     _run(
         "The rankers, scored by where they put the best answers.",
