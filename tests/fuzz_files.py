@@ -46,6 +46,7 @@ from duelpool.files import (
     read_topics,
     read_twins,
 )
+from duelpool.files.assessed import read_assessed
 from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
 from duelpool.prior import read_prior
@@ -83,6 +84,7 @@ LINES = b"\n".join(
         {"topic": "two", "left": "a", "outcome": "grade", "grade": 1, "kind": "grade"},
     )
 )
+ASSESSED = b"topic\tleft\tright\twinner\tassessor\none\ta\tb\ta\tp1\none\tb\tc\tb\tp2\n"
 JUDGMENTS = b"\n".join(LINES.splitlines()[:2])
 TOPICS = b'{"id": "one", "text": "Who is it?", "tags": ["x"]}\n{"id": "two", "text": "Where?"}\n'
 TABBED = b"one\tWho is it?\ntwo\tWhere?\n"
@@ -108,7 +110,7 @@ PLAN = b"\n".join(
             "n": 1,
             "budget": 1,
             "seed": 1,
-            "top": None,
+            "top": 1.0,
             "systems": ["s"],
             "topics": ["one"],
             "topic_weights": None,
@@ -116,7 +118,7 @@ PLAN = b"\n".join(
             "round": 1,
             "questions": 1,
             "units": 2,
-            "price": None,
+            "price": 0,
             "relevant": None,
             "outlook": [{"name": "s", "width": None, "unreachable": 0.0}],
             "notes": [],
@@ -147,6 +149,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
     "read_run": (read_run, (RUN,)),
     "read_qrels": (read_qrels, (QRELS,)),
     "read_preferences": (read_preferences, (PAIRS, WINNERS, LEVELS, LINES)),
+    "read_assessed": (read_assessed, (JUDGMENTS, LINES, PAIRS, ASSESSED)),
     "read_judgments": (lambda path: list(read_judgments(path)), (JUDGMENTS, LINES)),
     "read_topics": (read_topics, (TOPICS, TABBED, XML)),
     "read_passages": (lambda path: list(read_passages(path)), (PASSAGES, TABBED)),

@@ -141,7 +141,7 @@ SHOWN = [
 )
 def test_commands_that_are_only_shown_exist_with_their_options(page: Path, line: str) -> None:
     """What needs a server, a cluster or a panel isn't run, but what it names must be there."""
-    words = shlex.split(line)[1:]
+    words = shlex.split(line, comments=True)[1:]
     command: object = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command = getattr(command, "commands")[words.pop(0)]  # noqa: B009 - typer's own types are private

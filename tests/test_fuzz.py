@@ -9,7 +9,13 @@ import duelpool
 from fuzz_files import READERS, fuzz, try_on
 
 SOURCE = Path(duelpool.__file__).parent
-ON_THE_WAY = {"read_source", "read_columns", "read_fast", "read_tolerant"}  # what the readers are made of
+ON_THE_WAY = {
+    "read_source",
+    "read_columns",
+    "read_fast",
+    "read_tolerant",
+    "read_crowd",
+}  # what the readers are made of
 
 
 @pytest.mark.parametrize("name", READERS)

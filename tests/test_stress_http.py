@@ -6,7 +6,10 @@
 import asyncio
 import os
 import signal
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,6 +19,14 @@ from serving import serving
 from stores import new_target
 from stress_http import Trial, beside_import, soak
 from visiting import Seen, doors_of, set_up, ten_at_once, verdict, visit_all
+
+T = TypeVar("T")
+
+
+def alone(work: Coroutine[Any, Any, T]) -> T:
+    """Run work in a thread of its own: a browser of other tests may hold this one's event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 @pytest.mark.parametrize("back_end", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -44,9 +55,9 @@ def test_a_killed_process_and_a_stopped_server_lose_nothing(back_end: str, tmp_p
                 server.process.send_signal(signal.SIGTERM)  # while people judge on
                 await people
 
-            assert asyncio.run(ten_at_once(server.port, *doors[0])) == []
-            assert asyncio.run(_counted(server.port)) > 10
-            asyncio.run(judge_and_die())
+            assert alone(ten_at_once(server.port, *doors[0])) == []
+            assert alone(_counted(server.port)) > 10
+            alone(judge_and_die())
             assert server.process.returncode == 0
             assert server.trouble() == []
         with open_store(target) as store:

@@ -100,7 +100,7 @@ def test_what_makes_no_sense_is_refused_with_the_file(tmp_path: Path, text: str)
 
 
 def test_unknown_names_are_told(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="completion_code"):
+    with pytest.raises(BadFile, match=r"settings\.toml.*completion_code"):
         read_settings(write(tmp_path, 'completion_cod = "x"'), Settings())
 
 

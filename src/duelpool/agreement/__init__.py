@@ -8,6 +8,7 @@ from duelpool.agreement.coefficients import (
     krippendorff_alpha,
     pairs_of_people,
 )
+from duelpool.agreement.findings import Finding, Options, Statistic
 from duelpool.agreement.people import (
     Assessor,
     TwoGroups,
@@ -19,7 +20,7 @@ from duelpool.agreement.people import (
     self_agreement,
 )
 from duelpool.agreement.shares import Counts, Share, simple_share
-from duelpool.agreement.statistics import STATISTICS, Finding, Options, Statistic, find, find_all
+from duelpool.agreement.statistics import STATISTICS, find, find_all
 from duelpool.agreement.tables import (
     ChiSquare,
     ConditionalTable,

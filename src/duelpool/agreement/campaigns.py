@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy import Connection, func, select
 
-from duelpool.agreement.statistics import Finding, Options, find_all
+from duelpool.agreement.findings import Finding, Options
+from duelpool.agreement.statistics import find_all
 from duelpool.agreement.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
 from duelpool.campaign.fold import TopicState

@@ -1,20 +1,18 @@
 """The statistics of agreement by name: each turns votes into one table, and says what it needs where it is empty."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
 
 from duelpool.agreement.coefficients import (
     DISTANCES,
-    RESAMPLES,
     Alpha,
     fleiss_kappa,
     krippendorff_alpha,
     pairs_of_people,
 )
 from duelpool.agreement.effort import confidences, context_use, paces, sights
+from duelpool.agreement.findings import Finding, Options, Statistic, Worked
 from duelpool.agreement.people import (
     assessor_records,
     compare_groups,
@@ -22,7 +20,7 @@ from duelpool.agreement.people import (
     plain_of,
     self_agreement,
 )
-from duelpool.agreement.shares import Cluster, Counts, Share, simple_share
+from duelpool.agreement.shares import Counts, Share, simple_share
 from duelpool.agreement.tables import (
     ConditionalTable,
     chi_square,
@@ -35,87 +33,11 @@ from duelpool.agreement.tables import (
 )
 from duelpool.agreement.transitivity import Triplets, transitivity
 from duelpool.agreement.votes import Votes
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import UnknownName
 from duelpool.records import Kind
 from duelpool.report import Cell, Grid
 
-ENOUGH_TOPICS = 10
-"""With so many topics, topics are what is drawn again for an interval; with fewer, pairs are."""
-
 _ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What statistics may be told: over what intervals are, how ties agree, and how many rows a table has."""
-
-    cluster: Cluster | Literal["auto"] = "auto"
-    rate: float = 0.5
-    resamples: int = RESAMPLES
-    seed: int = 0
-    rows: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.cluster not in {"auto", "pair", "topic"}:
-            raise UnknownName("cluster", self.cluster, ("auto", "pair", "topic"))
-        if not 0 <= self.rate <= 1:
-            raise BadParameter(f"Ties agree at a rate from 0 to 1, not {self.rate}.")
-
-    def cluster_of(self, votes: Votes) -> Cluster:
-        """Return over what the intervals of these votes are."""
-        if self.cluster != "auto":
-            return self.cluster
-        return "topic" if votes.topics >= ENOUGH_TOPICS else "pair"
-
-
-def agreement_options(cluster: str, rate: float, rows: int | None, resamples: int = RESAMPLES) -> Options:
-    """Return options from what somebody asked for."""
-    return Options(cluster, rate, resamples, rows=rows)  # type: ignore[arg-type] # refused there where it is none
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a statistic came to: a table, and notes on how to read it. Without rows, `needs` says what is missing."""
-
-    name: str
-    title: str
-    grid: Grid
-    notes: tuple[str, ...] = ()
-    needs: str = ""
-
-    @property
-    def shown(self) -> Grid:
-        """The table without what is empty: columns of nothing, and answers that nobody gave."""
-        grid = self.grid
-        rows = [row for row in grid.rows if grid.columns[-1] != "total" or row[-1]]
-        said = {row[0] for row in rows}
-        kept = [
-            at
-            for at, name in enumerate(grid.columns)
-            if any(row[at] not in {None, ""} for row in rows)
-            and (grid.columns[-1] != "total" or at == 0 or name == "total" or name in said)
-        ]
-        keys = sum(at < grid.keys for at in kept)
-        return Grid(
-            tuple(grid.columns[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows), keys
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the table as plain values."""
-        rows = [dict(zip(self.grid.columns, row, strict=True)) for row in self.grid.rows]
-        return {"statistic": self.name, "title": self.title, "rows": rows, "notes": list(self.notes)}
-
-
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """One statistic: its title, what it needs, and how it is worked out."""
-
-    title: str
-    needs: str
-    work: Callable[[Votes, Options], tuple[Grid, tuple[str, ...]]]
-
-
-Worked = tuple[Grid, tuple[str, ...]]
 
 
 def _ends(share: Share) -> tuple[Cell, ...]:

@@ -107,7 +107,7 @@ def savings(
                 informed_error=float(kept[1].std()),
                 share=1 - needed[1] / needed[0],
                 share_error=float(saved.std()),
-                at_most=needed[1] <= lines[1][0, 0],
+                at_most=bool(needed[1] <= lines[1][0, 0]),
             )
         )
     return tuple(rows)

@@ -7,7 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
-from duelpool.agreement.statistics import agreement_options
+from duelpool.agreement.findings import agreement_options
 from duelpool.campaign.changes import EFFECTS, FIXED
 from duelpool.campaign.watching import Person
 from duelpool.comparison import CORRECTIONS, TESTS

@@ -12,7 +12,7 @@ from duelpool.access import deeds
 from duelpool.access.accounts import some_manager
 from duelpool.agreement import Votes
 from duelpool.agreement.campaigns import Looked
-from duelpool.agreement.statistics import agreement_options
+from duelpool.agreement.findings import agreement_options
 from duelpool.campaign.exports import STREAMS
 from duelpool.campaign.model_figures import ModelFigures
 from duelpool.campaign.panels.settlement import look
