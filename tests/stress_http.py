@@ -193,6 +193,7 @@ class Onlooker:
         await asyncio.gather(*under_way.values())
         for wire in self.wires:
             wire.close()
+        await asyncio.sleep(0.1)  # a socket closes on the loop's next rounds
 
     async def _look(self, number: int) -> None:
         began = time.perf_counter()

@@ -265,6 +265,7 @@ async def visit_all(
             task.cancel()
     await asyncio.gather(*at_work, return_exceptions=until is not None)
     seen.seconds = time.monotonic() - began
+    await asyncio.sleep(0.1)  # sockets close on the loop's next rounds
     return seen
 
 
