@@ -154,7 +154,7 @@ def test_what_is_known_of_dl21_and_cast19(data: Path) -> None:
     assert repeats.found.value == pytest.approx(0.54, abs=0.005)
     assert (crowd.found.part, crowd.found.whole) == (1349, 2404)
     assert crowd.found.value == pytest.approx(0.56, abs=0.005)
-    assert (dedicated.units, dedicated.found.part, dedicated.found.whole) == (1469, 1132, 1842)
+    assert (dedicated.units, dedicated.found.part, dedicated.found.whole) == (1468, 1128, 1835)
     assert dedicated.found.value == pytest.approx(0.615, abs=0.0006)
     assert (program.found.part, program.found.whole) == (4308, 6993)
     assert program.found.value == pytest.approx(0.62, abs=0.005)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from campaigns import Knows, judge_all, make_campaign
-from duelpool.campaign import Campaign
+from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.people import assessors
 from duelpool.campaign.rehearsal import preview_reinstatement, preview_retraction
 from duelpool.campaign.sitting import Sitting, in_turns
@@ -20,7 +20,7 @@ from duelpool.campaign.watching import NotFound, Watch
 from duelpool.errors import UnknownName
 from duelpool.files import Run
 from duelpool.leaderboard import keep_runs, leaderboard
-from duelpool.records import Outcome, Pool
+from duelpool.records import Judgment, Outcome, Pool, Topic
 from duelpool.standings import Standings
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import KnownPair
@@ -244,3 +244,22 @@ def test_names_that_are_not_there_are_refused(store: Store) -> None:
     for options in ({"baseline": "x"}, {"tag": "x"}, {"baseline": "best", "test": "x"}):
         with pytest.raises(UnknownName):
             standings.board("ppref", **options)
+
+
+def test_topics_weigh_what_they_weigh_in_the_campaign(store: Store) -> None:
+    topics = [Topic("one", "?", weight=3.0), Topic("two", "?", weight=1.0)]
+    ranked = {"one": [("a", 2.0), ("b", 1.0)], "two": [("b", 2.0), ("a", 1.0)]}
+    campaign = Campaign.create(
+        store,
+        "weighed",
+        Settings(strategy="allpairs"),
+        topics=topics,
+        pools=[Pool("one", ("a", "b")), Pool("two", ("a", "b"))],
+    )
+    keep_runs(campaign, [Run.from_rankings("mine", ranked)])
+    campaign.take_in([Judgment(topic.id, "a", "b", Outcome.LEFT) for topic in topics])
+    wanted = 3 / 4  # all preferences of the one topic are shared, none of the other's
+    assert leaderboard(campaign, ["ppref"]).mean("mine", "ppref") == pytest.approx(wanted)
+    standings = Standings(Watch(campaign))
+    assert standings.board("ppref").rows[0].mean == pytest.approx(wanted)
+    assert standings.growth("ppref")[-1].means["mine"] == pytest.approx(wanted)

@@ -98,6 +98,12 @@ def _labels(connection: Connection, campaign: Campaign, until: float | None) -> 
     return Labels(Qrels.from_grades(grades), Preferences.from_judgments(judged), Twins.from_groups(groups))
 
 
+def topic_weights(campaign: Campaign) -> dict[str, float]:
+    """Return what each topic of a campaign weighs."""
+    topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+    return {name: topic.weight for name, topic in topics.items()}
+
+
 def leaderboard(
     campaign: Campaign,
     measures: str | Measure | Sequence[str | Measure],
@@ -106,8 +112,12 @@ def leaderboard(
     until: float | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Score a campaign's runs (or those given) by what was judged so far; options are those of `evaluate`."""
+    """Score a campaign's runs (or those given) by what was judged so far; options are those of `evaluate`.
+
+    Topics weigh what they weigh in the campaign.
+    """
     labels = labels_of(campaign, until)
+    options.setdefault("weights", topic_weights(campaign))
     return evaluate(
         labels.truths(),
         runs_of(campaign) if runs is None else runs,

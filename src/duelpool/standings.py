@@ -20,7 +20,7 @@ from duelpool.comparison import ScoreTable, against_baseline
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
 from duelpool.files import Preferences, Qrels, Run, Twins
-from duelpool.leaderboard import Labels, runs_of
+from duelpool.leaderboard import Labels, runs_of, topic_weights
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.records import Judgment, Levels
 from duelpool.store import holdings, log
@@ -120,6 +120,7 @@ class Standings:
     _runs: list[Run] = field(default_factory=list)
     _parts: list[dict[str, pl.DataFrame]] = field(default_factory=list)
     _names: tuple[str, ...] = ()
+    _weights: Mapping[str, float] = field(default_factory=dict)  # of topics
     _scores: dict[str, _Scores] = field(default_factory=dict)
     _past: dict[str, dict[float, Point]] = field(default_factory=dict)
     _working: dict[str, threading.Thread] = field(default_factory=dict)
@@ -232,7 +233,10 @@ class Standings:
         judged = sorted(time for topic in topics for time in self.watch.state_of(topic, _times_of_judgments))
         if not self.runs or not judged:
             return ()
-        times = [judged[math.ceil(len(judged) * at / points) - 1] for at in range(1, points + 1)]
+        times = [judged[math.ceil(len(judged) * at / points) - 1] for at in range(1, points)]
+        times.append(
+            max(self.watch.state_of(topic, _ends)[1] for topic in topics)
+        )  # what was released at last
         past = self._past.setdefault(chosen, {})
         self._look_back(chosen, times)
         return tuple(past[time] for time in dict.fromkeys(times))
@@ -354,7 +358,10 @@ class Standings:
 
     def _as_table(self, values: Mapping[str, np.ndarray], topics: Sequence[str]) -> ScoreTable:
         whole = np.array([values[topic] for topic in topics]).T.reshape(len(self._runs), len(topics))
-        return ScoreTable(tuple(run.name for run in self._runs), tuple(topics), whole)
+        if any(topic not in self._weights for topic in topics):
+            self._weights = topic_weights(self.watch.campaign)
+        weights = np.array([self._weights.get(topic, 1.0) for topic in topics])
+        return ScoreTable(tuple(run.name for run in self._runs), tuple(topics), whole, weights)
 
 
 def _measure(name: str) -> Measure:

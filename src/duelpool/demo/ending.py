@@ -11,7 +11,7 @@ from duelpool.demo.collection import load_collection
 from duelpool.demo.truth import relevant_qrels, true_best, true_best_qrels
 from duelpool.evaluation import Evaluation, evaluate
 from duelpool.files import write_qrels
-from duelpool.leaderboard import leaderboard
+from duelpool.leaderboard import leaderboard, topic_weights
 from duelpool.report import Cell, Chapter, Grid, Table
 
 
@@ -27,7 +27,7 @@ def truth_chapter(campaign: Campaign, runs: Path) -> Chapter:
     """Compare the leaderboard with the one that knows the hidden truth."""
     right, topics = found_best(campaign)
     told = leaderboard(campaign, ["RR"], interval="t")
-    true = evaluate(true_best_qrels(load_collection()), runs, ["RR"])
+    true = evaluate(true_best_qrels(load_collection()), runs, ["RR"], weights=topic_weights(campaign))
     tau = kendall_tau(told.means("RR"), true.means("RR"))
     inside = sum(_covers(told, run, true.mean(run, "RR")) for run in true.runs)
     rows: list[tuple[Cell, ...]] = []

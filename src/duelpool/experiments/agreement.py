@@ -245,7 +245,7 @@ def known_shares(data: Path) -> tuple[Known, ...]:
     """Return the shares of agreement that are known of dl21 and cast19, as we find them."""
     dl21 = Votes.of(read_preferences(data / DL21).judgments())
     crowd = Votes.of(read_preferences(data / CAST).judgments())
-    local = Votes.of(read_preferences(data / LOCAL).judgments())
+    local = Votes.of(_of_one_mind(read_preferences(data / LOCAL).judgments()))
     across = between_groups(
         in_two_groups(crowd, local, ("crowd", "dedicated")), "crowd", "dedicated", "topic"
     )
@@ -256,6 +256,15 @@ def known_shares(data: Path) -> tuple[Known, ...]:
         Known("cast19: crowd and dedicated", 0.615, across.agreement, across.units),
         Known("dl21: people and GPT-4o", 0.62, program.agreement, program.units),
     )
+
+
+def _of_one_mind(judgments: Iterable[Judgment]) -> list[Judgment]:
+    """Return the votes on a pair once, and none where they contradict each other."""
+    winners: dict[tuple[str, frozenset[str | None]], dict[str | None, Judgment]] = {}
+    for each in judgments:
+        pair = each.topic, frozenset((each.left, each.right))
+        winners.setdefault(pair, {}).setdefault(each.winner, each)
+    return [next(iter(found.values())) for found in winners.values() if len(found) == 1]
 
 
 def _repeats(what: str, known: float, votes: Votes) -> Known:
