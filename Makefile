@@ -41,7 +41,7 @@ lint: $(READY)
 	@$(BIN)/mypy
 
 test: lint browser  ## style, types and all tests that fit in eight minutes
-	@$(BIN)/pytest -m 'not slow' -n 3  # on two cores: much of the time is waiting, for a browser or a database
+	@$(BIN)/pytest -m 'not slow' -n 2
 
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n 2 --cov --cov-report=term

@@ -374,7 +374,7 @@ def fill(campaign: Campaign, judgments: int) -> None:
 
 @pytest.mark.parametrize(
     ("judgments", "bound"),
-    [(40_000, 15), pytest.param(1_000_000, 50, marks=pytest.mark.slow)],
+    [(20_000, 15), pytest.param(1_000_000, 50, marks=pytest.mark.slow)],
     ids=["thousands", "a million"],
 )
 @pytest.mark.parametrize("back_end", BACK_ENDS)

@@ -21,7 +21,7 @@ ON_THE_WAY = {
 @pytest.mark.parametrize("name", READERS)
 def test_a_reader_survives_files_that_are_nearly_right(name: str, tmp_path: Path) -> None:
     assert try_on(name, READERS[name][1][0], tmp_path) == "read"
-    found = fuzz(name, 25, None, tmp_path)
+    found = fuzz(name, 10, None, tmp_path)
     assert found["refused with its line"] + found["refused as a whole"], found
 
 

@@ -15,12 +15,12 @@ from duelpool.store import schema
 from duelpool.testing.stores import audit
 from fake_prolific import Submission
 from panels import Guest, House, house
-from stores import BACK_ENDS, new_target
+from stores import new_target
 
 REWARD = 200
 
 
-@pytest.fixture(params=BACK_ENDS)
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
     with new_target(request.param, tmp_path) as target, house(tmp_path, target=target) as found:
         yield found
