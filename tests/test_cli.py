@@ -12,7 +12,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from duelpool import __version__
-from duelpool.cli import COMMANDS, PANELS, app
+from duelpool.cli import COMMAND_GROUPS, COMMANDS, app
 from duelpool.cli.commands import DuelpoolCommands
 from duelpool.cli.frame import expand
 from duelpool.errors import BadFile
@@ -209,7 +209,7 @@ def test_a_command_waits_for_nothing_that_others_need() -> None:
 
 
 def test_every_command_stands_in_one_panel_and_loads() -> None:
-    assert sum(map(len, PANELS.values())) == len(COMMANDS)
+    assert sum(map(len, COMMAND_GROUPS.values())) == len(COMMANDS)
     group = get_command(app)
     assert isinstance(group, DuelpoolCommands)
     for name in COMMANDS:

@@ -14,7 +14,7 @@ from typing import Any
 import typer.main
 
 import duelpool
-from duelpool.cli import COMMANDS, PANELS, app
+from duelpool.cli import COMMAND_GROUPS, COMMANDS, app
 
 SOURCE = Path(duelpool.__file__).parent
 WIDE = 90  # characters of a call that still read well on one line
@@ -29,7 +29,7 @@ def command_page() -> str:
         "",
         "Written by the commands themselves: `duelpool COMMAND --help` says the same.",
     ]
-    for panel, names in PANELS.items():
+    for panel, names in COMMAND_GROUPS.items():
         links = ", ".join(f"[{name}](#duelpool-{name})" for name in names)
         lines += ["", f"**{panel}:** {links}."]
     for name in COMMANDS:

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from duelpool import __version__
-from duelpool.cli.commands import COMMANDS, PANELS, DuelpoolCommands
+from duelpool.cli.commands import COMMAND_GROUPS, COMMANDS, DuelpoolCommands
 
-__all__ = ["COMMANDS", "PANELS", "app", "main"]
+__all__ = ["COMMANDS", "COMMAND_GROUPS", "app", "main"]
 
 app = typer.Typer(
     cls=DuelpoolCommands,

@@ -13,7 +13,7 @@ from duelpool.errors import DuelpoolError
 BAD_INPUT = 2
 INTERRUPTED = 130
 
-PANELS: dict[str, dict[str, str]] = {
+COMMAND_GROUPS: dict[str, dict[str, str]] = {
     "A campaign, from the pool to the scores": {
         "pool": "pool:pool",
         "serve": "serve:serve",
@@ -56,7 +56,7 @@ PANELS: dict[str, dict[str, str]] = {
 }
 """The commands as `--help` lists them: the file of this folder, and what it calls the command."""
 
-COMMANDS = {name: place for panel in PANELS.values() for name, place in panel.items()}
+COMMANDS = {name: place for panel in COMMAND_GROUPS.values() for name, place in panel.items()}
 
 
 def _nothing() -> None:
@@ -66,7 +66,7 @@ def _nothing() -> None:
 def _load(name: str) -> Any:
     file, what = COMMANDS[name].split(":")
     found = getattr(import_module(f"duelpool.cli.{file}"), what)
-    panel = next(title for title, names in PANELS.items() if name in names)
+    panel = next(title for title, names in COMMAND_GROUPS.items() if name in names)
     holder = typer.Typer(rich_markup_mode="rich")
     holder.callback()(_nothing)
     if isinstance(found, typer.Typer):  # a command with commands of its own
