@@ -103,6 +103,50 @@ def test_bad_input_ends_with_two_and_says_why(folder: Path, words: list[str], to
     assert not (folder / "pools.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["evaluate", "q.txt", "one.run", "-m", "nDGC@10"], "nDCG@10"),
+        (["evaluate", "q.txt", "one.run", "-m", "Comapt(p=0.8)"], "Compat(p=0.8)"),
+        (["evaluate", "q.txt", "one.run", "-m", "ndcg_cutt_10"], "ndcg_cut_10"),
+        (["evaluate", "q.txt", "one.run", "-m", "Compat(dept=9)"], "depth"),
+        (["evaluate", "q.txt", "one.run", "-m", "nDCG(gain=linaer)"], "linear"),
+        (["evaluate", "q.txt", "one.run", "-m", "AP", "--test", "wilcoxson"], "wilcoxon"),
+        (["evaluate", "q.txt", "one.run", "-m", "AP", "--baseline", "onee"], "one"),
+        (["pool", "one.run", "--strategy", "prefbest:finalphases=2"], "final_phases"),
+        (["pool", "one.run", "--judges", "crwd"], "crowd"),
+        (["simulate", "--strategy", "dst", "--case", "A"], "dts"),
+        (["simulate", "--strategy", "dts", "--model", "thurston"], "thurstone"),
+        (["simulate", "--strategy", "dts", "--model", "case-a:qq=.8"], "q"),
+        (["budget", "plan", "one.run", "--metric", "Swap@3", "--n", "2"], "Swaps"),
+        (["budget", "plan", "one.run", "--metric", "P@3", "--n", "2", "--design", "hegded"], "hedged"),
+        (["budget", "plan", "one.run", "--metric", "P@3", "--n", "2", "--draw", "pivotall"], "pivotal"),
+        (["budget", "plan", "one.run", "--metric", "P@3", "--n", "2", "--goal", "absolut"], "absolute"),
+        (["budget", "plan", "one.run", "--metric", "P@3", "--n", "2", "--prior", "liner"], "linear"),
+        (["budget", "plan", "one.run", "--metric", "P@3", "--n", "2", "--estimator", "gerg"], "greg"),
+        (["reproduce", "figur3"], "figure3"),
+        (["judge", "own.db", "--judge", "simulatd"], "simulated"),
+        (["judge", "own.db", "--judge", "simulated", "--model", "demmo"], "demo"),
+        (["status", "own.db", "--campaign", "onw"], "own"),
+        (["export", "own.db", "--as", "qrel"], "qrels"),
+        (["agreement", "own.db", "--report", "alhpa"], "alpha"),
+        (["pool", "one.run", "--settings", "panel.toml", "-o", "own.db"], "prolific"),
+        (["pool", "one.run", "--settings", "own.toml", "-o", "own.db"], "completion_code"),
+        (["stauts"], "status"),
+        (["panel", "setle"], "settle"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else " ".join(each[:2]),
+)
+def test_a_mistyped_name_gets_the_nearest_one(folder: Path, words: list[str], meant: str) -> None:
+    (folder / "own.toml").write_text('completion_cod = "C1"\n')
+    (folder / "panel.toml").write_text('panel = "prolfic"\n')
+    if words[1:2] == ["own.db"]:
+        call("pool", "one.run", "two.run", "-o", "own.db")
+    code, _, err = call(*words)
+    assert code == 2, err
+    assert f"Did you mean '{meant}'?" in " ".join(err.replace("│", " ").split())
+
+
 def test_folders_and_patterns_stand_for_their_files(folder: Path) -> None:
     (folder / "runs").mkdir()
     for name in ("b.run", "a.run", ".hidden"):

@@ -55,15 +55,28 @@ class BadParameter(DuelpoolError):
     """A value out of its range."""
 
 
+def known_names(name: str, known: Iterable[str], *, also: Iterable[str] = (), rest: str = "") -> str:
+    """Return the remedy for a name that isn't known: the nearest one that is, if one is near, and all of them.
+
+    `also` holds other names that may be meant but aren't listed; `rest` is what followed the name, such as `@10`.
+    """
+    names = sorted(known)
+    folded = {each.casefold(): each for each in (*also, *names)}
+    close = get_close_matches(name.casefold(), folded, n=1)
+    guess = f"Did you mean '{folded[close[0]]}{rest}'? " if close else ""
+    return f"{guess}Known: {', '.join(names)}."
+
+
 class UnknownName(DuelpoolError):
     """No strategy, measure, judge, panel or design has this name."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
-        folded = {known_name.casefold(): known_name for known_name in names}
-        close = get_close_matches(name.casefold(), folded, n=1)
-        guess = f"Did you mean '{folded[close[0]]}'? " if close else ""
-        super().__init__(f"There is no {kind} called '{name}'.", remedy=f"{guess}Known: {', '.join(names)}.")
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, also: Iterable[str] = (), rest: str = ""
+    ) -> None:
+        super().__init__(
+            f"There is no {kind} called '{name}{rest}'.",
+            remedy=known_names(name, known, also=also, rest=rest),
+        )
 
 
 class MissingExtra(DuelpoolError):

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from duelpool.budget.metrics import Floats, Ints
 from duelpool.budget.populations import Population
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 
 DRAWS: Mapping[str, str] = MappingProxyType(
     {
@@ -96,7 +96,7 @@ def lottery(population: Population, kind: str, size: Floats, n: int) -> Lottery:
         topics = _deep_topics(population, n)
         return Lottery(kind, topics, np.full(len(population), topics / len(population.topics)))
     if kind not in DRAWS:
-        raise BadParameter(f"There is no way to draw called '{kind}'.", remedy=f"Known: {', '.join(DRAWS)}.")
+        raise UnknownName("way to draw", kind, DRAWS)
     sums, least = block_sums(size)
     total = float(sums.sum())
     if not least >= 0 or not np.isfinite(total):

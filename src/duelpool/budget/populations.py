@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.budget.metrics import Flags, Floats, Given, Ints, Metric
-from duelpool.errors import BadFile, BadParameter, BadRecord
+from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.files import Run, TieOrder
 from duelpool.files.columns import Layout, read_columns, refuse_not_a_number
 from duelpool.files.source import read_source
@@ -92,9 +92,7 @@ class Population:
         """Return the population with some of the systems; units that they give no weight stay."""
         missing = [name for name in systems if name not in self.systems]
         if missing:
-            raise BadParameter(
-                f"There is no system '{missing[0]}'.", remedy=f"Known: {', '.join(sorted(self.systems))}."
-            )
+            raise UnknownName("system", missing[0], self.systems)
         at = [self.systems.index(name) for name in systems]
         ranks = None if self.ranks is None else self.ranks[:, at]
         return replace(

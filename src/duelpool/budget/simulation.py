@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from duelpool.budget.designs import Beliefs, design_named, sizes
-from duelpool.budget.draws import Lottery, lottery
+from duelpool.budget.draws import DRAWS, Lottery, lottery
 from duelpool.budget.estimators import Estimates, Frame, estimated, estimator_named
 from duelpool.budget.goals import targets_of
 from duelpool.budget.intervals import Known, Ranges, doubts, interval_named
@@ -18,7 +18,7 @@ from duelpool.budget.moments import Moments
 from duelpool.budget.populations import Population
 from duelpool.budget.ratios import ratio_estimates, true_ratios
 from duelpool.budget.samples import Sample
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
 Progress: TypeAlias = Callable[[int], None]
@@ -241,6 +241,8 @@ def simulate_budget(
 def refuse_misfit(estimator: str, kind: str) -> None:
     """Refuse an estimator for units that were drawn in a way it wasn't made for."""
     way = estimator_named(estimator)
+    if kind not in DRAWS:
+        raise UnknownName("way to draw", kind, DRAWS)
     if kind not in way.draws:
         raise BadParameter(
             f"The estimator {estimator} is for units drawn {' or '.join(way.draws)}, not {kind}.",

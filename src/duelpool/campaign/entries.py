@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from duelpool.errors import BadFile, BadParameter, BadRecord
+from duelpool.errors import BadFile, BadParameter, BadRecord, known_names
 from duelpool.files import PreferenceForm
 from duelpool.files.jsonlines import Row, is_json, json_rows, number_of, text_of
 from duelpool.files.judgments import judgment_from_json
@@ -58,7 +58,7 @@ def entries_of(source: Source, form: PreferenceForm | None, tally: Tally) -> Ite
 def _entry_from_json(row: Row, line: int) -> Entry:
     event = text_of(row, "event") or log.JUDGMENT
     if event not in _EVENTS:
-        raise BadRecord(f"There is no event called '{event}'.", remedy=f"Known: {', '.join(_EVENTS)}.")
+        raise BadRecord(f"There is no event called '{event}'.", remedy=known_names(event, _EVENTS))
     seq = number_of(row, "seq")
     common: dict[str, Any] = {
         "line": line,

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, select
 
 from duelpool.campaign.loop import Campaign
 from duelpool.campaign.reading import Read, read_topic, standing_of, topics_of
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
 from duelpool.files.notices import Tally
@@ -167,8 +167,8 @@ def write_qrels(
     The best level has the highest value and the last one that is kept has 1. With `above` the items found
     stand above these grades (those of the pool, or of qrels), and all other items keep theirs.
     """
-    if values not in {"auto", "best", "top", "levels"}:
-        raise BadParameter(f"Qrels can't hold '{values}'.", remedy="Known: auto, best, top, levels.")
+    if values not in (known := ("auto", "best", "top", "levels")):
+        raise BadParameter(f"Qrels can't hold '{values}'.", remedy=known_names(values, known))
     if k is not None and k < 1:
         raise BadParameter(f"The top k holds one item or more, not {k}.")
     count, tally = _Count(), Tally()

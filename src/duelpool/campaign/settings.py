@@ -19,7 +19,7 @@ from duelpool.campaign.welcome import (
     check_redirect,
     check_steps,
 )
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import make_strategy
 
@@ -110,9 +110,7 @@ class Settings:
             ("scale", self.scale, tuple(SCALES)),
         ):
             if choice not in known:
-                raise BadParameter(
-                    f"'{field}' can't be '{choice}'.", remedy=f"It is one of {', '.join(known)}."
-                )
+                raise BadParameter(f"'{field}' can't be '{choice}'.", remedy=known_names(choice, known))
         if self.kind is Kind.GRADE:
             raise BadParameter(
                 "A campaign's kind is 'preference' or 'definite'.",

@@ -20,14 +20,16 @@ from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, open
 from duelpool.cli.workers import progress_bar
 from duelpool.demo import load_collection
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.judges import make_judges
+from duelpool.judges import JUDGES, make_judges
 from duelpool.judges.base import JudgeModel
 from duelpool.judges.command import CommandJudge
 from duelpool.judges.live import LiveJudge, SimulatedPerson, TopicJudges, Utilities
 from duelpool.judges.terminal import TerminalJudge
 from duelpool.store import holdings
+from duelpool.strategies.parameters import split_spec
 
 KINDS = ("terminal", "simulated", "replay", "command", "llm")
+DEMO = "demo"  # people who know our own collection
 LLM = "A language model (--judge llm)"
 ENDINGS = {
     "done": "Every topic has all that it needs.",
@@ -191,7 +193,11 @@ def _model(kind: str, model: str, file: str | None) -> JudgeModel:
         if not file:
             raise BadParameter("No file to replay is named.", remedy="Give one: --file judgments.txt.")
         return make_judges(f"replay:file={file}")
-    return Utilities(load_collection().utilities) if model == "demo" else make_judges(model)
+    if model == DEMO:
+        return Utilities(load_collection().utilities)
+    if split_spec(model)[0] not in JUDGES:
+        raise UnknownName("judge", split_spec(model)[0], (*JUDGES, DEMO))
+    return make_judges(model)
 
 
 def _people(

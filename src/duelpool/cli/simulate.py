@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelpool.cli.workers import progress_bar, workforce
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.prior import Prior, read_prior
 from duelpool.simulation import SimulationResult, judgments_allowed
 from duelpool.simulation import simulate as run_simulation
@@ -133,7 +133,7 @@ def judges_named(
         )
     if case is not None:
         if case.upper() not in {"A", "B"}:
-            raise BadParameter(f"There is no case '{case}'.", remedy="Known: A, B.")
+            raise UnknownName("case", case, ("A", "B"))
         spec, label = f"case-{case.lower()}", case.upper()
     elif matrix is not None:
         spec, label = f"matrix:file={matrix}", Path(matrix).name

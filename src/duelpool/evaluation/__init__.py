@@ -17,7 +17,7 @@ from duelpool.comparison import (
     ScoreTable,
     against_baseline,
 )
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_note
 from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row, grid_text
 from duelpool.evaluation.scoring import Scored, score_runs
@@ -133,7 +133,7 @@ def measures_of(
     if strange := [rule for rule in rules if rule not in known]:
         raise BadParameter(
             f"None of the measures has a rule '{strange[0]}'.",
-            remedy=f"They have: {', '.join(sorted(known))}.",
+            remedy=known_names(strange[0], known),
         )
     texts = [str(measure) for measure in chosen]
     return [measure for at, measure in enumerate(chosen) if texts.index(str(measure)) == at]

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from duelpool.errors import BadFile, BadRecord
+from duelpool.errors import BadFile, BadRecord, known_names
 from duelpool.files.jsonlines import is_json, json_rows, number_of, text_of
 from duelpool.files.judgments import Judgments, judgment_from_json
 from duelpool.files.notices import Tally
@@ -170,7 +170,7 @@ def _kind(row: dict[str, str]) -> Kind:
     sure = row.get("outcome", "").startswith("definitely")
     given = row.get("kind") or (Kind.DEFINITE if sure else Kind.PREFERENCE)
     if given not in (known := [each.value for each in Kind]):
-        raise BadRecord(f"There is no kind called '{given}'.", remedy=f"Known: {', '.join(known)}.")
+        raise BadRecord(f"There is no kind called '{given}'.", remedy=known_names(given, known))
     return Kind(given)
 
 
@@ -178,7 +178,7 @@ def _outcome(row: dict[str, str], left: str, right: str) -> Outcome:
     given = row.get("outcome")
     if given:
         if given not in (known := [each.value for each in Outcome]):
-            raise BadRecord(f"There is no outcome called '{given}'.", remedy=f"Known: {', '.join(known)}.")
+            raise BadRecord(f"There is no outcome called '{given}'.", remedy=known_names(given, known))
         return Outcome(given)
     winner = row.get("winner", "")
     if winner == _TIE_SIGN:

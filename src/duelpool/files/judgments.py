@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from duelpool.errors import BadFile, BadRecord
+from duelpool.errors import BadFile, BadRecord, known_names
 from duelpool.files.jsonlines import Row, json_rows, number_of, text_of
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.source import Source, read_source, write_lines
@@ -77,7 +77,7 @@ def judgment_from_json(row: Row) -> Judgment:
         if name in values:
             if values[name] not in (known := [each.value for each in table]):
                 raise BadRecord(
-                    f"There is no {name} called '{values[name]}'.", remedy=f"Known: {', '.join(known)}."
+                    f"There is no {name} called '{values[name]}'.", remedy=known_names(values[name], known)
                 )
             values[name] = table(values[name])
     for name in ("topic", "left", "outcome"):

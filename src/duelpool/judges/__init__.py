@@ -7,7 +7,7 @@ A judge is named by a specification such as `bt:sd=1` or `case-a:q=.8,error=.1,b
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.judges.base import Dice, Judge, JudgeModel, SimulatedJudge
 from duelpool.judges.replayed import Graded, Replay
 from duelpool.judges.simulated import (
@@ -51,7 +51,7 @@ def make_judges(spec: str) -> JudgeModel:
     for given in texts:
         if given not in known:
             problem = f"The judge '{name}' has no parameter '{given}'."
-            raise BadParameter(problem, remedy=f"Known: {', '.join(known)}.")
+            raise BadParameter(problem, remedy=known_names(given, known))
     if "file" in known and "file" not in texts:
         raise BadParameter(f"The judge '{name}' needs a file.", remedy=f"Give it as {name}:file=...")
     values = {given: read_value(name, given, text, known[given]) for given, text in texts.items()}

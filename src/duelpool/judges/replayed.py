@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from duelpool.errors import BadFile, BadParameter
+from duelpool.errors import BadFile, BadParameter, known_names
 from duelpool.judges.base import Dice, SimulatedJudge
 from duelpool.judges.simulated import Matrix, MatrixJudge, odds_of_wins, refuse_no_probability
 from duelpool.records import Judgment
@@ -71,8 +71,7 @@ def replayed_wins(counts: Matrix, answers: str) -> Matrix:
         case "fitted":
             wins = fit
         case _:
-            known = ", ".join(ANSWERS)
-            raise BadParameter(f"A replay can't answer '{answers}'.", remedy=f"Known: {known}.")
+            raise BadParameter(f"A replay can't answer '{answers}'.", remedy=known_names(answers, ANSWERS))
     np.fill_diagonal(wins, 0.5)
     return wins
 

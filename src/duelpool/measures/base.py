@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Self, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, known_names
 from duelpool.files import Preferences, Qrels, Run, TieOrder
 from duelpool.measures.items import Items, Placed, PlacingRules, Unjudged
 from duelpool.measures.rankings import Duplicates, Flags, Floats, Precision, ReadyRun, sums_by
@@ -132,8 +132,9 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 def one_of(measure: str, name: str, value: object, choices: tuple[object, ...]) -> None:
     """Refuse a parameter that isn't one of the choices."""
     if value not in choices:
-        known = ", ".join(repr(choice) for choice in choices)
-        raise BadParameter(f"{measure}'s {name} is {value!r}.", remedy=f"It is one of {known}.")
+        raise BadParameter(
+            f"{measure}'s {name} is {value!r}.", remedy=known_names(str(value), map(str, choices))
+        )
 
 
 def probability(measure: str, name: str, value: object) -> None:

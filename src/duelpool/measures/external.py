@@ -1,5 +1,7 @@
 """Measures that Duelpool hasn't: ir_measures computes them, where the extra is installed."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +11,8 @@ from duelpool.errors import MissingExtra, UnknownName
 from duelpool.measures.base import Measure
 from duelpool.measures.rankings import Floats, ReadyRun
 from duelpool.measures.truth import Truth
+
+_NAME = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)*")
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,17 @@ class External(Measure):
         return values
 
 
-def external(text: str, known: list[str]) -> External:
-    """Return the measure of ir_measures of that name."""
+def external(text: str, known: Iterable[str], also: Iterable[str] = ()) -> External:
+    """Return the measure of ir_measures of that name; `also` are other names of those that are known."""
+    name = _NAME.match(text)
+    named = name[0] if name else text
+    unknown = UnknownName("measure", named, known, also=also, rest=text.removeprefix(named))
     try:
         import ir_measures
     except ImportError:
-        error = UnknownName("measure", text, known)
-        error.remedy += " More of them come with: pip install 'duelpool[ir]'"
-        raise error from None
+        unknown.remedy += " More of them come with: pip install 'duelpool[ir]'"
+        raise unknown from None
     try:
         return External(str(ir_measures.parse_measure(text)))
     except (NameError, ValueError, SyntaxError, AssertionError):
-        raise UnknownName("measure", text, known) from None
+        raise unknown from None

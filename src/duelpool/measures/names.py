@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, known_names
 from duelpool.measures.base import Measure
 from duelpool.measures.binary import AP, RR, Bpref, Judged, P, R, Success
 from duelpool.measures.external import external
@@ -51,7 +51,7 @@ def parse_measure(text: str) -> Measure:
             return _made(name, {"cutoff": int(trec[2])}, text)
     name, given = name_and_parameters(text)
     known = _BY_NAME.get(name.casefold())
-    return external(text, list(MEASURES)) if known is None else _made(known, given, text)
+    return external(text, MEASURES, ALIASES) if known is None else _made(known, given, text)
 
 
 def _made(name: str, given: dict[str, object], text: str) -> Measure:
@@ -65,7 +65,5 @@ def _made(name: str, given: dict[str, object], text: str) -> Measure:
     known = measure.parameters()
     if strange := [key for key in given if key not in known]:
         what = "cutoff" if strange[0] == "cutoff" else f"parameter '{strange[0]}'"
-        raise BadParameter(
-            f"{name} has no {what} (in '{text}').", remedy=f"It takes: {', '.join(sorted(known))}."
-        )
+        raise BadParameter(f"{name} has no {what} (in '{text}').", remedy=known_names(strange[0], known))
     return measure(**given)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.errors import BadParameter, DuelpoolError, known_names
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import schema
 from duelpool.store.statements import dialect_of
@@ -99,12 +99,14 @@ def find_campaign(connection: Connection, name: str | None = None) -> CampaignRo
     found = [row for row in known if name is None or name in {row.name, row.id}]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(sorted(row.name for row in known))
+    names = sorted(row.name for row in known)
     if not known:
         raise UnknownCampaign("The store holds no campaign.", remedy="Make one with `duelpool pool -o`.")
     if name is None:
-        raise UnknownCampaign("The store holds several campaigns.", remedy=f"Name one of: {names}.")
-    raise UnknownCampaign(f"There is no campaign called '{name}'.", remedy=f"Known: {names}.")
+        raise UnknownCampaign(
+            "The store holds several campaigns.", remedy=f"Name one of: {', '.join(names)}."
+        )
+    raise UnknownCampaign(f"There is no campaign called '{name}'.", remedy=known_names(name, names))
 
 
 def set_campaign(

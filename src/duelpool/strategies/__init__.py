@@ -7,7 +7,7 @@ in `duelpool.testing` runs it without being told.
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.strategies.allpairs import AllPairs
 from duelpool.strategies.base import Strategy, replay
 from duelpool.strategies.difference import Difference
@@ -51,9 +51,7 @@ def make_strategy(
     known = parameters_of(make)
     for given in (*texts, *parameters):
         if given not in known:
-            raise BadParameter(
-                f"{name} has no parameter '{given}'.", remedy=f"Known: {', '.join(sorted(known))}."
-            )
+            raise BadParameter(f"{name} has no parameter '{given}'.", remedy=known_names(given, known))
     if twice := sorted(set(texts) & set(parameters)):
         raise BadParameter(
             f"'{twice[0]}' is given twice, in '{spec}' and by keyword.", remedy="Give it once."
