@@ -34,7 +34,7 @@ class Server:
         if self.workers == 1:
             return [self.process.pid]
         found = []
-        for child in _children(self.process.pid):
+        for child in children_of(self.process.pid):
             with contextlib.suppress(OSError):
                 if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
                     found.append(child)
@@ -69,7 +69,7 @@ class Server:
             return self.process.wait()
 
 
-def _children(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
     except OSError:

@@ -1,6 +1,7 @@
 """`duelpool demo`: the main job end to end, on a small collection of our own."""
 
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ def demo(
         bool, typer.Option("--serve", help="Open the dashboard, with simulated people at work.")
     ] = False,
     port: Annotated[int, typer.Option(min=1, max=65535, help="With --serve: the port.")] = 8000,
+    pace: Annotated[float, typer.Option(min=0, help="With --serve: seconds between two answers.")] = PACE,
 ) -> None:
     """Run the main job end to end on a small collection: pool, judge, find the best, score the rankers.
 
@@ -56,7 +58,7 @@ def demo(
         f" -o {_quoted(store)}",
     )
     if serve:
-        _watch_them_work(store, seed, port)
+        _watch_them_work(store, seed, port, pace)
     else:
         _tell_the_story(folder, files, store, seed)
 
@@ -116,13 +118,15 @@ def _next_steps(store: Path) -> tuple[str, ...]:
     )
 
 
-def _watch_them_work(store: Path, seed: int, port: int) -> None:
+def _watch_them_work(store: Path, seed: int, port: int, pace: float) -> None:
     """Serve the page while simulated people judge, slowly enough to look on."""
     words = [
         *("judge", str(store), "--judge", "simulated", "--model", "demo", "--careless", str(CARELESS)),
-        *("--seed", str(seed), "--pace", str(PACE)),
+        *("--seed", str(seed), "--pace", str(pace)),
     ]
     tell("People begin to judge. Open the link behind 'to manage' and watch the leaderboard move.")
+    # The server passes a SIGTERM on once it has ended: as an exit, so that the people stop as well.
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     crowd = subprocess.Popen(
         [sys.executable, "-m", "duelpool", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -131,6 +135,7 @@ def _watch_them_work(store: Path, seed: int, port: int) -> None:
     finally:
         crowd.terminate()
         crowd.wait()
+        signal.signal(signal.SIGTERM, before)
 
 
 def _quoted(path: Path) -> str:

@@ -45,7 +45,9 @@ def show(now: Status, *, people: bool) -> None:
     for name in ("items", "judged", "open", "out"):
         topics.add_column(name, justify="right")
     topics.add_column("best so far", overflow="fold")
-    topics.add_column("waits for", overflow="fold")
+    waiting = any(each.waits for each in now.topics)  # else the room is for long names
+    if waiting:
+        topics.add_column("waits for", overflow="fold")
     for each in now.topics:
         best = ", ".join(each.best[:3]) + (f" and {len(each.best) - 3} more" if len(each.best) > 3 else "")
         sure = "" if each.confidence is None or not each.best else f" ({each.confidence:.2f})"
@@ -57,7 +59,7 @@ def show(now: Status, *, people: bool) -> None:
             str(each.open),
             str(each.leased + each.held),
             best + sure,
-            each.waits,
+            *((each.waits,) if waiting else ()),
         )
     print_table(topics)
     if people:

@@ -1,6 +1,7 @@
 """Agreement on real judgments: crowds with names (crowdrag25, ukpconvarg1), repeats, dedicated people, GPT-4o."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +28,7 @@ from duelpool.agreement import (
 from duelpool.agreement.shares import Share
 from duelpool.errors import BadParameter
 from duelpool.experiments.base import Cell, Experiment, Section
+from duelpool.experiments.verdicts import Compared, reasons_of, table_of
 from duelpool.files import Preferences, read_assessed, read_preferences
 from duelpool.files.source import read_source
 from duelpool.preferences import bradley_terry, win_matrices
@@ -43,6 +45,8 @@ DL21, CAST, LOCAL = "dl21/judgments.txt", "cast19/TREC-CAsT-2019.pref", "cast19/
 GPT = "dl21/gpt4o-prefs/judge.human.gz"
 _LABELS = {"a": Outcome.LEFT, "b": Outcome.RIGHT, "n": Outcome.TIE}
 SHOWN = 8  # assessors of a table
+HALF_DIGIT = 0.005  # of what is known to two digits
+A_CROWD = "The study's people were dedicated assessors; these are crowds, and other questions."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +95,27 @@ class AgreementReport:
     resamples: int
     seed: int
 
+    def compared(self) -> tuple[Compared, ...]:
+        """Return what is known of these judgments, and the study's transitivity, with verdicts on ours."""
+        known = [
+            Compared(
+                each.what, None, each.found.value, each.known, within=HALF_DIGIT, part="Shares that agree"
+            )
+            for each in self.known
+        ]
+        part = "Transitive triplets of one person"
+        triplets = [
+            Compared(
+                f"{each.data}, {each.criterion}", (0.99, math.inf), each.transitive, why=A_CROWD, part=part
+            )
+            for each in self.crowds
+            if each.criterion in ("overall", "quality_overall")
+        ]
+        return (*known, *triplets)
+
     def sections(self) -> Sequence[Section]:
         """Return what is known beside what was found, the crowds, their assessors, and the grades."""
+        verdicts = {each.figure: each.verdict for each in self.compared()}
         rows = tuple(
             (
                 each.what,
@@ -101,10 +124,15 @@ class AgreementReport:
                 f"{each.known:.3f}",
                 _text(each.found.value),
                 _ends(each.found),
+                verdicts[each.what],
             )
             for each in self.known
         )
-        found = [Section("Shares that agree", ("who", "pairs", "compared", "known", "found", "95 %"), rows)]
+        columns = ("who", "pairs", "compared", "known", "found", "95 %", "verdict")
+        found = [Section("Shares that agree", columns, rows)]
+        whole = [each for each in self.compared() if each.paper is not None]
+        if whole:
+            found.append(table_of(whole[0].part, whole, reasons_of(whole)))
         for data in dict.fromkeys(each.data for each in self.crowds):
             found.append(self._crowd(data))
             found += [self._sides(data), self._people(data)]
@@ -179,8 +207,9 @@ class AgreementReport:
         return Section("agreement", ("what", "statistic", "known", "found", "low", "high"), tuple(rows))
 
     def notes(self) -> Sequence[str]:
-        """Return how the figures are meant."""
+        """Return the reasons by their numbers, and how the figures are meant."""
         return (
+            *(f"[{at}] {why}" for at, why in enumerate(reasons_of(self.compared()), 1)),
             "Intervals are over topics. dl21 and cast19 don't say who voted: repeated votes are taken as different "
             "people's.",
             "GPT-4o judged every pair of people in both orders; only those on which it stayed with its choice count.",
@@ -195,6 +224,7 @@ class AgreementReport:
         return {
             "experiment": "agreement",
             "known": [{**asdict(each), "share": each.found.value} for each in self.known],
+            "verdicts": {each.figure: each.verdict for each in self.compared()},
             "crowds": [asdict(each) for each in self.crowds],
             "assessors": {data: each.as_json()["rows"] for data, each in self.assessors.items()},
             "taus": [asdict(each) for each in self.taus],

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DL_SCORES, TREC_SCORES = "dl21/official-summary-scores.tsv", "trec8/official-summary-scores.tsv"
 TREC_QRELS, TREC_RUNS = "trec8/trec8.qrels.gz", "trec8/runs-top100"
 NAMED = {"mds08a3": 6.96, "nttd8ale": 9.01, "weaver2": 7.48}  # true DCG@100, natural logarithm
+THREE = "Which three documents, and with which scores and grades, is not given."
 HALF_DIGIT = 0.00005
 TREC_HALF_DIGIT = 0.00011  # its figures were cut, not rounded
 
@@ -77,6 +78,18 @@ def official(
                 for run, value in NAMED.items()
             ),
         ]  # fmt: skip
+
+    rows += [
+        Compared(
+            f"Compat of a run of three documents, {whose}",
+            None,
+            None,
+            value,
+            part="Other programs",
+            why=THREE,
+        )
+        for whose, value in (("ir_measures", 0.377), ("its authors' script", 0.549))
+    ]
 
     def draw() -> "Figure":
         from duelpool.plots import Scatter, panels

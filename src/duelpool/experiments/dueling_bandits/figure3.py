@@ -5,14 +5,14 @@ algorithm may return several items; "found" means that the best is among them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duelpool.experiments.base import Cell, Experiment, Section
 from duelpool.experiments.dueling_bandits.returned import returned
-from duelpool.experiments.verdicts import NEW, Compared
+from duelpool.experiments.verdicts import AGREES, NEW, Compared
 from duelpool.simulation import Progress, SimulationResult, simulate
 
 if TYPE_CHECKING:
@@ -167,6 +167,20 @@ class Figure3:
         """Return the counts of the paper's text beside ours: how many items were returned, and which."""
         return returned(self.results)
 
+    def taken(self) -> list[Compared]:
+        """Return our mean comparisons, and judgments of the most judged pair, beside the paper's ranges."""
+        known = {row.name: row for row in PAPER}
+        return [
+            Compared(f"{name}, {case}: {what}, mean", _ends(stated[at]), measured["mean"], digits=1)
+            for name, *cases in self.results
+            if (row := known.get(name)) is not None
+            for at, (case, result) in enumerate(zip("AB", cases, strict=True))
+            for what, stated, measured in (
+                ("comparisons", row.comparisons, result.comparisons),
+                ("most judged pair", row.same_pair, result.same_pair),
+            )
+        ]
+
     def sections(self) -> Sequence[Section]:
         """Return what was found, what it took, one returned item instead of a set, and the text's counts."""
         found_rows: list[tuple[Cell, ...]] = [
@@ -181,6 +195,7 @@ class Figure3:
             for check in self.checks()
         ]
         known = {row.name: row for row in PAPER}
+        verdicts = {row.figure: row.verdict for row in self.taken()}
         taken_rows: list[tuple[Cell, ...]] = []
         single_rows: list[tuple[Cell, ...]] = []
         for name, *cases in self.results:
@@ -198,6 +213,11 @@ class Figure3:
                         f"{spent['mean']:.0f}",
                         paper[1],
                         _range(same["min"], same["max"]),
+                        f"{same['mean']:.1f}",
+                        _both(
+                            verdicts.get(f"{name}, {case}: {what}, mean", "")
+                            for what in ("comparisons", "most judged pair")
+                        ),
                     )
                 )
                 single_rows.append(
@@ -218,7 +238,7 @@ class Figure3:
             ),
             Section(
                 "Comparisons, and judgments of the most judged pair",
-                ("algorithm", "case", "paper", "here", "mean", "pair: paper", "here"),
+                ("algorithm", "case", "paper", "here", "mean", "pair: paper", "here", "mean", "verdict"),
                 tuple(taken_rows),
             ),
             Section(
@@ -274,7 +294,7 @@ class Figure3:
                 None if row.error is None else round(row.error, 3),
                 row.verdict,
             )
-            for row in self.returned()
+            for row in (*self.taken(), *self.returned())
         )
         return Section("figure3", columns, rows + told)
 
@@ -287,6 +307,7 @@ class Figure3:
             "497, 489 and 290 simulations that returned several items; they are its items beyond one a simulation "
             "(502 + 995 - 1,000; 666 + 94 + 729 - 1,000; 510 + 780 - 1,000), and so they are compared here.",
             "On top: the first item (B: the first two) is the best; wrong: others returned in 1,000 trials.",
+            "Comparisons and pairs agree when our mean lies in the paper's range.",
             "Ranges are extremes of the trials run: they widen with the trials, and prefBest's ends move by "
             "30 with the seed. In some trials of DTS no pair is judged more than twice; the paper's least is "
             "4, and why we can't say: how often it finds the best agrees.",
@@ -321,6 +342,17 @@ class Figure3:
             "here": [(check.ours, check.standard_error) for check in checks],
         }
         return bars_beside(rows, groups, "trials in 1,000")
+
+
+def _ends(stated: str) -> tuple[float, float]:
+    """Return the two ends of a range such as `599-759`."""
+    least, _, most = stated.partition("-")
+    return float(least), float(most or least)
+
+
+def _both(verdicts: Iterable[str]) -> str:
+    """Return what two verdicts come to: they agree when both do."""
+    return next((word for word in verdicts if word != AGREES), AGREES)
 
 
 def _range(least: float, most: float) -> str:

@@ -25,6 +25,7 @@ from duelpool.strategies.topk import TopK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TOP_VALUES = {10, 20, 30, 40, 50}  # of the top five; equal ones share theirs
 PLACES = ("1st", "2nd", "3rd", "4th", "5th", "none")
 
 
@@ -50,6 +51,7 @@ def assessors(
         name: Counter(round(highest[topic] - grades[topic][item]) for topic, item in items)
         for name, items in (("top 1", best), ("top 5", top))
     }
+    valued = sum(set(tops[topic].values()) <= TOP_VALUES for topic in topics)
     small, round_robins, exact, pruned = rebuilt_levels(data)
     figure7, figure8, levels = (
         "Figure 7: local and crowd",
@@ -70,6 +72,7 @@ def assessors(
         Compared("crowd's top-five answers", None, len(top), 917, part=figure8),
         Compared("of them with the highest grade ('over 61 %')", (0.61, 0.62), below["top 5"][0] / len(top), 565 / 917,
                  part=figure8),
+        Compared("topics whose top five have values of 10, 20, ... 50", None, valued, 171, part=levels),
         Compared("topics with at most 9 candidates and judgments", None, small, 78, part=levels),
         Compared("of them one round robin in the file", None, round_robins, 69, part=levels),
         Compared("of those, released levels rebuilt exactly", None, exact, 69, part=levels),
