@@ -121,7 +121,7 @@ def test_the_command_writes_csv_json_and_a_plot(tmp_path: Path) -> None:
     assert len(printed["simulations"]) == 12
     assert json.loads((out / "figure3.json").read_text()) == printed
     rows = list(csv.DictReader((out / "figure3.csv").read_text().splitlines()))
-    assert len(rows) == 18 + len(TEXT)
+    assert len(rows) == 18 + 4 * len(PAPER) + len(TEXT)
     assert rows[0]["paper"] == "124"
     assert rows[17]["paper"] == ""
     assert (rows[18]["algorithm"], rows[18]["case"], rows[18]["paper"]) == ("DTS", "A", "922")

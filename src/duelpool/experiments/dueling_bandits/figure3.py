@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from duelpool.experiments.base import Cell, Experiment, Section
@@ -171,13 +172,13 @@ class Figure3:
         """Return our mean comparisons, and judgments of the most judged pair, beside the paper's ranges."""
         known = {row.name: row for row in PAPER}
         return [
-            Compared(f"{name}, {case}: {what}, mean", _ends(stated[at]), measured["mean"], digits=1)
+            Compared(f"{name}, {case}: {what}, mean", _ends(stated[at]), mean, digits=1)
             for name, *cases in self.results
             if (row := known.get(name)) is not None
             for at, (case, result) in enumerate(zip("AB", cases, strict=True))
-            for what, stated, measured in (
-                ("comparisons", row.comparisons, result.comparisons),
-                ("most judged pair", row.same_pair, result.same_pair),
+            for what, stated, mean in (
+                ("comparisons", row.comparisons, result.comparisons["mean"]),
+                ("most judged pair", row.same_pair, fmean(trial.same_pair for trial in result.outcomes)),
             )
         ]
 
@@ -213,7 +214,6 @@ class Figure3:
                         f"{spent['mean']:.0f}",
                         paper[1],
                         _range(same["min"], same["max"]),
-                        f"{same['mean']:.1f}",
                         _both(
                             verdicts.get(f"{name}, {case}: {what}, mean", "")
                             for what in ("comparisons", "most judged pair")
@@ -237,8 +237,8 @@ class Figure3:
                 title, ("algorithm", "case", "paper", "measured before", "here", "verdict"), tuple(found_rows)
             ),
             Section(
-                "Comparisons, and judgments of the most judged pair",
-                ("algorithm", "case", "paper", "here", "mean", "pair: paper", "here", "mean", "verdict"),
+                "Comparisons, and judgments of the most judged pair: the paper's, ours",
+                ("algorithm", "case", "paper", "here", "mean", "pair", "here", "verdict"),
                 tuple(taken_rows),
             ),
             Section(
@@ -294,7 +294,7 @@ class Figure3:
                 None if row.error is None else round(row.error, 3),
                 row.verdict,
             )
-            for row in (*self.taken(), *self.returned())
+            for row in (*self.returned(), *self.taken())
         )
         return Section("figure3", columns, rows + told)
 
