@@ -19,8 +19,15 @@ from duelpool.errors import BadParameter
 from duelpool.experiments import EXPERIMENTS
 from duelpool.experiments.agreement import AgreementReport, known_shares, read_crowd
 from duelpool.experiments.agreement import agreement as real_agreement
-from duelpool.experiments.assessor_report import TABLES, StudyReport, assessor_study
+from duelpool.experiments.assessor_report import (
+    TABLES,
+    StudyReport,
+    agreed,
+    assessor_study,
+    papers_chi_square,
+)
 from duelpool.experiments.assessor_study import CARELESS, all_checks, people_checks, simulated_study
+from duelpool.experiments.verdicts import Tally
 from duelpool.judges.latent import LatentAssessor
 from duelpool.records import Kind, Outcome, Pool, Topic
 from duelpool.store import open_store
@@ -103,6 +110,17 @@ def test_every_statistic_finds_the_truth_within_three_standard_errors(report: St
     assert report.missed() == ()
     worth = [each.z for each in report.checks]
     assert 0.5 < float(np.mean(np.square(worth))) < 1.5  # the errors are neither too wide nor too narrow
+
+
+def test_the_papers_figures_have_verdicts(report: StudyReport) -> None:
+    assert papers_chi_square() == pytest.approx(143.66, abs=0.01)  # the paper says 143, from unrounded shares
+    assert agreed((("x", 0.5, 0.5, 10), ("y", 0.0, 1.0, 30))) == 0.875
+    rows = {row.figure: row for row in report.compared()}
+    assert rows["chi-square of tables 2(a) and 2(b)"].verdict == "agrees"
+    assert rows["preferences agree"].paper == pytest.approx(0.745, abs=0.0005)
+    assert rows["triplets are transitive"].verdict == "differs"
+    assert [row.figure for row in rows.values() if not row.explained] == []
+    assert Tally.of(report).differ > 0
 
 
 def test_another_truth_would_be_seen() -> None:

@@ -92,6 +92,14 @@ def test_checks_carry_our_counts_in_a_thousand(small: Figure3) -> None:
     assert by_key["swissfinals", "A", "found"].paper is None
 
 
+def test_means_are_held_to_the_papers_ranges(small: Figure3) -> None:
+    taken = {row.figure: row for row in small.taken()}
+    assert len(taken) == 4 * len(PAPER)
+    row = taken["prefBest, A: comparisons, mean"]
+    assert (row.paper, row.ours) == ((599, 759), small.results[3][1].comparisons["mean"])
+    assert taken["DTS, B: comparisons, mean"].verdict == "agrees"
+
+
 @pytest.fixture
 def canned(small: Figure3, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command without the wait: its experiment hands out the small one."""

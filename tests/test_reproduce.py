@@ -20,6 +20,8 @@ from duelpool.experiments import EXPERIMENTS, NOT_RUN, PAPERS, Experiment, Missi
 from duelpool.experiments.beyond.growth import exponent, growth
 from duelpool.experiments.beyond.reuse import best_labels, group_of, only_theirs
 from duelpool.experiments.budget import BudgetReport
+from duelpool.experiments.budget_predictors import PredictorReport, Worth
+from duelpool.experiments.budget_tables import PAPER as BUDGET_PAPER
 from duelpool.experiments.budget_tables import Figure as BudgetFigure
 from duelpool.experiments.dueling_bandits.best_items import reciprocal_ranks, top_graded
 from duelpool.experiments.dueling_bandits.crowd import agreement_of_repeats
@@ -371,6 +373,43 @@ def test_the_budget_papers_figures_have_verdicts() -> None:
     assert [row.part for row in budget_checks(budget_report(60, **right))] == ["TREC-8, Table 3"]
 
 
+def test_every_figure_of_the_budget_papers_tables_has_a_verdict() -> None:
+    paper = [
+        BudgetFigure(*cell, value) for cell, value in BUDGET_PAPER.items()
+    ]  # as if ours were the paper's
+    formulas = [
+        BudgetFigure(table, row, f"{column} by the formula", value)
+        for (table, row, column), value in BUDGET_PAPER.items()
+        if column in ("u~P sd", "P sd", "uniform sd")
+    ]
+    checks = budget_checks(BudgetReport((*paper, *formulas), {}, 100, 0, 6000, ""))
+    held = {(row.part.rpartition(" ")[2], row.figure.removesuffix(" by the formula")) for row in checks}
+    trials = {("7", "sd"), ("5", "sd")}  # deviations of what has no deviation: the true values
+    missing = [
+        (table, row, column)
+        for table, row, column in BUDGET_PAPER
+        if (table, f"{row}: {column}") not in held and (table, column.rpartition(" ")[2]) not in trials
+    ]
+    assert missing == []
+    assert {row.verdict for row in checks if row.part.startswith("TREC-8")} == {AGREES}
+
+
+def test_what_a_predictor_is_worth_has_verdicts() -> None:
+    ways = (("predictor", "hedged, difference", 0.5), ("useless", "hedged, greg", 1.2))
+    rows = tuple(
+        Worth("TREC-8, half", 4000, who, way, ratio, 0.95, 0.9, 1.0, "SQRT") for who, way, ratio in ways
+    )
+    report = PredictorReport(rows, 10, 0)
+    checks = report.compared()
+    assert [(row.figure, row.verdict) for row in checks[:2]] == [
+        ("TREC-8: difference beats the paper's best", AGREES),
+        ("TREC-8: a useless predictor does no harm to greg", DIFFERS),
+    ]
+    assert {row.verdict for row in checks[2:]} == {NOT_TO_BE_HAD}
+    assert Tally.of(report).unexplained == ("TREC-8: a useless predictor does no harm to greg",)
+    assert report.sections()[-1].title == "Measured before, on a simulated set"
+
+
 @pytest.mark.parametrize(
     ("cell", "value"), [("clt", 2.24), ("hoeffding", 367.79), ("spread", 0.36), ("p", 1.45), ("trec", 7.47)]
 )
@@ -396,7 +435,30 @@ CHEAP = {  # trials of the forms that the tests run
     "reuse": 1,
     "official-scores": 1,
 }
+ELSEWHERE = {  # small forms that other tests run, on what data are there
+    "figure3": "test_figure3.py",
+    "assessor-study": "test_agreement_study.py",
+    "agreement": "test_agreement_study.py",
+    "judging-effort": "test_judging_effort.py",
+    "budget": "test_budget_paper.py",
+    "budget-predictors": "test_budget_paper.py",
+    "flagship": "test_flagship.py",
+    "informed": "test_informed.py",
+    "growth": "test_reproduce.py",
+}
 WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # whose tables the page must hold
+
+
+def test_every_experiment_is_run_by_a_test_that_is_not_slow() -> None:
+    assert set(CHEAP) | set(ELSEWHERE) == set(EXPERIMENTS)
+    for name, file in ELSEWHERE.items():
+        module = {
+            "assessor-study": "assessor_report",
+            "growth": "beyond.growth",
+            "figure3": "dueling_bandits.figure3",
+        }
+        imported = f"from duelpool.experiments.{module.get(name, name.replace('-', '_'))} import"
+        assert imported in (ROOT / "tests" / file).read_text(encoding="utf-8"), name
 
 
 @pytest.fixture(scope="module")

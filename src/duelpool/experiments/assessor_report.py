@@ -148,7 +148,7 @@ class StudyReport:
         rows += [
             Compared("chi-square", PAPERS_CHI_SQUARE, chi, why=SIMULATED, part=simulated, digits=0),
             Compared("pooled, definite ones agree less than plain, more than inferred (1: yes)", 1, int(between),
-                     part=simulated),
+                     why=SIMULATED, part=simulated),
         ]  # fmt: skip
         last = self.findings["seconds"].grid.rows[-1]
         for at, (kind, first) in enumerate(FIRST_SIGHT.items(), 1):
