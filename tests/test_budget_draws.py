@@ -13,7 +13,7 @@ from duelpool.budget.draws import (
     inclusion_probabilities,
     lottery,
 )
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, UnknownName
 
 sizes = st.lists(st.floats(0, 1e3, allow_subnormal=False), min_size=1, max_size=40)
 
@@ -126,7 +126,7 @@ def test_bad_draws_are_refused() -> None:
     population, _, _ = random_population(10, 2, 0)
     with pytest.raises(BadParameter, match="at least 1"):
         lottery(population, "pivotal", np.ones(10), 0)
-    with pytest.raises(BadParameter, match="no way to draw"):
+    with pytest.raises(UnknownName, match="no way to draw"):
         lottery(population, "systematic", np.ones(10), 3)
     with pytest.raises(BadParameter, match="finite numbers"):
         lottery(population, "pivotal", -np.ones(10), 3)

@@ -207,7 +207,7 @@ def test_populations_refuse_what_they_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(BadParameter, match="not from both"):
         population_from(runs, "Given", weights=tmp_path / "w")
     population = item_population(runs, parse_metric("P@3"))
-    with pytest.raises(BadParameter, match="no system"):
+    with pytest.raises(UnknownName, match="no system"):
         population.with_systems(["other"])
     with pytest.raises(BadRecord, match="row per unit"):
         type(population)(("a",), ("t",), np.zeros(2, dtype=np.int64), np.ones((3, 1)))

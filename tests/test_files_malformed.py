@@ -73,7 +73,7 @@ BROKEN: list[tuple[Callable[[Path], Any], str | bytes, int | None, str, str]] = 
     (read_judgments, LOG + "{broken\n", 2, "not valid JSON", "Mend"),
     (read_judgments, LOG + "[1]\n", 2, "object was expected", "One object"),
     (read_judgments, LOG + LOG.replace("left", "lift", 1), 2, '"left" is missing', "at least"),
-    (read_judgments, LOG.replace('"left"}', '"won"}'), 1, "no outcome called 'won'", "Known: left"),
+    (read_judgments, LOG.replace('"left"}', '"won"}'), 1, "no outcome called 'won'", "Known: both-bad"),
     (read_judgments, LOG.replace('"b"', '"a"'), 1, "two different items", "Leave it out"),
     (read_judgments, LOG.replace("}", ', "seconds": "fast"}'), 1, '"seconds" must be a number', ""),
     (read_judgments, LOG.replace("}", ', "inferred": 1}'), 1, "true or false", ""),

@@ -127,7 +127,7 @@ def test_judges_of_every_kind(tmp_path: Path) -> None:
             BadParameter,
             "one kind of judge, not 2",
         ),
-        (["--strategy", "prefbest", "--case", "C"], BadParameter, "no case 'C'"),
+        (["--strategy", "prefbest", "--case", "C"], UnknownName, "no case called 'C'"),
         (["--strategy", "prefbest", "--model", "bd:sd=1"], UnknownName, "no judge called 'bd'"),
         (["--strategy", "prefbest", "--matrix", "no/such"], BadFile, "can't be read"),
         (["--strategy", "prefbest", "--replay", "no/such"], BadFile, "can't be read"),

@@ -310,7 +310,7 @@ class Figure3:
             "Comparisons and pairs agree when our mean lies in the paper's range.",
             "Ranges are extremes of the trials run: they widen with the trials, and prefBest's ends move by "
             "30 with the seed. In some trials of DTS no pair is judged more than twice; the paper's least is "
-            "4, and why we can't say: how often it finds the best agrees.",
+            "4, in case B our mean is below it, and why we can't say: how often it finds the best agrees.",
             "prefBest in case A: the paper's 502 is 1.3 standard errors above the 480 of 10,000 simulations.",
             f"{FLAGSHIP}: {FLAGSHIP_BUDGET} judgments, at most {FLAGSHIP_CAP} of a pair; others have no cap.",
         )
