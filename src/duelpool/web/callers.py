@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -42,6 +43,10 @@ class Visit:
     def base(self) -> str:
         """Where the campaign's pages are."""
         return f"/j/{self.flow.campaign.id}"
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Let what is read for this visitor be of one moment, until something is written."""
+        return self.flow.campaign.store.together()
 
     def back(self) -> RedirectResponse:
         """Return the way to the page of the visitor's state."""
@@ -92,7 +97,7 @@ async def sent(request: Request) -> Mapping[str, Any]:
     return values
 
 
-def changing(
+async def changing(
     found: Annotated[Visit, Depends(visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Visit:
     """Say who wants to change something, and refuse what comes from another site."""

@@ -104,7 +104,8 @@ def _known(flow: Flow, visitor: Visitor) -> Visitor:
 @router.get("/j/{campaign}/")
 def show(found: Looking) -> Response:
     """Show the page of the visitor's state."""
-    response = page(found, _place(found))
+    with found.reading():
+        response = page(found, _place(found))
     lang = found.request.query_params.get("lang")
     if lang and found.words.lang != found.visitor.lang:
         write_cookie(response, found.request, found.links, found.visitor.speaking(found.words.lang))
@@ -192,7 +193,8 @@ def _taken(found: Visit, name: str, place: Place) -> list[tuple[str, str]]:
 @router.get("/j/{campaign}/work")
 def work(found: Looking) -> Response:
     """Return where the visitor stands, with the questions that they hold."""
-    return JSONResponse(found.flow.work(found.assessor, _place(found), found.words))
+    with found.reading():
+        return JSONResponse(found.flow.work(found.assessor, _place(found), found.words))
 
 
 @router.post("/j/{campaign}/answer")
@@ -210,18 +212,19 @@ def answer(found: Changing) -> Response:
         raise
     if not wants_json(found.request):
         return found.back()
-    place = found.flow.after_answer(found.assessor, found.words, receipt)
     have = found.values.get("have")
-    return JSONResponse(
-        found.flow.work(
-            found.assessor,
-            place,
-            found.words,
-            saved=saved_json(receipt, str(given.outcome), given.attempt),
-            have=frozenset(map(str, have)) if isinstance(have, list) else (),
-            can_undo=None if receipt.repeated else question,
+    with found.reading():
+        place = found.flow.after_answer(found.assessor, found.words, receipt)
+        return JSONResponse(
+            found.flow.work(
+                found.assessor,
+                place,
+                found.words,
+                saved=saved_json(receipt, str(given.outcome), given.attempt),
+                have=frozenset(map(str, have)) if isinstance(have, list) else (),
+                can_undo=None if receipt.repeated else question,
+            )
         )
-    )
 
 
 @router.post("/j/{campaign}/undo")
