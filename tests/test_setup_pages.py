@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FilePayload, Page
 
+from barriers import look_with_axe
 from browsing import People, Site
 from duelpool.campaign import Campaign
 from duelpool.campaign.watching import Watch
@@ -19,7 +20,6 @@ from duelpool.store.leases import Answer
 from duelpool.web.setup.keys import setup_address, setup_key
 from duelpool.web.setup.work import Work
 from managed import key_for
-from test_dashboard import look_with_axe
 from xss import PAYLOADS
 
 RUNS = {
@@ -47,9 +47,7 @@ def newest(site: Site) -> Campaign:
     return Campaign.open(site.store, site.store.read(holdings.campaigns)[-1].id)
 
 
-def test_from_files_to_a_leaderboard_that_moves(  # noqa: PLR0915 (it is one story)
-    site: Site, people: People
-) -> None:
+def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> None:
     manager = people()
     page = manager.page
     enter(site, page)
@@ -73,7 +71,6 @@ def test_from_files_to_a_leaderboard_that_moves(  # noqa: PLR0915 (it is one sto
     page.wait_for_selector("#forecasts tbody tr")  # simulated beside, one strategy after another
     assert len(site.store.read(holdings.campaigns)) == before
     look_with_axe(page, "draft")
-    page.set_viewport_size({"width": 1280, "height": 900})
     page.fill("#strategy", "allpairs")
     page.fill("#name", "From files")
     page.fill("#consent", "**Agree**, please.")
@@ -244,12 +241,10 @@ def test_no_page_of_setting_up_has_barriers(site: Site, people: People) -> None:
     page = people().page
     enter(site, page)
     look_with_axe(page, "start")
-    page.set_viewport_size({"width": 1280, "height": 900})
     page.set_input_files("#send-qrels", [file("q.txt", "x")])
     page.click("form.files button")
     page.wait_for_selector("#alarm")
     look_with_axe(page, "refused")
-    page.set_viewport_size({"width": 1280, "height": 900})
     page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
     page.click("form.files button")
     page.wait_for_selector("#forecasts tbody tr")

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
 from duelpool.campaign.changes import EFFECTS, FIXED
+from duelpool.campaign.panels import PANELS
 from duelpool.campaign.welcome import STEPS
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.store import StoreTrouble
@@ -22,7 +23,11 @@ from duelpool.web.words import words
 router = APIRouter(include_in_schema=False)
 
 TEXTS = ("consent", "guidelines")
-LINES = ("completion_code", "completion_url", "identity_parameter", "currency")
+LINES = (
+    *("completion_code", "completion_url", "identity_parameter", "currency"),
+    *("panel_study", "failed_code", "stopped_code", "no_work_code"),
+)
+CHOICES = ("panel", "flips")
 NUMBERS = ("reward", "fee_percent", "budget", "assignments_each", "lease_seconds")
 TICKED = ("feedback", "context", "ties", "same")
 WRITTEN = ("check", "practice")  # lists of records, as JSON
@@ -49,6 +54,8 @@ def _page(found: Managing, trouble: DuelpoolError | None = None) -> HTMLResponse
         fixed={name: (values[name], why) for name, why in FIXED.items() if name in values},
         effects=EFFECTS,
         steps=STEPS,
+        panels=[("", "none"), *((name, _panel_name(name)) for name in PANELS)],
+        root=root,
         texts={
             "consent": values["consent"] or own("consent_text"),
             "guidelines": values["guidelines"] or own("guide_text"),
@@ -65,6 +72,10 @@ def _page(found: Managing, trouble: DuelpoolError | None = None) -> HTMLResponse
     if trouble is not None:
         page.status_code = status_of(trouble)[0]
     return page
+
+
+def _panel_name(name: str) -> str:
+    return f"{name}, closed: for old data" if PANELS[name].frozen else name
 
 
 @router.post("/manage/{campaign}/settings")
@@ -110,10 +121,10 @@ def _differing(found: Managing, wanted: dict[str, Any]) -> dict[str, Any]:
 def _wanted(values: Any) -> dict[str, Any]:
     """Return what the form sent as settings."""
     found: dict[str, Any] = {}
-    for name in (*TEXTS, *LINES):
+    for name in (*TEXTS, *LINES, *CHOICES):
         if name in values:
             text = str(values[name]).replace("\r\n", "\n")
-            found[name] = text.strip() if name in LINES else text
+            found[name] = text if name in TEXTS else text.strip()
     for name in NUMBERS:
         if name in values:
             found[name] = _number(name, str(values[name]).strip())
