@@ -130,6 +130,7 @@ def change_settings(desk: Desk, asked: ChangeSettings) -> SettingsChanged:
     found = changes(before, after)
     if found and not asked.preview:
         desk.campaign.change(after)
+        desk.watch.with_settings_of(desk.campaign)  # money has its new name on the next page
     return SettingsChanged(asked.preview, list(found), after.as_json())
 
 
