@@ -55,8 +55,8 @@ def test_the_first_pages_of_a_store_have_no_barriers(
         look_with_axe(page, "an empty store")
         page.goto(setup_address(site.address, setup_key(site.app.state.links, time.time())))
         look_with_axe(page, "nothing sent")
-        run = b"1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n"
-        page.set_input_files("#send-runs", [{"name": "x.run", "mimeType": "text/plain", "buffer": run}])
+        (tmp_path / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n")
+        page.set_input_files("#send-runs", str(tmp_path / "x.run"))
         page.click("form.files button")
         page.click("#files button")
         page.wait_for_selector("#files", state="detached")

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import FilePayload, Page
 
 from barriers import look_with_axe
-from browsing import People, Person, Site, by_key
+from browsing import PATIENCE, People, Person, Site, by_key
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.changes import changed
+from duelpool.campaign.changes import EFFECTS, changed
 from duelpool.campaign.settings_file import CHANGEABLE
 from duelpool.campaign.watching import Watch
 from duelpool.campaign.welcome import STEPS
@@ -73,7 +73,8 @@ def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> N
     page.set_input_files("#send-texts", [file("texts.tsv", TEXTS)])
     page.click("form.files button")
     page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
-    page.wait_for_selector("#forecasts tbody tr")  # simulated beside, one strategy after another
+    # simulated beside, one strategy after another, behind everything else that the machine does
+    page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
     assert len(site.store.read(holdings.campaigns)) == before
     look_with_axe(page, "draft")
     page.fill("#strategy", "allpairs")
@@ -131,6 +132,39 @@ def test_a_setting_changes_after_a_look_at_what_that_does(site: Site, people: Pe
     assert (changed.reward, changed.feedback, changed.consent) == (345, False, "")
 
 
+def test_the_panel_and_what_a_flip_counts_as_are_set_on_the_page(site: Site, people: People) -> None:
+    campaign = site.crowd(completion_url="")
+    page = people().page
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    for field in page.locator("#change [aria-describedby]").all():  # help that a field points to is there
+        assert page.inner_text(f"#{field.get_attribute('aria-describedby')}")
+    assert page.locator("#panel option").all_inner_texts() == [
+        *("none", "prolific", "connect", "generic", "mturk, closed: for old data")
+    ]
+    page.select_option("#panel", "prolific")
+    page.fill("#panel_study", "66f0c2a1b7e4d50012ab34cd")
+    for name in ("completion_code", "failed_code"):
+        page.fill(f"#{name}", "C1DONE")
+    page.select_option("#flips", "abstain")
+    page.click("#look")
+    page.wait_for_selector("#alarm")  # a panel must tell its codes apart
+    assert "same completion code" in page.inner_text("#alarm")
+    assert page.input_value("#flips") == "abstain"  # what was typed is still there
+    page.fill("#failed_code", "")
+    page.fill("#no_work_code", "C4NONE")
+    page.click("#look")
+    page.wait_for_selector("#sure")
+    told = page.inner_text("#told")
+    for name in ("panel", "panel_study", "no_work_code", "flips"):
+        assert EFFECTS[name] in told, name
+    page.click("#sure")
+    page.wait_for_selector("[role=status].notice")
+    assert "duelpool panel show campaigns.db" in page.inner_text("main")
+    found = Campaign.open(site.store, campaign.id).settings
+    assert (found.panel, found.no_work_code, found.flips) == ("prolific", "C4NONE", "abstain")
+
+
 def _written(part: list[str]) -> dict[str, FilePayload]:
     """Return files whose every field is a payload; runs take no white space."""
     solid = ["".join(each.split()) or "x" for each in part]
@@ -155,13 +189,13 @@ def _written(part: list[str]) -> dict[str, FilePayload]:
 def _send_groups(page: Page, files: dict[str, FilePayload], other: str) -> None:
     """Send groups of another run, which say so with the name as it is, and then the right ones."""
     name = files["runs"]["name"].removesuffix(".run")
-    for text in (f"{other} x\n".encode(), files["groups"]["buffer"]):
+    for sent in (file(files["groups"]["name"], f"{other} x\n"), files["groups"]):
         page.click("text=Send more files")
-        page.set_input_files("#send-groups", [{**files["groups"], "buffer": text}])
+        page.set_input_files("#send-groups", [sent])
         page.click("form.files button")
         page.wait_for_selector("#files")
         assert files["groups"]["name"] in page.locator("#files tbody th").all_inner_texts()
-        if text != files["groups"]["buffer"]:
+        if sent is not files["groups"]:
             assert f"The groups don't name the run '{name}'" in page.inner_text("#trouble")
     page.wait_for_selector("#pools")
 
@@ -384,7 +418,7 @@ def test_no_page_of_setting_up_has_barriers(site: Site, people: People) -> None:
     look_with_axe(page, "refused")
     page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
     page.click("form.files button")
-    page.wait_for_selector("#forecasts tbody tr")
+    page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
     look_with_axe(page, "a draft of one run")
     campaign = site.campaign(topics=1, items=3)
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
