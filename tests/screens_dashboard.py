@@ -51,7 +51,7 @@ def main() -> int:
         base = f"{site.address}/manage/{campaign}"
         key = f"{base}?key={key_for(site.app, campaign)}"
         for what, where, size, options in (
-            ("leaderboard", "leaderboard", (1280, 1180), {}),
+            ("leaderboard", "leaderboard", (1280, 1420), {}),
             ("assessors", "assessors?order=agreement", (1280, 800), {}),
             ("settings", "settings", (1280, 1000), {}),
             ("topic-dark", "topics?state=done", (1280, 1290), {"color_scheme": "dark"}),
