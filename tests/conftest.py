@@ -67,13 +67,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Site]":
 
 
 @pytest.fixture
-def people(browser: "Browser", site: "Site") -> "Iterator[People]":
-    """Give a test its people; at the end nobody's browser may have complained."""
+def people(browser: "Browser", site: "Site", request: pytest.FixtureRequest) -> "Iterator[People]":
+    """Give a test its people; at the end nobody's browser may have complained, and axe saw what it should."""
+    import barriers
     from browsing import People
 
     made = People(browser, site)
+    barriers.begin()
+    failed = request.session.testsfailed
     yield made
     made.close()
+    if request.session.testsfailed == failed:
+        barriers.refuse_unseen(request.node.name)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

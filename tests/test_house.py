@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "store": GROUND,
     "access": (*GROUND, "store"),
     "campaign": (*GROUND, "files", "budget", "pool", "strategies", "judges", "store"),
-    "report": (*GROUND,),
+    "report": (*GROUND, "files"),
     "agreement": (*GROUND, "files", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "measures", "comparison", "report"),
     "leaderboard": (*GROUND, "files", "measures", "store", "campaign", "evaluation"),

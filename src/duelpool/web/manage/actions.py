@@ -112,12 +112,13 @@ def change_state(desk: Desk, asked: ChangeState) -> Effect:
     """Pause, close or open a campaign, or say what that means."""
     found = desk.watch.look()
     out = found.total("leased")
+    still = f"{_many(out, 'question')} out may still be answered" if out else "no question is out"
     if not asked.preview:
         desk.campaign.set_state(asked.state)
     sentence = {
         "open": "The campaign is open: whoever comes gets the next question.",
-        "paused": f"Nobody gets a new question; {_many(out, 'question')} out may still be answered.",
-        "closed": f"The campaign has ended; {_many(out, 'question')} out may still be answered.",
+        "paused": f"Nobody gets a new question; {still}.",
+        "closed": f"The campaign has ended; {still}.",
     }[asked.state]
     return Effect("state", asked.preview, sentence)
 
@@ -129,6 +130,7 @@ def change_settings(desk: Desk, asked: ChangeSettings) -> SettingsChanged:
     found = changes(before, after)
     if found and not asked.preview:
         desk.campaign.change(after)
+        desk.watch.with_settings_of(desk.campaign)  # money has its new name on the next page
     return SettingsChanged(asked.preview, list(found), after.as_json())
 
 

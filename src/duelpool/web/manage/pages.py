@@ -70,6 +70,7 @@ STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState
     "rewind": (Rewind, actions.rewind, "Rewind"),
     "state": (ChangeState, actions.change_state, "Change"),
 }
+STATE_VERBS = {"open": "Open", "paused": "Pause", "closed": "Close"}
 
 
 # ---- coming in
@@ -436,6 +437,8 @@ def take_step(found: Changing, step: str) -> Response:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise BadRecord(f"{field}: {first['msg']}.", remedy="Go back and fill it in.") from None
+    if isinstance(asked, ChangeState):
+        verb = STATE_VERBS[asked.state]
     told: Effect = act(found.desk, asked)
     back = _way_back(step, values)
     if sure:
