@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from duelpool.addresses import checked_root
 from duelpool.campaign import Campaign
 from duelpool.campaign.panels import Access, Panel, make_panel
 from duelpool.campaign.panels.base import Finding, PanelTrouble, Speaking, Status, decimal_of, variable_of
@@ -67,7 +68,7 @@ def _addresses(campaign: Campaign, url: str, days: float) -> tuple[str, str]:
 
     store, name = campaign.store, campaign.settings.panel
     key = link_keys(store).key(campaign.id, "open", store.read(store.database.now), days=days)
-    root = url.rstrip("/")
+    root = checked_root(url)
     return f"{root}/j/{campaign.id}/from/{name}?key={key}", f"{root}/hooks/{name}/{campaign.id}"
 
 
@@ -137,13 +138,14 @@ def _findings(campaign: Campaign, chosen: Panel, url: str) -> list[Finding]:
         ),
     ]
     if url:
+        url = checked_root(url)
         found.append(Finding("the address", "" if url.startswith("https://") else "it is not https"))
     if isinstance(chosen, Speaking):
         variable = variable_of(settings.panel)
         secret = os.environ.get(f"{variable}_SECRET")
         found.append(Finding("the webhook's secret", "" if secret else f"{variable}_SECRET is not set"))
         try:
-            arrival = f"{url.rstrip('/')}/j/{campaign.id}/from/{settings.panel}" if url else ""
+            arrival = f"{url}/j/{campaign.id}/from/{settings.panel}" if url else ""
             with working("Asking the panel"):
                 found += chosen.check(arrival)
         except DuelpoolError as error:
