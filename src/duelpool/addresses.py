@@ -72,7 +72,7 @@ def parse_address(url: str, allow: Collection[str] = (), *, naming: str = "--all
     allowed = host in {each.casefold().strip("[]") for each in allow}
     if parts.scheme == "http" and not allowed:
         raise ForbiddenAddress(
-            "Over http:// everybody on the way could read the passages and the key.",
+            "Over http:// everybody on the way could read what is sent, and the key with it.",
             remedy=f"Use https://, or name the host if it is your own: {naming}{host}.",
         )
     port = parts.port or _PORTS[parts.scheme]

@@ -31,6 +31,7 @@ from duelpool.cli.opening import (
     StoreArgument,
     YesOption,
     confirmed,
+    noting,
     opened,
     working,
 )
@@ -182,6 +183,7 @@ def reconcile(
         if changes and confirmed(f"Take over {len(changes)} changes?", yes):
             with working("Taking it over"):
                 changes = take_over(found, chosen, carry_out=True)
+            found.store.write(noting(found, "panel reconcile", changes=len(changes)))
             if as_json:
                 print_json({"changes": [_as_json(each) for each in changes], "done": True})
             else:
@@ -264,6 +266,7 @@ def settle(
                             "The panel tells something else than a moment ago.",
                             remedy="Look at the plan again.",
                         )
+                found.store.write(noting(found, "panel settle", due=_money(planned.due, found)))
                 after = carry_through(found, chosen, planned)
         _report(found, chosen, after, done=done, as_json=as_json)
 
@@ -293,6 +296,8 @@ def _take_answers(
         )
     if confirmed("Write this down?", yes):
         taken = answer(campaign.store, campaign.id, answers, reason)
+        said = ", ".join(f"{number} {'paid' if paid else 'unpaid'}" for number, paid in answers.items())
+        campaign.store.write(noting(campaign, "panel answer", payments=said, reason=reason))
         if as_json:
             print_json({"answered": {each.id: each.state for each in taken}})
         else:
@@ -424,6 +429,7 @@ def reject(
             )
         typer.echo(f"{assessor} would not be paid, and is told: {message}")
         if confirmed("Reject for good?", yes):
+            found.store.write(noting(found, "panel reject", assessor=assessor, category=category))
             chosen.reject(waiting[-1].external, category, message)
             take_over(found, chosen, carry_out=True)
             typer.echo(f"Rejected the work of {assessor}.")
@@ -458,6 +464,7 @@ def forget(
         done = bool(would.erased) and confirmed("Erase who they are?", yes)
         if done:
             would = forget_people(found, people, carry_out=True)
+            found.store.write(noting(found, "panel forget", people=len(would.erased)))
     if as_json:
         print_json({"done": done, "erased": list(would.erased), "unsettled": list(would.unsettled)})
     elif done:

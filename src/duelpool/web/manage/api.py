@@ -45,7 +45,6 @@ from duelpool.web.manage.shapes import (
     Rewind,
     SettingsChanged,
     SettingsShown,
-    Step,
     TopicDetail,
     TopicPage,
     about_step,
@@ -281,19 +280,12 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
 def export(found: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
     """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
     media, name = MEDIA[form]
-    found.note("export", form)
+    found.desk.campaign.store.write(found.noting("export", form))
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(stream(found.desk.campaign, form), media_type=media, headers=headers)
 
 
 # ---- steps
-
-
-def _done(found: Managing, asked: Step, told: Effect) -> Effect:
-    """Write a step down in the log of deeds, unless it was only a preview."""
-    if not asked.preview:
-        found.note(told.action, about_step(asked))
-    return told
 
 
 @router.get("/campaigns/{campaign}/deeds")
@@ -305,40 +297,37 @@ def the_deeds(found: Looking, cursor: Cursor = "", limit: Limit = 50) -> DeedPag
 @router.post("/campaigns/{campaign}/exclude")
 def exclude(found: Stepping, asked: Exclude) -> Effect:
     """Exclude an assessor; with `preview`, say what that would take away."""
-    return _done(found, asked, actions.exclude(found.desk, asked))
+    return actions.exclude(found.desk, asked, found.noting("exclude", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/reinstate")
 def reinstate(found: Stepping, asked: Reinstate) -> Effect:
     """Let an assessor in again; with `preview`, say how many judgments would come back."""
-    return _done(found, asked, actions.reinstate(found.desk, asked))
+    return actions.reinstate(found.desk, asked, found.noting("reinstate", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/retract")
 def retract(found: Stepping, asked: Retract) -> Effect:
     """Void judgments with a reason; with `preview`, say which of them count."""
-    return _done(found, asked, actions.retract(found.desk, asked))
+    return actions.retract(found.desk, asked, found.noting("retract", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/rewind")
 def rewind(found: Stepping, asked: Rewind) -> Effect:
     """Open a closed phase again; with `preview`, say what that would set aside and what it cost."""
-    return _done(found, asked, actions.rewind(found.desk, asked))
+    return actions.rewind(found.desk, asked, found.noting("rewind", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/state")
 def change_state(found: Stepping, asked: ChangeState) -> Effect:
     """Pause, close or re-open; with `preview`, say what is out."""
-    return _done(found, asked, actions.change_state(found.desk, asked))
+    return actions.change_state(found.desk, asked, found.noting("state", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/settings")
 def change_settings(found: Stepping, asked: ChangeSettings) -> SettingsChanged:
     """Change what the page says and pays; with `preview`, say what that does."""
-    told = actions.change_settings(found.desk, asked)
-    if not asked.preview:
-        found.note("settings", ", ".join(each.name for each in told.changes))
-    return told
+    return actions.change_settings(found.desk, asked, found.noting)
 
 
 # ---- its own description
