@@ -37,8 +37,8 @@ def assign(
     if to and not topics:
         raise BadParameter("No topic is named.", remedy="Name topics before --to.")
     with opened(store, campaign, writable=bool(topics)) as found:
-        people = ", ".join(to or ()) or "anyone"
-        deed = noting(found, "assign", topics=", ".join(topics or ()), to=people)
+        whose = ", ".join(to or ()) or "anyone"
+        deed = noting(found, "assign", topics=", ".join(topics or ()), to=whose)
         found.assign(topics or (), to or (), beside=deed)
         kept = found.store.read(lambda connection: holdings.assigned(connection, found.id))
     if as_json:
