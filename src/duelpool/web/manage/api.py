@@ -1,5 +1,6 @@
 """The API: everything that the dashboard shows and does, for programs."""
 
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, FastAPI, Query, Request
@@ -333,18 +334,23 @@ def change_settings(found: Stepping, asked: ChangeSettings) -> SettingsChanged:
 # ---- its own description
 
 
-def add_api(app: FastAPI) -> None:
-    """Add the API and its description to an application."""
-    app.include_router(router)
-    app.include_router(setting_up)
-    described = get_openapi(
+@cache
+def described() -> dict[str, Any]:
+    """Return the API's description, written when somebody first asks for it: a server starts the sooner."""
+    return get_openapi(
         title="Duelpool",
         version=__version__,
         description="Watch a campaign and step in. Every list is paged by `cursor`; money is in minor units.",
         routes=[*router.routes, *setting_up.routes],
     )
 
-    async def openapi() -> JSONResponse:
-        return JSONResponse(described)
+
+def add_api(app: FastAPI) -> None:
+    """Add the API and its description to an application."""
+    app.include_router(router)
+    app.include_router(setting_up)
+
+    def openapi() -> JSONResponse:
+        return JSONResponse(described())
 
     app.add_api_route(f"{PREFIX}/openapi.json", openapi, methods=["GET"], include_in_schema=False)
