@@ -49,7 +49,7 @@ test: $(READY) browser  ## style, types and all tests that fit in eight minutes
 	@$(STYLE)
 	@$(BIN)/python -m compileall -q -j 2 src
 	@told=$$(mktemp); $(BIN)/mypy >"$$told" 2>&1 & types=$$!; \
-		$(BIN)/pytest -m 'not slow' -n 2; tested=$$?; \
+		$(BIN)/pytest -m 'not slow' -n 2 --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
 
 test-all: lint browser  ## the slow tests too, and what all of them reach
