@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,15 @@ settings.register_profile(
     "stress", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spare the tests what isn't theirs to try: migrations for every store, and costly hashes for every password."""
+    from making import ABOUT_OPENING, made_quickly
+
+    with nullcontext() if request.module.__name__ in ABOUT_OPENING else made_quickly():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -301,7 +301,12 @@ def crossed(site: Site) -> Campaign:
     return campaign
 
 
-def test_the_agreement_of_judges_is_shown_in_every_table(site: Site, people: People) -> None:
+def test_the_agreement_of_judges_is_shown_in_every_table(
+    site: Site, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "duelpool.web.manage.pages.RESAMPLES", 40
+    )  # each table is drawn from more of them alike
     empty = Manager(site, people(), managed(site.store, f"nobody {next(_NUMBERS)}"))
     empty.go("agreement")
     assert empty.page.inner_text(".empty h2") == "Nobody has judged anything yet"
@@ -312,7 +317,7 @@ def test_the_agreement_of_judges_is_shown_in_every_table(site: Site, people: Peo
     page = manager.page
     votes = votes_of(campaign)
     for name in STATISTICS:
-        found = find(votes, name, Options(rows=20, resamples=400))
+        found = find(votes, name, Options(rows=20, resamples=40))
         assert page.locator(f"table#{name}").count() == bool(found.grid.rows), name
         if found.grid.rows:
             assert page.locator(f"table#{name} tbody tr").count() == len(found.shown.rows)

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from starlette.responses import RedirectResponse
 
 from duelpool.errors import BadRecord
+from duelpool.web.access.passes import hide_from_others
 from duelpool.web.flow import Flow
 from duelpool.web.guard import NoVisit, TooLarge, Unsupported, refuse_other_sites
 from duelpool.web.halls import Halls
@@ -71,6 +72,7 @@ def visit(request: Request, campaign: str) -> Visit:
     links = links_of(request)
     visitor = read_cookie(request, links, campaign)
     if visitor is None:
+        hide_from_others(request, links, flow.campaign.store, campaign)
         raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     words = language_of(request, visitor.lang, flow.campaign.settings.languages)

@@ -11,8 +11,10 @@ from duelpool.errors import BadRecord
 from duelpool.records import Passage, Question
 from duelpool.seeds import rng_for
 from duelpool.store import holdings
+from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import TooLate, UnknownQuestion
 from duelpool.web import passages, preview
+from duelpool.web.access.passes import hide_from_others
 from duelpool.web.callers import Visit, changing, halls_of, links_of, visit
 from duelpool.web.flow import Flow, Place, checks, saved_json
 from duelpool.web.guard import FRAME_CSP, NoVisit, wants_json
@@ -41,6 +43,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     before = read_cookie(request, links, campaign) if not key else _remembered(request, links, campaign)
     if not key:
         if before is None:
+            hide_from_others(request, links, flow.campaign.store, campaign)
             raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
         return RedirectResponse(f"/j/{campaign}/", 303)
     store = flow.campaign.store
@@ -65,7 +68,7 @@ def _remembered(request: Request, links: Links, campaign: str) -> Visitor | None
     """Return the visitor of an earlier link; a cookie that isn't ours is as good as none."""
     try:
         return read_cookie(request, links, campaign)
-    except ForgedLink:
+    except (ForgedLink, UnknownCampaign):
         return None
 
 

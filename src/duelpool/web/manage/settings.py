@@ -95,14 +95,15 @@ def change(found: Changing) -> Response:
         wanted = _sent_before(found) if sure else _differing(found, _wanted(found.values))
         if not wanted:
             raise BadParameter("Nothing is different.", remedy="Change something, and look again.")
-        told = actions.change_settings(found.desk, ChangeSettings(settings=wanted, preview=not sure))
+        told = actions.change_settings(
+            found.desk, ChangeSettings(settings=wanted, preview=not sure), found.noting
+        )
     except StoreTrouble:
         raise
     except DuelpoolError as error:
         return _page(found, error, {} if sure else _typed(found.values))
     if sure:
         names = ", ".join(each.name for each in told.changes) or "nothing"
-        found.note("settings", names)
         notice = found.links.sign("notice", f"Changed: {names}.")
         return found.back(f"settings?{urlencode({'notice': notice})}")
     return show(found, "change", "settings", "Change?", told=told, values=json.dumps(wanted))
