@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 # PIP_CONSTRAINT holds for the packages that build the package, too
+STYLE = $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Compiled once, not in each of the many processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup browser demo test test-all lint docs stress bench clean
 
@@ -37,11 +41,16 @@ demo: $(INSTALLED)  ## the main job end to end, on a small collection
 	@$(BIN)/duelpool demo
 
 lint: $(READY)
-	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@$(STYLE)
 	@$(BIN)/mypy
 
-test: lint browser  ## style, types and all tests that fit in eight minutes
-	@$(BIN)/pytest -m 'not slow' -n 2
+# Types are checked while the tests run, for those wait a good deal; what was found is told at the end.
+test: $(READY) browser  ## style, types and all tests that fit in eight minutes
+	@$(STYLE)
+	@$(BIN)/python -m compileall -q -j 2 src
+	@told=$$(mktemp); $(BIN)/mypy >"$$told" 2>&1 & types=$$!; \
+		$(BIN)/pytest -m 'not slow' -n 2 --dist worksteal; tested=$$?; \
+		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
 
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n 2 --cov --cov-report=term

@@ -5,7 +5,10 @@ The opponent is what one writes first: SQLite with the same tables and the same 
 at least three times as many. Beside it stands the same loop for one person who is alone with the file: it
 meets nobody, so all that a shared commit could save there is the disk's sync, whose rate is printed too.
 
-python benchmarks/store.py [--seconds 5]
+Where the disk's sync is next to free, as in memory or behind a cache, there is nothing to share. --sync-ms lets
+every commit of the store and of its opponents take so much longer, as on a disk that keeps its word.
+
+python benchmarks/store.py [--seconds 5] [--sync-ms 2]
 """
 
 import argparse
@@ -19,11 +22,13 @@ import threading
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 from duelpool.records import Outcome, Question, Topic
 from duelpool.store import Store, holdings, leases, open_store
+from duelpool.store.database import SqliteDatabase
 from duelpool.store.leases import Answer, Wanted
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -61,7 +66,7 @@ def syncs(folder: Path, seconds: float = 1.0) -> float:
     return done / seconds
 
 
-def plain_loop(target: str, seconds: float, journal: str, people: int) -> float:
+def plain_loop(target: str, seconds: float, journal: str, people: int, sync: float) -> float:
     """Lease and answer with one commit a judgment, each person by a connection; return judgments a second."""
     sqlite3.connect(target).execute(f"pragma journal_mode={journal}").connection.close()
     judged = [0] * people
@@ -75,7 +80,7 @@ def plain_loop(target: str, seconds: float, journal: str, people: int) -> float:
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             turn = judged[at]
-            plain_judgment(connection, f"t{(at + turn) % TOPICS}", f"p{at}", f"i{at}-{turn}")
+            plain_judgment(connection, f"t{(at + turn) % TOPICS}", f"p{at}", f"i{at}-{turn}", sync)
             judged[at] += 1
         connection.close()
 
@@ -87,7 +92,7 @@ def plain_loop(target: str, seconds: float, journal: str, people: int) -> float:
     return sum(judged) / seconds
 
 
-def plain_judgment(connection: sqlite3.Connection, topic: str, person: str, item: str) -> None:
+def plain_judgment(connection: sqlite3.Connection, topic: str, person: str, item: str, sync: float) -> None:
     run, name, now = connection.execute, uuid.uuid4().hex, time.time()
     run("begin immediate")
     run(
@@ -111,6 +116,7 @@ def plain_judgment(connection: sqlite3.Connection, topic: str, person: str, item
         (CAMPAIGN, topic, place - 1, now, name, item, person),
     )
     run("update question set state = 'answered' where id = ?", (name,))
+    time.sleep(sync)
     run("commit")
 
 
@@ -135,7 +141,18 @@ def answer(store: Store, question: Question) -> None:
     )
 
 
-def judge(target: str, threads: int, seconds: float) -> list[float]:
+def slow_commits(store: Store, sync: float) -> None:
+    """Let each commit of a SQLite store take longer, as a sync does: others may run, but not write."""
+
+    def before(*given: Any) -> None:
+        if given[2] == "COMMIT":
+            time.sleep(sync)
+
+    if sync and isinstance(store.database, SqliteDatabase):
+        event.listen(store.database._writing, "before_cursor_execute", before)
+
+
+def judge(target: str, threads: int, seconds: float, sync: float) -> list[float]:
     """Lease and answer in many threads; return how long each answer took."""
     times: list[float] = []
     gate = threading.Barrier(threads + 1)
@@ -155,6 +172,7 @@ def judge(target: str, threads: int, seconds: float) -> list[float]:
             turn += 1
 
     with open_store(target) as store:
+        slow_commits(store, sync)
         crew = [threading.Thread(target=run, args=(at,)) for at in range(threads)]
         for each in crew:
             each.start()
@@ -164,9 +182,10 @@ def judge(target: str, threads: int, seconds: float) -> list[float]:
     return times
 
 
-def measure(target: str, processes: int, seconds: float) -> tuple[float, float]:
+def measure(target: str, processes: int, seconds: float, sync: float) -> tuple[float, float]:
     """Return judgments a second of all processes together, and the p99 of an answer in milliseconds."""
     command = [sys.executable, __file__, "--child", target, str(THREADS // processes), str(seconds)]
+    command += ["--sync-ms", str(1000 * sync)]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     times: list[float] = []
     for child in children:
@@ -180,11 +199,13 @@ def measure(target: str, processes: int, seconds: float) -> tuple[float, float]:
 def main() -> int:
     reading = argparse.ArgumentParser(description=__doc__)
     reading.add_argument("--seconds", type=float, default=5.0)
+    reading.add_argument("--sync-ms", type=float, default=0.0, help="what a commit on SQLite costs more")
     reading.add_argument("--child", nargs=3, metavar=("TARGET", "THREADS", "SECONDS"))
     asked = reading.parse_args()
+    sync = asked.sync_ms / 1000
     if asked.child:
         target, threads, seconds = asked.child
-        print(json.dumps(judge(target, int(threads), float(seconds))))
+        print(json.dumps(judge(target, int(threads), float(seconds), sync)))
         return 0
 
     from stores import BACK_ENDS, new_target
@@ -199,14 +220,14 @@ def main() -> int:
                     for journal in ("delete", "wal"):
                         opponent = str(Path(name) / f"{journal}-{people}.db")
                         set_up(opponent)
-                        rate = plain_loop(opponent, asked.seconds, journal, people)
+                        rate = plain_loop(opponent, asked.seconds, journal, people, sync)
                         plain = max(plain, rate) if people == THREADS else plain
                         print(
                             f"plain sqlite3, one commit each, {journal:6} {people:2} at once  {rate:7.0f} judgments/s"
                         )
             set_up(target)
             for processes in (1, 4):
-                rate, p99 = measure(target, processes, asked.seconds)
+                rate, p99 = measure(target, processes, asked.seconds, sync)
                 rates[back_end, processes] = rate
                 print(
                     f"{back_end:10} {processes} process{'es' if processes > 1 else '  '} x"

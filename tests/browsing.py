@@ -15,6 +15,7 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, sync_playwright
 from sqlalchemy import Connection, select, text
 
+from barriers import name_templates
 from duelpool.campaign import Campaign, Settings
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import open_store, schema
@@ -151,6 +152,7 @@ def plain(item: str) -> Passage:
 def open_site(folder: Path) -> Iterator[Site]:
     """Start a server in a thread."""
     open_store(folder / "campaigns.db", create=True).close()
+    name_templates()
     app = make_app(folder / "campaigns.db", sweep_seconds=3600, uploads=folder / "uploads")
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
     server = uvicorn.Server(config)

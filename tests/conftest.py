@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,15 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spare the tests what isn't theirs to try: migrations for every store, and costly hashes for every password."""
+    from making import ABOUT_OPENING, made_quickly
+
+    with nullcontext() if request.module.__name__ in ABOUT_OPENING else made_quickly():
+        yield
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """Return the folder with the real data, or skip the test, saying so."""
@@ -67,13 +77,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Site]":
 
 
 @pytest.fixture
-def people(browser: "Browser", site: "Site") -> "Iterator[People]":
-    """Give a test its people; at the end nobody's browser may have complained."""
+def people(browser: "Browser", site: "Site", request: pytest.FixtureRequest) -> "Iterator[People]":
+    """Give a test its people; at the end nobody's browser may have complained, and axe saw what it should."""
+    import barriers
     from browsing import People
 
     made = People(browser, site)
+    barriers.begin()
+    failed = request.session.testsfailed
     yield made
     made.close()
+    if request.session.testsfailed == failed:
+        barriers.refuse_unseen(request.node.name)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

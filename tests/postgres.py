@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psycopg
 
+from duelpool.store import open_store
+
 _NUMBERS = count(1)
 
 
@@ -37,7 +39,13 @@ def server() -> str:
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
-    return str(running.get_uri())
+    address = str(running.get_uri())
+    with psycopg.connect(address, autocommit=True) as connection:
+        # Nothing here outlives its machine: what a killed process leaves is in the server's hands all the same.
+        for setting in ("fsync", "full_page_writes"):
+            connection.execute(f"alter system set {setting} = off")
+        connection.execute("select pg_reload_conf()")
+    return address
 
 
 def url_of(database: str) -> str:
@@ -46,16 +54,28 @@ def url_of(database: str) -> str:
     return f"{start.rpartition('/')[0]}/{database}?{options}"
 
 
-def new_database() -> str:
-    """Make an empty database, and return its URL."""
+@cache
+def _made() -> str:
+    """Return the name of a database that holds a store without campaigns, to be copied."""
+    url = new_database()
+    open_store(url, create=True).close()
+    return _name_of(url)
+
+
+def new_database(*, made: bool = False) -> str:
+    """Make an empty database, or one that holds an empty store, and return its URL."""
+    like = _made() if made else "template0"
     name = f"test_{os.getpid()}_{next(_NUMBERS)}"
     with psycopg.connect(server(), autocommit=True) as connection:
-        connection.execute(f'create database "{name}" template template0')
+        connection.execute(f'create database "{name}" template "{like}" strategy file_copy')
     return url_of(name)
 
 
 def drop_database(url: str) -> None:
     """Remove a database, whoever is still there."""
-    name = url.partition("?")[0].rpartition("/")[2]
     with psycopg.connect(server(), autocommit=True) as connection:
-        connection.execute(f'drop database if exists "{name}" with (force)')
+        connection.execute(f'drop database if exists "{_name_of(url)}" with (force)')
+
+
+def _name_of(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2]

@@ -9,14 +9,13 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import Page
+from typer.testing import CliRunner
 
-from browsing import People, open_browser, open_site
+from browsing import People, Site, open_browser, open_site
+from duelpool.cli import app
 from duelpool.demo.story import write_collection
 from duelpool.web.setup.keys import setup_address, setup_key
 from managed import key_for
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-from dashboard import fill
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
@@ -26,26 +25,46 @@ def take(page: Page, name: str) -> None:
     page.screenshot(path=str(PICTURES / f"{name}.png"), animations="disabled")
 
 
+def judged_by_a_crowd(site: Site, folder: Path) -> str:
+    """Make a campaign of the demo's collection, let simulated people judge most of it, and return its id."""
+    store = str(folder / "campaigns.db")
+    runs = [str(path) for path in sorted((folder / "runs").glob("*.run"))]
+    files = ["--qrels", str(folder / "qrels.txt"), "--texts", str(folder / "passages.jsonl")]
+    files += ["--topics", str(folder / "topics.jsonl")]
+    rules = ["--thin", "5", "--judges", "crowd", "--name", "Everyday questions", "-o", store]
+    for words in (
+        ["pool", *runs, *files, *rules],
+        ["judge", store, "--judge", "simulated", "--model", "demo", "--careless", "0.15", "--limit", "800"],
+    ):
+        done = CliRunner().invoke(app, words)
+        if done.exit_code:
+            raise RuntimeError(done.output)
+    return str(site.app.state.halls.all()[0].id)
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as name, open_browser() as browser, open_site(Path(name)) as site:
         folder = Path(name)
         write_collection(folder, seed=1)
-        campaign = fill(folder / "campaigns.db", 2400, 24, 30, 8)
+        campaign = judged_by_a_crowd(site, folder)
         people = People(browser, site)
         base = f"{site.address}/manage/{campaign}"
         key = f"{base}?key={key_for(site.app, campaign)}"
         for what, where, size, options in (
-            ("leaderboard", "leaderboard?baseline=run+04", (1280, 1180), {}),
+            ("leaderboard", "leaderboard", (1280, 1420), {}),
             ("assessors", "assessors?order=agreement", (1280, 800), {}),
             ("settings", "settings", (1280, 1000), {}),
-            ("topic-dark", "topic?topic=t003", (1280, 1000), {"color_scheme": "dark"}),
-            ("phone", "leaderboard", (360, 740), {"device_scale_factor": 2}),
+            ("topic-dark", "topics?state=done", (1280, 1290), {"color_scheme": "dark"}),
+            ("phone", "leaderboard", (360, 1250), {"device_scale_factor": 2}),
         ):
             page = people(*size, **options).page
             page.goto(key)
             page.goto(f"{base}/{where}")
             page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
-            if what == "leaderboard":
+            if what == "topic-dark":
+                page.click("#rows tbody th a")
+                page.wait_for_selector("#closings")
+            if what in {"leaderboard", "phone"}:
                 page.wait_for_selector("#looking-back", state="detached")
             take(page, f"dashboard-{what}")
         page = people(1280, 1200).page

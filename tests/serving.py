@@ -53,6 +53,23 @@ class Server:
             time.sleep(0.05)
         raise RuntimeError(f"the server doesn't answer: {self.said.read_text(encoding='utf-8')[-2000:]}")
 
+    def settle(self, seconds: float = 60.0) -> None:
+        """Wait until its processes have done what they do at the start, and rest."""
+        end = time.monotonic() + seconds
+        before = -1.0
+        while time.monotonic() < end and (spent := self.cpu_seconds()) - before > 0.05:
+            before = spent
+            time.sleep(1.0)
+
+    def cpu_seconds(self) -> float:
+        """Return the time that its processes have spent on the processor."""
+        spent = 0
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+                spent += int(fields[11]) + int(fields[12])
+        return spent / os.sysconf("SC_CLK_TCK")
+
     def trouble(self) -> list[str]:
         """Return what it wrote of errors; an empty list is what we want."""
         text = self.said.read_text(encoding="utf-8", errors="replace")

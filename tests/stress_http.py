@@ -117,6 +117,8 @@ def scene(trial: Trial, **settings: Any) -> Iterator[Scene]:
             doors = doors_of(store, campaigns)
             manager = manager_key(link_keys(store), campaigns[0].id, time.time(), days=1)
         with serving(target, Path(name), workers=trial.workers) as server:
+            if trial.timed:
+                server.settle()
             yield Scene(target, Path(name), server, campaigns, doors, manager)
 
 

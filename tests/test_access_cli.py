@@ -1,16 +1,22 @@
 """`duelpool account`, `token`, `key` and `restore`: who may come in, and a store from its copy."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from duelpool.access import ROLES, SCOPES, accounts, keys, tokens
+from campaigns import judge_all, make_campaign
+from duelpool.access import ROLES, SCOPES, accounts, deeds, keys, tokens
+from duelpool.access.deeds import Deed
+from duelpool.campaign import Campaign
 from duelpool.cli import app
+from duelpool.errors import BadParameter
 from duelpool.store import open_store
 from managed import judge, managed
+from stores import BACK_ENDS, new_target
 from visitors import new_store
 
 PASSWORD = "a password for the tests"
@@ -115,3 +121,94 @@ def test_a_store_comes_back_from_its_copy(target: str, tmp_path: Path) -> None:
 def test_every_role_and_scope_stands_in_the_docs() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in (*ROLES, *SCOPES) if f"`{name}`" not in text] == []
+
+
+# ---- deeds from the command line
+
+
+@pytest.fixture(params=BACK_ENDS)
+def judged(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A campaign that three people have judged to its end, as files of it are wanted below."""
+    with new_target(request.param, tmp_path) as target:
+        with open_store(target, create=True) as store:
+            judge_all(make_campaign(store))
+        (tmp_path / "page.toml").write_text('completion_code = "SECRET-C1"\n')
+        (tmp_path / "votes.txt").write_text("one a b\n")
+        (tmp_path / "late.run").write_text("one Q0 z 1 9.0 late\n")
+        (tmp_path / "texts.jsonl").write_text('{"id": "z", "text": "Another."}\n')
+        yield target
+
+
+def done_by_hand(target: str) -> list[Deed]:
+    with open_store(target) as store:
+        return list(reversed(store.read(lambda connection: deeds.read(connection, None))))
+
+
+def test_what_is_done_on_the_command_line_stands_in_the_log_of_deeds(judged: str, tmp_path: Path) -> None:
+    with open_store(judged) as store:
+        campaign = Campaign.open(store)
+        phase = campaign.live.state("one").closed_in_log[0]
+    for given in (
+        ("exclude", judged, "p1", "--reason", "clicked through", "--yes"),
+        ("reinstate", judged, "p1"),
+        ("retract", judged, "one", "2", "--reason", "cut off"),
+        ("rewind", judged, "one", phase, "--yes"),
+        ("change", judged, "--state", "paused", "--settings", str(tmp_path / "page.toml")),
+        ("assign", judged, "two", "--to", "p2"),
+        ("import", judged, str(tmp_path / "votes.txt"), "--assessor", "elsewhere"),
+        ("challenge", judged, str(tmp_path / "late.run"), "--texts", str(tmp_path / "texts.jsonl")),
+    ):
+        call(*given)
+    found = done_by_hand(judged)
+    assert {each.who for each in found} == {deeds.at_the_shell()}
+    assert {each.campaign for each in found} == {campaign.id}
+    assert [(each.deed, each.about) for each in found] == [
+        ("exclude", "assessor: p1; reason: clicked through"),
+        ("reinstate", "assessor: p1; reason: re-instated by the manager"),
+        ("retract", "topic: one; seqs: [2]; reason: cut off"),
+        ("rewind", f"topic: one; phase: {phase}; reason: rewound by the manager"),
+        ("settings", "changed: completion_code"),
+        ("state", "state: paused"),
+        ("assign", "topics: two; to: p2"),
+        ("import", "file: votes.txt; judgments: 1"),
+        ("challenge", "run: late; newcomers: 1"),
+    ]
+    told = call("log", judged, "--deeds")
+    assert "clicked through" in told
+    assert "SECRET-C1" not in told
+    assert str(tmp_path) not in told
+
+
+def test_what_is_only_looked_at_or_refused_is_no_deed(judged: str, tmp_path: Path) -> None:
+    call("exclude", judged, "p1")  # says what it would do, and asks nobody
+    call("rewind", judged, "one", "nothing", "--yes", code=2)
+    call("exclude", judged, "nobody", "--yes", code=2)
+    call("assign", judged)
+    call("challenge", judged, str(tmp_path / "late.run"), "--dry-run")
+    call("status", judged)
+    call("export", judged, "--as", "csv", "-o", str(tmp_path / "out.csv"))
+    assert done_by_hand(judged) == []
+
+
+def test_a_step_without_its_line_is_not_taken(judged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Step and line are one transaction: where the line can't be written, nothing has happened."""
+
+    def full(*_: object, **__: object) -> None:
+        raise BadParameter("No line can be written.")
+
+    def shown() -> str:
+        return call("log", judged) + call("status", judged, "--assessors") + call("assign", judged)
+
+    with open_store(judged) as store:
+        phase = Campaign.open(store).live.state("one").closed_in_log[0]
+    before = shown()
+    monkeypatch.setattr(deeds, "note", full)
+    for given in (
+        ("exclude", judged, "p1", "--yes"),
+        ("retract", judged, "one", "2", "--reason", "cut off"),
+        ("rewind", judged, "one", phase, "--yes"),
+        ("change", judged, "--state", "closed"),
+        ("assign", judged, "two", "--to", "p2"),
+    ):
+        assert "No line can be written" in call(*given, code=2)
+    assert shown() == before

@@ -1,5 +1,6 @@
 """Every route for every kind of caller: the table is written here, the routes come from the application."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ NEEDS: dict[str, str] = {
     "GET /j/{campaign}/out": "a visit",
     "GET /j/{campaign}/from/{panel}": "a panel",
     "POST /hooks/{panel}/{campaign}": "a panel",
-    "GET /manage/{campaign}": "nothing",  # leads to a page that asks for a pass, and shows nothing itself
+    "GET /manage/{campaign}": "no other campaign",  # leads to a page that asks for a pass
     **{
         f"GET /manage/{{campaign}}/{page}": "read"
         for page in (
@@ -99,10 +100,21 @@ NEEDS: dict[str, str] = {
 }
 EVERYBODY = (
     *("nobody", "visitor", "assessor", "viewer", "manager", "link", "manager elsewhere", "link elsewhere"),
-    *("token read", "token export", "token manage", "token elsewhere", "token metrics", "token revoked"),
+    *(
+        "key elsewhere",
+        "token read",
+        "token export",
+        "token manage",
+        "token elsewhere",
+        "token metrics",
+        "token revoked",
+    ),
 )
+HIDDEN = {"manager elsewhere", "link elsewhere", "key elsewhere", "token elsewhere"}
+"""Who may enter another campaign alone: this one doesn't exist for them, be it there or not."""
 MAY: dict[str, set[str]] = {
     "nothing": set(EVERYBODY),
+    "no other campaign": set(EVERYBODY) - HIDDEN,
     "a password": set(),  # which nobody here sends
     "a visit": {"visitor"},
     "an account": {"assessor", "viewer", "manager", "manager elsewhere"},
@@ -111,14 +123,13 @@ MAY: dict[str, set[str]] = {
     "the first link": set(),  # there are accounts already
     "read": {"viewer", "manager", "link", "token read", "token manage"},
     "some read": {"viewer", "manager", "link", "manager elsewhere", "link elsewhere"}
-    | {"token read", "token manage", "token elsewhere"},
+    | {"key elsewhere", "token read", "token manage", "token elsewhere"},
     "export": {"viewer", "manager", "link", "token export"},
     "manage": {"manager", "link", "token manage"},
     "metrics": {"token metrics"},
     "an empty store": set(),  # this one has campaigns, and says nothing of them at its front door
     "the set-up key": set(),  # which `duelpool link --setup` prints, and nobody here has
 }
-HIDDEN = {"manager elsewhere", "token elsewhere"}  # for whom the campaign doesn't exist
 QUERY = {"topic": "one", "assessor": "anna", "seconds": "0", "measure": "RR"}
 PARTS = {
     "name": "page.css",
@@ -243,6 +254,7 @@ def callers(app: FastAPI, campaigns: tuple[str, str]) -> dict[str, Caller]:
         "link": by_link(here),
         "manager elsewhere": signed_in("elsewhere"),
         "link elsewhere": by_link(there),
+        "key elsewhere": Caller(browser(), {"Authorization": f"Bearer {key_for(app, there)}"}),
         "token read": token("read", here),
         "token export": token("export", here),
         "token manage": token("read manage", here),
@@ -326,12 +338,53 @@ def test_who_may_do_what(
 
 def _hidden(who: str, route: str) -> bool:
     """Say whether the campaign of a route doesn't exist for somebody."""
-    of_dashboard = "/manage/{campaign}" in route or "/campaigns/{campaign}" in route
     if "{panel}" in route or route == "GET /":
         return True
     if "/account/judge/" in route:
         return who in {"viewer", "manager elsewhere"}
-    return who in HIDDEN and of_dashboard
+    return who in HIDDEN and "{campaign}" in route
+
+
+def test_another_campaign_is_as_unknown_as_none(app: FastAPI, callers: dict[str, Caller]) -> None:
+    """Whoever knows an id learns nothing by asking: the answer is that of an id that nobody has."""
+    here = Campaign.open(app.state.store, "letters").id
+
+    def plain(text: str) -> str:
+        return re.sub(rf"{here}|0{{{len(here)}}}|\b[0-9a-f]{{8}}\b", "", text)  # each has its reference
+
+    forget_tries(app)
+    for who in sorted(HIDDEN):
+        for route in (
+            *(
+                "GET /manage/{campaign}",
+                "GET /manage/{campaign}/leaderboard",
+                "POST /manage/{campaign}/blind",
+            ),
+            *("GET /api/v1/campaigns/{campaign}", "POST /api/v1/campaigns/{campaign}/exclude"),
+            *("GET /j/{campaign}/", "POST /j/{campaign}/answer"),
+        ):  # every route is asked above; these are one of each kind
+            assert route in NEEDS
+            real, none = (call(callers[who], route, each) for each in (here, "0" * len(here)))
+            assert (real.status_code, none.status_code) == (404, 404), (who, route, real.text[:200])
+            assert plain(real.text) == plain(none.text), (who, route)
+
+
+def test_a_link_is_good_for_its_own_campaign_alone(app: FastAPI, campaigns: tuple[str, str]) -> None:
+    here, there = campaigns
+    forget_tries(app)
+    for kind in ("open", "personal", "manager"):
+        key = app.state.links.key(there, kind, time.time(), assessor="anna")
+        stranger = TestClient(app, base_url=ORIGIN, follow_redirects=False)
+        assert stranger.get(f"/j/{here}", params={"key": key}).status_code == 404
+        assert stranger.get(f"/j/{there}", params={"key": key}).status_code == 303
+        visit = next(iter(stranger.cookies.jar))
+        stranger.cookies.set(f"duelpool_{here}", visit.value or "", path=f"/j/{here}")
+        assert stranger.get(f"/j/{here}/").status_code == 404  # its cookie under another name
+    stranger = TestClient(app, base_url=ORIGIN, follow_redirects=False)
+    assert stranger.get(f"/manage/{here}", params={"key": key_for(app, there)}).status_code == 404
+    old = key_for(app, there, days=-1)
+    stranger.cookies.set(f"duelpool_manage_{there}", old)
+    assert stranger.get(f"/manage/{here}/leaderboard").status_code == 403  # its time is over: nobody
 
 
 def test_what_another_campaign_has_is_unknown_here(app: FastAPI, callers: dict[str, Caller]) -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
-from duelpool.campaign.asking import spread
 from duelpool.campaign.money import prorated
 from duelpool.errors import BadParameter, BadRecord, UnknownName
 from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Store, log, open_store
 from duelpool.store.holdings import KnownPair
-from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion, Wanted
+from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
 
 ITEMS = tuple("abcdefghijkl")
 TOPICS = tuple(Topic(name, f"Question {name}?") for name in ("one", "two", "three", "four"))
@@ -483,11 +482,6 @@ def test_without_test_pairs_a_crowd_campaign_says_so(store: Store) -> None:
     campaign.enrol("w")
     with pytest.raises(BadParameter, match="test pairs"):
         campaign.next_assignment("w")
-
-
-def test_questions_of_one_topic_come_last_where_others_are() -> None:
-    wanted = [Wanted("x", "a", str(at)) for at in range(5)] + [Wanted("y", "a", "b")]
-    assert [want.topic for want in spread(wanted, 3)] == ["x", "x", "x", "y", "x", "x"]
 
 
 # ---- stages, joining and leaving

@@ -55,10 +55,15 @@ class CampaignMachine(RuleBasedStateMachine):
         self.held: dict[str, Question] = {}
         self.answered: list[tuple[str, str]] = []
         self.working: dict[str, Assignment] = {}
+        self.steps = 0
 
     def teardown(self) -> None:
-        self.store.close()
-        self.folder.cleanup()
+        try:
+            if self.steps:
+                self.replay_gives_the_live_state()
+        finally:
+            self.store.close()
+            self.folder.cleanup()
 
     @initialize(strategy=st.sampled_from(STRATEGIES))
     def begin(self, strategy: str) -> None:
@@ -167,11 +172,17 @@ class CampaignMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
+        self.replay_gives_the_live_state()
         self.campaign = Campaign.open(self.store)
 
     # ---- what must always hold
 
     @invariant()
+    def replay_gives_the_live_state_now_and_then(self) -> None:
+        self.steps += 1  # what differs goes on to differ, and is seen at the end at the latest
+        if self.steps % 4 == 0:
+            self.replay_gives_the_live_state()
+
     def replay_gives_the_live_state(self) -> None:
         fresh = Campaign.open(self.store)
         for topic in TOPICS:

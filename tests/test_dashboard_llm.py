@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from barriers import look_with_axe
 from browsing import People, Site
 from duelpool.campaign import Campaign
 from duelpool.campaign.model import Model, Terms
@@ -12,7 +13,7 @@ from duelpool.campaign.model_sitting import ModelSitting
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from managed import judge, key_for, managed
 from models import Asked, Provider, says, serving
-from test_dashboard import Manager, look_with_axe
+from test_dashboard import Manager
 
 
 def leans(asked: Asked) -> str:

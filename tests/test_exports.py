@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -19,7 +20,6 @@ from duelpool.campaign import bundle as bundle_module
 from duelpool.campaign.bundle import write_bundle
 from duelpool.campaign.exports import (
     csv_line,
-    harmless,
     levels_of,
     write_csv,
     write_levels,
@@ -31,8 +31,11 @@ from duelpool.campaign.fold import standing
 from duelpool.campaign.reading import read_topic, standing_of
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import read_preferences, read_qrels, read_topics
+from duelpool.files.spreadsheets import harmless
 from duelpool.records import Judgment, Outcome, Pool
+from duelpool.report import Grid, csv_text
 from duelpool.store import Store, log, open_store
+from duelpool.store.holdings import KnownPair
 from duelpool.store.leases import Answer
 from stores import BACK_ENDS, new_target
 
@@ -237,17 +240,33 @@ def test_a_formula_is_made_harmless(sign: str) -> None:
     assert harmless(f" {cell}") == f" {cell}"
 
 
-def test_notes_with_formulas_line_ends_and_quotes(store: Store, tmp_path: Path) -> None:
-    campaign = make_campaign(store, {"=1+1": "ab"})
-    campaign.enrol("@sum")
-    question = campaign.next_question("@sum")
+def test_no_field_of_a_spreadsheet_is_a_formula(store: Store, tmp_path: Path) -> None:
+    """Topics, items, people, test pairs, criteria and notes, each with a name that would compute."""
+    made = make_campaign(
+        store, [Pool("=1+1", ("+a", "-b"))], criterion="@taste", known=[KnownPair("=k", "=1+1", "+a", "-b")]
+    )
+    made.enrol("@sum")
+    question = made.next_question("@sum")
     assert question is not None
-    campaign.answer(question.id, "@sum", Answer(Outcome.LEFT, note='=HYPERLINK("x")\nnext, "line"'))
-    write_csv(campaign, tmp_path / "all.csv")
+    made.answer(question.id, "@sum", Answer(Outcome.LEFT, note='=HYPERLINK("x")\nnext, "line"'))
+    write_csv(made, tmp_path / "all.csv")
     with (tmp_path / "all.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     assert row["note"] == '\'=HYPERLINK("x")\nnext, "line"'
-    assert (row["topic"], row["assessor"]) == ("'=1+1", "'@sum")
+    assert (row["topic"], row["assessor"], row["criterion"]) == ("'=1+1", "'@sum", "'@taste")
+    assert {row["left"], row["right"]} == {"'+a", "'-b"}
+    assert not [name for name, cell in row.items() if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
+
+
+def test_no_name_in_a_table_is_a_formula() -> None:
+    """What `evaluate`, `agreement` and `compare` write as CSV: a run's name may be anything."""
+    told = csv_text(Grid(("run", "=x"), (("=cmd|'/c calc'!A1", -0.5), ("-1", None), ("plain", math.nan))))
+    assert list(csv.reader(io.StringIO(told))) == [
+        ["run", "'=x"],
+        ["'=cmd|'/c calc'!A1", "-0.5"],
+        ["'-1", ""],
+        ["plain", ""],
+    ]
 
 
 # ---- bundles

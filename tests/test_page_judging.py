@@ -161,7 +161,7 @@ def test_a_whole_assignment_on_a_phone(site: Site, people: People) -> None:
             person.wait_until("document.documentElement.dataset.seen === 'all'")
             looked.append(key)
         assert person.data("shown") == key
-        page.evaluate("() => new Promise(done => setTimeout(done, 500))")  # two quick taps are a double tap
+        page.evaluate("() => new Promise(done => setTimeout(done, 350))")  # two quick taps are a double tap
         page.tap(f'button.choice[value="{side}"]')
 
     assert person.judge_on(better, tap) == 13

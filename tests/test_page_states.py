@@ -2,53 +2,21 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
 
+from barriers import look_with_axe
 from browsing import People, Person, Site, by_key
 from duelpool.campaign import Campaign
 from duelpool.campaign.welcome import STEPS
 from duelpool.records import Passage, Topic
+from test_page_judging import taken_by_another
 
-_PACKAGE = find_spec("axe_playwright_python")
-assert _PACKAGE is not None
-assert _PACKAGE.origin is not None
-AXE = (Path(_PACKAGE.origin).parent / "axe.min.js").read_text(encoding="utf-8")
-WIDTHS = (320, 768, 1280)
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5Er"
     "kJggg=="
 )
-
-
-COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
-LOOK = """([part, runOnly]) => axe.run(part, { runOnly, resultTypes: ['violations'], iframes: false })
-  .then(result => result.violations.map(each => each.id + ': '
-    + each.nodes.map(node => node.html.slice(0, 120) + ' ' + node.failureSummary).join(' | ')))"""
-
-
-def look_with_axe(page: Page, where: str, part: str = "html") -> None:
-    """Run axe at every width, light and dark, on the page or a part of it; there may be nothing that it finds."""
-    if page.evaluate("typeof axe") == "undefined":
-        page.evaluate(AXE)
-    found: list[str] = []
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 800})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            # between light and dark nothing but colours differs, so the other rules run once a width
-            only = {"type": "tag", "values": RULES} if scheme == "light" else COLOURS
-            wrong = page.evaluate(LOOK, [part, only])
-            found += [f"{where}, {width} px, {scheme}: {each}" for each in wrong]
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (
-                f"{where} is cut at {width}"
-            )
-    assert not found, "\n".join(found)
 
 
 def test_the_way_in_has_no_barriers(site: Site, people: People) -> None:
@@ -129,13 +97,11 @@ def test_judging_has_no_barriers(site: Site, people: People) -> None:
         if not set(kinds) <= seen:
             seen |= set(kinds)
             look_with_axe(page, f"judging {kinds}")
-            page.set_viewport_size({"width": 1280, "height": 800})
         if len(seen) == 4:
             break
         person.press("ArrowLeft", last)
     assert len(seen) == 4
     for name in ("guide", "options", "note", "stop", "context"):
-        page.set_viewport_size({"width": 1280, "height": 800})
         page.evaluate("name => document.getElementById(name).showPopover()", name)
         look_with_axe(page, f"window {name}", f"#{name}")
         page.keyboard.press("Escape")
@@ -204,6 +170,22 @@ def preview(site: Site, person: Person) -> None:
     person.enter(site.link(site.crowd(steps=("consent",)), kind="manager"))
 
 
+def lease_lost(site: Site, person: Person) -> None:
+    campaign = site.campaign(topics=1, items=2, known=0, cap=1, feedback=False, strategy="allpairs")
+    person.enter(site.link(campaign, "slow"))
+    question = person.page.get_attribute('#answer input[name="question"]', "value")
+    assert question is not None
+    taken_by_another(site, campaign, question)
+    person.page.evaluate(  # as a browser without scripts would send it
+        """() => {
+          const form = document.getElementById("answer"), chosen = document.createElement("input");
+          Object.assign(chosen, { type: "hidden", name: "outcome", value: "left" });
+          form.append(chosen);
+          HTMLFormElement.prototype.submit.call(form);
+        }"""
+    )
+
+
 def error(site: Site, person: Person) -> None:
     person.enter(f"{site.address}/j/nowhere/")
 
@@ -213,17 +195,22 @@ def german(people: People) -> Iterator[Person]:
     yield people(locale="de-DE")
 
 
-@pytest.mark.parametrize(
-    ("reach", "state"),
-    [(no_work, "no-work"), (waiting, "waiting"), (paused, "paused"), (ended, "ended"), (excluded, "excluded"),
-     (preview, "consent"), (error, "error")],
-    ids=lambda each: each if isinstance(each, str) else "",
-)  # fmt: skip
-def test_a_state_has_no_barriers(
-    site: Site, people: People, reach: Callable[[Site, Person], None], state: str
-) -> None:
+STATES: dict[str, Callable[[Site, Person], None]] = {
+    "no-work": no_work,
+    "waiting": waiting,
+    "paused": paused,
+    "ended": ended,
+    "excluded": excluded,
+    "consent": preview,
+    "lease-lost": lease_lost,
+    "error": error,
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_has_no_barriers(site: Site, people: People, state: str) -> None:
     with german(people) as person:  # longer words
-        reach(site, person)
+        STATES[state](site, person)
         person.wait_for_state(state)
         assert person.page.locator("h1").count() == 1
         look_with_axe(person.page, state)

@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_told(home: House) -> None:
         ({"DUELPOOL_PROLIFIC_TOKEN": ""}, "There is no token"),
         ({"DUELPOOL_PROLIFIC_TOKEN": "a\nb: c"}, "There is no token"),
         ({"DUELPOOL_PROLIFIC_TOKEN": "another-token-that-echoes"}, "401"),
-        ({"DUELPOOL_PANEL_HOSTS": ""}, "not the panel's own host"),
+        ({"DUELPOOL_PANEL_HOSTS": ""}, "DUELPOOL_PANEL_HOSTS=127.0.0.1"),
         ({"DUELPOOL_PROLIFIC_API": "http://127.0.0.1:1"}, "can't be reached"),
     ],
 )

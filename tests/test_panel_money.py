@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, insert
 
 from campaigns import make_campaign
+from duelpool.addresses import Address
 from duelpool.campaign import Campaign, money
-from duelpool.campaign.panels.addresses import Address
 from duelpool.campaign.panels.arrivals import LetIn, let_in
 from duelpool.campaign.panels.base import Access, Identity
 from duelpool.campaign.panels.book import answer
@@ -31,7 +31,7 @@ class Wire(Interface):
     """An interface that speaks to the fake without a socket."""
 
     def __init__(self, fake: FakeProlific) -> None:
-        super().__init__("Prolific", Address(True, "x", 1, ""), TOKEN, sleep=lambda seconds: None)
+        super().__init__("Prolific", Address("https", "x", 1, ""), TOKEN, sleep=lambda seconds: None)
         self._fake = fake
 
     def once(self, method: str, path: str, values: Any = None) -> Answer:

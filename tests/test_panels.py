@@ -9,7 +9,6 @@ import pytest
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.panels import PANELS, Access, PanelSettings, make_panel
-from duelpool.campaign.panels.addresses import checked_address
 from duelpool.campaign.panels.base import (
     Book,
     Code,
@@ -217,45 +216,7 @@ def test_mechanical_turk_posts_to_its_two_hosts_alone(host: str) -> None:
     assert panel.completion(Ending(Outcome.COMPLETED)) == Nothing()
 
 
-# ---- addresses and settings
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        "https://evil.example",
-        "http://api.prolific.com",
-        "http://169.254.169.254",
-        "https://localhost",
-        "https://127.0.0.1",
-        "https://api.prolific.com@evil.example",
-        "https://api.prolific.com.evil.example",
-        "https://user:word@api.prolific.com",
-        "https://api.prolific.com/../x",
-        "https://api.prolific.com/?to=x",
-        "https://api.prolific.com#x",
-        "file:///etc/passwd",
-        "ftp://api.prolific.com",
-        "https://",
-        "https://[x",
-        "https://api.prolific.com:99999",
-        "//api.prolific.com",
-    ],
-)
-def test_no_other_address_is_called(given: str) -> None:
-    with pytest.raises(BadParameter):
-        checked_address("https://api.prolific.com", given)
-
-
-def test_another_address_is_allowed_by_name() -> None:
-    usual = "https://api.prolific.com"
-    assert checked_address(usual).host == "api.prolific.com"
-    assert checked_address(usual, "https://proxy.example/p/", ["proxy.example"]).path == "/p"
-    assert checked_address(usual, "http://127.0.0.1:8123", ["127.0.0.1"]).port == 8123
-    with pytest.raises(BadParameter, match="without TLS"):
-        checked_address(usual, "http://proxy.example", ["proxy.example"])
-    with pytest.raises(BadParameter, match="without TLS"):
-        checked_address(usual, "http://localhost:1", ["localhost"])
+# ---- settings
 
 
 def test_settings_name_a_panel_that_there_is() -> None:

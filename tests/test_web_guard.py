@@ -93,7 +93,7 @@ def test_a_link_opens_its_own_campaign_alone(app: FastAPI) -> None:
     key = app.state.links.key(first.id, "open", time.time())
     person = Person(app, second.id, link="none")
     before = everything(app)
-    assert_refused(person.enter(key), 403)
+    assert_refused(person.enter(key), 404)
     assert_refused(Person(app, "nowhere", link="none").enter(key), 404)
     assert everything(app) == before
 
@@ -156,7 +156,7 @@ def test_another_campaigns_cookie_is_no_good(app: FastAPI) -> None:
     signed = person.client.cookies[f"duelpool_{first.id}"]
     other = Person(app, second.id, link="none")
     other.client.cookies.set(f"duelpool_{second.id}", signed, path="/")
-    assert_refused(other.page(), 403)
+    assert_refused(other.page(), 404)
 
 
 def test_the_cookie_is_for_our_pages_alone(app: FastAPI) -> None:

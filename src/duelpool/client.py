@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from duelpool.errors import BadParameter, DuelpoolError
 
@@ -35,7 +35,7 @@ class Client:
         self._base = f"{address.rstrip('/')}/api/v1/campaigns"
         self._key = key
         self._timeout = timeout
-        self._opener = build_opener(ProxyHandler({})) if _is_near(parts.hostname) else build_opener()
+        self._opener = _opener(parts.hostname)
 
     @classmethod
     def from_link(cls, link: str, *, timeout: float = 60.0) -> Self:
@@ -223,7 +223,7 @@ class SetUp:
         self._key = key
         self._timeout = timeout
         parts = urlsplit(address)
-        self._opener = build_opener(ProxyHandler({})) if _is_near(parts.hostname) else build_opener()
+        self._opener = _opener(parts.hostname)
         self.id = sketch or str(self._call("POST", "", b"")["id"])
 
     @classmethod
@@ -299,8 +299,16 @@ def _answer(opener: Any, request: Request, timeout: float) -> Any:
             raise Refused(f"The server doesn't answer: {error.reason}", place=place) from None
 
 
-def _is_near(host: str | None) -> bool:
-    return host in {"localhost", "127.0.0.1", "::1"}
+class _Staying(HTTPRedirectHandler):
+    """Follows no redirect: the key would go along, to whomever it leads."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _opener(host: str | None) -> OpenerDirector:
+    near = host in {"localhost", "127.0.0.1", "::1"}
+    return build_opener(_Staying(), *([ProxyHandler({})] if near else []))
 
 
 def _refused(error: HTTPError) -> Refused:

@@ -1,7 +1,7 @@
 """The log of deeds: who did what, when and to which campaign. It only grows; the database refuses all else."""
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, or_, select
@@ -32,6 +32,13 @@ def note(
             time=now, who=who, deed=deed, about=about[:ABOUT_AT_MOST], campaign=campaign
         )
     )
+
+
+def noting(
+    who: str, deed: str, about: str = "", *, campaign: str | None = None
+) -> Callable[[Connection, float], None]:
+    """Return a note that is yet to be written, for the transaction in which the deed is done."""
+    return lambda connection, now: note(connection, now, who, deed, about, campaign=campaign)
 
 
 def read(

@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, select
 
 from duelpool.campaign.settings import Settings, Stage
-from duelpool.campaign.topics import LiveTopics
+from duelpool.campaign.topics import ALL, LiveTopics
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Proposal
 from duelpool.seeds import rng_for
@@ -17,8 +16,6 @@ from duelpool.store.leases import Wanted
 from duelpool.store.statements import Statement
 
 Pairs = Collection[tuple[str, str]]
-
-_ALL = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +90,6 @@ def what_is_out(connection: Connection, campaign: str, assessor: str, parked_aft
     return Out(own, skipped, leased, parked)
 
 
-class Open(NamedTuple):
-    """What may be asked of somebody; which side is which is drawn only when it is asked."""
-
-    topic: str
-    proposal: Proposal
-
-
 class Asking:
     """Turns what the strategies propose into questions for one person."""
 
@@ -109,17 +99,18 @@ class Asking:
         self._settings = settings
         self._live = live
 
-    def of_topic(self, topic: str, head: int, out: Out, assessor: str, n: int = _ALL) -> list[Wanted]:
+    def of_topic(self, topic: str, head: int, out: Out, assessor: str, n: int = ALL) -> list[Wanted]:
         """Return questions of a topic that this person may be asked, the strategy's first choice first.
 
         What they skipped comes after everything else.
         """
-        return [self.want(topic, each.pair, each, assessor) for each in self._fresh(topic, head, out, n)]
+        return [self.want(topic, each.pair, each, assessor) for each in self.proposals(topic, head, out, n)]
 
-    def _fresh(self, topic: str, head: int, out: Out, n: int) -> list[Proposal]:
+    def proposals(self, topic: str, head: int, out: Out, n: int = ALL) -> list[Proposal]:
+        """Return the same as proposals, before the sides are drawn."""
         own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
         if self._settings.stage == "grading":
-            n = _ALL  # which of them others hold isn't known here
+            n = ALL  # which of them others hold isn't known here
             chances = {row[1]: row[3] for row in self._settings.planned(topic)}
             proposals = [
                 Proposal((item, ""), propensity=chances.get(item)) for item in self._live.items(topic)
@@ -137,6 +128,10 @@ class Asking:
         fresh.sort(key=lambda proposal: proposal.pair in skipped)
         return fresh[:n]
 
+    def sizes(self, heads: Mapping[str, int], out: Out) -> list[float]:
+        """Return about how many questions each topic has for everybody, without asking any of them."""
+        return self._live.sizes(heads, {topic: len(leased) for topic, leased in out.leased.items()})
+
     def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
         """Return the open topics that are this person's business, each with the end of its log.
 
@@ -149,14 +144,6 @@ class Asking:
             for topic, head in self._live.heads().items()
             if (among is None or topic in among) and (topic in own if own else topic not in kept)
         }
-
-    def of_all_topics(self, out: Out, assessor: str) -> list[Open]:
-        """Return all that this person may be asked now, what they skipped last of each topic."""
-        return [
-            Open(topic, proposal)
-            for topic, head in self.topics_for(assessor).items()
-            for proposal in self._fresh(topic, head, out, _ALL)
-        ]
 
     def tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
         """Return test pairs that this person hasn't seen, as many as an assignment takes."""
@@ -232,22 +219,3 @@ class Asking:
             propensity=proposal.propensity,
             strategy=self._live.version_of(topic),
         )
-
-
-class _OfTopic(Protocol):
-    @property
-    def topic(self) -> str: ...
-
-
-AnyOfTopic = TypeVar("AnyOfTopic", bound=_OfTopic)
-
-
-def spread(wanted: Sequence[AnyOfTopic], per_topic: int) -> list[AnyOfTopic]:
-    """Put first what keeps to so many questions a topic, then the rest, each in its order."""
-    counts: dict[str, int] = {}
-    first: list[AnyOfTopic] = []
-    rest: list[AnyOfTopic] = []
-    for want in wanted:
-        counts[want.topic] = counts.get(want.topic, 0) + 1
-        (first if counts[want.topic] <= per_topic else rest).append(want)
-    return first + rest

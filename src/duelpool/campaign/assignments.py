@@ -50,6 +50,10 @@ class Finished:
     tests_seen: int
 
 
+class TooFew(Exception):
+    """Others were quicker; a caller who has more questions tries again with them."""
+
+
 def affordable(connection: Connection, campaign: str, settings: Settings) -> bool:
     """Say whether the budget has room for one more assignment beside those at work."""
     if settings.budget is None:
@@ -68,11 +72,13 @@ def open_new(
     tests: Sequence[Wanted],
     again: Sequence[Wanted] = (),
     order: Sequence[int],
+    short: bool = True,
     now: float,
 ) -> Assignment | None:
     """Lease the questions of a new assignment; None when others were quicker with all of them.
 
-    `order` mixes targets, tests and what is asked `again`; it is drawn before, for a transaction may run twice.
+    `TooFew` when they were quicker with some of them and it must not be `short`: then nothing is leased. `order`
+    mixes targets, tests and what is asked `again`; it is drawn before, for a transaction may run twice.
     """
     assignment = secrets.token_hex(8)
     connection.execute(
@@ -96,17 +102,16 @@ def open_new(
         )
 
     targets = lease(chosen, settings.targets)
+    lacking = len(targets) < settings.targets
+    if lacking and not short:
+        raise TooFew
     if not targets:
         connection.execute(delete(schema.assignment).where(schema.assignment.c.id == assignment))
         return None
-    short = len(targets) < settings.targets
-    found = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if short else len(tests))]
+    found = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))]
     found += lease(again, len(again))
     mixed = [found[at] for at in order if at < len(found)]
-    for place, question in enumerate(mixed):
-        connection.execute(
-            update(schema.question).where(schema.question.c.id == question.id).values(place=place)
-        )
+    leases.put_in_order(connection, [question.id for question in mixed])
     connection.execute(
         update(schema.assignment).where(schema.assignment.c.id == assignment).values(questions=len(mixed))
     )

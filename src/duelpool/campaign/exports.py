@@ -22,6 +22,7 @@ from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
 from duelpool.files.notices import Tally
 from duelpool.files.source import STANDARD_INPUT
+from duelpool.files.spreadsheets import harmless
 from duelpool.records import EFFECTS, Kind, Levels, Outcome
 from duelpool.store import holdings, log, schema
 
@@ -32,7 +33,6 @@ Values: TypeAlias = Literal["auto", "best", "top", "levels"]
 Progress: TypeAlias = Callable[[int], None]
 
 _READ_AT_ONCE = 2000
-_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
 _SWITCHES = {
     "sides_known": True,
@@ -464,10 +464,3 @@ def csv_line(cells: tuple[object, ...]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow([harmless(cell) for cell in cells])
     return out.getvalue()
-
-
-def harmless(cell: object) -> object:
-    """Return a cell that no spreadsheet computes: a text that begins like a formula gets an apostrophe."""
-    if isinstance(cell, str) and cell.startswith(_FORMULA_SIGNS):
-        return f"'{cell}"
-    return "" if cell is None else cell

@@ -2,13 +2,15 @@
 
 import secrets
 from collections.abc import Collection, Sequence
+from itertools import islice
 
 from sqlalchemy import Connection
 
 from duelpool.campaign import assignments, repeats
-from duelpool.campaign.asking import Asking, Out, spread, what_is_out
-from duelpool.campaign.assignments import Assignment
+from duelpool.campaign.asking import Asking, Out, what_is_out
+from duelpool.campaign.assignments import Assignment, TooFew
 from duelpool.campaign.crossing import Crossing
+from duelpool.campaign.filling import Open, Urn
 from duelpool.campaign.settings import Settings
 from duelpool.records import Question
 from duelpool.seeds import rng_for
@@ -77,17 +79,35 @@ class Handing:
     def new_assignment(self, assessor: str) -> Assignment | None:
         """Open an assignment; None when there is no work or money for one."""
         out = self._out(assessor)
-        wanted = self._asking.of_all_topics(out, assessor)
-        if not wanted:
-            return None
+        heads = self._asking.topics_for(assessor)
         rng = rng_for(self._settings.seed, "assignment", assessor, out.seen)
-        shuffled = [wanted[at] for at in rng.permutation(len(wanted))]
-        picked = spread(shuffled, self._settings.per_topic)[: self._settings.targets + _RESERVE]
+        drawn = Urn(self._asking, out, heads, rng).draw(self._settings.per_topic)
+        enough = self._settings.targets + _RESERVE
+        picked = list(islice(drawn, enough))
+        if not picked:
+            return None
+        tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
+        order = rng.permutation(self._settings.targets + len(tests) + len(again)).tolist()
+        if len(picked) == enough:  # there may be more, should others be quicker with many of these
+            try:
+                return self._open(assessor, picked, tests, again, order, short=False)
+            except TooFew:
+                picked += drawn
+        return self._open(assessor, picked, tests, again, order, short=True)
+
+    def _open(
+        self,
+        assessor: str,
+        picked: Sequence[Open],
+        tests: Sequence[Wanted],
+        again: Sequence[Wanted],
+        order: Sequence[int],
+        *,
+        short: bool,
+    ) -> Assignment | None:
         chosen = [
             self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
         ]
-        tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
-        order = rng.permutation(self._settings.targets + len(tests) + len(again)).tolist()
 
         def work(connection: Connection, now: float) -> Assignment | None:
             leases.expire(connection, self._campaign, now)
@@ -102,6 +122,7 @@ class Handing:
                 tests=tests,
                 again=again,
                 order=order,
+                short=short,
                 now=now,
             )
 
@@ -121,6 +142,11 @@ class Handing:
         return [want for want in found if topics is None or want.topic in topics]
 
     def _free_overdue(self) -> int:
+        database = self._store.database
+        if not self._store.read(
+            lambda connection: leases.any_overdue(connection, self._campaign, database.now(connection))
+        ):
+            return 0
         return self._store.write(lambda connection, now: leases.expire(connection, self._campaign, now))
 
     def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:

@@ -5,9 +5,9 @@ returns is stored, and a verb that raises has changed nothing.
 """
 
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Row
 
@@ -26,6 +26,9 @@ from duelpool.store import Store, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Answer, Receipt
 
 AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
+Beside: TypeAlias = Callable[[Connection, float], None]
+"""What is written in the same transaction as a manager's step, such as who took it."""
+T = TypeVar("T")
 
 
 class NotAllowed(DuelpoolError):
@@ -105,14 +108,26 @@ class Campaign:
         """Return the campaign of this name, or the only one of the store."""
         return cls(store, store.read(lambda connection: holdings.find_campaign(connection, name)))
 
-    def set_state(self, state: Literal["open", "paused", "closed"]) -> None:
-        """Open, pause or close the campaign."""
-        self.store.write(lambda connection, now: holdings.set_campaign(connection, self.id, state=state))
+    def _step(self, work: Callable[[Connection, float], T], beside: Beside | None) -> T:
+        """Take a manager's step, with what is to be written beside it, in one transaction."""
 
-    def change(self, settings: Settings) -> None:
+        def both(connection: Connection, now: float) -> T:
+            found = work(connection, now)
+            if beside is not None:
+                beside(connection, now)
+            return found
+
+        return self.store.write(both)
+
+    def set_state(self, state: Literal["open", "paused", "closed"], *, beside: Beside | None = None) -> None:
+        """Open, pause or close the campaign."""
+        self._step(lambda connection, now: holdings.set_campaign(connection, self.id, state=state), beside)
+
+    def change(self, settings: Settings, *, beside: Beside | None = None) -> None:
         """Take other settings from now on; what was asked and answered stays as it is."""
-        self.store.write(
-            lambda connection, now: holdings.set_campaign(connection, self.id, settings=settings.as_json())
+        self._step(
+            lambda connection, now: holdings.set_campaign(connection, self.id, settings=settings.as_json()),
+            beside,
         )
         self._set(settings, self)
 
@@ -159,7 +174,9 @@ class Campaign:
         chosen = kind or self.settings.judges
         self.store.write(lambda connection, now: holdings.enrol(connection, self.id, assessor, chosen, now))
 
-    def assign(self, topics: Iterable[str], assessors: Iterable[str]) -> None:
+    def assign(
+        self, topics: Iterable[str], assessors: Iterable[str], *, beside: Beside | None = None
+    ) -> None:
         """Keep topics for these people alone, who then judge nothing else; nobody: for everybody again."""
         kept, people = list(topics), list(assessors)
 
@@ -171,7 +188,7 @@ class Campaign:
                 holdings.assign(connection, self.id, topic, people, now)
 
         if kept:
-            self.store.write(work)
+            self._step(work, beside)
 
     # ---- asking
 
@@ -329,32 +346,37 @@ class Campaign:
             )
         )
 
-    # ---- the manager's verbs
+    # ---- the manager's verbs; `beside` is written in the same transaction
 
     def preview_exclusion(self, assessor: str) -> quality.Exclusion:
         """Say what excluding somebody would take away."""
         return self.store.read(lambda connection: quality.preview(connection, self.id, assessor))
 
-    def exclude(self, assessor: str, reason: str) -> quality.Exclusion:
+    def exclude(self, assessor: str, reason: str, *, beside: Beside | None = None) -> quality.Exclusion:
         """Take somebody's judgments out of every score and let them in no more; they are paid all the same."""
-        return self.store.write(
-            lambda connection, now: quality.exclude(connection, self.id, assessor, reason=reason, now=now)
+        return self._step(
+            lambda connection, now: quality.exclude(connection, self.id, assessor, reason=reason, now=now),
+            beside,
         )
 
-    def reinstate(self, assessor: str, reason: str = "re-instated") -> int:
+    def reinstate(self, assessor: str, reason: str = "re-instated", *, beside: Beside | None = None) -> int:
         """Let somebody in again; return how many of their judgments count again."""
-        return self.store.write(
+        return self._step(
             lambda connection, now: quality.reinstate(
                 connection, self.id, assessor, cap=self.settings.slots, reason=reason, now=now
-            )
+            ),
+            beside,
         )
 
-    def retract(self, topic: str, seqs: Sequence[int], reason: str) -> list[int]:
+    def retract(
+        self, topic: str, seqs: Sequence[int], reason: str, *, beside: Beside | None = None
+    ) -> list[int]:
         """Take judgments out of every score, with a reason; return those that counted until now."""
-        return self.store.write(
+        return self._step(
             lambda connection, now: retractions.retract(
                 connection, self.id, topic, seqs, reason=reason, now=now
-            )
+            ),
+            beside,
         )
 
     def preview_rewind(self, topic: str, phase: str) -> int:
@@ -374,13 +396,14 @@ class Campaign:
             for line in state.lines
         )
 
-    def rewind(self, topic: str, phase: str, reason: str) -> int:
+    def rewind(self, topic: str, phase: str, reason: str, *, beside: Beside | None = None) -> int:
         """Open a closed phase again; return how many judgments of later phases are set aside."""
         aside = self.preview_rewind(topic, phase)
-        self.store.write(
+        self._step(
             lambda connection, now: log.append(
                 connection, self.id, topic, log.REWIND, now, phase=phase, reason=reason
-            )
+            ),
+            beside,
         )
         return aside
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from duelpool.addresses import check_link
 from duelpool.campaign.panels import PANELS, PanelSettings
 from duelpool.campaign.welcome import (
     STEPS,
@@ -16,7 +17,6 @@ from duelpool.campaign.welcome import (
     check_codes,
     check_languages,
     check_parameter,
-    check_redirect,
     check_steps,
 )
 from duelpool.errors import BadParameter, UnknownName, known_names
@@ -140,7 +140,7 @@ class Settings:
         check_steps(self.steps)
         check_languages(self.languages)
         check_parameter(self.identity_parameter)
-        check_redirect(self.completion_url)
+        check_link(self.completion_url)
         if self.panel and self.panel not in PANELS:
             raise UnknownName("panel", self.panel, PANELS)
         if self.panel:

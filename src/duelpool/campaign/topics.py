@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -24,6 +24,7 @@ from duelpool.strategies.parameters import parameters_of, split_spec
 
 T = TypeVar("T")
 
+ALL = 10**6  # proposals: as many as there are
 _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
 
 _TOPICS = schema.topic.c
@@ -42,6 +43,14 @@ class _Kept:
     items: tuple[str, ...]
     lock: threading.RLock = field(default_factory=threading.RLock)
     asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
+    size: "_Size | None" = None
+
+
+class _Size(NamedTuple):
+    """How many questions a topic had, open or leased, when its log ended here."""
+
+    position: int
+    questions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,7 @@ class LiveTopics:
         self._settings = settings
         self._kept: dict[str, _Kept] = {}
         self._lock = threading.Lock()
+        self._items: Mapping[str, int] | None = None  # how many each topic has, to begin with
 
     # ---- up to date
 
@@ -130,6 +140,7 @@ class LiveTopics:
         """Throw a topic's state away: its items have changed."""
         with self._lock:
             self._kept.pop(topic, None)
+            self._items = None
 
     def fresh(self, connection: Connection, topic: str) -> Strategy:
         """Return a topic's strategy before it has heard anything, for those who read a log on their own."""
@@ -210,7 +221,35 @@ class LiveTopics:
             if kept.asked is None or kept.asked[0] != question:
                 kept.asked = (question, state.strategy.ask(n + len(parked), pending))
             found = kept.asked[1]
+            if n >= ALL:
+                kept.size = _Size(state.position, len(found) + len(leased))
         return [proposal for proposal in found if proposal.pair not in parked][:n]
+
+    def sizes(self, heads: Mapping[str, int], leased: Mapping[str, int]) -> list[float]:
+        """Return about how many questions each topic has open, without asking any.
+
+        That is what it had when it was last asked for all, less what was leased or written to its log since. A
+        topic that seems to have run out counts with one while its log goes on, so that somebody asks it; one
+        that was never asked counts by its items, as the others do on average.
+        """
+        found: dict[str, float] = {}
+        for topic, head in heads.items():
+            kept = self._kept.get(topic)
+            if kept is not None and kept.size is not None:
+                since = head - kept.size.position
+                left = kept.size.questions - leased.get(topic, 0) - max(since, 0)
+                found[topic] = float(max(left, since > 0, 0))
+        if len(found) < len(heads):
+            items = self._pool_sizes()
+            seen = sum(items.get(topic, 0) for topic in found)
+            each = max(sum(found.values()) / seen, 0.1) if seen else 1.0
+            found |= {topic: items.get(topic, 0) * each for topic in heads if topic not in found}
+        return [found[topic] for topic in heads]
+
+    def _pool_sizes(self) -> Mapping[str, int]:
+        if self._items is None:
+            self._items = self._store.read(lambda connection: holdings.pool_sizes(connection, self._campaign))
+        return self._items
 
     def version_of(self, topic: str) -> str:
         """Return the name and version of a topic's strategy, for the log."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, get_args
-from urllib.parse import urlsplit
 
 from duelpool.errors import BadParameter
 
@@ -109,21 +108,6 @@ def check_parameter(name: str) -> None:
         raise BadParameter(
             f"The outside identity can't come as '{name}'.",
             remedy="Name a parameter such as worker or PROLIFIC_PID.",
-        )
-
-
-def check_redirect(url: str) -> None:
-    """Refuse an address to which no browser should be sent."""
-    if not url:
-        return
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("https", "http") and bool(parts.hostname) and "@" not in parts.netloc
-    except ValueError:
-        sound = False
-    if not sound or any(sign in url for sign in "\r\n\t \\"):
-        raise BadParameter(
-            f"People can't be sent to '{url}' at the end.", remedy="Give a whole address, from https:// on."
         )
 
 

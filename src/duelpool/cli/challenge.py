@@ -8,7 +8,7 @@ from rich.table import Table
 from duelpool.campaign.challenge import challenge as let_join
 from duelpool.campaign.challenge import find_challenges
 from duelpool.cli.frame import print_json, print_table, tell_notices
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, noting, opened, working
 from duelpool.files import read_passages, read_run
 from duelpool.leaderboard import keep_runs
 
@@ -50,6 +50,8 @@ def challenge(
             let_join(found, challenges, by_id)
         if not dry_run:
             keep_runs(found, [read])
+            joined = sum(len(each.newcomers) for each in challenges)
+            found.store.write(noting(found, "challenge", run=read.name, newcomers=joined))
     newcomers = sum(len(each.newcomers) for each in challenges)
     same = sum(len(each.twins) for each in challenges)
     if as_json:

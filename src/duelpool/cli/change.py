@@ -4,8 +4,9 @@ from typing import Annotated, Literal, cast, get_args
 
 import typer
 
+from duelpool.campaign.changes import changes
 from duelpool.campaign.settings_file import read_changes
-from duelpool.cli.opening import CampaignOption, StoreArgument, opened
+from duelpool.cli.opening import CampaignOption, StoreArgument, noting, opened
 from duelpool.errors import BadParameter, UnknownName
 
 State = Literal["open", "paused", "closed"]
@@ -33,8 +34,10 @@ def change(
         raise UnknownName("state", state, get_args(State))
     with opened(store, campaign, writable=True) as found:
         if settings is not None:
-            found.change(read_changes(settings, found.settings))
+            after = read_changes(settings, found.settings)
+            names = ", ".join(each.name for each in changes(found.settings, after))
+            found.change(after, beside=noting(found, "settings", changed=names or "nothing"))
             typer.echo(f"Campaign {found.name} has the settings of {settings} from now on.")
         if state is not None:
-            found.set_state(cast("State", state))
+            found.set_state(cast("State", state), beside=noting(found, "state", state=state))
             typer.echo(f"Campaign {found.name} is {state}.")

@@ -1,13 +1,14 @@
 """`duelpool import`: judgments from files into a campaign."""
 
 import re
+from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
 from duelpool.campaign.intake import Phases, take_in_file
 from duelpool.cli.frame import print_json, tell_notices
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, noting, opened, working
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import PreferenceForm
 
@@ -58,6 +59,8 @@ def take_in(
             assessor=assessor,
             again=again,
         )
+        # After the fact: a large file goes in pieces, each a transaction of its own.
+        found.store.write(noting(found, "import", file=Path(file).name, judgments=taken.judgments))
     tell_notices(file, taken.notices)
     if as_json:
         print_json(

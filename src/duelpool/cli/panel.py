@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from duelpool.addresses import checked_root
 from duelpool.campaign import Campaign
 from duelpool.campaign.panels import Access, Panel, make_panel
 from duelpool.campaign.panels.base import Finding, PanelTrouble, Speaking, Status, decimal_of, variable_of
@@ -30,6 +31,7 @@ from duelpool.cli.opening import (
     StoreArgument,
     YesOption,
     confirmed,
+    noting,
     opened,
     working,
 )
@@ -67,7 +69,7 @@ def _addresses(campaign: Campaign, url: str, days: float) -> tuple[str, str]:
 
     store, name = campaign.store, campaign.settings.panel
     key = link_keys(store).key(campaign.id, "open", store.read(store.database.now), days=days)
-    root = url.rstrip("/")
+    root = checked_root(url)
     return f"{root}/j/{campaign.id}/from/{name}?key={key}", f"{root}/hooks/{name}/{campaign.id}"
 
 
@@ -137,13 +139,14 @@ def _findings(campaign: Campaign, chosen: Panel, url: str) -> list[Finding]:
         ),
     ]
     if url:
+        url = checked_root(url)
         found.append(Finding("the address", "" if url.startswith("https://") else "it is not https"))
     if isinstance(chosen, Speaking):
         variable = variable_of(settings.panel)
         secret = os.environ.get(f"{variable}_SECRET")
         found.append(Finding("the webhook's secret", "" if secret else f"{variable}_SECRET is not set"))
         try:
-            arrival = f"{url.rstrip('/')}/j/{campaign.id}/from/{settings.panel}" if url else ""
+            arrival = f"{url}/j/{campaign.id}/from/{settings.panel}" if url else ""
             with working("Asking the panel"):
                 found += chosen.check(arrival)
         except DuelpoolError as error:
@@ -180,6 +183,7 @@ def reconcile(
         if changes and confirmed(f"Take over {len(changes)} changes?", yes):
             with working("Taking it over"):
                 changes = take_over(found, chosen, carry_out=True)
+            found.store.write(noting(found, "panel reconcile", changes=len(changes)))
             if as_json:
                 print_json({"changes": [_as_json(each) for each in changes], "done": True})
             else:
@@ -262,6 +266,7 @@ def settle(
                             "The panel tells something else than a moment ago.",
                             remedy="Look at the plan again.",
                         )
+                found.store.write(noting(found, "panel settle", due=_money(planned.due, found)))
                 after = carry_through(found, chosen, planned)
         _report(found, chosen, after, done=done, as_json=as_json)
 
@@ -291,6 +296,8 @@ def _take_answers(
         )
     if confirmed("Write this down?", yes):
         taken = answer(campaign.store, campaign.id, answers, reason)
+        said = ", ".join(f"{number} {'paid' if paid else 'unpaid'}" for number, paid in answers.items())
+        campaign.store.write(noting(campaign, "panel answer", payments=said, reason=reason))
         if as_json:
             print_json({"answered": {each.id: each.state for each in taken}})
         else:
@@ -422,6 +429,7 @@ def reject(
             )
         typer.echo(f"{assessor} would not be paid, and is told: {message}")
         if confirmed("Reject for good?", yes):
+            found.store.write(noting(found, "panel reject", assessor=assessor, category=category))
             chosen.reject(waiting[-1].external, category, message)
             take_over(found, chosen, carry_out=True)
             typer.echo(f"Rejected the work of {assessor}.")
@@ -456,6 +464,7 @@ def forget(
         done = bool(would.erased) and confirmed("Erase who they are?", yes)
         if done:
             would = forget_people(found, people, carry_out=True)
+            found.store.write(noting(found, "panel forget", people=len(would.erased)))
     if as_json:
         print_json({"done": done, "erased": list(would.erased), "unsettled": list(would.unsettled)})
     elif done:

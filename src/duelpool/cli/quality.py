@@ -14,6 +14,7 @@ from duelpool.cli.opening import (
     StoreArgument,
     YesOption,
     confirmed,
+    noting,
     opened,
 )
 from duelpool.errors import BadParameter
@@ -51,7 +52,8 @@ def exclude(
             )
         sure = confirmed(f"Exclude {assessor}?", yes)
         if sure:
-            found.exclude(assessor, reason)
+            deed = noting(found, "exclude", assessor=assessor, reason=reason)
+            found.exclude(assessor, reason, beside=deed)
     if as_json:
         print_json({**asdict(preview), "cost": cost, "excluded": sure})
     elif sure:
@@ -73,7 +75,8 @@ def reinstate(
     """
     with opened(store, campaign, writable=True) as found:
         _refuse_unknown(assessor, found.store.read(lambda c: holdings.assessors(c, found.id)))
-        back = found.reinstate(assessor, reason)
+        deed = noting(found, "reinstate", assessor=assessor, reason=reason)
+        back = found.reinstate(assessor, reason, beside=deed)
     if as_json:
         print_json({"assessor": assessor, "judgments": back})
     else:
@@ -99,7 +102,8 @@ def retract(
     with opened(store, campaign, writable=True) as found:
         if topic not in found.live.heads():
             raise BadParameter(f"The campaign has no topic '{topic}'.", remedy="See `duelpool status`.")
-        taken = found.retract(topic, seqs, reason)
+        deed = noting(found, "retract", topic=topic, seqs=seqs, reason=reason)
+        taken = found.retract(topic, seqs, reason, beside=deed)
     if as_json:
         print_json({"topic": topic, "retracted": taken})
         return
@@ -135,7 +139,8 @@ def rewind(
             typer.echo(f"This sets {aside} judgments of later phases aside.")
         sure = confirmed(f"Open {phase} of {topic} again?", yes)
         if sure:
-            found.rewind(topic, phase, reason)
+            deed = noting(found, "rewind", topic=topic, phase=phase, reason=reason)
+            found.rewind(topic, phase, reason, beside=deed)
     if as_json:
         print_json({"topic": topic, "phase": phase, "set_aside": aside, "rewound": sure})
     elif sure:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from duelpool.access.accounts import some_manager
+from duelpool.addresses import checked_root
 from duelpool.campaign import Campaign
 from duelpool.cli.frame import print_json, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, is_store
@@ -46,7 +47,11 @@ def serve(
     """
     import uvicorn
 
-    root = url or f"http://{host if host not in ('0.0.0.0', '::') else 'localhost'}:{port}"
+    root = (
+        checked_root(url)
+        if url
+        else f"http://{host if host not in ('0.0.0.0', '::') else 'localhost'}:{port}"
+    )
     with open_store(store, create=is_store(store)) as opened:
         keys = link_keys(opened)
         rows = opened.read(holdings.campaigns)
@@ -127,6 +132,7 @@ def link(
         raise BadParameter("A preview is nobody's.", remedy="Leave out --assessor or --preview.")
     if manage and (assessor or preview or once):
         raise BadParameter("A manager's link is only that.", remedy="Leave the other options out.")
+    url = checked_root(url)
     if setup:
         if assessor or preview or once or manage or campaign:
             raise BadParameter("A link for setting up is only that.", remedy="Leave the other options out.")

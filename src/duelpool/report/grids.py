@@ -11,6 +11,8 @@ from html import escape
 from textwrap import wrap
 from typing import TypeAlias
 
+from duelpool.files.spreadsheets import harmless
+
 Cell: TypeAlias = str | int | float | None
 
 _GAP = "  "
@@ -104,12 +106,15 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def csv_text(grid: Grid) -> str:
-    """Return comma-separated values with a line of names; numbers are written in full."""
+    """Return comma-separated values with a line of names; numbers are written in full.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(grid.columns)
+    writer.writerow(map(harmless, grid.columns))
     for row in grid.rows:
-        writer.writerow("" if cell is None or _is_nan(cell) else cell for cell in row)
+        writer.writerow("" if _is_nan(cell) else harmless(cell) for cell in row)
     return out.getvalue().rstrip("\n")
 
 

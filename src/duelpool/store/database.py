@@ -8,26 +8,28 @@ its own, so that one that fails takes nobody with it. Readers have connections o
 write is a transaction of its own, and is tried again when the database says that it lost a race.
 """
 
+import math
 import os
 import queue
 import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, IntegrityError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from duelpool.errors import DuelpoolError, MissingExtra
+from duelpool.store.snapshots import Snapshots
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -35,6 +37,10 @@ Work = Callable[[Connection], T]
 BUSY_SECONDS = 60
 GROUP_AT_MOST = 256
 TRIES = 20
+CLOCK_SECONDS = 5.0  # PostgreSQL's clock is read again after so long
+_CLOCK = text("select extract(epoch from clock_timestamp())")
+RESTED_SECONDS = 5.0  # a connection that rested for longer is tried before it is used
+READERS = 16  # of a SQLite file, in a process; more come for a moment when they are needed
 POSTGRES_CONNECTIONS = 16  # a process; PostgreSQL takes a hundred as it comes
 
 
@@ -54,6 +60,10 @@ class Database(Protocol):
 
     def read(self, work: Work[T]) -> T:
         """Run work on a consistent snapshot; it can't write."""
+        ...
+
+    def together(self) -> AbstractContextManager[None]:
+        """Let this thread's reads share one snapshot, until it writes or leaves."""
         ...
 
     def now(self, connection: Connection) -> float:
@@ -102,7 +112,7 @@ class SqliteDatabase:
             "sqlite://",
             creator=partial(_connect_to_read, path.absolute()),
             poolclass=QueuePool,
-            pool_size=16,
+            pool_size=READERS,
             max_overflow=48,
         )
         self._writing = create_engine(
@@ -112,6 +122,7 @@ class SqliteDatabase:
             pool_size=1,
             max_overflow=0,
         )
+        self._snapshots = Snapshots(self._snapshot, at_most=READERS // 2)
         self._waiting: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._queueing = threading.Lock()
         self._writer: threading.Thread | None = None
@@ -124,17 +135,26 @@ class SqliteDatabase:
     def read(self, work: Work[T]) -> T:
         """Run work on a consistent snapshot."""
         try:
-            with self.engine.connect() as connection:
-                connection.exec_driver_sql("BEGIN")
-                try:
-                    return work(connection)
-                finally:
-                    connection.exec_driver_sql("ROLLBACK")
+            return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
             raise _outward(self.place, error) from error
 
+    def together(self) -> AbstractContextManager[None]:
+        """Let this thread's reads share one snapshot, until it writes or leaves."""
+        return self._snapshots.together()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Connection]:
+        with self.engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.exec_driver_sql("ROLLBACK")
+
     def write(self, work: Work[T]) -> T:
         """Hand work to the writer and wait until it is committed."""
+        self._snapshots.before_write()
         answer: Future[T] = Future()
         with self._queueing:  # after the word to end, nothing may queue that nobody would answer
             if self._closed:
@@ -303,32 +323,56 @@ class PostgresDatabase:
             pool_size=POSTGRES_CONNECTIONS,
             max_overflow=0,
             pool_timeout=BUSY_SECONDS,
-            pool_pre_ping=True,
             isolation_level="READ COMMITTED",
         )
+        event.listen(self.engine, "checkin", _note_when)
+        event.listen(self.engine, "checkout", _look_whether_it_lives)
+        self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
+        self._clock = (0.0, -math.inf)  # what it said, and when by our own
 
     def now(self, connection: Connection) -> float:
-        """Return the database's time, seconds since 1970."""
-        return float(connection.execute(text("select extract(epoch from clock_timestamp())")).scalar_one())
+        """Return the database's time, seconds since 1970: its clock is read now and then, and ours in between."""
+        read, ours = self._clock
+        since = time.monotonic() - ours
+        if not 0 <= since < CLOCK_SECONDS:
+            read = float(connection.execute(_CLOCK).scalar_one())
+            self._clock, since = (read, time.monotonic()), 0.0
+        return read + since
 
     def read(self, work: Work[T]) -> T:
-        """Run work on a consistent snapshot."""
+        """Run work on a consistent snapshot; when the connection turns out to be broken, on another one."""
         try:
-            with self.engine.connect() as connection:
-                return work(
-                    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-                )
+            try:
+                return self._snapshots.read(work)
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+            return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
             raise _outward(self.place, error) from error
 
+    def together(self) -> AbstractContextManager[None]:
+        """Let this thread's reads share one snapshot, until it writes or leaves."""
+        return self._snapshots.together()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[Connection]:
+        with self.engine.connect() as connection:
+            yield connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
     def write(self, work: Work[T]) -> T:
         """Run work in a transaction of its own."""
+        self._snapshots.before_write()
         for left in range(TRIES - 1, -1, -1):
+            ending = False
             try:
-                with self.engine.begin() as connection:
-                    return work(connection)
+                with self.engine.connect() as connection, connection.begin() as transaction:
+                    found = work(connection)
+                    ending = True
+                    transaction.commit()
+                return found
             except (DBAPIError, NoConnectionLeft) as error:
-                if left and _lost_a_race(error):
+                if left and (_lost_a_race(error) or (not ending and _broke(error))):
                     time.sleep(random.random() * 0.02)
                     continue
                 outward = _outward(self.place, error)
@@ -340,6 +384,26 @@ class PostgresDatabase:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def _note_when(driver: Any, record: ConnectionPoolEntry) -> None:
+    record.info["rests since"] = time.monotonic()
+
+
+def _look_whether_it_lives(driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+    """Try a connection that has rested; to try each one each time would be a journey more for every request."""
+    if time.monotonic() - record.info.get("rests since", math.inf) > RESTED_SECONDS:
+        try:
+            driver.autocommit = True
+            driver.execute("select 1")
+            driver.autocommit = False
+        except Exception as error:
+            raise DisconnectionError(str(error)) from error
+
+
+def _broke(error: BaseException) -> bool:
+    """Say whether the connection is gone, with everything that was not committed."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def _lost_a_race(error: BaseException) -> bool:

@@ -206,6 +206,17 @@ def items(connection: Connection, campaign: str, topic: str) -> list[ItemRow]:
     return [ItemRow(row.id, row.grade, row.twin_of, row.state, row.prior) for row in sorted(rows, key=_place)]
 
 
+def pool_sizes(connection: Connection, campaign: str) -> dict[str, int]:
+    """Return how many items each topic has in, twins counted once."""
+    columns = schema.item.c
+    rows = connection.execute(
+        select(columns.topic, func.count())
+        .where(columns.campaign == campaign, columns.twin_of.is_(None), columns.state == "in")
+        .group_by(columns.topic)
+    )
+    return {topic: int(count) for topic, count in rows}
+
+
 def set_priors(connection: Connection, campaign: str, topic: str, scores: Mapping[str, float]) -> int:
     """Give items a score that strategies may know beforehand; return how many of them are there."""
     columns = schema.item.c

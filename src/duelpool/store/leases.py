@@ -62,7 +62,19 @@ _SETTLE = Statement(
         .values(state=bindparam("state"), live=bindparam("live"), slot=bindparam("slot"))
     )
 )
+_PLACE = update(schema.question).where(_COLUMNS.id == bindparam("placed")).values(place=bindparam("at"))
 _ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:campaign, 0))")
+_OVERDUE = Statement(
+    lambda _: (
+        select(_COLUMNS.id)
+        .where(
+            _COLUMNS.campaign == bindparam("of"),
+            _COLUMNS.state == LEASED,
+            _COLUMNS.expires < bindparam("now"),
+        )
+        .limit(1)
+    )
+)
 _EXPIRE = (
     update(schema.question)
     .where(
@@ -159,6 +171,11 @@ class Receipt:
 def expire(connection: Connection, campaign: str, now: float) -> int:
     """Free the slots of leases that ran out, but for those that somebody is answering or freeing right now."""
     return int(connection.execute(_EXPIRE, {"of": campaign, "now": now}).rowcount)
+
+
+def any_overdue(connection: Connection, campaign: str, now: float) -> bool:
+    """Say whether a lease has run out."""
+    return bool(_OVERDUE.run(connection, {"of": campaign, "now": now}))
 
 
 def lease(
@@ -440,6 +457,13 @@ def give_back(connection: Connection, question_ids: Collection[str], state: str 
         .values(state=state, live=None)
     )
     return int(done.rowcount)
+
+
+def put_in_order(connection: Connection, question_ids: Sequence[str]) -> None:
+    """Give an assignment's questions their places, from 0."""
+    places = [{"placed": each, "at": at} for at, each in enumerate(question_ids)]
+    if places:
+        connection.execute(_PLACE, places)
 
 
 def extend(connection: Connection, question_id: str, assessor: str, *, now: float, seconds: float) -> float:

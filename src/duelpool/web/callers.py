@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -10,6 +11,7 @@ from fastapi import Depends, Request
 from starlette.responses import RedirectResponse
 
 from duelpool.errors import BadRecord
+from duelpool.web.access.passes import hide_from_others
 from duelpool.web.flow import Flow
 from duelpool.web.guard import NoVisit, TooLarge, Unsupported, refuse_other_sites
 from duelpool.web.halls import Halls
@@ -43,6 +45,10 @@ class Visit:
         """Where the campaign's pages are."""
         return f"/j/{self.flow.campaign.id}"
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Let what is read for this visitor be of one moment, until something is written."""
+        return self.flow.campaign.store.together()
+
     def back(self) -> RedirectResponse:
         """Return the way to the page of the visitor's state."""
         return RedirectResponse(f"{self.base}/", 303)
@@ -66,6 +72,7 @@ def visit(request: Request, campaign: str) -> Visit:
     links = links_of(request)
     visitor = read_cookie(request, links, campaign)
     if visitor is None:
+        hide_from_others(request, links, flow.campaign.store, campaign)
         raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     words = language_of(request, visitor.lang, flow.campaign.settings.languages)
@@ -92,7 +99,7 @@ async def sent(request: Request) -> Mapping[str, Any]:
     return values
 
 
-def changing(
+async def changing(
     found: Annotated[Visit, Depends(visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Visit:
     """Say who wants to change something, and refuse what comes from another site."""

@@ -12,6 +12,7 @@ from itsdangerous import BadData, URLSafeSerializer
 from duelpool.access.keys import Keys, read_keys
 from duelpool.errors import DuelpoolError
 from duelpool.store import Store
+from duelpool.store.holdings import UnknownCampaign
 
 LinkKind: TypeAlias = Literal["open", "personal", "manager"]
 """Whom a link lets in: anybody, one assessor, or the manager for a preview."""
@@ -106,8 +107,8 @@ class Links:
             link = Link(*values)
         except TypeError:
             raise ForgedLink("This link is not one of ours.", remedy="Use the link as you got it.") from None
-        if link.campaign != campaign:
-            raise ForgedLink("This link is for another campaign.", remedy="Use the link as you got it.")
+        if link.campaign != campaign:  # which doesn't exist for whoever has this link
+            raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
         if link.expires < now:
             raise ExpiredLink("The time of this link is over.", remedy="Ask for a new one.")
         return link

@@ -11,8 +11,10 @@ from duelpool.errors import BadRecord
 from duelpool.records import Passage, Question
 from duelpool.seeds import rng_for
 from duelpool.store import holdings
+from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import TooLate, UnknownQuestion
 from duelpool.web import passages, preview
+from duelpool.web.access.passes import hide_from_others
 from duelpool.web.callers import Visit, changing, halls_of, links_of, visit
 from duelpool.web.flow import Flow, Place, checks, saved_json
 from duelpool.web.guard import FRAME_CSP, NoVisit, wants_json
@@ -41,6 +43,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     before = read_cookie(request, links, campaign) if not key else _remembered(request, links, campaign)
     if not key:
         if before is None:
+            hide_from_others(request, links, flow.campaign.store, campaign)
             raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
         return RedirectResponse(f"/j/{campaign}/", 303)
     store = flow.campaign.store
@@ -65,7 +68,7 @@ def _remembered(request: Request, links: Links, campaign: str) -> Visitor | None
     """Return the visitor of an earlier link; a cookie that isn't ours is as good as none."""
     try:
         return read_cookie(request, links, campaign)
-    except ForgedLink:
+    except (ForgedLink, UnknownCampaign):
         return None
 
 
@@ -104,7 +107,8 @@ def _known(flow: Flow, visitor: Visitor) -> Visitor:
 @router.get("/j/{campaign}/")
 def show(found: Looking) -> Response:
     """Show the page of the visitor's state."""
-    response = page(found, _place(found))
+    with found.reading():
+        response = page(found, _place(found))
     lang = found.request.query_params.get("lang")
     if lang and found.words.lang != found.visitor.lang:
         write_cookie(response, found.request, found.links, found.visitor.speaking(found.words.lang))
@@ -192,7 +196,8 @@ def _taken(found: Visit, name: str, place: Place) -> list[tuple[str, str]]:
 @router.get("/j/{campaign}/work")
 def work(found: Looking) -> Response:
     """Return where the visitor stands, with the questions that they hold."""
-    return JSONResponse(found.flow.work(found.assessor, _place(found), found.words))
+    with found.reading():
+        return JSONResponse(found.flow.work(found.assessor, _place(found), found.words))
 
 
 @router.post("/j/{campaign}/answer")
@@ -210,18 +215,19 @@ def answer(found: Changing) -> Response:
         raise
     if not wants_json(found.request):
         return found.back()
-    place = found.flow.after_answer(found.assessor, found.words, receipt)
     have = found.values.get("have")
-    return JSONResponse(
-        found.flow.work(
-            found.assessor,
-            place,
-            found.words,
-            saved=saved_json(receipt, str(given.outcome), given.attempt),
-            have=frozenset(map(str, have)) if isinstance(have, list) else (),
-            can_undo=None if receipt.repeated else question,
+    with found.reading():
+        place = found.flow.after_answer(found.assessor, found.words, receipt)
+        return JSONResponse(
+            found.flow.work(
+                found.assessor,
+                place,
+                found.words,
+                saved=saved_json(receipt, str(given.outcome), given.attempt),
+                have=frozenset(map(str, have)) if isinstance(have, list) else (),
+                can_undo=None if receipt.repeated else question,
+            )
         )
-    )
 
 
 @router.post("/j/{campaign}/undo")

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from starlette.requests import Request
 from starlette.responses import Response
 
+from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.links import ForgedLink, Link, Links
 
 COOKIE_SECONDS = 60 * 86400
@@ -66,7 +67,7 @@ def read_cookie(request: Request, links: Links, campaign: str) -> Visitor | None
     except TypeError:
         raise ForgedLink("This visit is not one of ours.", remedy="Use the link as you got it.") from None
     if visitor.campaign != campaign:
-        raise ForgedLink("This visit is to another campaign.", remedy="Use the link as you got it.")
+        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
     return visitor
 
 

@@ -6,14 +6,14 @@ redirect is followed, no proxy is used, and the token stands in no message.
 
 import http.client
 import json
-import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from duelpool.campaign.panels.addresses import Address
+from duelpool.addresses import Address, Unreachable, connect, is_loopback, parse_address
 from duelpool.campaign.panels.base import PanelTrouble
+from duelpool.errors import BadParameter
 
 SECONDS = 30.0
 PAUSES = (0.5, 1.0, 2.0, 4.0)
@@ -44,6 +44,22 @@ class Answer:
     data: Any
 
 
+def panel_address(usual: str, given: str = "", allowed: Collection[str] = ()) -> Address:
+    """Return the address to call: the usual one, or the given one if its host is allowed by name.
+
+    It is https, unless the host is this very machine: the token may pay people.
+    """
+    found = parse_address(given or usual, allowed, naming="DUELPOOL_PANEL_HOSTS=")
+    if not found.allowed and found.host != parse_address(usual).host:
+        raise BadParameter(
+            f"'{found.host}' is not the panel's own host.",
+            remedy="Leave the other address out, or allow the host by name in DUELPOOL_PANEL_HOSTS.",
+        )
+    if found.scheme == "http" and not is_loopback(found.host):
+        raise BadParameter(f"'{found.host}' is not called without TLS.", remedy="Write https:// before it.")
+    return found
+
+
 class Interface:
     """A panel's interface at one address."""
 
@@ -64,13 +80,17 @@ class Interface:
 
     def once(self, method: str, path: str, values: Any = None) -> Answer:
         """Make one call, and never a second one: raise NotSent or Unsure when there is no answer."""
-        connection = self._connection()
+        connection = http.client.HTTPConnection(self._address.host, self._address.port)
         try:
             try:
-                connection.connect()
-            except OSError as error:
+                connection.sock = connect(self._address, self._seconds)
+            except (OSError, Unreachable) as error:
                 raise NotSent(
                     f"{self._panel} can't be reached: {_kind(error)}.", remedy="Try again later."
+                ) from None
+            except BadParameter as error:
+                raise NotSent(
+                    f"{self._panel} can't be reached: {error.problem}", remedy=error.remedy
                 ) from None
             try:
                 body = None if values is None else json.dumps(values).encode()
@@ -79,6 +99,7 @@ class Interface:
                     f"{self._address.path}{path}",
                     body,
                     {
+                        "Host": self._address.netloc,
                         "Authorization": f"Token {self._token}",
                         "Accept": "application/json",
                         **({} if body is None else {"Content-Type": "application/json"}),
@@ -137,14 +158,6 @@ class Interface:
         line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
         return line[:WORDS_AT_MOST].rstrip(". ")
 
-    def _connection(self) -> http.client.HTTPConnection:
-        where = (self._address.host, self._address.port)
-        if self._address.secure:
-            return http.client.HTTPSConnection(
-                *where, timeout=self._seconds, context=ssl.create_default_context()
-            )
-        return http.client.HTTPConnection(*where, timeout=self._seconds)
-
 
 _REMEDIES = {
     401: "Check the token in the environment.",
@@ -155,5 +168,7 @@ _REMEDIES = {
 
 
 def _kind(error: BaseException) -> str:
+    if isinstance(error, Unreachable):
+        return str(error)
     words = getattr(error, "strerror", None) or type(error).__name__
     return str(words).rstrip(".")

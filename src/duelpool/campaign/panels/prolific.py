@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from duelpool.campaign.panels import prolific_study
-from duelpool.campaign.panels.addresses import checked_address
 from duelpool.campaign.panels.base import (
     Access,
     Book,
@@ -36,7 +35,7 @@ from duelpool.campaign.panels.base import (
     percent_of,
     variable_of,
 )
-from duelpool.campaign.panels.calls import TOO_MANY, Interface, NotSent, NotTaken, Unsure
+from duelpool.campaign.panels.calls import TOO_MANY, Interface, NotSent, NotTaken, Unsure, panel_address
 from duelpool.campaign.panels.signatures import read_signed
 from duelpool.errors import BadParameter, UnknownName
 
@@ -319,7 +318,7 @@ class Prolific:
                     "There is no token for Prolific, or it isn't one.",
                     remedy=f"Put it into the environment variable {variable_of(self.name)}_TOKEN.",
                 )
-            address = checked_address(API, self._access.address, self._access.hosts)
+            address = panel_address(API, self._access.address, self._access.hosts)
             self._kept = Interface("Prolific", address, token)
         return self._kept
 

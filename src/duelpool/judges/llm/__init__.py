@@ -3,8 +3,8 @@
 Nothing here keeps anything: `duelpool.campaign.llm` asks, stores and counts.
 """
 
-from duelpool.judges.llm.address import Address, parse_address
-from duelpool.judges.llm.endpoint import Endpoint
+from duelpool.addresses import Address
+from duelpool.judges.llm.endpoint import Endpoint, parse_address
 from duelpool.judges.llm.prices import Prices, money_of, read_money
 from duelpool.judges.llm.prompts import PROMPTS, Prompt, read_prompt
 from duelpool.judges.llm.replies import Verdict, parse_verdict

@@ -7,17 +7,18 @@ would leave open whether a request arrived.
 
 import http.client
 import socket
-import ssl
 import threading
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from duelpool import __version__
+from duelpool import __version__, addresses
+from duelpool.addresses import Address, Resolver, Unreachable, Unresolved
 from duelpool.errors import BadParameter
-from duelpool.judges.llm.address import Address, Resolver, Unresolved, resolve
 
+_PATH = "/chat/completions"
 BODY_AT_MOST = 1_000_000  # bytes of an answer; more than this is none
 
 
@@ -36,6 +37,12 @@ class Answered:
     status: int
     body: bytes
     retry_after: float | None = None  # seconds
+
+
+def parse_address(url: str, allow: Collection[str] = ()) -> Address:
+    """Return where a model's API such as https://api.example.org/v1 takes its questions."""
+    found = addresses.parse_address(url, allow)
+    return found if found.path.endswith(_PATH) else replace(found, path=found.path + _PATH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,28 +102,11 @@ class Endpoint:
 
     def _connect(self) -> socket.socket:
         try:
-            places = resolve(self.address, self.resolver)
+            return addresses.connect(self.address, self.timeout, self.resolver)
         except Unresolved as error:
             raise NotSent(error.problem) from None
-        failure = "no connection"
-        for family, place in places:
-            raw = socket.socket(family, socket.SOCK_STREAM)
-            try:
-                raw.settimeout(self.timeout)
-                raw.connect(place)
-                raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self.address.scheme == "http":
-                    return raw
-                context = ssl.create_default_context()
-                return context.wrap_socket(raw, server_hostname=self.address.host)
-            except ssl.SSLCertVerificationError:
-                raw.close()
-                raise BadParameter(
-                    f"The certificate of '{self.address.host}' isn't valid.", remedy="Check the URL."
-                ) from None
-            except OSError:
-                raw.close()
-        raise NotSent(failure)
+        except Unreachable as error:
+            raise NotSent(str(error)) from None
 
 
 class _deadline:  # noqa: N801 (used as a statement)

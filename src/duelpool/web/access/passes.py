@@ -5,12 +5,13 @@ from starlette.requests import Request
 from duelpool.access import limits, tokens
 from duelpool.access.accounts import EVERYWHERE
 from duelpool.access.roles import SCOPES, NotPermitted
+from duelpool.errors import DuelpoolError
 from duelpool.store import Store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.sessions import session_of
 from duelpool.web.guard import NoVisit
 from duelpool.web.links import ExpiredLink, ForgedLink, Links
-from duelpool.web.manage.keys import Pass, bearer_of, kept_key, open_key
+from duelpool.web.manage.keys import Pass, bearer_of, cookie_name, keeps_another, kept_key, open_key
 
 
 def address_of(request: Request) -> str:
@@ -34,7 +35,19 @@ def pass_of(request: Request, links: Links, store: Store, campaign: str) -> Pass
         everywhere = EVERYWHERE in session.account.roles
         return Pass(campaign, session.expires, "cookie", session.who, scopes, everywhere)
     now = store.read(store.database.now)
+    if cookie_name(campaign) not in request.cookies and keeps_another(links, request, now):
+        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
     return open_key(links, kept_key(request, campaign), campaign, now, "cookie")
+
+
+def hide_from_others(request: Request, links: Links, store: Store, campaign: str) -> None:
+    """Refuse those who are known, and have no business with this campaign: it doesn't exist for them."""
+    try:
+        pass_of(request, links, store, campaign)
+    except UnknownCampaign:
+        raise
+    except DuelpoolError:
+        return  # nobody whom we know: the page itself says what it needs
 
 
 def _of_program(request: Request, links: Links, store: Store, campaign: str, given: str) -> Pass:
@@ -51,7 +64,7 @@ def _of_program(request: Request, links: Links, store: Store, campaign: str, giv
         count_guess(store, address)
         raise NoVisit("This token isn't good here.", remedy="Make another: `duelpool token new STORE`.")
     if not token.opens(campaign):
-        raise UnknownCampaign("There is no such campaign here.", remedy="Use a token that is for it.")
+        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
     return Pass(
         campaign, token.expires, "bearer", f"token {token.id}", frozenset(token.scopes), not token.campaign
     )

@@ -1,6 +1,9 @@
-"""The manager's steps: each says what it would do before it does it."""
+"""The manager's steps: each says what it would do before it does it; who takes it is written `beside` it."""
+
+from collections.abc import Callable
 
 from duelpool.campaign.changes import changed, changes
+from duelpool.campaign.loop import Beside
 from duelpool.campaign.quality import Exclusion
 from duelpool.campaign.rehearsal import preview_reinstatement, preview_retraction
 from duelpool.campaign.votes import loss_of
@@ -22,7 +25,7 @@ def _many(count: int, one: str) -> str:
     return f"{count:,} {one if count == 1 else one + 's'}"
 
 
-def exclude(desk: Desk, asked: Exclude) -> Effect:
+def exclude(desk: Desk, asked: Exclude, beside: Beside | None = None) -> Effect:
     """Exclude somebody, or say what that would take away."""
     person = desk.watch.person(asked.assessor)
     if person.state == "excluded":
@@ -40,7 +43,7 @@ def exclude(desk: Desk, asked: Exclude) -> Effect:
         pairs=sum(each.pairs for each in losses),
     )
     if not asked.preview:
-        found = desk.campaign.exclude(asked.assessor, asked.reason)
+        found = desk.campaign.exclude(asked.assessor, asked.reason, beside=beside)
     verb = "Excluding re-opens" if asked.preview else "Re-opened"
     sentence = (
         f"{verb} {_many(opened, 'pair')}: {_many(found.judgments, 'judgment')} on "
@@ -58,7 +61,7 @@ def exclude(desk: Desk, asked: Exclude) -> Effect:
     )
 
 
-def reinstate(desk: Desk, asked: Reinstate) -> Effect:
+def reinstate(desk: Desk, asked: Reinstate, beside: Beside | None = None) -> Effect:
     """Let somebody in again, or say what that would bring back."""
     person = desk.watch.person(asked.assessor)
     if person.state != "excluded":
@@ -66,19 +69,19 @@ def reinstate(desk: Desk, asked: Reinstate) -> Effect:
     if asked.preview:
         back = preview_reinstatement(desk.campaign, asked.assessor)
     else:
-        back = desk.campaign.reinstate(asked.assessor, asked.reason)
+        back = desk.campaign.reinstate(asked.assessor, asked.reason, beside=beside)
     verb = "would count again" if asked.preview else "count again"
     return Effect(
         "reinstate", asked.preview, f"{_many(back, 'judgment')} {verb}; they may judge on.", judgments=back
     )
 
 
-def retract(desk: Desk, asked: Retract) -> Effect:
+def retract(desk: Desk, asked: Retract, beside: Beside | None = None) -> Effect:
     """Void judgments, or say which of them count until then."""
     desk.watch.topic(asked.topic)
     found = preview_retraction(desk.campaign, asked.topic, asked.seqs)
     if not asked.preview:
-        desk.campaign.retract(asked.topic, asked.seqs, asked.reason)
+        desk.campaign.retract(asked.topic, asked.seqs, asked.reason, beside=beside)
     verb = "Voiding takes" if asked.preview else "Took"
     sentence = (
         f"{verb} {_many(found.judgments, 'judgment')} out of every score; "
@@ -94,13 +97,13 @@ def retract(desk: Desk, asked: Retract) -> Effect:
     )
 
 
-def rewind(desk: Desk, asked: Rewind) -> Effect:
+def rewind(desk: Desk, asked: Rewind, beside: Beside | None = None) -> Effect:
     """Open a closed phase again, or say what that would set aside."""
     desk.watch.topic(asked.topic)
     if asked.preview:
         aside = desk.campaign.preview_rewind(asked.topic, asked.phase)
     else:
-        aside = desk.campaign.rewind(asked.topic, asked.phase, asked.reason)
+        aside = desk.campaign.rewind(asked.topic, asked.phase, asked.reason, beside=beside)
     price = desk.watch.look().price
     cost = "" if price is None else f" They cost about {price * aside / 100:,.2f} {_currency(desk)}."
     verb = "Rewinding sets" if asked.preview else "Set"
@@ -108,27 +111,32 @@ def rewind(desk: Desk, asked: Rewind) -> Effect:
     return Effect("rewind", asked.preview, sentence, judgments=aside, topics=1)
 
 
-def change_state(desk: Desk, asked: ChangeState) -> Effect:
+def change_state(desk: Desk, asked: ChangeState, beside: Beside | None = None) -> Effect:
     """Pause, close or open a campaign, or say what that means."""
     found = desk.watch.look()
     out = found.total("leased")
+    still = f"{_many(out, 'question')} out may still be answered" if out else "no question is out"
     if not asked.preview:
-        desk.campaign.set_state(asked.state)
+        desk.campaign.set_state(asked.state, beside=beside)
     sentence = {
         "open": "The campaign is open: whoever comes gets the next question.",
-        "paused": f"Nobody gets a new question; {_many(out, 'question')} out may still be answered.",
-        "closed": f"The campaign has ended; {_many(out, 'question')} out may still be answered.",
+        "paused": f"Nobody gets a new question; {still}.",
+        "closed": f"The campaign has ended; {still}.",
     }[asked.state]
     return Effect("state", asked.preview, sentence)
 
 
-def change_settings(desk: Desk, asked: ChangeSettings) -> SettingsChanged:
+def change_settings(
+    desk: Desk, asked: ChangeSettings, noting: Callable[[str, str], Beside] | None = None
+) -> SettingsChanged:
     """Change settings, or say what that would do."""
     before = desk.campaign.settings
     after = changed(before, asked.settings)
     found = changes(before, after)
     if found and not asked.preview:
-        desk.campaign.change(after)
+        names = ", ".join(each.name for each in found)
+        desk.campaign.change(after, beside=noting("settings", names) if noting is not None else None)
+        desk.watch.with_settings_of(desk.campaign)  # money has its new name on the next page
     return SettingsChanged(asked.preview, list(found), after.as_json())
 
 

@@ -1,5 +1,6 @@
 """The API: everything that the dashboard shows and does, for programs."""
 
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, FastAPI, Query, Request
@@ -45,7 +46,6 @@ from duelpool.web.manage.shapes import (
     Rewind,
     SettingsChanged,
     SettingsShown,
-    Step,
     TopicDetail,
     TopicPage,
     about_step,
@@ -281,19 +281,12 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
 def export(found: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
     """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
     media, name = MEDIA[form]
-    found.note("export", form)
+    found.desk.campaign.store.write(found.noting("export", form))
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(stream(found.desk.campaign, form), media_type=media, headers=headers)
 
 
 # ---- steps
-
-
-def _done(found: Managing, asked: Step, told: Effect) -> Effect:
-    """Write a step down in the log of deeds, unless it was only a preview."""
-    if not asked.preview:
-        found.note(told.action, about_step(asked))
-    return told
 
 
 @router.get("/campaigns/{campaign}/deeds")
@@ -305,57 +298,59 @@ def the_deeds(found: Looking, cursor: Cursor = "", limit: Limit = 50) -> DeedPag
 @router.post("/campaigns/{campaign}/exclude")
 def exclude(found: Stepping, asked: Exclude) -> Effect:
     """Exclude an assessor; with `preview`, say what that would take away."""
-    return _done(found, asked, actions.exclude(found.desk, asked))
+    return actions.exclude(found.desk, asked, found.noting("exclude", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/reinstate")
 def reinstate(found: Stepping, asked: Reinstate) -> Effect:
     """Let an assessor in again; with `preview`, say how many judgments would come back."""
-    return _done(found, asked, actions.reinstate(found.desk, asked))
+    return actions.reinstate(found.desk, asked, found.noting("reinstate", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/retract")
 def retract(found: Stepping, asked: Retract) -> Effect:
     """Void judgments with a reason; with `preview`, say which of them count."""
-    return _done(found, asked, actions.retract(found.desk, asked))
+    return actions.retract(found.desk, asked, found.noting("retract", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/rewind")
 def rewind(found: Stepping, asked: Rewind) -> Effect:
     """Open a closed phase again; with `preview`, say what that would set aside and what it cost."""
-    return _done(found, asked, actions.rewind(found.desk, asked))
+    return actions.rewind(found.desk, asked, found.noting("rewind", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/state")
 def change_state(found: Stepping, asked: ChangeState) -> Effect:
     """Pause, close or re-open; with `preview`, say what is out."""
-    return _done(found, asked, actions.change_state(found.desk, asked))
+    return actions.change_state(found.desk, asked, found.noting("state", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/settings")
 def change_settings(found: Stepping, asked: ChangeSettings) -> SettingsChanged:
     """Change what the page says and pays; with `preview`, say what that does."""
-    told = actions.change_settings(found.desk, asked)
-    if not asked.preview:
-        found.note("settings", ", ".join(each.name for each in told.changes))
-    return told
+    return actions.change_settings(found.desk, asked, found.noting)
 
 
 # ---- its own description
 
 
-def add_api(app: FastAPI) -> None:
-    """Add the API and its description to an application."""
-    app.include_router(router)
-    app.include_router(setting_up)
-    described = get_openapi(
+@cache
+def described() -> dict[str, Any]:
+    """Return the API's description, written when somebody first asks for it: a server starts the sooner."""
+    return get_openapi(
         title="Duelpool",
         version=__version__,
         description="Watch a campaign and step in. Every list is paged by `cursor`; money is in minor units.",
         routes=[*router.routes, *setting_up.routes],
     )
 
-    async def openapi() -> JSONResponse:
-        return JSONResponse(described)
+
+def add_api(app: FastAPI) -> None:
+    """Add the API and its description to an application."""
+    app.include_router(router)
+    app.include_router(setting_up)
+
+    def openapi() -> JSONResponse:
+        return JSONResponse(described())
 
     app.add_api_route(f"{PREFIX}/openapi.json", openapi, methods=["GET"], include_in_schema=False)

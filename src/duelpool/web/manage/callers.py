@@ -9,6 +9,7 @@ from fastapi.security import HTTPBearer
 from starlette.responses import RedirectResponse
 
 from duelpool.access import deeds
+from duelpool.campaign.loop import Beside
 from duelpool.web.access.passes import need, pass_of
 from duelpool.web.callers import halls_of, links_of, sent
 from duelpool.web.guard import TooLarge, refuse_other_sites
@@ -56,11 +57,9 @@ class Managing:
         """Whether the steps of a manager are this person's."""
         return "manage" in self.shown.scopes
 
-    def note(self, deed: str, about: str = "") -> None:
-        """Write down in the log of deeds what this person did."""
-        self.desk.campaign.store.write(
-            lambda connection, now: deeds.note(connection, now, self.shown.who, deed, about, campaign=self.id)
-        )
+    def noting(self, deed: str, about: str = "") -> Beside:
+        """Return the line of the log of deeds for what this person is about to do."""
+        return deeds.noting(self.shown.who, deed, about, campaign=self.id)
 
     def back(self, path: str) -> RedirectResponse:
         """Return the way to another page of the dashboard."""

@@ -72,8 +72,9 @@ def _mark(shape: str, x: float, y: float, colour: str) -> str:
 
 def _frame(name: str, title: str, height: int, parts: Sequence[str], width: int = WIDTH) -> Markup:
     inside = "".join(parts)
+    kind = "chart wide" if width == WIDTH else "chart"
     return Markup(
-        f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{escape(name)}-t">'
+        f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{escape(name)}-t">'
         f'<title id="{escape(name)}-t">{escape(title)}</title>{inside}</svg>'
     )
 

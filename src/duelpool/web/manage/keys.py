@@ -4,6 +4,7 @@ A manager's key is signed for another purpose than the links of the judging page
 It is the way in at first start; once there are accounts, each deed has somebody's name.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import quote, urlencode
@@ -12,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from duelpool.access.roles import ROLES
+from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.guard import NoVisit
 from duelpool.web.links import DAYS, ExpiredLink, ForgedLink, Links
 
@@ -19,6 +21,7 @@ Door: TypeAlias = Literal["cookie", "bearer"]
 
 _SECONDS_A_DAY = 86400.0
 _PURPOSE = "manage"
+_COOKIE = "duelpool_manage_"
 _BEARER = "bearer "
 
 
@@ -55,16 +58,27 @@ def open_key(links: Links, key: str, campaign: str, now: float, door: Door) -> P
         known = Pass(str(found), float(expires), door)
     except (TypeError, ValueError):
         raise ForgedLink("This key is not one of ours.", remedy="Use the link as you got it.") from None
-    if known.campaign != campaign:
-        raise ForgedLink("This key is for another campaign.", remedy="Use the link as you got it.")
+    if known.campaign != campaign:  # which doesn't exist for whoever has this key
+        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
     if known.expires < now:
         raise ExpiredLink("The time of this key is over.", remedy="Make another: `duelpool link --manage`.")
     return known
 
 
+def keeps_another(links: Links, request: Request, now: float) -> bool:
+    """Say whether a browser keeps a good key, be it for whichever campaign."""
+    for name, key in request.cookies.items():
+        campaign = name.removeprefix(_COOKIE)
+        if campaign != name:
+            with suppress(ForgedLink, ExpiredLink, UnknownCampaign):
+                open_key(links, key, campaign, now, "cookie")
+                return True
+    return False
+
+
 def cookie_name(campaign: str) -> str:
     """Return the name of the cookie that holds a manager's key."""
-    return f"duelpool_manage_{campaign}"
+    return f"{_COOKIE}{campaign}"
 
 
 def bearer_of(request: Request) -> str | None:

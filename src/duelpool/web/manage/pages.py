@@ -25,6 +25,7 @@ from duelpool.records import Passage
 from duelpool.standings import Slice
 from duelpool.store import StoreTrouble, log
 from duelpool.web import passages
+from duelpool.web.access.passes import hide_from_others
 from duelpool.web.callers import halls_of, links_of
 from duelpool.web.links import ForgedLink
 from duelpool.web.manage import actions, charts, reading
@@ -70,6 +71,7 @@ STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState
     "rewind": (Rewind, actions.rewind, "Rewind"),
     "state": (ChangeState, actions.change_state, "Change"),
 }
+STATE_VERBS = {"open": "Open", "paused": "Pause", "closed": "Close"}
 
 
 # ---- coming in
@@ -90,6 +92,8 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
                 connection, now, "link", "came in by the link", campaign=campaign
             )
         )
+    else:
+        hide_from_others(request, links_of(request), halls.store, campaign)
     return response
 
 
@@ -436,10 +440,11 @@ def take_step(found: Changing, step: str) -> Response:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise BadRecord(f"{field}: {first['msg']}.", remedy="Go back and fill it in.") from None
-    told: Effect = act(found.desk, asked)
+    if isinstance(asked, ChangeState):
+        verb = STATE_VERBS[asked.state]
+    told: Effect = act(found.desk, asked, found.noting(step, about_step(asked)))
     back = _way_back(step, values)
     if sure:
-        found.note(told.action, about_step(asked))
         query = {**back[1], "notice": found.links.sign("notice", told.sentence)}
         return found.back(f"{back[0]}?{urlencode(query)}")
     fields = {**values, **({"seqs": " ".join(map(str, values["seqs"]))} if "seqs" in values else {})}

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
 from duelpool.campaign.changes import EFFECTS, FIXED
+from duelpool.campaign.panels import PANELS
 from duelpool.campaign.welcome import STEPS
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.store import StoreTrouble
@@ -22,7 +23,11 @@ from duelpool.web.words import words
 router = APIRouter(include_in_schema=False)
 
 TEXTS = ("consent", "guidelines")
-LINES = ("completion_code", "completion_url", "identity_parameter", "currency")
+LINES = (
+    *("completion_code", "completion_url", "identity_parameter", "currency"),
+    *("panel_study", "failed_code", "stopped_code", "no_work_code"),
+)
+CHOICES = ("panel", "flips")
 NUMBERS = ("reward", "fee_percent", "budget", "assignments_each", "lease_seconds")
 TICKED = ("feedback", "context", "ties", "same")
 WRITTEN = ("check", "practice")  # lists of records, as JSON
@@ -34,26 +39,37 @@ def settings(found: Viewing) -> Response:
     return _page(found)
 
 
-def _page(found: Managing, trouble: DuelpoolError | None = None) -> HTMLResponse:
+def _page(
+    found: Managing, trouble: DuelpoolError | None = None, typed: dict[str, Any] | None = None
+) -> HTMLResponse:
     campaign = found.desk.campaign
     now = campaign.store.read(campaign.store.database.now)
     root = str(found.request.base_url).rstrip("/")
     own = words("en")
-    values = json.loads(json.dumps(campaign.settings.as_json()))
+    kept = json.loads(json.dumps(campaign.settings.as_json()))
+    values = {**kept, **(typed or {})}
     page = show(
         found,
         "settings",
         "settings",
         "Settings",
         settings=values,
-        fixed={name: (values[name], why) for name, why in FIXED.items() if name in values},
+        fixed={name: (kept[name], why) for name, why in FIXED.items() if name in kept},
         effects=EFFECTS,
         steps=STEPS,
+        panels=[("", "none"), *((name, _panel_name(name)) for name in PANELS)],
+        panel=kept["panel"],
+        root=root,
         texts={
             "consent": values["consent"] or own("consent_text"),
             "guidelines": values["guidelines"] or own("guide_text"),
         },
-        written={name: json.dumps(values[name], ensure_ascii=False, indent=1) for name in WRITTEN},
+        written={
+            name: values[name]
+            if isinstance(values[name], str)
+            else json.dumps(values[name], ensure_ascii=False, indent=1)
+            for name in WRITTEN
+        },
         runs=sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs,
         preview=address("", found.id, found.links.key(found.id, "manager", now, days=1), preview="1")
         if found.may_manage
@@ -67,22 +83,27 @@ def _page(found: Managing, trouble: DuelpoolError | None = None) -> HTMLResponse
     return page
 
 
+def _panel_name(name: str) -> str:
+    return f"{name}, closed: for old data" if PANELS[name].frozen else name
+
+
 @router.post("/manage/{campaign}/settings")
 def change(found: Changing) -> Response:
     """Say what a change of settings does, and after a second click make it."""
+    sure = found.values.get("sure") == "yes"
     try:
-        sure = found.values.get("sure") == "yes"
         wanted = _sent_before(found) if sure else _differing(found, _wanted(found.values))
         if not wanted:
             raise BadParameter("Nothing is different.", remedy="Change something, and look again.")
-        told = actions.change_settings(found.desk, ChangeSettings(settings=wanted, preview=not sure))
+        told = actions.change_settings(
+            found.desk, ChangeSettings(settings=wanted, preview=not sure), found.noting
+        )
     except StoreTrouble:
         raise
     except DuelpoolError as error:
-        return _page(found, error)
+        return _page(found, error, {} if sure else _typed(found.values))
     if sure:
         names = ", ".join(each.name for each in told.changes) or "nothing"
-        found.note("settings", names)
         notice = found.links.sign("notice", f"Changed: {names}.")
         return found.back(f"settings?{urlencode({'notice': notice})}")
     return show(found, "change", "settings", "Change?", told=told, values=json.dumps(wanted))
@@ -107,13 +128,37 @@ def _differing(found: Managing, wanted: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value != present[name]}
 
 
+def _typed(values: Any) -> dict[str, Any]:
+    """Return what somebody typed, as it was typed: a form that is refused shows it again."""
+    found: dict[str, Any] = {
+        name: _writable(values[name])
+        for name in (*TEXTS, *LINES, *CHOICES, *NUMBERS, *WRITTEN)
+        if name in values
+    }
+    if "languages" in values:
+        found["languages"] = _writable(values["languages"]).replace(",", " ").split()
+    return found | _boxes(values)
+
+
+def _writable(value: Any) -> str:
+    return str(value).encode(errors="replace").decode()
+
+
+def _boxes(values: Any) -> dict[str, Any]:
+    """Return what is ticked; a box that isn't ticked isn't sent."""
+    if "boxes" not in values:
+        return {}
+    ticked: dict[str, Any] = {name: values.get(name) == "yes" for name in TICKED}
+    return {**ticked, "steps": [step for step in STEPS if values.get(f"step-{step}") == "yes"]}
+
+
 def _wanted(values: Any) -> dict[str, Any]:
     """Return what the form sent as settings."""
     found: dict[str, Any] = {}
-    for name in (*TEXTS, *LINES):
+    for name in (*TEXTS, *LINES, *CHOICES):
         if name in values:
             text = str(values[name]).replace("\r\n", "\n")
-            found[name] = text.strip() if name in LINES else text
+            found[name] = text if name in TEXTS else text.strip()
     for name in NUMBERS:
         if name in values:
             found[name] = _number(name, str(values[name]).strip())
@@ -127,10 +172,7 @@ def _wanted(values: Any) -> dict[str, Any]:
                 raise BadParameter(
                     f"'{name}' is no JSON: {error}.", remedy="Mend it, or leave it empty."
                 ) from None
-    if "boxes" in values:  # a box that isn't ticked isn't sent
-        found |= {name: values.get(name) == "yes" for name in TICKED}
-        found["steps"] = [step for step in STEPS if values.get(f"step-{step}") == "yes"]
-    return found
+    return found | _boxes(values)
 
 
 def _number(name: str, text: str) -> float | int | None:

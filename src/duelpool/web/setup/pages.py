@@ -11,6 +11,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from duelpool.campaign import Settings
 from duelpool.campaign.watching import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.setup.forecasts import every_strategy
@@ -127,7 +128,7 @@ def _show(
         going=simulated is not None and simulated.state in {"waiting", "running"},
         forecasts=sorted(simulated.forecasts, key=lambda each: (-each.found, each.cost)) if simulated else [],
         chart=charts.sizes_chart([(each.size, each.topics) for each in pools.sizes]) if pools else "",
-        money=lambda amount: f"{amount / 100:,.2f}",
+        money=lambda amount: f"{amount / 100:,.2f} {Settings().currency}",
         **more,
     )
 

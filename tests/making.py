@@ -1,0 +1,67 @@
+"""Stores and passwords at a price that thousands of tests can pay.
+
+The migrations are run once a process and back end, and what they said to the database is said again for every other
+new store: the same tables, for a twentieth of the time. Modules that are about opening stores run the migrations.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import pytest
+from argon2 import PasswordHasher
+from sqlalchemy import Connection, event, inspect
+
+from duelpool.access import accounts
+from duelpool.store import opening
+
+ABOUT_OPENING = frozenset({"test_store_opening", "test_store_old", "test_store_processes"})
+
+_RUN = opening.bring_to
+_SAID: dict[str, list[tuple[str, Any]]] = {}
+
+
+def _bring_to(connection: Connection, version: str = "head") -> None:
+    name = connection.dialect.name
+    if version != "head" or inspect(connection).get_table_names():
+        _RUN(connection, version)
+    elif name in _SAID:
+        for statement, parameters in _SAID[name]:
+            connection.exec_driver_sql(statement, parameters or None)
+    else:
+        _SAID[name] = _listened(connection)
+
+
+def _listened(connection: Connection) -> list[tuple[str, Any]]:
+    said: list[tuple[str, Any]] = []
+
+    def hear(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+        if not statement.lstrip().lower().startswith(("select", "pragma")):
+            said.append((statement, parameters))
+
+    event.listen(connection, "before_cursor_execute", hear)
+    try:
+        _RUN(connection)
+    finally:
+        event.remove(connection, "before_cursor_execute", hear)
+    return said
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    return PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+
+
+def is_on() -> bool:
+    """Say whether stores are made quickly now."""
+    return opening.bring_to is _bring_to
+
+
+@contextmanager
+def made_quickly() -> Iterator[None]:
+    """Make stores by repetition and hash passwords with little work, for as long as this is open."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "bring_to", _bring_to)
+        patch.setattr(accounts, "_hasher", _hasher)
+        yield

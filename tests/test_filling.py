@@ -1,0 +1,127 @@
+"""Filling an assignment: random over all that is open, few of a topic, and no topic asked in vain."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.asking import Asking, Out
+from duelpool.campaign.filling import Urn
+from duelpool.records import Outcome, Passage, Pool, Proposal, Topic
+from duelpool.seeds import rng_for
+from duelpool.store import Store, open_store
+from duelpool.store.holdings import KnownPair
+from duelpool.store.leases import Answer
+
+SIZES = {"small": 4, "middle": 12, "large": 24}
+
+
+class Told(Asking):
+    """Topics with so many open questions; whoever is asked is written down."""
+
+    def __init__(self, guesses: dict[str, float] | None = None) -> None:
+        self.guesses = guesses or {topic: float(size) for topic, size in SIZES.items()}
+        self.asked: list[str] = []
+
+    def sizes(self, heads: object, out: Out) -> list[float]:
+        return [self.guesses[topic] for topic in SIZES]
+
+    def proposals(self, topic: str, head: int, out: Out, n: int = 0) -> list[Proposal]:
+        self.asked.append(topic)
+        return [Proposal((topic, f"{at:02d}")) for at in range(SIZES[topic])]
+
+
+def an_urn(told: Told, number: int, skipped: dict[str, set[tuple[str, str]]] | None = None) -> Urn:
+    return Urn(told, Out({}, skipped or {}, {}, {}), dict.fromkeys(SIZES, 0), rng_for(1, "urn", number))
+
+
+def test_the_first_is_any_open_question_with_the_same_chance() -> None:
+    drawn = Counter(next(an_urn(Told(), at).draw(3)).proposal.pair for at in range(8_000))
+    assert len(drawn) == 40
+    counts = np.array(list(drawn.values()))
+    assert ((counts - 200) ** 2 / 200).sum() < 39 + 5 * np.sqrt(2 * 39)
+
+
+def test_so_many_of_a_topic_where_others_are_and_each_question_once() -> None:
+    for number in range(50):
+        drawn = list(an_urn(Told(), number).draw(3))
+        first = Counter(each.topic for each in drawn[:9])
+        assert set(first.values()) == {3}
+        assert len({each.proposal.pair for each in drawn}) == len(drawn) == 40
+
+
+def test_what_was_skipped_comes_last() -> None:
+    skipped = {"small": {("small", "00"), ("small", "01")}, "large": {("large", "05")}}
+    for number in range(20):
+        drawn = [each.proposal.pair for each in an_urn(Told(), number, skipped).draw(3)]
+        assert len(drawn) == 40
+        assert set(drawn[-3:]) == skipped["small"] | skipped["large"]
+
+
+def test_only_the_topics_that_are_drawn_are_asked_and_each_once() -> None:
+    told = Told()
+    drawn = list(islice(an_urn(told, 1).draw(3), 2))
+    assert sorted(told.asked) == sorted({each.topic for each in drawn})
+
+
+def test_a_wrong_guess_loses_no_question() -> None:
+    told = Told({"small": 500.0, "middle": 0.5, "large": 1.0})
+    assert len(list(an_urn(told, 1).draw(3))) == 40
+
+
+# ---- with a campaign
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "campaign.db", create=True) as opened:
+        yield opened
+
+
+def a_crowd(store: Store, topics: int, items: int, **settings: object) -> Campaign:
+    names = [f"t{at:02d}" for at in range(topics)]
+    texts = [f"i{at:02d}" for at in range(items)]
+    return Campaign.create(
+        store,
+        "crowd",
+        Settings(judges="crowd", **settings),  # type: ignore[arg-type]
+        topics=[Topic(name, f"What is {name}?") for name in names],
+        pools=[Pool(name, tuple(texts)) for name in names],
+        passages=[Passage(item, f"text of {item}") for item in texts],
+        known_pairs=[KnownPair(f"k{at}", names[at % topics], texts[0], f"off-{at}") for at in range(20)],
+    )
+
+
+def test_a_campaign_is_worked_off_to_its_last_question(store: Store) -> None:
+    campaign = a_crowd(store, topics=5, items=6, strategy="allpairs")
+    for number in range(40):
+        campaign.enrol(f"w{number}")
+        assignment = campaign.next_assignment(f"w{number}")
+        if assignment is None:
+            break
+        for question in assignment.questions:
+            assert question.right is not None
+            left = question.right.startswith("off") or question.left < question.right
+            outcome = Outcome.LEFT if left and not question.left.startswith("off") else Outcome.RIGHT
+            campaign.answer(question.id, f"w{number}", Answer(outcome))
+        campaign.finish(assignment.id)
+    assert campaign.done
+    assert all(len(campaign.judgments(topic)) == 15 for topic in campaign.live.heads())
+
+
+def test_graders_get_what_is_left_however_much_is_full(store: Store) -> None:
+    """Which items are full isn't known before they are leased: sixteen of them drawn may all be."""
+    campaign = a_crowd(store, topics=6, items=10, stage="grading", scale="abc", tests=0, cap=1)
+    graded = 0
+    for number in range(10):
+        campaign.enrol(f"w{number}")
+        assignment = campaign.next_assignment(f"w{number}")
+        assert assignment is not None or graded == 60
+        for question in assignment.questions if assignment is not None else ():
+            campaign.answer(question.id, f"w{number}", Answer(Outcome.GRADE, grade=1.0))
+            graded += 1
+    assert graded == 60

@@ -1,0 +1,94 @@
+"""Reads that belong together: of one moment, until the thread writes."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, text
+
+from duelpool.store import Store, open_store
+from stores import BACK_ENDS, new_target
+
+
+@pytest.fixture(params=BACK_ENDS)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with (
+        new_target(request.param, tmp_path_factory.mktemp("store")) as target,
+        open_store(target, create=True) as opened,
+    ):
+        opened.write(lambda connection, now: connection.execute(text("create table number (at integer)")))
+        add(opened)
+        yield opened
+
+
+def add(store: Store) -> None:
+    store.write(lambda connection, now: connection.execute(text("insert into number values (1)")))
+
+
+def count(connection: Connection) -> int:
+    return int(connection.execute(text("select count(*) from number")).scalar_one())
+
+
+def elsewhere(work: threading.Thread) -> None:
+    work.start()
+    work.join()
+
+
+def test_reads_together_are_of_one_moment(store: Store) -> None:
+    with store.together():
+        assert store.read(count) == 1
+        elsewhere(threading.Thread(target=add, args=(store,)))
+        assert store.read(count) == 1
+    assert store.read(count) == 2
+
+
+def test_what_a_thread_wrote_it_reads(store: Store) -> None:
+    with store.together():
+        assert store.read(count) == 1
+        add(store)
+        assert store.read(count) == 2
+        with store.together():
+            add(store)
+            assert store.read(count) == 3
+        assert store.read(count) == 3
+
+
+def test_a_write_in_the_middle_of_a_read_leaves_it_its_snapshot(store: Store) -> None:
+    def work(connection: Connection) -> tuple[int, int, int]:
+        before = count(connection)
+        add(store)
+        return before, count(connection), store.read(count)
+
+    with store.together():
+        assert store.read(work) == (1, 1, 2)
+        assert store.read(count) == 2
+
+
+def test_a_read_that_fails_spoils_nothing(store: Store) -> None:
+    with store.together():
+        assert store.read(count) == 1
+        with pytest.raises(Exception, match="nowhere"):
+            store.read(lambda connection: connection.execute(text("select * from nowhere")))
+        assert store.read(count) == 1
+
+
+def test_more_threads_than_connections_that_wait_for_each_other_get_on(store: Store) -> None:
+    """Each holds its snapshot and waits for a lock, whose holder needs a connection of its own."""
+    lock = threading.Lock()
+    begun = threading.Barrier(40)
+    seen: list[int] = []
+
+    def visit() -> None:
+        begun.wait()
+        with store.together():
+            store.read(count)
+            with lock:
+                add(store)
+                seen.append(store.read(count))
+
+    threads = [threading.Thread(target=visit, daemon=True) for _ in range(40)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(timeout=40)
+    assert sorted(seen) == list(range(2, 42))
