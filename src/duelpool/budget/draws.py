@@ -211,6 +211,13 @@ class Line:
             unit[some] += place
         return unit, lower, upper
 
+    @property
+    def last(self) -> int:
+        """The last unit that has a size: rounding puts a point at the very end beyond it, once in 10^15."""
+        step = BLOCK if self.blocks else 1
+        start = int(np.searchsorted(self.ends, self.ends[-1], side="left")) * step
+        return start + int(np.flatnonzero(self.size[start : start + step])[-1])
+
     def crossed(self) -> "Borders":
         """Return what lies across the borders between the line's n equal parts."""
         part = self.ends[-1] / self.n
@@ -232,14 +239,15 @@ class Line:
         crossing = self.borders
         positions = chosen_positions(crossing.before, crossing.after, rng.random((self.n, 2)))
         chosen = self.at(np.maximum(positions, 0.0) * (self.ends[-1] / self.n), "right")[0]
+        last = self.last
         lower, upper = (
             np.concatenate(([-1], crossing.unit)),
-            np.concatenate((crossing.unit, [len(self.size)])),
+            np.concatenate((crossing.unit, [last + 1])),
         )
         # A point between the borders' units is never one of them, whatever rounding says.
         chosen = np.clip(chosen, np.minimum(lower + 1, upper - 1), upper - 1)
         chosen = np.where(positions == FROM_BELOW, lower, np.where(positions == INTO_NEXT, upper, chosen))
-        return Drawn.once_each(np.sort(np.concatenate((self.certain, chosen))))
+        return Drawn.once_each(np.sort(np.concatenate((self.certain, np.minimum(chosen, last)))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from duelpool.budget.designs import Beliefs, design_named, sizes
-from duelpool.budget.draws import Lottery, lottery
+from duelpool.budget.draws import DRAWS, Lottery, lottery
 from duelpool.budget.estimators import Estimates, Frame, estimated, estimator_named
 from duelpool.budget.goals import targets_of
 from duelpool.budget.intervals import Known, Ranges, doubts, interval_named
@@ -140,17 +140,21 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def predictors_of(beliefs: Beliefs, units: int, estimator: str) -> Floats | None:
+def predictors_of(beliefs: Beliefs, expected: Floats, estimator: str) -> Floats | None:
     """Return the columns that an estimator takes as predictors.
 
-    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant.
+    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant. Nothing is
+    claimed about units that no draw can reach, for it couldn't be checked.
     """
+    reach = expected > 0
     known = [column for column in (beliefs.guess, beliefs.prior) if column is not None]
     if estimator_named(estimator).guess == "none" or not known:
         return None
+    if not reach.all():
+        known = [np.where(reach, column, 0.0) for column in known]
     if estimator_named(estimator).guess == "predictor":
         return known[0][:, None]
-    return np.column_stack([*known, np.ones(units)])
+    return np.column_stack([*known, reach])
 
 
 def usual_draw(design: str, estimator: str) -> str:
@@ -185,7 +189,7 @@ def simulate_budget(
     with_truth = Beliefs(known.prior, known.guess, utility, known.top)
     way = estimator_named(estimator)
     kind = draw or usual_draw(design, estimator)
-    refuse_misfit(estimator, kind)
+    refuse_misfit(estimator, kind, design)
     if estimator == "ratio" and (goal != "absolute" or not population.metric.products):
         raise BadParameter(
             "The ratio estimator is for AP without R, and for the goal 'absolute'.", remedy="Use another one."
@@ -193,7 +197,7 @@ def simulate_budget(
     targets = targets_of(population, goal)
     size = sizes(population, design, goal, with_truth, epsilon=epsilon, mix=mix)
     chances = lottery(population, kind, size, n)
-    frame = Frame.of(targets, predictors_of(known, len(population), estimator))
+    frame = Frame.of(targets, predictors_of(known, chances.expected, estimator))
     made = interval_named(interval, kind) if estimator != "ratio" else None
     about: Known = None
     if made is not None and made.needs == "moments" and kind != "deep":
@@ -210,6 +214,8 @@ def simulate_budget(
     trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, about)
     values, low, high = _run_all(trial, trials, executor, progress)
     truth = targets.offsets + utility @ targets.weights
+    never = chances.expected <= 0
+    missed = utility[never] @ targets.weights[never]
     if estimator == "ratio":
         truth = true_ratios(population, utility)
     return BudgetSimulation(
@@ -218,7 +224,7 @@ def simulate_budget(
         design=design_named(design).name,
         draw=kind,
         estimator=estimator,
-        unbiased=way.unbiased if kind != "top" else "no",
+        unbiased="no" if missed.any() else way.unbiased,
         interval="none" if made is None else made.name,
         guaranteed=made is not None and made.guaranteed,
         level=level,
@@ -238,9 +244,15 @@ def simulate_budget(
     )
 
 
-def refuse_misfit(estimator: str, kind: str) -> None:
-    """Refuse an estimator for units that were drawn in a way it wasn't made for."""
+def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
+    """Refuse an estimator, or a design, for units that were drawn in a way it wasn't made for."""
     way = estimator_named(estimator)
+    own = design_named(design).drawn if design is not None else ""
+    if design is not None and kind in DRAWS and kind != own and (own or kind in ("top", "deep")):
+        raise BadParameter(
+            f"The design {design_named(design).name} isn't drawn by '{kind}'.",
+            remedy=f"Leave the way of drawing out, or draw {own or 'replacing or pivotal'}.",
+        )
     if kind not in way.draws:
         raise BadParameter(
             f"The estimator {estimator} is for units drawn {' or '.join(way.draws)}, not {kind}.",
