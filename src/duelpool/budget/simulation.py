@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from duelpool.budget.designs import Beliefs, design_named, sizes
-from duelpool.budget.draws import DRAWS, Lottery, lottery
+from duelpool.budget.draws import Lottery, lottery
 from duelpool.budget.estimators import Estimates, Frame, estimated, estimator_named
 from duelpool.budget.goals import targets_of
 from duelpool.budget.intervals import Known, Ranges, doubts, interval_named
@@ -112,6 +112,7 @@ class BudgetSimulation:
     topics: int
     targets: tuple[TargetResult, ...]
     unreachable: float  # the most that any target has beyond the reach of every draw
+    mse_error: float = math.nan  # the standard error of the targets' mean squared error
     warnings: tuple[str, ...] = ()
 
     def mean(self, part: str) -> float:
@@ -126,6 +127,7 @@ class BudgetSimulation:
             for each in self.targets
         ]
         means = {part: _plain(self.mean(part)) for part in parts}
+        means["mse_error"] = _plain(self.mse_error)
         means["absolute_bias"] = float(np.mean([abs(each.bias) for each in self.targets]))
         return {
             "metric": self.metric, "goal": self.goal, "design": self.design, "draw": self.draw,
@@ -238,6 +240,9 @@ def simulate_budget(
             for at, name in enumerate(targets.names)
         ),
         unreachable=float(beyond_reach(targets.weights, chances.expected, known.top).max(initial=0.0)),
+        mse_error=float(((values - truth) ** 2).mean(axis=1).std(ddof=1) / math.sqrt(trials))
+        if trials > 1
+        else math.nan,
         warnings=tuple(doubts(trial.first(), targets.names))
         if made is not None and not made.guaranteed
         else (),
@@ -247,16 +252,16 @@ def simulate_budget(
 def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
     """Refuse an estimator, or a design, for units that were drawn in a way it wasn't made for."""
     way = estimator_named(estimator)
-    own = design_named(design).drawn if design is not None else ""
-    if design is not None and kind in DRAWS and kind != own and (own or kind in ("top", "deep")):
-        raise BadParameter(
-            f"The design {design_named(design).name} isn't drawn by '{kind}'.",
-            remedy=f"Leave the way of drawing out, or draw {own or 'replacing or pivotal'}.",
-        )
     if kind not in way.draws:
         raise BadParameter(
             f"The estimator {estimator} is for units drawn {' or '.join(way.draws)}, not {kind}.",
             remedy="Leave the way of drawing out, or use another estimator.",
+        )
+    own = design_named(design).drawn if design is not None else ""
+    if design is not None and kind != own and (own or kind in ("top", "deep")):
+        raise BadParameter(
+            f"The design {design_named(design).name} isn't drawn by '{kind}'.",
+            remedy=f"Leave the way of drawing out, or draw {own or 'replacing or pivotal'}.",
         )
 
 
