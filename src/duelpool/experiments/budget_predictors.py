@@ -2,9 +2,10 @@
 
 TREC-8: half of the systems are the source of a predictor, the other half is evaluated. DL21: an LLM's grades are the
 predictor, and all systems are evaluated on what was judged. A useless predictor, random numbers, stands beside both.
-The paper's best is the least error of its two designs for k systems, each with the belief by rank or the predictor
-as u~, and each with nine values of epsilon. Its estimator is unbiased and its variance has a formula, so that its error
-needs no trials, and the best is chosen with all utilities known, which no user could do.
+The paper's best is the least error of its two designs for k systems, each with u~ by the systems' mean rank, by each
+system's own rank, by the predictor or the same for all, and each with nine values of epsilon. Its estimator is unbiased
+and its variance has a formula, so that its error needs no trials, and the best is chosen with all utilities known,
+which no user could do.
 """
 
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from duelpool.budget.sources import known_from
 from duelpool.errors import BadParameter
 from duelpool.experiments.base import Experiment, Section
 from duelpool.experiments.budget_sets import read_trec8
+from duelpool.experiments.budget_tables import by_own_rank
 from duelpool.files import read_qrels, read_run
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress
@@ -43,6 +45,7 @@ BUDGETS = (250, 1000, 4000)
 EPSILONS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 OURS = (("doubt", "difference"), ("hedged", "difference"), ("hedged", "greg"))
 USUAL = "hedged, greg"
+PREDICTOR = "the predictor"
 AT_MOST = {
     "predictor": 0.6,
     "useless": 1.05,
@@ -127,9 +130,9 @@ class PredictorReport:
     def notes(self) -> Sequence[str]:
         """Return how the figures are meant."""
         return (
-            "The paper's best: SQRT or MEAN with replacement, u~ by rank or by the predictor, with the best of nine "
-            f"values of epsilon from {EPSILONS[0]:g} to {EPSILONS[-1]:g}; its error is that of the formula.",
-            "With the useless predictor it has u~ by rank alone, which is more than fair to it.",
+            "The paper's best: SQRT or MEAN with replacement, with the best u~ (by the systems' mean rank, by each "
+            "system's own rank, by the predictor, the same for all) and the best of nine epsilons, by the formula.",
+            "Beside the useless predictor it doesn't have to take the predictor's u~, which is more than fair to it.",
             "coverage: of 95 % intervals, the mean over systems, and that of the worst system.",
         )
 
@@ -185,9 +188,10 @@ def worths(case: Case, n: int, trials: int, seed: int) -> list[Worth]:
     prior = prior_by_rank(case.population)
     useless = rng_for(seed, "useless").random(len(prior))
     paper = papers_errors(case, n)
+    unaided = {name: value for name, value in paper.items() if PREDICTOR not in name}
     found = []
     for label, guess in (("predictor", case.guess), ("useless", useless)):
-        fair = {name: value for name, value in paper.items() if label == "predictor" or "by rank" in name}
+        fair = paper if label == "predictor" else unaided
         best = min(fair, key=lambda name: fair[name])
         for design, estimator in OURS if label == "predictor" else OURS[1:]:
             result = simulate_budget(
@@ -199,20 +203,26 @@ def worths(case: Case, n: int, trials: int, seed: int) -> list[Worth]:
         case.population, case.utility, n=n, design="root", estimator="ht", beliefs=Beliefs(prior), trials=trials,
         seed=seed,
     )  # fmt: skip
-    rank = {name: value for name, value in paper.items() if "by rank" in name}
-    best = min(rank, key=lambda name: rank[name])
-    found.append(_worth(case, ("none", "root, ht"), result, best, rank[best]))
+    best = min(unaided, key=lambda name: unaided[name])
+    found.append(_worth(case, ("none", "root, ht"), result, best, unaided[best]))
     return found
 
 
 def papers_errors(case: Case, n: int) -> dict[str, float]:
     """Return the mean squared error of each of the paper's ways to spend a budget on several systems."""
-    targets = targets_of(case.population, "absolute")
+    population = case.population
+    targets = targets_of(population, "absolute")
+    flat = np.ones(len(population))
     found = {}
-    for label, believed in (("rank", prior_by_rank(case.population)), ("predictor", case.guess)):
+    for label, weighed, believed in (
+        ("mean rank", population, prior_by_rank(population)),
+        ("own rank", by_own_rank(population), flat),
+        ("nothing", population, flat),
+        (PREDICTOR, population, case.guess),
+    ):
         for design in ("SQRT", "MEAN"):
             for epsilon in EPSILONS:
-                size = sizes(case.population, design, "absolute", Beliefs(believed), epsilon=epsilon)
+                size = sizes(weighed, design, "absolute", Beliefs(believed), epsilon=epsilon)
                 variance = true_variance(targets, size * (n / size.sum()), case.utility, n)
                 found[f"{design}, u~ by {label}, epsilon {epsilon:g}"] = float(variance.mean())
     return found
