@@ -44,7 +44,6 @@ DEEP_TOPICS = (
 BY_FORMULA = (
     Target("3", "true", (284.589, 277.819, 271.476, 275.128, 270.047), 0.3, why=DRAWN),
     Target("3", "TOP", (16.990, 10.015, 8.507, 4.717, 0), 0.03),
-    Target("3", "DEEP sd", (1.70, 1.99, 1.62, 1.69, 1.67), 0.12, paper_error=True, why=DEEP_TOPICS),
     Target("3", "DEEP sd by the formula", (1.70, 1.99, 1.62, 1.69, 1.67), 0.12, (1.69, 1.75, 1.59, 1.69, 1.75),
            paper_error=True, why=DEEP_TOPICS),
     Target("3", "u~P sd by the formula", (1.13, 1.08, 1.05, 1.12, 1.11), 0.008, (1.22, 1.07, 0.97, 1.10, 1.12),
