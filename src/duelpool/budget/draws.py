@@ -28,7 +28,7 @@ DRAWS: Mapping[str, str] = MappingProxyType(
 )
 
 BLOCK = 32  # units whose sizes are added up: among many millions, a block is found first, then a unit in it
-ROWS = 256
+ROWS = 512
 MANY = 1 << 20  # units from which on it pays
 FROM_BELOW = -1.0  # an interval takes the unit across its lower border
 INTO_NEXT = -2.0  # or the one across its upper border
@@ -118,7 +118,7 @@ def block_sums(size: Floats) -> tuple[Floats, float]:
     rows = size[:whole].reshape(-1, BLOCK)
     for start in range(0, len(rows), ROWS):  # both while they are in the processor's cache
         some = rows[start : start + ROWS]
-        np.sum(some, axis=1, out=sums[start : start + len(some)])
+        np.einsum("ij->i", some, out=sums[start : start + len(some)])  # half the time of np.sum on short rows
         least = min(least, float(some.min()))
     return sums, least
 
