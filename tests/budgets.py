@@ -1,10 +1,14 @@
-"""Small populations for tests of budgets, and the paper's synthetic one."""
+"""Small populations for tests of budgets, the paper's synthetic one, and the law of what is drawn, sample by sample."""
 
 import itertools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
+from duelpool.budget.draws import Lottery
 from duelpool.budget.metrics import Floats, Ints, parse_metric
 from duelpool.budget.populations import Population
 from duelpool.files import Qrels, Run
@@ -102,8 +106,114 @@ def pivotal_by_definition(probabilities: list[float]) -> dict[frozenset[int], fl
     return found
 
 
-def with_replacement_by_definition(chances: Floats, n: int) -> Iterator[tuple[float, Ints, Ints]]:
-    """Yield the chance, the units and the times of every sequence of n draws."""
-    for draws in itertools.product(range(len(chances)), repeat=n):
-        units, times = np.unique(np.array(draws), return_counts=True)
-        yield float(np.prod(chances[list(draws)])), units, times
+Law: TypeAlias = dict[tuple[tuple[int, ...], tuple[int, ...]], float]
+"""The chance of every possible sample: its units and how many times each was drawn."""
+
+
+def law_of(lottery: Lottery, population: Population) -> Law:
+    """Return the chance of every sample that a lottery can draw, by what it does with every number it may be given."""
+    if lottery.kind == "replacing":
+        return _law_replacing(lottery)
+    if lottery.kind == "deep":
+        return _law_of_topics(lottery, population)
+    return _law_pivotal(lottery)
+
+
+class GivenChances(np.random.Generator):
+    """A generator whose next numbers are given."""
+
+    def __init__(self, numbers: list[float]) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.numbers = numbers
+
+    def random(self, size: object = None, *_: object, **__: object) -> Floats:  # type: ignore[override]
+        """Return the given numbers, in the shape that is asked for."""
+        return np.array(self.numbers).reshape(size)  # type: ignore[call-overload,no-any-return]
+
+    def permutation(self, _: object, *__: object, **___: object) -> Ints:  # type: ignore[override]
+        """Return the given numbers as an order."""
+        return np.array(self.numbers, dtype=np.int64)
+
+
+def _pieces(of: Callable[[float], object], low: float, high: float) -> list[tuple[float, float]]:
+    """Cut [low, high) where a function's value changes; where it changes, it never comes back to a value."""
+    if of(low) == of(high):
+        return [(low, high)]
+    middle = (low + high) / 2
+    if high - low < 1e-11 or middle in (low, high):
+        return [(low, middle), (middle, high)]
+    found = _pieces(of, low, middle)
+    for start, end in _pieces(of, middle, high):
+        if of(found[-1][0]) == of(start):
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+LAST = float(np.nextafter(1.0, 0.0))
+
+
+def _law_replacing(lottery: Lottery) -> Law:
+    """Cut the numbers of one draw where another unit is drawn; draws are independent."""
+
+    def first(number: float) -> int:
+        return int(lottery.draw(GivenChances([number] * lottery.n)).units[0])
+
+    chances: dict[int, float] = {}
+    for start, end in _pieces(cache(first), 0.0, LAST):
+        chances[first(start)] = chances.get(first(start), 0.0) + end - start
+    found: Law = {}
+    for draws in itertools.product(chances, repeat=lottery.n):
+        counts = Counter(draws)
+        units = tuple(sorted(counts))
+        key = (units, tuple(counts[unit] for unit in units))
+        found[key] = found.get(key, 0.0) + float(np.prod([chances[unit] for unit in draws]))
+    return found
+
+
+def _law_pivotal(lottery: Lottery) -> Law:
+    """Cut the numbers of each interval where it takes another unit, interval by interval.
+
+    Units are taken in their order, so an interval's is found by its place; what comes later doesn't change it.
+    """
+    certain = set(np.flatnonzero(lottery.expected >= 1.0).tolist())
+    parts = lottery.n - len(certain)
+    found: Law = {}
+
+    def taken(given: tuple[float, ...], place: int) -> int:
+        numbers = [*given, *(0.5 for _ in range(2 * parts - len(given)))]
+        units = [unit for unit in lottery.draw(GivenChances(numbers)).units.tolist() if unit not in certain]
+        return int(units[place])
+
+    def go(chance: float, given: tuple[float, ...], units: tuple[int, ...]) -> None:
+        if len(units) == parts:
+            key = tuple(sorted((*units, *certain)))
+            found[key, (1,) * len(key)] = found.get((key, (1,) * len(key)), 0.0) + chance
+            return
+
+        @cache
+        def ends(again: float) -> tuple[int, int]:
+            return taken((*given, again, 0.0), len(units)), taken((*given, again, LAST), len(units))
+
+        for low, high in _pieces(ends, 0.0, LAST):
+
+            @cache
+            def unit(spot: float, low: float = low) -> int:
+                return taken((*given, low, spot), len(units))
+
+            for start, end in _pieces(unit, 0.0, LAST):
+                go(chance * (high - low) * (end - start), (*given, low, start), (*units, unit(start)))
+
+    go(1.0, (), ())
+    return found
+
+
+def _law_of_topics(lottery: Lottery, population: Population) -> Law:
+    orders = list(itertools.permutations(range(len(population.topics))))
+    found: Law = {}
+    for order in orders:
+        units = lottery.draw(GivenChances(list(order)), population).units.tolist()
+        key = (tuple(units), (1,) * len(units))
+        found[key] = found.get(key, 0.0) + 1 / len(orders)
+    return found

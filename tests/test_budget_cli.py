@@ -166,6 +166,7 @@ def test_weights_of_ones_own_topics_and_pairs(folder: Path) -> None:
         ((*SIMULATE, "runs/", "--metric", "nDCG@5"), "no metric called 'nDCG'"),
         ((*SIMULATE, "runs/", "--goal", "difference"), "compares two systems"),
         ((*SIMULATE, "runs/", "--estimator", "difference", "--draw", "deep"), "is for units drawn"),
+        ((*SIMULATE, "runs/", "--design", "DEEP", "--draw", "pivotal"), "isn't drawn by 'pivotal'"),
         ((*SIMULATE, "runs/", "--predictor", "nothing.qrels"), "no such file"),
         ((*SIMULATE, "runs/", "--max-grade", "0"), "worth nothing"),
         ((*SIMULATE, "nowhere/"), "no such file"),

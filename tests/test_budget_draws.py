@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgets import pivotal_by_definition, random_population, synth
+from budgets import GivenChances, law_of, pivotal_by_definition, random_population, synth
 from duelpool.budget.draws import (
     Drawn,
     drawn_pivotal,
@@ -77,6 +77,38 @@ def test_pivotal_sampling_is_the_one_of_its_definition(probabilities: list[float
     for sample, chance in expected.items():
         error = np.sqrt(chance * (1 - chance) / trials)
         assert abs(seen.get(sample, 0) / trials - chance) <= 4 * error + 1e-12
+
+
+def small_sizes(seed: int) -> tuple[list[float], int]:
+    """Return a few units' sizes, some of them nought or large enough to be certain, and how many are drawn."""
+    rng = np.random.default_rng(seed)
+    size = rng.gamma(0.7, size=int(rng.integers(4, 7)))
+    size[rng.random(len(size)) < 0.15] = 0.0
+    return size.tolist(), int(rng.integers(1, min(4, int(np.count_nonzero(size))) + 1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_sample_has_exactly_its_chance(seed: int) -> None:
+    """What a draw does with every number that it may be given is what its definition says, sample by sample."""
+    size, n = small_sizes(seed)
+    population, _, _ = random_population(len(size), 1, seed)
+    pivotal = lottery(population, "pivotal", np.array(size), n)
+    wanted = pivotal_by_definition(pivotal.expected.tolist())
+    found = {frozenset(units): chance for (units, _), chance in law_of(pivotal, population).items()}
+    for sample in wanted | found:
+        assert found.get(sample, 0.0) == pytest.approx(wanted.get(sample, 0.0), abs=1e-8)
+    replacing = lottery(population, "replacing", np.array(size), 1)
+    seen = {units[0]: chance for (units, _), chance in law_of(replacing, population).items()}
+    for unit, share in enumerate(np.array(size) / sum(size)):
+        assert seen.get(unit, 0.0) == pytest.approx(share, abs=1e-8)
+
+
+def test_a_point_at_the_very_end_is_no_stranger() -> None:
+    """Rounding may put the last point beyond the line; what is taken there is its last unit, never a certain one."""
+    population, _, _ = random_population(5, 1, 0)
+    chances = lottery(population, "pivotal", np.array([0.3, 0.5, 0.4, 9.0, 0.0]), 2)
+    last = float(np.nextafter(1.0, 0.0))
+    assert chances.draw(GivenChances([last, last])).units.tolist() == [2, 3]
 
 
 def test_many_units_are_each_drawn_as_often_as_they_should_be() -> None:

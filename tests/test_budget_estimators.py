@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from budgets import (
-    pivotal_by_definition,
-    random_population,
-    synth,
-    with_replacement_by_definition,
-)
+from budgets import pivotal_by_definition, random_population, synth
 from duelpool.budget import (
     DESIGNS,
     ESTIMATORS,
-    GOALS,
     INTERVALS,
     Beliefs,
     Frame,
@@ -23,12 +19,11 @@ from duelpool.budget import (
     lottery,
     prior_by_rank,
     simulate_budget,
-    sizes,
     targets_of,
-    true_variance,
 )
-from duelpool.budget.draws import DRAWS
-from duelpool.budget.intervals import betting_bounds, doubts, skewness, variances
+from duelpool.budget.draws import DRAWS, inclusion_probabilities
+from duelpool.budget.goals import Targets
+from duelpool.budget.intervals import betting_bounds, doubts, skewness
 from duelpool.budget.metrics import Floats
 from duelpool.budget.simulation import BudgetSimulation, usual_draw
 from duelpool.errors import BadParameter, BadRecord, UnknownName
@@ -43,121 +38,6 @@ def sample_of(
     at = np.array(units)
     counts = np.ones(len(at), dtype=np.int64) if times is None else np.array(times)
     return Sample(kind, n, at, counts, expected[at], utility[at])
-
-
-@pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("estimator", ["importance", "difference"])
-def test_with_replacement_unbiased_and_variance_by_enumeration(goal: str, estimator: str) -> None:
-    population, utility, guess = random_population(5, 2, seed=4)
-    targets = targets_of(population, goal)
-    n = 3
-    size = sizes(population, "P", goal, Beliefs(), epsilon=0.05)
-    chances = size / size.sum()
-    frame = Frame.of(targets, guess)
-    truth = targets.offsets + utility @ targets.weights
-    first, second, estimated_variance = np.zeros(len(truth)), np.zeros(len(truth)), np.zeros(len(truth))
-    for chance, units, times in with_replacement_by_definition(chances, n):
-        sample = sample_of("replacing", n, n * chances, utility, units.tolist(), times.tolist())
-        found = estimated(frame, sample, estimator)
-        first += chance * found.values
-        second += chance * found.values**2
-        estimated_variance += chance * variances(found)
-    variance = second - first**2
-    off = guess if estimator == "difference" else None
-    assert first == pytest.approx(truth)
-    assert variance == pytest.approx(true_variance(targets, n * chances, utility, n, off))
-    assert estimated_variance == pytest.approx(variance)
-
-
-@pytest.mark.parametrize("estimator", ["ht", "difference"])
-def test_pivotal_unbiased_by_enumeration(estimator: str) -> None:
-    population, utility, guess = random_population(7, 3, seed=5)
-    targets = targets_of(population, "absolute")
-    chances = lottery(population, "pivotal", sizes(population, "P", "absolute", Beliefs(), epsilon=0.05), 3)
-    frame = Frame.of(targets, guess)
-    mean = np.zeros(3)
-    for units, chance in pivotal_by_definition(chances.expected.tolist()).items():
-        sample = sample_of("pivotal", 3, chances.expected, utility, sorted(units))
-        mean += chance * estimated(frame, sample, estimator).values
-    assert mean == pytest.approx(utility @ targets.weights)
-
-
-def test_whole_topics_are_unbiased_by_enumeration() -> None:
-    population, utility, _ = random_population(12, 2, seed=6, topics=4)
-    targets = targets_of(population, "absolute")
-    frame = Frame.of(targets)
-    values = []
-    for one in range(4):
-        for two in range(one):
-            units = np.flatnonzero(np.isin(population.topic, [one, two]))
-            sample = sample_of("deep", 2, np.full(12, 0.5), utility, units.tolist())
-            values.append(estimated(frame, sample, "ht").values)
-    assert np.mean(values, axis=0) == pytest.approx(utility @ targets.weights)
-
-
-def declared_unbiased() -> list[tuple[str, str, str, str]]:
-    """Every combination of design, way of drawing, estimator and goal that says it is exactly unbiased."""
-    found = []
-    for design in DESIGNS:
-        for estimator in EXACT:
-            for kind in ESTIMATORS[estimator].draws:
-                own = DESIGNS[design].drawn
-                if (kind != own if own else kind in ("top", "deep")) or kind == "top":
-                    continue
-                goals = {"PW": ["difference"], "KREL": ["relative"]}.get(design, ["absolute"])
-                found += [(design, kind, estimator, goal) for goal in goals]
-    return found
-
-
-def tried(
-    design: str, kind: str, estimator: str, goal: str, trials: int, interval: str = "usual"
-) -> BudgetSimulation:
-    population, utility, guess = random_population(60, 2, seed=7, topics=12)
-    beliefs = Beliefs(prior=np.clip(guess + 0.1, 0.05, 1.0), guess=guess)
-    return simulate_budget(
-        population, utility, n=20, design=design, estimator=estimator, draw=kind, goal=goal, beliefs=beliefs,
-        mix=0.1, trials=trials, seed=1, interval=interval,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(("design", "kind", "estimator", "goal"), declared_unbiased())
-def test_declared_unbiased_is_within_four_standard_errors(
-    design: str, kind: str, estimator: str, goal: str
-) -> None:
-    found = tried(design, kind, estimator, goal, trials=300)
-    assert found.unbiased == "exactly"
-    for target in found.targets:
-        assert abs(target.bias) <= 4 * target.bias_error + 1e-12, target
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("design", "kind", "estimator", "goal"), declared_unbiased())
-def test_declared_unbiased_over_two_thousand_trials(
-    design: str, kind: str, estimator: str, goal: str
-) -> None:
-    for target in tried(design, kind, estimator, goal, trials=2000).targets:
-        assert abs(target.bias) <= 4 * target.bias_error + 1e-12, target
-
-
-@pytest.mark.parametrize("design", RANDOM_DESIGNS)
-def test_variance_agrees_with_its_formula(design: str) -> None:
-    goal = {"PW": "difference", "KREL": "relative"}.get(design, "absolute")
-    population, utility, guess = random_population(60, 2, seed=7, topics=12)
-    beliefs = Beliefs(prior=np.clip(guess + 0.1, 0.05, 1.0), guess=guess, truth=utility)
-    targets = targets_of(population, goal)
-    chances = lottery(population, "replacing", sizes(population, design, goal, beliefs, mix=0.1), 20)
-    formula = true_variance(targets, chances.expected, utility, 20)
-    frame, rng = Frame.of(targets), np.random.default_rng(0)
-    values = []
-    for _ in range(800):
-        drawn = chances.draw(rng)
-        sample = Sample(
-            "replacing", 20, drawn.units, drawn.times, chances.expected[drawn.units], utility[drawn.units]
-        )
-        values.append(estimated(frame, sample, "importance").values)
-    seen = np.array(values)
-    resampled = [seen[rng.integers(0, 800, 800)].var(axis=0, ddof=1) for _ in range(100)]
-    assert (np.abs(seen.var(axis=0, ddof=1) - formula) <= 4 * np.std(resampled, axis=0)).all()
 
 
 def test_top_is_biased_and_says_so() -> None:
@@ -260,7 +140,7 @@ def test_the_right_hoeffding_interval() -> None:
     assert found.targets[0].width == pytest.approx(2 * span * np.sqrt(np.log(40) / 100))
 
 
-def test_hoeffding_without_replacement_is_twice_as_wide_and_holds() -> None:
+def test_hoeffding_without_replacement_is_as_wide_as_with_and_holds() -> None:
     population, utility, _ = random_population(300, 2, seed=11, topics=30)
 
     def tried_with(estimator: str) -> BudgetSimulation:
@@ -268,10 +148,68 @@ def test_hoeffding_without_replacement_is_twice_as_wide_and_holds() -> None:
             population, utility, n=30, design="uniform", estimator=estimator, interval="hoeffding", trials=60
         )
 
-    twice, once = tried_with("ht"), tried_with("importance")
-    assert twice.guaranteed
-    assert twice.mean("coverage") == 1.0
-    assert twice.mean("width") == pytest.approx(2 * once.mean("width"))
+    without, once_more = tried_with("ht"), tried_with("importance")
+    assert without.guaranteed
+    assert without.mean("coverage") == 1.0
+    assert without.mean("width") == pytest.approx(once_more.mean("width"))
+
+
+@st.composite
+def pivotal_sums(draw: st.DrawFn) -> tuple[Floats, int, Floats, Floats]:
+    """Return chances that add up to a whole number, how many are drawn, parts, and a guess for each unit."""
+    units = draw(st.integers(3, 8))
+    size = np.array(draw(st.lists(st.floats(0.05, 1.0), min_size=units, max_size=units)))
+    n = draw(st.integers(1, units - 1))
+    # Extreme utilities are the worst case, and are drawn as often as others.
+    shares = st.one_of(st.sampled_from((0.0, 1.0)), st.floats(0, 1))
+    utility = np.array(draw(st.lists(shares, min_size=units, max_size=units)))
+    guess = np.array(draw(st.lists(shares, min_size=units, max_size=units)))
+    return inclusion_probabilities(size, n), n, utility, guess
+
+
+@given(pivotal_sums(), st.booleans())
+@settings(max_examples=150)
+def test_hoeffding_of_pivotal_draws_is_a_guarantee_by_enumeration_property(
+    drawn: tuple[Floats, int, Floats, Floats], guessed: bool
+) -> None:
+    """Over all samples, an interval misses with at most the chance that it says, at every level."""
+    expected, n, utility, guess = drawn
+    weights = np.linspace(1.0, 0.3, len(expected))[:, None] * expected[:, None]
+    targets = Targets(("s",), weights, np.zeros(1))
+    frame = Frame.of(targets, guess if guessed else None)
+    ranges = Ranges.of(targets, expected, n, 1.0, guess if guessed else None, kind="pivotal")
+    truth = float((utility @ weights)[0])
+    errors, chances = [], []
+    for units, chance in pivotal_by_definition(expected.tolist()).items():
+        sample = sample_of("pivotal", n, expected, utility, sorted(units))
+        found = estimated(frame, sample, "difference" if guessed else "ht")
+        errors.append(float(found.values[0]) - truth)
+        chances.append(chance)
+    off, law = np.array(errors), np.array(chances)
+    for level in (0.05, 0.3, 0.5, 0.8, 0.95, 0.99):
+        low, high = INTERVALS["hoeffding"].make(found, ranges, level)
+        half = float((high - low)[0]) / 2
+        assert law[np.abs(off) > half * (1 + 1e-9) + 1e-12].sum() <= 1 - level + 1e-9
+    open_draws = int(np.count_nonzero(sample.expected < 1.0))
+    span = float(ranges.span[0]) / n
+    for t in (-6.0, -2.0, -0.5, 0.5, 2.0, 6.0):  # what the guarantee rests on
+        tilt = t / span if span > 0 else 0.0
+        assert np.log(law @ np.exp(tilt * off)) <= open_draws * t**2 / 8 + 1e-9
+
+
+@given(pivotal_sums(), st.integers(1, 255))
+@settings(max_examples=60)
+def test_how_many_of_a_set_are_drawn_is_a_sum_of_independent_draws_property(
+    drawn: tuple[Floats, int, Floats, Floats], chosen: int
+) -> None:
+    """Pivotal samples are strongly Rayleigh: the counts' polynomials have real roots only, so Newton's hold."""
+    expected, n, *_ = drawn
+    counts = np.zeros(n + 1)
+    for units, chance in pivotal_by_definition(expected.tolist()).items():
+        counts[sum(chosen >> unit & 1 for unit in units)] += chance
+    for j in range(1, n):
+        ahead = (1 + 1 / j) * (1 + 1 / (n - j)) * counts[j - 1] * counts[j + 1]
+        assert counts[j] ** 2 >= ahead - 1e-12
 
 
 def test_all_targets_of_a_shared_sample_are_covered() -> None:

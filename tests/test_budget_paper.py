@@ -1,6 +1,7 @@
 """The budget paper had again: SYNTH's figures by the formulas, TREC-8's true scores, ours against the paper's best."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -19,7 +20,14 @@ from duelpool.budget import (
 )
 from duelpool.budget.metrics import Floats
 from duelpool.experiments.budget import run
-from duelpool.experiments.budget_predictors import dl21_case, trec8_case, worths
+from duelpool.experiments.budget_predictors import (
+    EPSILONS,
+    Worth,
+    dl21_case,
+    papers_errors,
+    trec8_case,
+    worths,
+)
 from duelpool.experiments.budget_predictors import run as predictors
 from duelpool.experiments.budget_sets import SYSTEMS, Trec8, read_trec8, synth
 
@@ -260,10 +268,32 @@ def test_coverage_on_synth(small: tuple[Population, Floats]) -> None:
 def test_ours_against_the_papers_best(data: Path, n: int) -> None:
     """At most 0.6 of its squared error with an LLM's grades, at most 1.05 with random ones."""
     for case in (dl21_case(data), dl21_case(data, "P(rel=2)@10"), trec8_case(data, 0)):
-        by_way = {(row.predictor, row.way): row for row in worths(case, n, 100, 0)}
+        rows = worths(case, n, 100, 0)
+        by_way = {(row.predictor, row.way): row for row in rows}
         assert by_way["useless", "hedged, greg"].ratio <= 1.05
         if "LLM" in case.name:
             assert by_way["predictor", "hedged, greg"].ratio <= 0.6
+        assert {row.verdict for row in rows} == {"", "passed"}
+
+
+@pytest.mark.slow
+def test_the_papers_error_by_its_formula_is_that_of_its_trials(data: Path) -> None:
+    case = trec8_case(data, 0)
+    errors = papers_errors(case, 1000)
+    tried = simulate_budget(
+        case.population, case.utility, n=1000, design="SQRT", estimator="importance", interval="wald",
+        beliefs=Beliefs(prior_by_rank(case.population)), epsilon=0.01, trials=60,
+    )  # fmt: skip
+    assert abs(tried.mean("mse") - errors["SQRT, u~ by mean rank, epsilon 0.01"]) <= 4 * tried.mse_error
+    assert len(errors) == 4 * 2 * len(EPSILONS)
+
+
+def test_a_worth_over_its_bar_says_by_how_much() -> None:
+    row = Worth("case", 250, "useless", "hedged, greg", 1.2, 0.01, 0.95, 0.9, 1.0, "SQRT", 1.05)
+    assert row.verdict == "over by 0.150"
+    assert replace(row, error=0.1).verdict == "reached"
+    assert replace(row, ratio=1.0).verdict == "passed"
+    assert replace(row, bar=None).verdict == ""
 
 
 @pytest.mark.slow

@@ -121,6 +121,7 @@ def test_a_later_system_is_covered_or_told_what_is_out_of_reach(
     plan = make_plan(planned, 40, design="P", estimator="ht")
     told = estimate_plans([plan], answers(plan, qrels), later)
     assert any("could add up to" in note for note in told.notes)
+    assert told.unbiased == "no"
     reachable = sum(
         w for w, key in zip(later.weights[:, 0], later.places(), strict=True) if key in planned.places()
     )
@@ -229,6 +230,7 @@ def test_unanswered_questions_give_bounds(
     part = Judged(dict(list(whole.utilities.items())[5:]), "part.qrels")
     full, found = estimate_plans([plan], whole, population), estimate_plans([plan], part, population)
     assert (found.questions, found.answered) == (40, 35)
+    assert (full.unbiased, found.unbiased) == ("exactly", "no")
     assert any("5 questions are unanswered" in note for note in found.notes)
     for better, worse in zip(full.targets, found.targets, strict=True):
         assert worse.least is not None and worse.most is not None and worse.low is not None  # noqa: PT018

@@ -28,7 +28,7 @@ DRAWS: Mapping[str, str] = MappingProxyType(
 )
 
 BLOCK = 32  # units whose sizes are added up: among many millions, a block is found first, then a unit in it
-ROWS = 256
+ROWS = 512
 MANY = 1 << 20  # units from which on it pays
 FROM_BELOW = -1.0  # an interval takes the unit across its lower border
 INTO_NEXT = -2.0  # or the one across its upper border
@@ -118,7 +118,7 @@ def block_sums(size: Floats) -> tuple[Floats, float]:
     rows = size[:whole].reshape(-1, BLOCK)
     for start in range(0, len(rows), ROWS):  # both while they are in the processor's cache
         some = rows[start : start + ROWS]
-        np.sum(some, axis=1, out=sums[start : start + len(some)])
+        np.einsum("ij->i", some, out=sums[start : start + len(some)])  # half the time of np.sum on short rows
         least = min(least, float(some.min()))
     return sums, least
 
@@ -211,6 +211,13 @@ class Line:
             unit[some] += place
         return unit, lower, upper
 
+    @property
+    def last(self) -> int:
+        """The last unit that has a size: rounding puts a point at the very end beyond it, once in 10^15."""
+        step = BLOCK if self.blocks else 1
+        start = int(np.searchsorted(self.ends, self.ends[-1], side="left")) * step
+        return start + int(np.flatnonzero(self.size[start : start + step])[-1])
+
     def crossed(self) -> "Borders":
         """Return what lies across the borders between the line's n equal parts."""
         part = self.ends[-1] / self.n
@@ -232,14 +239,15 @@ class Line:
         crossing = self.borders
         positions = chosen_positions(crossing.before, crossing.after, rng.random((self.n, 2)))
         chosen = self.at(np.maximum(positions, 0.0) * (self.ends[-1] / self.n), "right")[0]
+        last = self.last
         lower, upper = (
             np.concatenate(([-1], crossing.unit)),
-            np.concatenate((crossing.unit, [len(self.size)])),
+            np.concatenate((crossing.unit, [last + 1])),
         )
         # A point between the borders' units is never one of them, whatever rounding says.
         chosen = np.clip(chosen, np.minimum(lower + 1, upper - 1), upper - 1)
         chosen = np.where(positions == FROM_BELOW, lower, np.where(positions == INTO_NEXT, upper, chosen))
-        return Drawn.once_each(np.sort(np.concatenate((self.certain, chosen))))
+        return Drawn.once_each(np.sort(np.concatenate((self.certain, np.minimum(chosen, last)))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -144,7 +144,7 @@ def estimate_plans(
         metric=first.metric,
         goal=goal or first.goal,
         estimator=", ".join(dict.fromkeys(ways)),
-        unbiased="no" if first.draw == "top" else _least_unbiased(ways),
+        unbiased="no" if missing or unreachable.any() else _least_unbiased(ways),
         interval="none" if made is None else made.name,
         guaranteed=made is not None and made.guaranteed and not missing,
         level=level,

@@ -118,14 +118,15 @@ def _without_replacement(estimates: Estimates) -> Floats:
 
 def _between_topics(estimates: Estimates) -> Floats:
     sample = estimates.sample
-    drawn = np.unique(sample.topic)
-    if len(drawn) < 2:
+    if sample.n < 2:
         return np.full(estimates.parts.shape[1], np.nan)
-    place = np.searchsorted(drawn, sample.topic)
-    totals = np.zeros((len(drawn), estimates.parts.shape[1]))
-    np.add.at(totals, place, estimates.parts * len(drawn))
-    rest = 1.0 - len(drawn) / max(sample.topics, len(drawn))
-    return np.asarray(rest * totals.var(axis=0, ddof=1) / len(drawn), dtype=np.float64)
+    seen, place = np.unique(sample.topic, return_inverse=True)
+    totals = np.zeros(
+        (max(sample.n, len(seen)), estimates.parts.shape[1])
+    )  # a topic without units adds nothing
+    np.add.at(totals, place, estimates.parts * sample.n)
+    rest = 1.0 - sample.n / max(sample.topics, sample.n)
+    return np.asarray(rest * totals.var(axis=0, ddof=1) / sample.n, dtype=np.float64)
 
 
 def skewness(estimates: Estimates) -> Floats:
@@ -145,7 +146,7 @@ def plain_spread(estimates: Estimates) -> Spread:
 
 def _quantile(estimates: Estimates, level: float) -> float:
     sample = estimates.sample
-    freedom = len(np.unique(sample.topic)) - 1 if sample.kind == "deep" else int(sample.times.sum()) - 1
+    freedom = sample.n - 1 if sample.kind == "deep" else int(sample.times.sum()) - 1
     return float(stats.t.ppf((1 + level) / 2, max(1, freedom)))
 
 
@@ -204,15 +205,18 @@ def _solved(estimates: Estimates, level: float) -> tuple[Floats, Floats]:
 def _hoeffding(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
     sample, span = estimates.sample, _ranges(known).span
     if sample.kind == "pivotal":
-        # Ordered pivotal samples are strongly Rayleigh and of fixed size, so a sum of parts that lie within R is off by
-        # more than a with a chance of at most 2 exp(-a^2 / (2 k R^2)), k being the draws that aren't certain.
+        # As short as with replacement, for pivotal samples are strongly Rayleigh. A duel of two units puts a weighted
+        # mean, or a weighted harmonic mean, of their variables into the generating polynomial, and both keep the upper
+        # half-plane, so it stays stable. Then how many of any set are among the k draws that aren't certain is a sum of
+        # at most k independent 0s and 1s: its centred moment generating function at t is at most exp(k t^2 / 8). That
+        # of a sum of parts within R is convex in the parts, so it is largest where each is 0 or R: the same with t R.
         if sample.noisy:
             raise BadParameter(
                 "Without replacement, hoeffding is a guarantee only where judges don't contradict themselves.",
                 remedy="Use the interval pivotal, or plan with replacement.",
             )
         chances = int(np.count_nonzero(sample.expected < 1.0))
-        half = span / sample.n * np.sqrt(2 * chances * np.log(2 / (1 - level)))
+        half = span / sample.n * np.sqrt(chances * np.log(2 / (1 - level)) / 2)
     else:
         half = span * np.sqrt(np.log(2 / (1 - level)) / (2 * sample.n))
     return estimates.values - half, estimates.values + half

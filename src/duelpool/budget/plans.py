@@ -134,7 +134,7 @@ def make_plan(
     """
     wanted = Beliefs() if beliefs is None else beliefs
     kind = draw or usual_draw(design, estimator)
-    refuse_misfit(estimator, kind)
+    refuse_misfit(estimator, kind, design)
     if repeats < 1 or price < 0:
         raise BadParameter("A unit is judged at least once, and a judgment's price is 0 or more.")
     if n < repeats:

@@ -112,6 +112,7 @@ class BudgetSimulation:
     topics: int
     targets: tuple[TargetResult, ...]
     unreachable: float  # the most that any target has beyond the reach of every draw
+    mse_error: float = math.nan  # the standard error of the targets' mean squared error
     warnings: tuple[str, ...] = ()
 
     def mean(self, part: str) -> float:
@@ -126,6 +127,7 @@ class BudgetSimulation:
             for each in self.targets
         ]
         means = {part: _plain(self.mean(part)) for part in parts}
+        means["mse_error"] = _plain(self.mse_error)
         means["absolute_bias"] = float(np.mean([abs(each.bias) for each in self.targets]))
         return {
             "metric": self.metric, "goal": self.goal, "design": self.design, "draw": self.draw,
@@ -140,17 +142,21 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def predictors_of(beliefs: Beliefs, units: int, estimator: str) -> Floats | None:
+def predictors_of(beliefs: Beliefs, expected: Floats, estimator: str) -> Floats | None:
     """Return the columns that an estimator takes as predictors.
 
-    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant.
+    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant. Nothing is
+    claimed about units that no draw can reach, for it couldn't be checked.
     """
+    reach = expected > 0
     known = [column for column in (beliefs.guess, beliefs.prior) if column is not None]
     if estimator_named(estimator).guess == "none" or not known:
         return None
+    if not reach.all():
+        known = [np.where(reach, column, 0.0) for column in known]
     if estimator_named(estimator).guess == "predictor":
         return known[0][:, None]
-    return np.column_stack([*known, np.ones(units)])
+    return np.column_stack([*known, reach])
 
 
 def usual_draw(design: str, estimator: str) -> str:
@@ -185,7 +191,7 @@ def simulate_budget(
     with_truth = Beliefs(known.prior, known.guess, utility, known.top)
     way = estimator_named(estimator)
     kind = draw or usual_draw(design, estimator)
-    refuse_misfit(estimator, kind)
+    refuse_misfit(estimator, kind, design)
     if estimator == "ratio" and (goal != "absolute" or not population.metric.products):
         raise BadParameter(
             "The ratio estimator is for AP without R, and for the goal 'absolute'.", remedy="Use another one."
@@ -193,7 +199,7 @@ def simulate_budget(
     targets = targets_of(population, goal)
     size = sizes(population, design, goal, with_truth, epsilon=epsilon, mix=mix)
     chances = lottery(population, kind, size, n)
-    frame = Frame.of(targets, predictors_of(known, len(population), estimator))
+    frame = Frame.of(targets, predictors_of(known, chances.expected, estimator))
     made = interval_named(interval, kind) if estimator != "ratio" else None
     about: Known = None
     if made is not None and made.needs == "moments" and kind != "deep":
@@ -210,6 +216,8 @@ def simulate_budget(
     trial = BudgetTrial(population, frame, chances, utility, estimator, interval, level, seed, about)
     values, low, high = _run_all(trial, trials, executor, progress)
     truth = targets.offsets + utility @ targets.weights
+    never = chances.expected <= 0
+    missed = utility[never] @ targets.weights[never]
     if estimator == "ratio":
         truth = true_ratios(population, utility)
     return BudgetSimulation(
@@ -218,7 +226,7 @@ def simulate_budget(
         design=design_named(design).name,
         draw=kind,
         estimator=estimator,
-        unbiased=way.unbiased if kind != "top" else "no",
+        unbiased="no" if missed.any() else way.unbiased,
         interval="none" if made is None else made.name,
         guaranteed=made is not None and made.guaranteed,
         level=level,
@@ -232,14 +240,17 @@ def simulate_budget(
             for at, name in enumerate(targets.names)
         ),
         unreachable=float(beyond_reach(targets.weights, chances.expected, known.top).max(initial=0.0)),
+        mse_error=float(((values - truth) ** 2).mean(axis=1).std(ddof=1) / math.sqrt(trials))
+        if trials > 1
+        else math.nan,
         warnings=tuple(doubts(trial.first(), targets.names))
         if made is not None and not made.guaranteed
         else (),
     )
 
 
-def refuse_misfit(estimator: str, kind: str) -> None:
-    """Refuse an estimator for units that were drawn in a way it wasn't made for."""
+def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
+    """Refuse an estimator, or a design, for units that were drawn in a way it wasn't made for."""
     way = estimator_named(estimator)
     if kind not in DRAWS:
         raise UnknownName("way to draw", kind, DRAWS)
@@ -247,6 +258,12 @@ def refuse_misfit(estimator: str, kind: str) -> None:
         raise BadParameter(
             f"The estimator {estimator} is for units drawn {' or '.join(way.draws)}, not {kind}.",
             remedy="Leave the way of drawing out, or use another estimator.",
+        )
+    own = design_named(design).drawn if design is not None else ""
+    if design is not None and kind != own and (own or kind in ("top", "deep")):
+        raise BadParameter(
+            f"The design {design_named(design).name} isn't drawn by '{kind}'.",
+            remedy=f"Leave the way of drawing out, or draw {own or 'replacing or pivotal'}.",
         )
 
 
