@@ -380,7 +380,7 @@ def test_every_figure_of_the_budget_papers_tables_has_a_verdict() -> None:
     formulas = [
         BudgetFigure(table, row, f"{column} by the formula", value)
         for (table, row, column), value in BUDGET_PAPER.items()
-        if column in ("u~P sd", "P sd", "uniform sd")
+        if column in ("u~P sd", "P sd", "uniform sd", "DEEP sd")
     ]
     checks = budget_checks(BudgetReport((*paper, *formulas), {}, 100, 0, 6000, ""))
     held = {(row.part.rpartition(" ")[2], row.figure.removesuffix(" by the formula")) for row in checks}
@@ -395,18 +395,21 @@ def test_every_figure_of_the_budget_papers_tables_has_a_verdict() -> None:
 
 
 def test_what_a_predictor_is_worth_has_verdicts() -> None:
-    ways = (("predictor", "hedged, difference", 0.5), ("useless", "hedged, greg", 1.2))
+    given = (("predictor", 0.5, 0.6), ("useless", 1.2, 1.05), ("none", 0.9, None))
     rows = tuple(
-        Worth("TREC-8, half", 4000, who, way, ratio, 0.95, 0.9, 1.0, "SQRT") for who, way, ratio in ways
+        Worth("TREC-8, half", 4000, who, "hedged, greg", ratio, 0.02, 0.95, 0.9, 1.0, "SQRT", bar)
+        for who, ratio, bar in given
     )
+    assert [row.verdict for row in rows] == ["passed", "over by 0.150", ""]
     report = PredictorReport(rows, 10, 0)
     checks = report.compared()
+    wrong = "TREC-8, half, n=4000, useless: hedged, greg"
     assert [(row.figure, row.verdict) for row in checks[:2]] == [
-        ("TREC-8: difference beats the paper's best", AGREES),
-        ("TREC-8: a useless predictor does no harm to greg", DIFFERS),
+        ("TREC-8, half, n=4000, predictor: hedged, greg", AGREES),
+        (wrong, DIFFERS),
     ]
     assert {row.verdict for row in checks[2:]} == {NOT_TO_BE_HAD}
-    assert Tally.of(report).unexplained == ("TREC-8: a useless predictor does no harm to greg",)
+    assert Tally.of(report).unexplained == (wrong,)
     assert report.sections()[-1].title == "Measured before, on a simulated set"
 
 
