@@ -264,7 +264,7 @@ async def visit_all(
         for task in at_work:
             task.cancel()
     await asyncio.gather(*at_work, return_exceptions=until is not None)
-    seen.seconds = time.monotonic() - began
+    seen.seconds = min(seconds, time.monotonic() - began)  # who still thinks when time is up answers no more
     await asyncio.sleep(0.1)  # sockets close on the loop's next rounds
     return seen
 

@@ -1,6 +1,7 @@
 """Handing out: what somebody holds, and what they get next, leased to them in the same breath."""
 
 import secrets
+import threading
 from collections.abc import Collection, Sequence
 from itertools import islice
 
@@ -32,6 +33,7 @@ class Handing:
         self._settings = settings
         self._asking = asking
         self._crossing = crossing
+        self._filling = threading.Lock()
 
     def held(self, assessor: str) -> list[Question]:
         """Return what somebody holds; looking is no write, unless something of theirs has run out."""
@@ -77,7 +79,15 @@ class Handing:
         return None
 
     def new_assignment(self, assessor: str) -> Assignment | None:
-        """Open an assignment; None when there is no work or money for one."""
+        """Open an assignment; None when there is no work or money for one.
+
+        One at a time in a process: a hundred people who come at once wait for each other, and those who answer
+        meanwhile don't wait for all of them.
+        """
+        with self._filling:
+            return self._new_assignment(assessor)
+
+    def _new_assignment(self, assessor: str) -> Assignment | None:
         out = self._out(assessor)
         heads = self._asking.topics_for(assessor)
         rng = rng_for(self._settings.seed, "assignment", assessor, out.seen)

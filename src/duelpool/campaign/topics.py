@@ -102,9 +102,7 @@ class LiveTopics:
             return work(self.state(topic, head))
 
     def _new_lines(self, topic: str, after: int) -> list[log.Line]:
-        return self._store.read(
-            lambda connection: list(log.read_lines(connection, self._campaign, topic, after))
-        )
+        return self._store.read(lambda connection: log.new_lines(connection, self._campaign, topic, after))
 
     def _write_down(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
         """Log closings, if nothing has come in since they were found; else the next look decides."""

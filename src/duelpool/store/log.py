@@ -33,6 +33,17 @@ _TAKE_A_PLACE = Statement(
     )
 )
 _NOTHING = dict.fromkeys(schema.log.columns.keys())
+_NEW_LINES = Statement(
+    lambda _: (
+        select(schema.log)
+        .where(
+            schema.log.c.campaign == bindparam("in_campaign"),
+            schema.log.c.topic == bindparam("in_topic"),
+            schema.log.c.seq > bindparam("after"),
+        )
+        .order_by(schema.log.c.seq)
+    )
+)
 _ADD_A_LINE = Statement(lambda dialect: dialect.insert(schema.log), _NOTHING)
 
 
@@ -151,6 +162,12 @@ def read_lines(connection: Connection, campaign: str, topic: str, after: int = 0
         .execution_options(yield_per=_READ_AT_ONCE)
     )
     return (line_of(row) for row in rows)
+
+
+def new_lines(connection: Connection, campaign: str, topic: str, after: int) -> list[Line]:
+    """Return a topic's lines after a place, in order and all at once: for those who read on as the log grows."""
+    rows = _NEW_LINES.run(connection, {"in_campaign": campaign, "in_topic": topic, "after": after})
+    return [line_of(row) for row in rows]
 
 
 def read_places(connection: Connection, campaign: str, topic: str, places: Sequence[int]) -> list[Line]:

@@ -1,10 +1,12 @@
 """The application: a store's campaigns as web pages."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
@@ -31,6 +33,8 @@ from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.setup.sketches import Sketches, folder_for
 
 SWEEP_SECONDS = 20.0
+SWITCH_SECONDS = 0.001  # Python's own is five times that: who answers waits so long for each who computes
+THREADS = 100  # most of them wait: for the database, or for their turn to get an assignment
 REPORT_AT_MOST = 2000
 
 
@@ -78,6 +82,8 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        sys.setswitchinterval(SWITCH_SECONDS)
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
         sweeper = asyncio.create_task(sweep_on())
         try:
             yield
