@@ -8,18 +8,21 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
 from typer.testing import CliRunner
+from uvicorn import Config
 
 from campaigns import make_campaign
 from duelpool.cli import app
 from duelpool.store import open_store
 from duelpool.web.links import link_keys
 from duelpool.web.setup.keys import open_setup_key
+from duelpool.web.supervisor import Watched
 
 
 def call(*given: str, code: int = 0) -> str:
@@ -113,3 +116,21 @@ def test_a_real_server_prints_links_that_work(target: str, workers: int) -> None
         server.wait(timeout=30)
         if server.stdout:
             server.stdout.close()
+
+
+def test_a_process_that_starts_or_dies_holds_nobody_up() -> None:
+    """A supervisor that waited for the reply of a process, dead meanwhile, would replace nobody for a minute."""
+    watched = Watched(Config("nothing:here"), [])
+    watched.process = get_context("spawn").Process(target=time.sleep, args=(60.0,))  # never says anything
+    watched.start()
+    try:
+        assert watched.is_alive(60.0)
+        assert watched.is_alive(60.0)
+        assert not watched.is_alive(0.0)  # silent for too long
+        watched.child_conn.send(True)
+        assert watched.is_alive(60.0)
+    finally:
+        watched.process.kill()
+        watched.join()
+    assert not watched.is_alive(60.0)
+    watched.kill()  # what the supervisor does before it starts another

@@ -47,6 +47,8 @@ def serve(
     """
     import uvicorn
 
+    from duelpool.web.supervisor import serve_processes
+
     root = (
         checked_root(url)
         if url
@@ -76,7 +78,7 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with tempfile.TemporaryDirectory(prefix="duelpool-counts-") as counts:
         worker.leave(store, campaign, counts, uploads)
-        uvicorn.run(
+        config = uvicorn.Config(
             "duelpool.web.worker:take_up",
             factory=True,
             host=host,
@@ -90,6 +92,7 @@ def serve(
             timeout_graceful_shutdown=5,  # pages that listen for news would hold the server up
             timeout_worker_healthcheck=60,  # on a busy machine a process takes its time to start
         )
+        serve_processes(config)
 
 
 def link(

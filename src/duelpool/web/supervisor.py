@@ -1,0 +1,85 @@
+"""Watches over several server processes: who dies is replaced at once, whatever the others are about.
+
+uvicorn asks its processes one after the other whether they live, and waits for each reply: one that is killed
+while it starts holds up the replacement of all others.
+"""
+
+import sys
+import time
+from contextlib import suppress
+from pickle import UnpicklingError
+from socket import socket
+
+from uvicorn.config import STARTUP_FAILURE, Config
+from uvicorn.server import Server
+from uvicorn.supervisors.multiprocess import Multiprocess, Process, logger
+
+
+class Watched(Process):
+    """A process that is asked how it is, and given time to reply."""
+
+    def __init__(self, config: Config, sockets: list[socket]) -> None:
+        super().__init__(config, sockets)
+        self._asked: float | None = None  # since when a reply is due
+
+    def is_alive(self, timeout: float = 5) -> bool:
+        """Say whether the process is there and has not been silent for longer than the timeout."""
+        if not self.process.is_alive():
+            return False
+        try:
+            while self.parent_conn.poll(0):
+                self.parent_conn.recv()
+                self._asked = None
+            if self._asked is None:
+                self.parent_conn.send(b"ping")
+                self._asked = time.monotonic()
+        except (OSError, EOFError, UnpicklingError):
+            return False
+        return time.monotonic() - self._asked < timeout
+
+
+class Supervisor(Multiprocess):
+    """Starts the processes, and others in the place of those that died or hang."""
+
+    processes: list[Process]
+
+    def init_processes(self) -> None:
+        """Start them all."""
+        self.processes += [self._start() for _ in range(self.processes_num)]
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace whoever is gone, or end where none can start."""
+        for at, process in enumerate(self.processes):
+            if self.should_exit.is_set():
+                return
+            if process.is_alive(self.config.timeout_worker_healthcheck):
+                continue
+            process.kill()
+            process.join()
+            if process.exitcode == STARTUP_FAILURE:
+                logger.error("A server process could not start; see above why.")
+                self.should_exit.set()
+                return
+            logger.warning("A server process ended (%s); another takes its place.", process.exitcode)
+            self.processes[at] = self._start()
+
+    def _start(self) -> Watched:
+        process = Watched(self.config, self.sockets)
+        process.start()
+        return process
+
+
+def serve_processes(config: Config) -> None:
+    """Serve with as many processes as the configuration says, until a signal ends it."""
+    if config.workers == 1:
+        server = Server(config)
+        with suppress(KeyboardInterrupt):
+            server.run()
+        if not server.started:
+            sys.exit(STARTUP_FAILURE)
+        return
+    taken = config.bind_socket()
+    try:
+        Supervisor(config, sockets=[taken]).run()
+    finally:
+        taken.close()
