@@ -2,18 +2,20 @@
 
 python tests/fuzz_files.py [--seconds 600] [--reader run]
 
-A short form runs with the tests. The table holds every function `read_...` that takes a file, and imports.
+A short form runs with the tests. The table holds every function `read_...` that takes a file, imports and uploads.
 """
 
 import argparse
 import atexit
 import gzip
+import io
 import json
 import re
 import shutil
 import sys
 import tempfile
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -50,7 +52,8 @@ from duelpool.files.assessed import read_assessed
 from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
 from duelpool.prior import read_prior
-from duelpool.setup.brought import read_groups
+from duelpool.setup.brought import read_files, read_groups
+from duelpool.setup.uploads import Tray
 from duelpool.store import open_store
 
 RUN = b"one Q0 a 1 2.5 tag\none Q0 b 2 1.5 tag\ntwo Q0 c 1 0.5 tag\n"
@@ -145,6 +148,35 @@ def _import(path: Path) -> Any:
     return take_in_file(_campaign(), path, skip_unknown=True, again=True)
 
 
+def _zipped(**members: bytes) -> bytes:
+    kept = io.BytesIO()
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_DEFLATED) as archive:
+        for kind, data in members.items():
+            archive.writestr(zipfile.ZipInfo(f"{kind}/given.txt"), data)
+    return kept.getvalue()
+
+
+ZIPPED = _zipped(runs=RUN, qrels=QRELS, topics=TABBED, texts=PASSAGES)
+
+
+def _upload(kind: str) -> Callable[[Path], Any]:
+    """Return what happens to a file that is sent to a draft: it is received, unpacked where it is packed, and read."""
+
+    def take(path: Path) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            tray = Tray(Path(folder) / "draft")
+            name = "given.zip" if kind == "archive" else path.name
+            if kind not in ("runs", "qrels", "prefs", "archive"):
+                with tray.receiving("qrels", "grades.txt") as write:
+                    write(QRELS)
+            with tray.receiving(kind, name) as write:
+                write(path.read_bytes())
+            with tray.told():
+                return read_files(tray.files("none"))
+
+    return take
+
+
 READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
     "read_run": (read_run, (RUN,)),
     "read_qrels": (read_qrels, (QRELS,)),
@@ -172,6 +204,12 @@ READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
     "read_plan": (read_plan, (PLAN,)),
     "read_propensities": (read_propensities, (PROPENSITIES,)),
     "import": (_import, (PAIRS, LINES, LEVELS)),
+    "upload of a run": (_upload("runs"), (RUN,)),
+    "upload of qrels": (_upload("qrels"), (QRELS,)),
+    "upload of topics": (_upload("topics"), (TOPICS, TABBED, XML)),
+    "upload of texts": (_upload("texts"), (PASSAGES, TABBED)),
+    "upload of groups": (_upload("groups"), (GROUPS,)),
+    "upload of an archive": (_upload("archive"), (ZIPPED,)),
 }
 ODD = (
     *(

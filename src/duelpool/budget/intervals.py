@@ -116,6 +116,19 @@ def _without_replacement(estimates: Estimates) -> Floats:
     return np.asarray(found, dtype=np.float64)
 
 
+def _not_shared_by_neighbours(estimates: Estimates) -> float:
+    """Return how much of the squares about the mean is left when what neighbours have in common is taken away.
+
+    One share for all targets, for a single one's steps say it less surely than its squares say the rest.
+    """
+    sample, parts = estimates.sample, estimates.parts
+    rest = (1.0 - np.minimum(sample.expected, 1.0)) * sample.times
+    if sample.noisy or not rest.any():
+        return 1.0
+    about = rest @ (parts - rest @ parts / rest.sum()) ** 2
+    return min(1.0, float(_without_replacement(estimates).sum() / about.sum())) if about.any() else 1.0
+
+
 def _between_topics(estimates: Estimates) -> Floats:
     sample = estimates.sample
     if sample.n < 2:
@@ -166,7 +179,10 @@ def _normal(estimates: Estimates, known: Known, level: float) -> tuple[Floats, F
     """
     if not isinstance(known, Moments) or estimates.sample.kind == "deep":
         return _solved(estimates, level)
-    low, high = known.spread(estimates).around(estimates.values, level)
+    spread = known.spread(estimates)
+    if estimates.sample.kind == "pivotal":
+        spread = spread.scaled(np.sqrt(_not_shared_by_neighbours(estimates)))
+    low, high = spread.around(estimates.values, level)
     if known.floor is None:
         return low, high
     if estimates.coefficients is None:

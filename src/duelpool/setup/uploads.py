@@ -4,10 +4,13 @@ A `Tray` is one such folder. What it takes is checked as it comes: names without
 files that don't unpack to more than they should, and archives whose every member is a plain file with a plain name.
 """
 
+import errno
 import gzip
+import lzma
 import secrets
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -36,6 +39,12 @@ _STARTS = {
 _NAME_BYTES = 180
 _PIECE = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
+
+
+_NO_ZIP = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, lzma.LZMAError),
+    *(EOFError, NotImplementedError, RuntimeError, ValueError, OSError),
+)  # what Python says of a damaged one
 
 
 class TooMuch(DuelpoolError):
@@ -248,7 +257,9 @@ class Tray:
                         self._keep(fresh.folder / kind / name, kind, name)
                 finally:
                     fresh.clear()
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+        except _NO_ZIP as error:
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # not a place before the beginning
+                raise
             raise BadFile.at(
                 archive,
                 None,
@@ -285,7 +296,8 @@ class Tray:
         path = PurePosixPath(member.filename)
         mode = member.external_attr >> 16
         if (
-            path.is_absolute()
+            not path.parts
+            or path.is_absolute()
             or ".." in path.parts
             or "\\" in member.filename
             or ":" in path.parts[0]
@@ -313,4 +325,4 @@ class Tray:
 def _is_litter(member: zipfile.ZipInfo) -> bool:
     """Say whether a file system has left this in an archive, rather than a person."""
     parts = PurePosixPath(member.filename).parts
-    return "__MACOSX" in parts or parts[-1] in {".DS_Store", "Thumbs.db"}
+    return "__MACOSX" in parts or parts[-1:] in {(".DS_Store",), ("Thumbs.db",)}
