@@ -22,11 +22,13 @@ from duelpool.budget import (
     targets_of,
 )
 from duelpool.budget.draws import DRAWS, inclusion_probabilities
+from duelpool.budget.estimators import Estimates
 from duelpool.budget.goals import Targets
-from duelpool.budget.intervals import betting_bounds, doubts, skewness
+from duelpool.budget.intervals import betting_bounds, doubts, not_shared_by_neighbours, skewness
 from duelpool.budget.metrics import Floats
 from duelpool.budget.simulation import BudgetSimulation, usual_draw
 from duelpool.errors import BadParameter, BadRecord, UnknownName
+from duelpool.seeds import rng_for
 
 EXACT = [name for name, way in ESTIMATORS.items() if way.unbiased == "exactly"]
 RANDOM_DESIGNS = [name for name, design in DESIGNS.items() if not design.drawn]
@@ -311,3 +313,25 @@ def test_ranges_hold_everything_that_a_draw_can_say() -> None:
         said = targets.weights * ((utility - guess) / (chances.expected / 10))[:, None]
         assert (said >= ranges.low - 1e-12).all()
         assert (said <= ranges.high + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("utility", "least", "most"),
+    [
+        (
+            np.linspace(0.0, 1.0, 200),
+            0.0,
+            0.01,
+        ),  # what neighbours have in common adds nothing to the variance
+        (np.tile([0.0, 1.0], 100), 1.0, 1.0),  # neighbours that differ more than others take nothing away
+        (rng_for(5, "as it comes").random(200), 0.75, 1.0),
+    ],
+)
+def test_pivotal_intervals_leave_out_what_neighbours_share(
+    utility: Floats, least: float, most: float
+) -> None:
+    units = np.arange(200)
+    sample = Sample("pivotal", 200, units, np.ones(200, dtype=np.int64), np.full(200, 0.25), utility)
+    scale = np.full((200, 1), 4.0)
+    estimates = Estimates(np.zeros(1), scale, np.zeros(200), None, sample)
+    assert least <= not_shared_by_neighbours(estimates) <= most

@@ -116,7 +116,7 @@ def _without_replacement(estimates: Estimates) -> Floats:
     return np.asarray(found, dtype=np.float64)
 
 
-def _not_shared_by_neighbours(estimates: Estimates) -> float:
+def not_shared_by_neighbours(estimates: Estimates) -> float:
     """Return how much of the squares about the mean is left when what neighbours have in common is taken away.
 
     One share for all targets, for a single one's steps say it less surely than its squares say the rest.
@@ -181,7 +181,7 @@ def _normal(estimates: Estimates, known: Known, level: float) -> tuple[Floats, F
         return _solved(estimates, level)
     spread = known.spread(estimates)
     if estimates.sample.kind == "pivotal":
-        spread = spread.scaled(np.sqrt(_not_shared_by_neighbours(estimates)))
+        spread = spread.scaled(np.sqrt(not_shared_by_neighbours(estimates)))
     low, high = spread.around(estimates.values, level)
     if known.floor is None:
         return low, high
