@@ -35,3 +35,16 @@ def test_every_reader_of_files_is_tried() -> None:
         and [each.arg for each in node.args.args[:1]] in (["path"], ["file"])
     }
     assert known - ON_THE_WAY == {name for name in READERS if name.startswith("read_")}
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("read_propensities", b"\xef\xbb\xbf"),  # a mark, and nothing after it
+        ("read_run", b"\xef\xbb\xbf \n"),
+        ("read_assessed", b"\rone Q0 a 1 2.5 tag\none Q0 b 2 1.5 tag\n"),
+        ("read_assessed", b"topic\tleft\tright\twinner\none\ta\tb\ta\rx\n"),
+    ],
+)
+def test_what_once_went_through_is_refused(name: str, data: bytes, tmp_path: Path) -> None:
+    assert try_on(name, data, tmp_path).startswith("refused")

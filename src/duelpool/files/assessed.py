@@ -104,7 +104,11 @@ def _of_log(source: Source, tally: Tally) -> Iterator[Judgment]:
 def _named_columns(source: Source) -> list[str] | None:
     """Return the columns' meanings, "" for one without, or None where the first line isn't one of names."""
     first = next((line for line in source.lines() if line.strip()), b"").decode(errors="replace")
-    names = [name.strip().lower() for name in next(csv.reader([first], delimiter=_separator(first)), [])]
+    try:
+        fields = next(csv.reader([first], delimiter=_separator(first)), [])
+    except csv.Error:
+        return None
+    names = [name.strip().lower() for name in fields]
     means = [_MEANS.get(name, "") for name in names]
     decided = {"winner", "outcome", "grade"} & set(means)
     return means if "topic" in means and decided and len(means) >= 3 else None
@@ -115,9 +119,8 @@ def _separator(line: str) -> str:
 
 
 def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judgment]:
-    text = source.data.decode(errors="replace")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text.split("\n", 1)[0]))
-    next(reader)
+    rows = _rows(source.data.decode(errors="replace"), source.name)
+    next(rows)
     for name in {name for name in names if name and names.count(name) > 1}:
         raise BadFile.at(source.name, 1, f"Two columns say the {name}.", "Keep one of them.")
     if not ({"left", "right"} <= set(names) or {"a", "b"} <= set(names) or "item" in names):
@@ -125,8 +128,7 @@ def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judg
             source.name, 1, "No columns name the items.", "Call them left and right, a and b, or item."
         )
     sided = "left" in names and "right" in names
-    for fields in reader:
-        number = reader.line_num
+    for number, fields in rows:
         if not fields:
             tally.add("blank lines skipped", number)
             continue
@@ -142,6 +144,18 @@ def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judg
             yield _judgment(row, sided and row.get("sides_known", "").lower() not in _NO)
         except BadRecord as error:
             raise BadFile.at(source.name, number, error.problem, error.remedy) from None
+
+
+def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each line's number and its fields."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text.split("\n", 1)[0]))
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+    except csv.Error as error:
+        raise BadFile.at(
+            name, reader.line_num, f"The line's fields can't be told apart: {error}.", "Check its quotes."
+        ) from None
 
 
 def _judgment(row: dict[str, str], sided: bool) -> Judgment:

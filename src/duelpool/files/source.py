@@ -64,6 +64,9 @@ def read_source(path: str | os.PathLike[str]) -> Source:
             raise BadFile.at(name, None, f"The file can't be read ({error.strerror}).") from None
     if data.startswith(_GZIP_MAGIC):
         data = _unpack(name, data)
+    marked = data.startswith(_UTF8_MARK)
+    if marked:
+        data = data[len(_UTF8_MARK) :]
     if not (data[:4096].strip() or data.strip()):
         raise BadFile.at(name, None, "The file is empty.", "Check that the step which wrote it has finished.")
     if data.startswith(_WIDE_MARKS) or b"\0" in data[:4096]:
@@ -73,9 +76,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
             "The file is binary, or text in UTF-16.",
             "Save it as plain UTF-8 text (or gzip of that).",
         )
-    if data.startswith(_UTF8_MARK):
-        return Source(name, data[len(_UTF8_MARK) :], marked=True)
-    return Source(name, data)
+    return Source(name, data, marked=marked)
 
 
 def _unpack(name: str, data: bytes) -> bytes:
