@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from sys import intern
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select, update
@@ -190,9 +191,9 @@ def read_places(connection: Connection, campaign: str, topic: str, places: Seque
 
 
 def line_of(row: Row[Any]) -> Line:
-    """Return a row of the table as a record."""
+    """Return a row of the table as a record; names that many lines share are kept once."""
     return Line(
-        topic=row.topic,
+        topic=intern(row.topic),
         seq=row.seq,
         event=row.event,
         time=row.time,
@@ -209,19 +210,19 @@ def line_of(row: Row[Any]) -> Line:
 
 def _judgment_of(row: Row[Any]) -> Judgment:
     return Judgment(
-        topic=row.topic,
-        left=row.left_item,
-        right=row.right_item,
+        topic=intern(row.topic),
+        left=intern(row.left_item),
+        right=_once(row.right_item),
         outcome=Outcome(row.outcome),
-        phase=row.phase,
-        proposal=row.proposal,
-        assessor=row.assessor,
-        criterion=row.criterion,
-        stage=row.stage,
+        phase=_once(row.phase),
+        proposal=_once(row.proposal),
+        assessor=_once(row.assessor),
+        criterion=_once(row.criterion),
+        stage=_once(row.stage),
         kind=Kind(row.kind),
         grade=row.grade,
         confidence=row.confidence,
-        note=row.note,
+        note=_once(row.note),
         seconds=row.seconds,
         context_uses=row.context_uses,
         sides_known=bool(row.sides_known),
@@ -229,8 +230,12 @@ def _judgment_of(row: Row[Any]) -> Judgment:
         highlighted=None if row.highlighted is None else bool(row.highlighted),
         repeated=bool(row.repeated),
         propensity=row.propensity,
-        strategy=row.strategy,
+        strategy=_once(row.strategy),
         question=row.question or "",
         seq=row.seq,
         time=iso_time(row.time),
     )
+
+
+def _once(text: Any) -> Any:
+    return intern(text) if text else text

@@ -1,6 +1,7 @@
 """The application: a store's campaigns as web pages."""
 
 import asyncio
+import ctypes
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -33,6 +34,7 @@ from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.setup.sketches import Sketches, folder_for
 
 SWEEP_SECONDS = 20.0
+_ARENAS_AT_MOST = -8  # glibc's name for it
 SWITCH_SECONDS = 0.001  # Python's own is five times that: who answers waits so long for each who computes
 THREADS = 100  # most of them wait: for the database, or for their turn to get an assignment
 REPORT_AT_MOST = 2000
@@ -82,6 +84,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        _share_memory()
         sys.setswitchinterval(SWITCH_SECONDS)
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         sweeper = asyncio.create_task(sweep_on())
@@ -103,6 +106,12 @@ def make_app(
     app.add_middleware(Guard, counts=app.state.counts)
     _furnish(app)
     return app
+
+
+def _share_memory() -> None:
+    """Let all threads take memory from two heaps: glibc gives each its own, and they fill up one by one."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_ARENAS_AT_MOST, 2)
 
 
 def _furnish(app: FastAPI) -> None:
