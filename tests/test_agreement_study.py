@@ -20,6 +20,7 @@ from duelpool.experiments import EXPERIMENTS
 from duelpool.experiments.agreement import AgreementReport, known_shares, read_crowd
 from duelpool.experiments.agreement import agreement as real_agreement
 from duelpool.experiments.assessor_report import (
+    FEWEST_QUERIES,
     TABLES,
     StudyReport,
     agreed,
@@ -221,3 +222,10 @@ def test_real_judgments_must_be_somewhere() -> None:
     with pytest.raises(BadParameter, match="DUELPOOL_DATA"):
         real_agreement(1)
     assert {"agreement", "assessor-study"} <= EXPERIMENTS.keys()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_study_is_large_enough_or_says_so(seed: int) -> None:
+    assert assessor_study(FEWEST_QUERIES, seed).checks
+    with pytest.raises(BadParameter, match="queries"):
+        assessor_study(FEWEST_QUERIES - 1, seed)

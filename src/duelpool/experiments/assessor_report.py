@@ -18,6 +18,7 @@ from duelpool.agreement import (
     transitivity,
 )
 from duelpool.agreement.effort import sights
+from duelpool.errors import BadParameter
 from duelpool.experiments.assessor_study import QUERIES, Check, Study, all_checks, simulated_study
 from duelpool.experiments.base import Cell, Experiment, Section
 from duelpool.experiments.verdicts import Compared, reasons_of, table_of
@@ -278,6 +279,9 @@ class StudyReport:
         return agreement_picture(tuple(self.findings.values()))
 
 
+FEWEST_QUERIES = 15  # with which every assessor meets every other
+
+
 def _seconds(value: float | None) -> Cell:
     return None if value is None else f"{value:.2f}"
 
@@ -286,6 +290,11 @@ def assessor_study(
     trials: int = QUERIES, seed: int = 0, executor: Executor | None = None, progress: Progress | None = None
 ) -> StudyReport:
     """Simulate the study with so many queries, and hold every statistic to its true value."""
+    if trials < FEWEST_QUERIES:
+        raise BadParameter(
+            f"A study of {trials} queries leaves some assessors without a pair of their own.",
+            remedy=f"Take {FEWEST_QUERIES} or more.",
+        )
     study = simulated_study(trials, seed=seed)
     if progress is not None:
         progress(trials)
