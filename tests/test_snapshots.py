@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, create_engine, text
 
 from duelpool.store import Store, open_store
 from stores import BACK_ENDS, new_target
@@ -72,23 +72,48 @@ def test_a_read_that_fails_spoils_nothing(store: Store) -> None:
         assert store.read(count) == 1
 
 
-def test_more_threads_than_connections_that_wait_for_each_other_get_on(store: Store) -> None:
-    """Each holds its snapshot and waits for a lock, whose holder needs a connection of its own."""
+def test_who_holds_a_lock_gets_a_connection_however_many_wait_for_it(store: Store) -> None:
+    """Forty threads have read and wait for a lock, whose holder has yet to read and to write."""
     lock = threading.Lock()
-    begun = threading.Barrier(40)
+    read = threading.Semaphore(0)
     seen: list[int] = []
 
     def visit() -> None:
-        begun.wait()
         with store.together():
             store.read(count)
+            read.release()
             with lock:
                 add(store)
                 seen.append(store.read(count))
 
     threads = [threading.Thread(target=visit, daemon=True) for _ in range(40)]
+    with lock:
+        for each in threads:
+            each.start()
+        for _ in range(16):  # as many as PostgreSQL has connections here
+            assert read.acquire(timeout=30)
+        add(store)
+        assert store.read(count) == 2
     for each in threads:
-        each.start()
-    for each in threads:
-        each.join(timeout=40)
-    assert sorted(seen) == list(range(2, 42))
+        each.join(timeout=60)
+    assert sorted(seen) == list(range(3, 43))
+
+
+def end_all_connections(store: Store) -> None:
+    """Let PostgreSQL hang up, as a restart does, without the pool's knowledge."""
+    engine = create_engine(store.database.engine.url)
+    with engine.connect() as other:
+        others = "select pg_terminate_backend(pid) from pg_stat_activity"
+        other.execute(text(f"{others} where datname = current_database() and pid <> pg_backend_pid()"))
+    engine.dispose()
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_what_meets_a_broken_connection_is_done_on_another(store: Store) -> None:
+    end_all_connections(store)
+    assert store.read(count) == 1
+    end_all_connections(store)
+    add(store)
+    assert store.read(count) == 2
+    store.database.engine.dispose()
+    assert store.read(count) == 2
