@@ -44,9 +44,9 @@ class PhaseBook:
         self.phase = ""
         self._missing: dict[Places, None] = {}  # the open phase's pairs without a judgment, in asking order
         self._wanted: dict[str, tuple[Places, ...]] = {}
-        self._told: dict[str, dict[Places, Games]] = {}
+        self._told: dict[str, dict[Places, Games | None]] = {}  # with a place for each wanted pair
         self._reused: dict[str, dict[Places, Games]] = {}
-        self._latest: dict[Places, Games] = {}
+        self._latest: dict[Places, Games | None] = {}  # with a place for each wanted pair
 
     def open(self, phase: str, pairs: Iterable[Places]) -> None:
         """Begin a phase that wants one judgment of each of these pairs."""
@@ -54,7 +54,10 @@ class PhaseBook:
         self._wanted[phase] = tuple(pairs)
         self._reused[phase] = {}
         told = self._told.setdefault(phase, {})
-        self._missing = dict.fromkeys(pair for pair in self._wanted[phase] if pair not in told)
+        for pair in self._wanted[phase]:
+            told.setdefault(pair)
+            self._latest.setdefault(pair)
+        self._missing = dict.fromkeys(pair for pair in self._wanted[phase] if told[pair] is None)
         for pair in tuple(self._missing):
             self._let_go(pair)
 
@@ -67,7 +70,9 @@ class PhaseBook:
             del self._missing[pair]
         elif self.cap is not None and self.standings.meetings(i).get(j, 0) >= self.cap:
             del self._missing[pair]
-            self._reused[self.phase][pair] = self._latest[pair]
+            latest = self._latest[pair]
+            if latest is not None:
+                self._reused[self.phase][pair] = latest
 
     def add(self, judgment: Judgment) -> bool:
         """Take in a judgment; return False when it says nothing about this pool."""
@@ -132,9 +137,9 @@ class PhaseBook:
     def _games(self, phase: str) -> Iterator[tuple[Places, Games]]:
         out = self.standings.out
         told, reused = self._told.get(phase, {}), self._reused.get(phase, {})
-        for pair in dict.fromkeys((*told, *self._wanted.get(phase, ()))):
+        for pair, known in told.items():
             first_out, second_out = bool(out[pair[0]]), bool(out[pair[1]])
-            game = told.get(pair) or reused.get(pair)
+            game = known or reused.get(pair)
             if first_out != second_out:
                 played = game.played if game else 1
                 yield pair, Games(played * second_out, played * first_out, played)

@@ -17,6 +17,14 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
+_HALVES = {half / 2: half / 2 for half in range(64)}
+
+
+def _once(wins: float) -> float:
+    """Return the same number, of which there is one in memory: a topic has as many of them as judgments."""
+    return _HALVES.get(wins, wins)
+
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """Pairs of a pool: the places of their items, the wins of the first, and all that were won or tied."""
@@ -67,8 +75,8 @@ class Standings:
         self._meetings[i][j] = self._meetings[j][i] = self._meetings[i].get(j, 0) + 1
         if effect.left or effect.right:
             won, lost = self._wins[i].get(j, 0.0), self._wins[j].get(i, 0.0)
-            self._wins[i][j] = won + effect.left
-            self._wins[j][i] = lost + effect.right
+            self._wins[i][j] = _once(won + effect.left)
+            self._wins[j][i] = _once(lost + effect.right)
             self.score[i] += effect.left - effect.right
             self.score[j] += effect.right - effect.left
         for item in judgment.bad_items:
