@@ -85,7 +85,9 @@ class Handing:
         meanwhile don't wait for all of them.
         """
         with self._filling:
-            return self._new_assignment(assessor)
+            self._store.look_anew()  # at what those did for whom this one waited: the same person, perhaps
+            held = self._store.read(lambda found: assignments.find_open(found, self._campaign, assessor))
+            return held or self._new_assignment(assessor)
 
     def _new_assignment(self, assessor: str) -> Assignment | None:
         out = self._out(assessor)
@@ -120,6 +122,9 @@ class Handing:
         ]
 
         def work(connection: Connection, now: float) -> Assignment | None:
+            held = assignments.find_open(connection, self._campaign, assessor)
+            if held is not None:  # by another process, to a second tab
+                return held
             leases.expire(connection, self._campaign, now)
             if not assignments.affordable(connection, self._campaign, self._settings):
                 return None

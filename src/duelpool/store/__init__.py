@@ -30,13 +30,20 @@ class Store:
         """Run work(connection, now) in a transaction, and return its result once it is durable."""
         return self.database.write(lambda connection: work(connection, self.database.now(connection)))
 
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """Run work(connection) on a consistent snapshot."""
-        return self.database.read(work)
+    def read(self, work: Callable[[Connection], T], *, once: bool = False) -> T:
+        """Run work(connection) on a consistent snapshot.
+
+        It may be run again when the connection breaks; `once` is for work that hands on what it finds as it goes.
+        """
+        return self.database.read(work, once=once)
 
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves: as of one moment, and quicker."""
         return self.database.together()
+
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one, together or not."""
+        self.database.look_anew()
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""

@@ -1,7 +1,8 @@
 """Transactions on SQLite and on PostgreSQL behind two calls: `write` and `read`.
 
 A write is a function of a connection. It runs inside one transaction, is answered only once it is on the disk,
-and may be run again when it lost a race, so it must do nothing but speak to the database.
+and may be run again when it lost a race, so it must do nothing but speak to the database. A read may be run again
+when its connection breaks; one that hands on what it finds as it goes says that it runs `once`.
 
 SQLite: one writer thread a process takes what is waiting and commits it together, each write in a savepoint of
 its own, so that one that fails takes nobody with it. Readers have connections of their own. PostgreSQL: each
@@ -38,6 +39,8 @@ BUSY_SECONDS = 60
 GROUP_AT_MOST = 256
 TRIES = 20
 CLOCK_SECONDS = 5.0  # PostgreSQL's clock is read again after so long
+JOURNEY_SECONDS = 0.2  # a reading that was longer under way may be off by too much to be kept
+STEP_SECONDS = 1.0  # a clock that is put back by less is waited for
 _CLOCK = text("select extract(epoch from clock_timestamp())")
 RESTED_SECONDS = 5.0  # a connection that rested for longer is tried before it is used
 READERS = 16  # of a SQLite file, in a process; more come for a moment when they are needed
@@ -58,12 +61,16 @@ class Database(Protocol):
         """Run work in a transaction and return its result once that is durable."""
         ...
 
-    def read(self, work: Work[T]) -> T:
-        """Run work on a consistent snapshot; it can't write."""
+    def read(self, work: Work[T], *, once: bool = False) -> T:
+        """Run work on a consistent snapshot; it can't write. With `once` it is never run again."""
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """Let this thread's reads share one snapshot, until it writes or leaves."""
+        """Let this thread's reads share one snapshot, until it writes, looks anew or leaves."""
+        ...
+
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one."""
         ...
 
     def now(self, connection: Connection) -> float:
@@ -132,7 +139,7 @@ class SqliteDatabase:
         """Return the database's time, seconds since 1970: SQLite has no clock but this machine's."""
         return time.time()
 
-    def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot."""
         try:
             return self._snapshots.read(work)
@@ -142,6 +149,10 @@ class SqliteDatabase:
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
         return self._snapshots.together()
+
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one."""
+        self._snapshots.let_go()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
@@ -154,7 +165,7 @@ class SqliteDatabase:
 
     def write(self, work: Work[T]) -> T:
         """Hand work to the writer and wait until it is committed."""
-        self._snapshots.before_write()
+        self._snapshots.let_go()
         answer: Future[T] = Future()
         with self._queueing:  # after the word to end, nothing may queue that nobody would answer
             if self._closed:
@@ -326,26 +337,34 @@ class PostgresDatabase:
             isolation_level="READ COMMITTED",
         )
         event.listen(self.engine, "checkin", _note_when)
-        event.listen(self.engine, "checkout", _look_whether_it_lives)
+        event.listen(self.engine, "checkout", self._look_whether_it_lives)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
+        self._broken = -math.inf  # when a connection last turned out to be gone
         self._clock = (0.0, -math.inf)  # what it said, and when by our own
+        self._said = 0.0  # the time that somebody was told last
 
     def now(self, connection: Connection) -> float:
         """Return the database's time, seconds since 1970: its clock is read now and then, and ours in between."""
         read, ours = self._clock
-        since = time.monotonic() - ours
-        if not 0 <= since < CLOCK_SECONDS:
+        begun = time.monotonic()
+        if not 0 <= begun - ours < CLOCK_SECONDS:
             read = float(connection.execute(_CLOCK).scalar_one())
-            self._clock, since = (read, time.monotonic()), 0.0
-        return read + since
+            journey = time.monotonic() - begun
+            ours = begun + journey / 2
+            if journey < JOURNEY_SECONDS:
+                self._clock = (read, ours)
+        now = read + (time.monotonic() - ours)
+        # No reading is exact: where the next one is a little behind, what was said last stands until it is over.
+        now = self._said = max(now, self._said) if self._said - now < STEP_SECONDS else now
+        return now
 
-    def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot; when the connection turns out to be broken, on another one."""
         try:
             try:
                 return self._snapshots.read(work)
             except DBAPIError as error:
-                if not error.connection_invalidated:
+                if not self._broke(error) or once:
                     raise
             return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
@@ -355,6 +374,10 @@ class PostgresDatabase:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
         return self._snapshots.together()
 
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one."""
+        self._snapshots.let_go()
+
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
         with self.engine.connect() as connection:
@@ -362,7 +385,7 @@ class PostgresDatabase:
 
     def write(self, work: Work[T]) -> T:
         """Run work in a transaction of its own."""
-        self._snapshots.before_write()
+        self._snapshots.let_go()
         for left in range(TRIES - 1, -1, -1):
             ending = False
             try:
@@ -372,7 +395,7 @@ class PostgresDatabase:
                     transaction.commit()
                 return found
             except (DBAPIError, NoConnectionLeft) as error:
-                if left and (_lost_a_race(error) or (not ending and _broke(error))):
+                if left and (_lost_a_race(error) or (self._broke(error) and not ending)):
                     time.sleep(random.random() * 0.02)
                     continue
                 outward = _outward(self.place, error)
@@ -385,25 +408,30 @@ class PostgresDatabase:
         """Close all connections."""
         self.engine.dispose()
 
+    def _broke(self, error: BaseException) -> bool:
+        """Say whether the connection is gone, with everything that was not committed; then others may be, too."""
+        gone = isinstance(error, DBAPIError) and error.connection_invalidated
+        if gone:
+            self._broken = time.monotonic()
+        return gone
+
+    def _look_whether_it_lives(self, driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+        """Try a connection that has rested, for long or while another broke.
+
+        To try each one each time would be a journey more for every request.
+        """
+        rests = record.info.get("rests since", math.inf)
+        if time.monotonic() - rests > RESTED_SECONDS or rests <= self._broken:
+            try:
+                driver.autocommit = True
+                driver.execute("select 1")
+                driver.autocommit = False
+            except Exception as error:
+                raise DisconnectionError(str(error)) from error
+
 
 def _note_when(driver: Any, record: ConnectionPoolEntry) -> None:
     record.info["rests since"] = time.monotonic()
-
-
-def _look_whether_it_lives(driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
-    """Try a connection that has rested; to try each one each time would be a journey more for every request."""
-    if time.monotonic() - record.info.get("rests since", math.inf) > RESTED_SECONDS:
-        try:
-            driver.autocommit = True
-            driver.execute("select 1")
-            driver.autocommit = False
-        except Exception as error:
-            raise DisconnectionError(str(error)) from error
-
-
-def _broke(error: BaseException) -> bool:
-    """Say whether the connection is gone, with everything that was not committed."""
-    return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def _lost_a_race(error: BaseException) -> bool:
