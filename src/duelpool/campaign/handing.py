@@ -84,8 +84,8 @@ class Handing:
         One at a time in a process: a hundred people who come at once wait for each other, and those who answer
         meanwhile don't wait for all of them.
         """
+        self._store.look_anew()  # at what those did for whom this one waits: the same person, perhaps
         with self._filling:
-            self._store.look_anew()  # at what those did for whom this one waited: the same person, perhaps
             held = self._store.read(lambda found: assignments.find_open(found, self._campaign, assessor))
             return held or self._new_assignment(assessor)
 
