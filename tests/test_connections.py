@@ -171,6 +171,12 @@ def test_what_may_have_been_committed_is_not_done_again(store: Store) -> None:
     assert len(runs) == 1
 
 
+def test_what_a_command_may_call_a_store(store: Store, tmp_path: Path) -> None:
+    assert store.name == "STORE"  # not the database's name, which would be that of a file
+    with open_store(tmp_path / "campaign.db", create=True) as other:
+        assert other.name == "campaign.db"
+
+
 # ---- what hands on what it finds
 
 

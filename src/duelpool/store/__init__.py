@@ -26,6 +26,12 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
 
+    @property
+    def name(self) -> str:
+        """What a command may call the store: its file's name; of a database, whose URL holds more, only STORE."""
+        path = getattr(self.database, "path", None)
+        return path.name if isinstance(path, Path) else "STORE"
+
     def write(self, work: Callable[[Connection, float], T]) -> T:
         """Run work(connection, now) in a transaction, and return its result once it is durable."""
         return self.database.write(lambda connection: work(connection, self.database.now(connection)))
