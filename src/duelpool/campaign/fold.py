@@ -6,9 +6,11 @@ retracted later, unless the manager rewinds it: then the closings from that phas
 of later phases are set aside.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
+from duelpool.campaign.packed import PackedLines
 from duelpool.records import Judgment, Kind, PhaseClosed
 from duelpool.store import log
 from duelpool.store.log import Line
@@ -103,13 +105,18 @@ class Telling:
 
 @dataclass(slots=True)
 class TopicState:
-    """A topic's strategy as the log up to `position` has made it."""
+    """A topic's strategy as the log up to `position` has made it.
+
+    The lines behind it lie packed. Who looks at them finds them unpacked from then on, until `pack` is called.
+    """
 
     make: Callable[[], Strategy]
     strategy: Strategy
     position: int = 0
     closed_in_log: tuple[str, ...] = ()
-    _lines: list[Line] = field(default_factory=list)
+    _packed: PackedLines = field(default_factory=PackedLines)
+    _unpacked: list[Line] | None = None
+    _looked: float = 0.0
     _telling: Telling = field(default_factory=lambda: Telling(standing(())))
 
     @classmethod
@@ -122,12 +129,14 @@ class TopicState:
         new = list(lines)
         if not new:
             return
-        self._lines.extend(new)
+        self._packed.extend(new)
+        if self._unpacked is not None:
+            self._unpacked.extend(new)
         self.position = new[-1].seq
         if any(line.event in TURNS_BACK for line in new):
+            new = list(self._packed) if self._unpacked is None else self._unpacked
             self.strategy = self.make()
-            self._telling = Telling(standing(self._lines))
-            new = self._lines
+            self._telling = Telling(standing(new))
             self.closed_in_log = ()
         for line in new:
             for event in self._telling.hear(line):
@@ -143,7 +152,15 @@ class TopicState:
     @property
     def lines(self) -> Sequence[Line]:
         """The lines taken in so far."""
-        return self._lines
+        self._looked = time.monotonic()
+        if self._unpacked is None:
+            self._unpacked = list(self._packed)
+        return self._unpacked
+
+    def pack(self, rested: float) -> None:
+        """Keep the lines packed alone when nobody has looked at them for so many seconds."""
+        if time.monotonic() - self._looked >= rested:
+            self._unpacked = None
 
     def held(self) -> list[Judgment]:
         """Return the judgments that are stored but not told yet: to a strategy they are pending."""

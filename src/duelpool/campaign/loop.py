@@ -15,7 +15,7 @@ from duelpool.campaign import assignments, quality, stages, visits
 from duelpool.campaign.asking import Asking
 from duelpool.campaign.assignments import Assignment, Ending, Finished
 from duelpool.campaign.crossing import Crossing
-from duelpool.campaign.fold import usable
+from duelpool.campaign.fold import TopicState, usable
 from duelpool.campaign.handing import Handing
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.settings_file import decides_alike
@@ -381,20 +381,23 @@ class Campaign:
 
     def preview_rewind(self, topic: str, phase: str) -> int:
         """Say how many judgments of later phases opening a closed phase again would set aside."""
-        state = self.live.state(topic)
-        if phase not in state.closed_in_log:
-            raise BadParameter(
-                f"Phase '{phase}' of topic '{topic}' isn't closed.",
-                remedy=f"Closed: {', '.join(state.closed_in_log) or 'none'}.",
+
+        def work(state: TopicState) -> int:
+            if phase not in state.closed_in_log:
+                raise BadParameter(
+                    f"Phase '{phase}' of topic '{topic}' isn't closed.",
+                    remedy=f"Closed: {', '.join(state.closed_in_log) or 'none'}.",
+                )
+            kept = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
+            return sum(
+                usable(line, state.counts)
+                and line.seq not in state.counts.set_aside
+                and line.judgment is not None
+                and line.judgment.phase not in kept
+                for line in state.lines
             )
-        kept = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
-        return sum(
-            usable(line, state.counts)
-            and line.seq not in state.counts.set_aside
-            and line.judgment is not None
-            and line.judgment.phase not in kept
-            for line in state.lines
-        )
+
+        return self.live.look(topic, None, work)
 
     def rewind(self, topic: str, phase: str, reason: str, *, beside: Beside | None = None) -> int:
         """Open a closed phase again; return how many judgments of later phases are set aside."""
@@ -448,10 +451,15 @@ class Campaign:
 
     def judgments(self, topic: str) -> list[Judgment]:
         """Return a topic's judgments of pairs that count, in the order of the log."""
-        state = self.live.state(topic)
-        return [
-            line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
-        ]
+        return self.live.look(
+            topic,
+            None,
+            lambda state: [
+                line.judgment
+                for line in state.lines
+                if line.judgment is not None and usable(line, state.counts)
+            ],
+        )
 
     # ---- inside
 

@@ -1,5 +1,6 @@
 """Judges before a campaign: one question after the other, or assignment by assignment."""
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from duelpool.store import holdings
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
 
 IDLE_WORKERS = 20  # so many in a row who found nothing to do, and nobody else is called
+TEXTS_AT_MOST = 20_000_000  # characters of passages that lie ready, in each process
 _NOT_JUDGED = (Outcome.SKIP, Outcome.CANNOT_JUDGE)
 
 Heard = Callable[[Question, Reply], None]
@@ -44,35 +46,52 @@ class Worked:
 
 
 class Desk:
-    """Puts the texts beside a question."""
+    """Puts the texts beside a question; those that were read last lie ready."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._topics: Mapping[str, Topic] = {}
-        self._passages: dict[str, Passage] = {}
+        self._passages: dict[str, Passage] = {}  # as they were read
+        self._length = 0
+        self._lock = threading.Lock()
 
-    def gather(self, questions: Iterable[Question]) -> None:
-        """Read the texts of several questions at once, as far as they aren't here."""
+    def gather(self, questions: Iterable[Question]) -> dict[str, Passage]:
+        """Return the texts of several questions; those that aren't here are read at once."""
         campaign = self._campaign
         shown = {item for each in questions for item in (each.left, each.right) if item is not None}
-        missing = sorted(item for item in shown if item not in self._passages)
+        with self._lock:
+            texts = {item: self._passages[item] for item in shown if item in self._passages}
+        missing = sorted(shown - texts.keys())
         if missing:
             found = campaign.store.read(
                 lambda connection: holdings.passages(connection, campaign.id, missing)
             )
-            self._passages |= {item: found.get(item, Passage(item, "")) for item in missing}
+            read = {item: found.get(item, Passage(item, "")) for item in missing}
+            self._keep(read)
+            texts |= read
+        return texts
+
+    def _keep(self, read: Mapping[str, Passage]) -> None:
+        with self._lock:
+            for item, passage in read.items():
+                if item not in self._passages:
+                    self._passages[item] = passage
+                    self._length += len(passage.text)
+            while self._length > TEXTS_AT_MOST:
+                oldest = next(iter(self._passages))
+                self._length -= len(self._passages.pop(oldest).text)
 
     def sheet(self, question: Question, judged: int = 0) -> Sheet:
         """Return a question as its judge sees it."""
         campaign = self._campaign
         if question.topic not in self._topics:
             self._topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
-        self.gather((question,))
+        texts = self.gather((question,))
         return Sheet(
             question=question.id,
             topic=self._topics[question.topic],
-            left=self._passages[question.left],
-            right=None if question.right is None else self._passages[question.right],
+            left=texts[question.left],
+            right=None if question.right is None else texts[question.right],
             outcomes=campaign.settings.outcomes_of(question.kind),
             grades=campaign.settings.grades if question.right is None else (),
             criterion=question.criterion,

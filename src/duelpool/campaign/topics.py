@@ -25,6 +25,7 @@ from duelpool.strategies.parameters import parameters_of, split_spec
 T = TypeVar("T")
 
 ALL = 10**6  # proposals: as many as there are
+RESTED_SECONDS = 600.0  # after so long without a look, lines are only kept packed
 _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
 
 _TOPICS = schema.topic.c
@@ -95,11 +96,19 @@ class LiveTopics:
                 head = None
         raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
 
-    def look(self, topic: str, head: int, work: Callable[[TopicState], T]) -> T:
+    def look(self, topic: str, head: int | None, work: Callable[[TopicState], T]) -> T:
         """Return what somebody makes of a topic's state, while nobody else can move it on."""
         kept = self._keep(topic)
         with kept.lock:
             return work(self.state(topic, head))
+
+    def pack(self, rested: float = RESTED_SECONDS) -> None:
+        """Keep the lines of topics that nobody has looked at for a while in little room."""
+        with self._lock:
+            every = list(self._kept.values())
+        for kept in every:
+            with kept.lock:
+                kept.state.pack(rested)
 
     def _new_lines(self, topic: str, after: int) -> list[log.Line]:
         return self._store.read(lambda connection: log.new_lines(connection, self._campaign, topic, after))
@@ -190,16 +199,19 @@ class LiveTopics:
 
     def judged_by(self, topic: str, assessor: str) -> list[Judgment]:
         """Return what a person judged of a topic, in the log's order: grades and pairs that count."""
-        state = self.state(topic)
-        return [
-            line.judgment
-            for line in state.lines
-            if line.judgment is not None
-            and line.judgment.assessor == assessor
-            and line.judgment.effect.told
-            and not line.judgment.repeated
-            and line.seq not in state.counts.retracted
-        ]
+
+        def work(state: TopicState) -> list[Judgment]:
+            return [
+                line.judgment
+                for line in state.lines
+                if line.judgment is not None
+                and line.judgment.assessor == assessor
+                and line.judgment.effect.told
+                and not line.judgment.repeated
+                and line.seq not in state.counts.retracted
+            ]
+
+        return self.look(topic, None, work)
 
     def strategy_for(self, topic: str, name: str) -> Strategy:
         """Return a topic's strategy before it has heard anything, with choices of its own by this name."""

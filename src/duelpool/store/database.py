@@ -43,6 +43,10 @@ JOURNEY_SECONDS = 0.2  # a reading that was longer under way may be off by too m
 STEP_SECONDS = 1.0  # a clock that is put back by less is waited for
 _CLOCK = text("select extract(epoch from clock_timestamp())")
 RESTED_SECONDS = 5.0  # a connection that rested for longer is tried before it is used
+LOG_AT_MOST = 16 * 2**20  # bytes of SQLite's write-ahead log; then it begins anew
+LOG_SECONDS = 5.0  # so long until that is tried again
+LOG_WAIT_MS = 100  # for those who still read it
+READER_KB = 256  # of the file that a reader keeps for itself; the system keeps it for all of them together
 READERS = 16  # of a SQLite file, in a process; more come for a moment when they are needed
 POSTGRES_CONNECTIONS = 16  # a process; PostgreSQL takes a hundred as it comes
 
@@ -134,6 +138,8 @@ class SqliteDatabase:
         self._queueing = threading.Lock()
         self._writer: threading.Thread | None = None
         self._closed = False
+        self._log = path.with_name(f"{path.name}-wal")
+        self._log_looked = -math.inf
 
     def now(self, connection: Connection) -> float:
         """Return the database's time, seconds since 1970: SQLite has no clock but this machine's."""
@@ -193,6 +199,7 @@ class SqliteDatabase:
                         break
                     group.append(another)
             self._commit_together(group)
+            self._shorten_the_log()
             if ending:
                 return
 
@@ -226,6 +233,27 @@ class SqliteDatabase:
             else:
                 answer.set_exception(_outward(self.place, failure))
 
+    def _shorten_the_log(self) -> None:
+        """Begin the write-ahead log anew when it has become long.
+
+        SQLite does so by itself in a moment when nobody reads; where somebody always does, it would grow on. So
+        now and then those who come next wait a moment for those who are reading.
+        """
+        now = time.monotonic()
+        if now - self._log_looked < LOG_SECONDS:
+            return
+        self._log_looked = now
+        with suppress(OSError, DBAPIError, sqlite3.Error):  # the next look tries again
+            if self._log.stat().st_size <= LOG_AT_MOST:
+                return
+            with self._writing.connect() as connection:
+                driver: Any = connection.connection.dbapi_connection
+                driver.execute(f"PRAGMA busy_timeout={LOG_WAIT_MS}")
+                try:
+                    driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                finally:
+                    driver.execute("PRAGMA busy_timeout=0")
+
     def close(self) -> None:
         """Let the writer finish, and close all connections."""
         with self._queueing:
@@ -258,6 +286,7 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
     alone = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
     connection = _connect(path, "?immutable=1" if alone else "")
     connection.execute("PRAGMA query_only=ON")
+    connection.execute(f"PRAGMA cache_size=-{READER_KB}")
     return connection
 
 

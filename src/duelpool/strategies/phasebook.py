@@ -1,6 +1,7 @@
 """Phases: judgments kept by the phase that they are tagged with, and what an open phase still needs."""
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,12 @@ class Games(NamedTuple):
     def plus(self, other: "Games") -> "Games":
         """Return the two added up."""
         return Games(self.won + other.won, self.lost + other.lost, self.played + other.played)
+
+
+@cache
+def _one_game(won: float, lost: float) -> Games:
+    """Return what one judgment comes to; there are few ways, and many judgments."""
+    return Games(won, lost, 1)
 
 
 class PhaseBook:
@@ -70,7 +77,7 @@ class PhaseBook:
         i, j = places
         effect = judgment.effect
         pair = (i, j) if i < j else (j, i)
-        game = Games(effect.left, effect.right, 1) if i < j else Games(effect.right, effect.left, 1)
+        game = _one_game(effect.left, effect.right) if i < j else _one_game(effect.right, effect.left)
         self._latest[pair] = game
         if judgment.phase:
             told = self._told.setdefault(judgment.phase, {})

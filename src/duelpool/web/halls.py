@@ -67,5 +67,11 @@ class Halls:
                     live.state(topic, head)
 
     def sweep(self) -> int:
-        """Free what ran out in every open campaign; return how many slots that were."""
-        return sum(self.flow(row.id).campaign.sweep() for row in self.all() if row.state != "closed")
+        """Free what ran out in every open campaign, and memory; return how many slots that were."""
+        freed = 0
+        for row in self.all():
+            campaign = self.flow(row.id).campaign
+            campaign.live.pack()
+            if row.state != "closed":
+                freed += campaign.sweep()
+        return freed
