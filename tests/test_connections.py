@@ -12,8 +12,9 @@ from sqlalchemy import Connection, event, literal, select, text
 from campaigns import judge_all, make_campaign
 from duelpool.campaign import Campaign
 from duelpool.campaign.exports import write_csv, write_log, write_prefs, write_qrels
-from duelpool.store import Store, StoreTrouble, database, open_store
-from duelpool.store.database import CLOCK_SECONDS, JOURNEY_SECONDS, RESTED_SECONDS
+from duelpool.store import Store, StoreTrouble, clocks, database, open_store
+from duelpool.store.clocks import CLOCK_SECONDS, JOURNEY_SECONDS
+from duelpool.store.database import RESTED_SECONDS
 from duelpool.store.statements import Statement
 from duelpool.web.manage import streams
 from stores import new_target
@@ -44,6 +45,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def own_time(monkeypatch: pytest.MonkeyPatch) -> OwnTime:
     made = OwnTime()
     monkeypatch.setattr(database, "time", made)
+    monkeypatch.setattr(clocks, "time", made)
     return made
 
 

@@ -24,13 +24,15 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, IntegrityError, ProgrammingError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
-from duelpool.errors import DuelpoolError, MissingExtra
+from duelpool.errors import MissingExtra
+from duelpool.store.clocks import Clock
 from duelpool.store.snapshots import Snapshots
+from duelpool.store.troubles import StoreTrouble, told_outward
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -38,10 +40,6 @@ Work = Callable[[Connection], T]
 BUSY_SECONDS = 60
 GROUP_AT_MOST = 256
 TRIES = 20
-CLOCK_SECONDS = 5.0  # PostgreSQL's clock is read again after so long
-JOURNEY_SECONDS = 0.2  # a reading that was longer under way may be off by too much to be kept
-STEP_SECONDS = 1.0  # a clock that is put back by less is waited for
-_CLOCK = text("select extract(epoch from clock_timestamp())")
 RESTED_SECONDS = 5.0  # a connection that rested for longer is tried before it is used
 LOG_AT_MOST = 16 * 2**20  # bytes of SQLite's write-ahead log; then it begins anew
 LOG_SECONDS = 5.0  # so long until that is tried again
@@ -49,10 +47,6 @@ LOG_WAIT_MS = 100  # for those who still read it
 READER_KB = 256  # of the file that a reader keeps for itself; the system keeps it for all of them together
 READERS = 16  # of a SQLite file, in a process; more come for a moment when they are needed
 POSTGRES_CONNECTIONS = 16  # a process; PostgreSQL takes a hundred as it comes
-
-
-class StoreTrouble(DuelpoolError):
-    """The database could not do what was asked; nothing of it was acknowledged."""
 
 
 class Database(Protocol):
@@ -150,7 +144,7 @@ class SqliteDatabase:
         try:
             return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
-            raise _outward(self.place, error) from error
+            raise told_outward(self.place, error) from error
 
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
@@ -221,17 +215,17 @@ class SqliteDatabase:
                 for each in group:
                     self._commit_together([each])
             else:
-                group[0][1].set_exception(_outward(self.place, ended.cause))
+                group[0][1].set_exception(told_outward(self.place, ended.cause))
             return
         except BaseException as error:  # nothing of the group was stored, and everybody is told so
             for _, answer in group:
-                answer.set_exception(_outward(self.place, error))
+                answer.set_exception(told_outward(self.place, error))
             return
         for answer, value, failure in results:
             if failure is None:
                 answer.set_result(value)
             else:
-                answer.set_exception(_outward(self.place, failure))
+                answer.set_exception(told_outward(self.place, failure))
 
     def _shorten_the_log(self) -> None:
         """Begin the write-ahead log anew when it has become long.
@@ -369,23 +363,11 @@ class PostgresDatabase:
         event.listen(self.engine, "checkout", self._look_whether_it_lives)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
         self._broken = -math.inf  # when a connection last turned out to be gone
-        self._clock = (0.0, -math.inf)  # what it said, and when by our own
-        self._said = 0.0  # the time that somebody was told last
+        self._clock = Clock()
 
     def now(self, connection: Connection) -> float:
         """Return the database's time, seconds since 1970: its clock is read now and then, and ours in between."""
-        read, ours = self._clock
-        begun = time.monotonic()
-        if not 0 <= begun - ours < CLOCK_SECONDS:
-            read = float(connection.execute(_CLOCK).scalar_one())
-            journey = time.monotonic() - begun
-            ours = begun + journey / 2
-            if journey < JOURNEY_SECONDS:
-                self._clock = (read, ours)
-        now = read + (time.monotonic() - ours)
-        # No reading is exact: where the next one is a little behind, what was said last stands until it is over.
-        now = self._said = max(now, self._said) if self._said - now < STEP_SECONDS else now
-        return now
+        return self._clock.now(connection)
 
     def read(self, work: Work[T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot; when the connection turns out to be broken, on another one."""
@@ -397,7 +379,7 @@ class PostgresDatabase:
                     raise
             return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
-            raise _outward(self.place, error) from error
+            raise told_outward(self.place, error) from error
 
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
@@ -427,7 +409,7 @@ class PostgresDatabase:
                 if left and (_lost_a_race(error) or (self._broke(error) and not ending)):
                     time.sleep(random.random() * 0.02)
                     continue
-                outward = _outward(self.place, error)
+                outward = told_outward(self.place, error)
                 if outward is error:
                     raise
                 raise outward from error
@@ -467,34 +449,6 @@ def _lost_a_race(error: BaseException) -> bool:
     """Say whether another transaction was first; a second try sees what it did, and can tell what that means."""
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
     return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, a unique key that is taken
-
-
-_REMEDIES = (
-    ("readonly", "Check the file's rights, or copy it to a place where you may write."),
-    ("disk is full", "Free some space; everything that was acknowledged is stored."),
-    ("No space left", "Free some space; everything that was acknowledged is stored."),
-    ("disk I/O", "Check the disk; everything that was acknowledged is stored."),
-    ("not a database", "Name a file that `duelpool pool -o` has made."),
-    ("malformed", "Go back to a backup; `duelpool backup` makes them."),
-    ("locked", "Another program holds the file for over a minute: end it, or try again."),
-    ("unable to open", "Check the path and the rights of its folder."),
-    ("NUL", "Leave out the characters with the code 0."),
-    ("connection", "Check that PostgreSQL is running and reachable, then try again."),
-)
-
-
-def _outward(place: str, error: BaseException) -> BaseException:
-    """Return what a caller gets to see: trouble of the database with its remedy, everything else as it is."""
-    if isinstance(error, NoConnectionLeft):
-        return StoreTrouble("Too many are at the store at once.", place=place, remedy="Try again.")
-    if not isinstance(error, DBAPIError | sqlite3.Error) or isinstance(
-        error, IntegrityError | ProgrammingError
-    ):
-        return error
-    cause = getattr(error, "orig", error)
-    words = (str(cause).strip() or type(cause).__name__).splitlines()[0].rstrip(".")
-    remedy = next((text for sign, text in _REMEDIES if sign in words), "Try again.")
-    return StoreTrouble(f"The database said: {words}.", place=place, remedy=remedy)
 
 
 def backup_sqlite(source: Path, target: Path) -> None:
