@@ -1,7 +1,8 @@
 """Filling an assignment: random over all that is open, few of a topic, and no topic asked in vain."""
 
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from duelpool.records import Outcome, Passage, Pool, Proposal, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import KnownPair
-from duelpool.store.leases import Answer
+from duelpool.store.leases import Answer, Wanted
+from stores import BACK_ENDS, new_target
 
 SIZES = {"small": 4, "middle": 12, "large": 24}
 
@@ -77,9 +79,17 @@ def test_a_wrong_guess_loses_no_question() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "campaign.db", create=True) as opened:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    back_end = getattr(request, "param", "sqlite")
+    with new_target(back_end, tmp_path) as target, open_store(target, create=True) as opened:
         yield opened
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Do something in another thread, as another visitor does."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 def a_crowd(store: Store, topics: int, items: int, **settings: object) -> Campaign:
@@ -125,3 +135,71 @@ def test_graders_get_what_is_left_however_much_is_full(store: Store) -> None:
             campaign.answer(question.id, f"w{number}", Answer(Outcome.GRADE, grade=1.0))
             graded += 1
     assert graded == 60
+
+
+@pytest.mark.parametrize("store", BACK_ENDS, indirect=True)
+def test_two_tabs_of_a_person_get_the_same_assignment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have seen that there is none: in one process, and in another one while the first was choosing.
+
+    There are test pairs for one assignment only.
+    """
+    campaign, other = a_crowd(store, topics=4, items=6, strategy="allpairs", tests=20), Campaign.open(store)
+    monkeypatch.setattr(Campaign, "open_assignment", lambda *_: None)
+    campaign.enrol("w")
+    tests = Asking.tests
+    opened: list[str | None] = []
+
+    def meanwhile(self: Asking, assessor: str, rng: np.random.Generator) -> list[Wanted]:
+        found = tests(self, assessor, rng)
+        if not opened:
+            opened.append("")
+            opened.append(getattr(other.next_assignment("w"), "id", None))
+        return found
+
+    monkeypatch.setattr(Asking, "tests", meanwhile)
+    first = campaign.next_assignment("w")
+    again = campaign.next_assignment("w")
+    assert first is not None
+    assert again is not None
+    assert opened[1] == first.id == again.id
+    assert [each.id for each in first.questions] == [each.id for each in again.questions]
+
+
+@pytest.mark.parametrize("store", BACK_ENDS, indirect=True)
+def test_who_waited_for_others_knows_what_they_got(store: Store) -> None:
+    campaign = a_crowd(store, topics=4, items=6, strategy="allpairs", tests=0)
+    taken: list[tuple[str, frozenset[str]]] = []
+
+    def take(assessor: str) -> None:
+        found = campaign.next_assignment(assessor)
+        assert found is not None
+        taken.extend((each.topic, frozenset((each.left, str(each.right)))) for each in found.questions)
+
+    for number in range(6):
+        campaign.enrol(f"w{number}")
+    with store.together():
+        assert campaign.open_assignment("w5") is None
+        for number in range(5):
+            elsewhere(lambda number=number: take(f"w{number}"))  # type: ignore[misc]
+        take("w5")
+    assert len(taken) == len(set(taken)) == 60
+
+
+def test_what_joins_while_somebody_reads_is_not_forgotten(store: Store) -> None:
+    campaign = a_crowd(store, topics=2, items=3)
+    with store.together():
+        assert campaign.live.heads()
+        elsewhere(lambda: campaign.add_items(Pool("t00", ("i00", "new"))))
+        assert "new" in campaign.live.items("t00")
+    assert "new" in campaign.live.items("t00")
+
+
+def test_a_topic_that_joins_in_another_process_is_drawn(store: Store) -> None:
+    campaign = a_crowd(store, topics=1, items=8, strategy="allpairs", tests=0)
+    campaign.enrol("first")
+    assert campaign.next_assignment("first") is not None
+    Campaign.open(store).add_items(Pool("late", tuple("abcdefgh")))
+    campaign.enrol("second")
+    found = campaign.next_assignment("second")
+    assert found is not None
+    assert "late" in {each.topic for each in found.questions}

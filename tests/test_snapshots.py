@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
 
 from duelpool.store import Store, open_store
+from duelpool.store.snapshots import Snapshots
 from stores import BACK_ENDS, new_target
 
 
@@ -70,6 +72,30 @@ def test_a_read_that_fails_spoils_nothing(store: Store) -> None:
         with pytest.raises(Exception, match="nowhere"):
             store.read(lambda connection: connection.execute(text("select * from nowhere")))
         assert store.read(count) == 1
+
+
+def test_a_snapshot_that_ends_badly_gives_its_place_back() -> None:
+    reads: list[Connection] = []
+
+    @contextmanager
+    def snapshot() -> Iterator[Connection]:
+        yield create_engine("sqlite://").connect()
+        raise OSError("gone")
+
+    snapshots = Snapshots(snapshot, at_most=1)
+
+    def read_twice() -> None:
+        with snapshots.together():
+            snapshots.read(reads.append)
+            snapshots.read(reads.append)
+
+    for _ in range(2):
+        with pytest.raises(OSError, match="gone"):
+            read_twice()
+    assert len(reads) == 4
+    assert len(set(reads)) == 2
+    for each in reads:
+        each.close()
 
 
 def test_who_holds_a_lock_gets_a_connection_however_many_wait_for_it(store: Store) -> None:

@@ -263,3 +263,17 @@ def test_topics_weigh_what_they_weigh_in_the_campaign(store: Store) -> None:
     standings = Standings(Watch(campaign))
     assert standings.board("ppref").rows[0].mean == pytest.approx(wanted)
     assert standings.growth("ppref")[-1].means["mine"] == pytest.approx(wanted)
+
+
+def test_growth_ends_with_all_that_is_judged_though_clocks_differ(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose clock is a little behind writes the last line."""
+    campaign = letters(store)
+    times = iter([1000.0, 1002.0, 1001.5])
+    for left, right in ("ab", "bc", "ac"):
+        now = next(times)
+        with monkeypatch.context() as patched:
+            patched.setattr(store.database, "now", lambda _, now=now: now)
+            campaign.take_in([Judgment("one", left, right, Outcome.LEFT)])
+    assert [point.judgments for point in Standings(Watch(campaign)).growth("ppref", 1)] == [3]

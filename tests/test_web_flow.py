@@ -535,14 +535,21 @@ def test_ten_times_the_same_at_once_is_one_answer(anywhere: str) -> None:
         assert people[0].answer(question, "right").status_code == 409
 
 
-def test_the_sweeper_runs_in_the_background(target: str) -> None:
+def test_the_sweeper_runs_in_the_background_whatever_happens_to_it(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import time
 
     from starlette.testclient import TestClient
 
     from duelpool.web import make_app
+    from duelpool.web.halls import Halls
+
+    def fail(self: Halls) -> None:
+        raise RuntimeError("once")
 
     made(target, steps=(), cap=1)
+    monkeypatch.setattr(Halls, "warm", fail)  # what is done before the first sweep
     app = make_app(target, sweep_seconds=0.05)
     person = Person(app)
     person.work()

@@ -16,13 +16,14 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 from uvicorn import Config
+from uvicorn.supervisors.multiprocess import Process
 
 from campaigns import make_campaign
 from duelpool.cli import app
 from duelpool.store import open_store
 from duelpool.web.links import link_keys
 from duelpool.web.setup.keys import open_setup_key
-from duelpool.web.supervisor import Watched
+from duelpool.web.supervisor import Pulse, Supervisor
 
 
 def call(*given: str, code: int = 0) -> str:
@@ -120,17 +121,52 @@ def test_a_real_server_prints_links_that_work(target: str, workers: int) -> None
 
 def test_a_process_that_starts_or_dies_holds_nobody_up() -> None:
     """A supervisor that waited for the reply of a process, dead meanwhile, would replace nobody for a minute."""
-    watched = Watched(Config("nothing:here"), [])
-    watched.process = get_context("spawn").Process(target=time.sleep, args=(60.0,))  # never says anything
-    watched.start()
+    process = silent_process()
+    watched = Pulse(process)
     try:
-        assert watched.is_alive(60.0)
-        assert watched.is_alive(60.0)
-        assert not watched.is_alive(0.0)  # silent for too long
-        watched.child_conn.send(True)
-        assert watched.is_alive(60.0)
+        assert watched.beats(60.0)
+        assert watched.beats(60.0)
+        assert not watched.beats(0.0)  # silent for too long
+        process.child_conn.send(True)
+        assert watched.beats(60.0)
     finally:
-        watched.process.kill()
-        watched.join()
-    assert not watched.is_alive(60.0)
-    watched.kill()  # what the supervisor does before it starts another
+        process.process.kill()
+        process.join()
+    assert not watched.beats(60.0)
+    process.kill()  # what the supervisor does before it starts another
+
+
+def silent_process() -> Process:
+    """Return a process that never says anything."""
+    process = Process(Config("nothing:here"), [])
+    process.process = get_context("spawn").Process(target=time.sleep, args=(60.0,))
+    process.start()
+    return process
+
+
+def test_processes_that_came_after_a_signal_are_watched_like_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Uvicorn makes those of SIGHUP and SIGTTIN itself, and would wait for each one's reply."""
+
+    def wait_for_it(*_: object) -> bool:
+        raise AssertionError
+
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(Process, "ping", wait_for_it)
+    supervisor = Supervisor(Config("nothing:here", timeout_worker_healthcheck=60), [])
+    supervisor.processes = [silent_process(), silent_process()]
+    first, second = supervisor.processes
+    monkeypatch.setattr(Process, "start", lambda _: None)
+    try:
+        supervisor.keep_subprocess_alive()
+        assert supervisor.processes == [first, second]
+        second.process.kill()
+        second.join()
+        supervisor.keep_subprocess_alive()
+        assert supervisor.processes[0] is first
+        assert supervisor.processes[1] is not second
+    finally:
+        first.process.kill()
+        first.join()
+        first.kill()

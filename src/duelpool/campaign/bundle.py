@@ -74,7 +74,7 @@ class _Snapshot(Store):
         super().__init__(store.database)
         self._connection = connection
 
-    def read(self, work: Callable[[Connection], T]) -> T:
+    def read(self, work: Callable[[Connection], T], *, once: bool = False) -> T:
         """Run work on the snapshot."""
         return work(self._connection)
 

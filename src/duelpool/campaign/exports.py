@@ -79,7 +79,7 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
         write_lines(twins, lines)
         return (os.fspath(path), os.fspath(twins))
 
-    files = campaign.store.read(work)
+    files = campaign.store.read(work, once=True)
     return Written(files, count.rows, tally.notices)
 
 
@@ -186,7 +186,7 @@ def write_qrels(
             progress=progress,
         )
 
-    campaign.store.read(lambda connection: write_lines(path, lines(connection)))
+    campaign.store.read(lambda connection: write_lines(path, lines(connection)), once=True)
     return Written((os.fspath(path),), count.rows, tally.notices)
 
 
@@ -295,7 +295,7 @@ def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     """Write every line of the log as JSON lines: judgments, retractions, releases, closings and rewinds."""
     count = _Count()
     campaign.store.read(
-        lambda connection: write_lines(path, _log_lines(connection, campaign, count, progress))
+        lambda connection: write_lines(path, _log_lines(connection, campaign, count, progress)), once=True
     )
     return Written((os.fspath(path),), count.rows)
 
@@ -413,7 +413,7 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     """
     count = _Count()
     campaign.store.read(
-        lambda connection: write_lines(path, _csv_lines(connection, campaign, count, progress))
+        lambda connection: write_lines(path, _csv_lines(connection, campaign, count, progress)), once=True
     )
     return Written((os.fspath(path),), count.rows)
 

@@ -84,8 +84,10 @@ class Handing:
         One at a time in a process: a hundred people who come at once wait for each other, and those who answer
         meanwhile don't wait for all of them.
         """
+        self._store.look_anew()  # at what those did for whom this one waits: the same person, perhaps
         with self._filling:
-            return self._new_assignment(assessor)
+            held = self._store.read(lambda found: assignments.find_open(found, self._campaign, assessor))
+            return held or self._new_assignment(assessor)
 
     def _new_assignment(self, assessor: str) -> Assignment | None:
         out = self._out(assessor)
@@ -120,6 +122,9 @@ class Handing:
         ]
 
         def work(connection: Connection, now: float) -> Assignment | None:
+            held = assignments.find_open(connection, self._campaign, assessor)
+            if held is not None:  # by another process, to a second tab
+                return held
             leases.expire(connection, self._campaign, now)
             if not assignments.affordable(connection, self._campaign, self._settings):
                 return None

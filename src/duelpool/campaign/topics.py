@@ -139,6 +139,7 @@ class LiveTopics:
     def _keep(self, topic: str) -> _Kept:
         with self._lock:
             if topic not in self._kept:
+                self._store.look_anew()  # what is kept must not be older than the last word to forget it
                 found = self._store.read(lambda connection: self._look_up(connection, topic))
                 self._kept[topic] = _Kept(TopicState.new(lambda: self._make(topic, found)), found.items)
             return self._kept[topic]
@@ -240,7 +241,8 @@ class LiveTopics:
 
         That is what it had when it was last asked for all, less what was leased or written to its log since. A
         topic that seems to have run out counts with one while its log goes on, so that somebody asks it; one
-        that was never asked counts by its items, as the others do on average.
+        that was never asked counts by its items, as the others do on average; one that has come since they were
+        counted, or was empty then, counts as one item.
         """
         found: dict[str, float] = {}
         for topic, head in heads.items():
@@ -253,7 +255,7 @@ class LiveTopics:
             items = self._pool_sizes()
             seen = sum(items.get(topic, 0) for topic in found)
             each = max(sum(found.values()) / seen, 0.1) if seen else 1.0
-            found |= {topic: items.get(topic, 0) * each for topic in heads if topic not in found}
+            found |= {topic: max(items.get(topic, 0), 1) * each for topic in heads if topic not in found}
         return [found[topic] for topic in heads]
 
     def _pool_sizes(self) -> Mapping[str, int]:

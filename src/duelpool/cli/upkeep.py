@@ -147,7 +147,7 @@ def log(
 
         if topic and (unknown := sorted(set(topic) - set(found.live.heads()))):
             raise BadParameter(f"The campaign has no topic '{unknown[0]}'.", remedy="See `duelpool status`.")
-        found.store.read(show)
+        found.store.read(show, once=True)
 
 
 def _print_deeds(store: str, campaign: str | None, last: int, as_json: bool) -> None:

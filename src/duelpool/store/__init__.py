@@ -12,8 +12,9 @@ from typing import Self, TypeVar
 
 from sqlalchemy import Connection
 
-from duelpool.store.database import Database, StoreTrouble
+from duelpool.store.database import Database
 from duelpool.store.opening import open_checked
+from duelpool.store.troubles import StoreTrouble
 
 __all__ = ["Store", "StoreTrouble", "open_store"]
 
@@ -26,17 +27,30 @@ class Store:
     def __init__(self, database: Database) -> None:
         self.database = database
 
+    @property
+    def name(self) -> str:
+        """What a command may call the store: its file's name; of a database, whose URL holds more, only STORE."""
+        path = getattr(self.database, "path", None)
+        return path.name if isinstance(path, Path) else "STORE"
+
     def write(self, work: Callable[[Connection, float], T]) -> T:
         """Run work(connection, now) in a transaction, and return its result once it is durable."""
         return self.database.write(lambda connection: work(connection, self.database.now(connection)))
 
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """Run work(connection) on a consistent snapshot."""
-        return self.database.read(work)
+    def read(self, work: Callable[[Connection], T], *, once: bool = False) -> T:
+        """Run work(connection) on a consistent snapshot.
+
+        It may be run again when the connection breaks; `once` is for work that hands on what it finds as it goes.
+        """
+        return self.database.read(work, once=once)
 
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves: as of one moment, and quicker."""
         return self.database.together()
+
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one, together or not."""
+        self.database.look_anew()
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""

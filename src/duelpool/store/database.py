@@ -1,7 +1,8 @@
 """Transactions on SQLite and on PostgreSQL behind two calls: `write` and `read`.
 
 A write is a function of a connection. It runs inside one transaction, is answered only once it is on the disk,
-and may be run again when it lost a race, so it must do nothing but speak to the database.
+and may be run again when it lost a race, so it must do nothing but speak to the database. A read may be run again
+when its connection breaks; one that hands on what it finds as it goes says that it runs `once`.
 
 SQLite: one writer thread a process takes what is waiting and commits it together, each write in a savepoint of
 its own, so that one that fails takes nobody with it. Readers have connections of their own. PostgreSQL: each
@@ -23,13 +24,15 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, IntegrityError, ProgrammingError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
-from duelpool.errors import DuelpoolError, MissingExtra
+from duelpool.errors import MissingExtra
+from duelpool.store.clocks import Clock
 from duelpool.store.snapshots import Snapshots
+from duelpool.store.troubles import StoreTrouble, told_outward
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -37,8 +40,6 @@ Work = Callable[[Connection], T]
 BUSY_SECONDS = 60
 GROUP_AT_MOST = 256
 TRIES = 20
-CLOCK_SECONDS = 5.0  # PostgreSQL's clock is read again after so long
-_CLOCK = text("select extract(epoch from clock_timestamp())")
 RESTED_SECONDS = 5.0  # a connection that rested for longer is tried before it is used
 LOG_AT_MOST = 16 * 2**20  # bytes of SQLite's write-ahead log; then it begins anew
 LOG_SECONDS = 5.0  # so long until that is tried again
@@ -46,10 +47,6 @@ LOG_WAIT_MS = 100  # for those who still read it
 READER_KB = 256  # of the file that a reader keeps for itself; the system keeps it for all of them together
 READERS = 16  # of a SQLite file, in a process; more come for a moment when they are needed
 POSTGRES_CONNECTIONS = 16  # a process; PostgreSQL takes a hundred as it comes
-
-
-class StoreTrouble(DuelpoolError):
-    """The database could not do what was asked; nothing of it was acknowledged."""
 
 
 class Database(Protocol):
@@ -62,12 +59,16 @@ class Database(Protocol):
         """Run work in a transaction and return its result once that is durable."""
         ...
 
-    def read(self, work: Work[T]) -> T:
-        """Run work on a consistent snapshot; it can't write."""
+    def read(self, work: Work[T], *, once: bool = False) -> T:
+        """Run work on a consistent snapshot; it can't write. With `once` it is never run again."""
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """Let this thread's reads share one snapshot, until it writes or leaves."""
+        """Let this thread's reads share one snapshot, until it writes, looks anew or leaves."""
+        ...
+
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one."""
         ...
 
     def now(self, connection: Connection) -> float:
@@ -138,16 +139,20 @@ class SqliteDatabase:
         """Return the database's time, seconds since 1970: SQLite has no clock but this machine's."""
         return time.time()
 
-    def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot."""
         try:
             return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
-            raise _outward(self.place, error) from error
+            raise told_outward(self.place, error) from error
 
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
         return self._snapshots.together()
+
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one."""
+        self._snapshots.let_go()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
@@ -160,7 +165,7 @@ class SqliteDatabase:
 
     def write(self, work: Work[T]) -> T:
         """Hand work to the writer and wait until it is committed."""
-        self._snapshots.before_write()
+        self._snapshots.let_go()
         answer: Future[T] = Future()
         with self._queueing:  # after the word to end, nothing may queue that nobody would answer
             if self._closed:
@@ -210,17 +215,17 @@ class SqliteDatabase:
                 for each in group:
                     self._commit_together([each])
             else:
-                group[0][1].set_exception(_outward(self.place, ended.cause))
+                group[0][1].set_exception(told_outward(self.place, ended.cause))
             return
         except BaseException as error:  # nothing of the group was stored, and everybody is told so
             for _, answer in group:
-                answer.set_exception(_outward(self.place, error))
+                answer.set_exception(told_outward(self.place, error))
             return
         for answer, value, failure in results:
             if failure is None:
                 answer.set_result(value)
             else:
-                answer.set_exception(_outward(self.place, failure))
+                answer.set_exception(told_outward(self.place, failure))
 
     def _shorten_the_log(self) -> None:
         """Begin the write-ahead log anew when it has become long.
@@ -355,34 +360,34 @@ class PostgresDatabase:
             isolation_level="READ COMMITTED",
         )
         event.listen(self.engine, "checkin", _note_when)
-        event.listen(self.engine, "checkout", _look_whether_it_lives)
+        event.listen(self.engine, "checkout", self._look_whether_it_lives)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
-        self._clock = (0.0, -math.inf)  # what it said, and when by our own
+        self._broken = -math.inf  # when a connection last turned out to be gone
+        self._clock = Clock()
 
     def now(self, connection: Connection) -> float:
         """Return the database's time, seconds since 1970: its clock is read now and then, and ours in between."""
-        read, ours = self._clock
-        since = time.monotonic() - ours
-        if not 0 <= since < CLOCK_SECONDS:
-            read = float(connection.execute(_CLOCK).scalar_one())
-            self._clock, since = (read, time.monotonic()), 0.0
-        return read + since
+        return self._clock.now(connection)
 
-    def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot; when the connection turns out to be broken, on another one."""
         try:
             try:
                 return self._snapshots.read(work)
             except DBAPIError as error:
-                if not error.connection_invalidated:
+                if not self._broke(error) or once:
                     raise
             return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
-            raise _outward(self.place, error) from error
+            raise told_outward(self.place, error) from error
 
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
         return self._snapshots.together()
+
+    def look_anew(self) -> None:
+        """Let what this thread reads next be of a moment after this one."""
+        self._snapshots.let_go()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
@@ -391,7 +396,7 @@ class PostgresDatabase:
 
     def write(self, work: Work[T]) -> T:
         """Run work in a transaction of its own."""
-        self._snapshots.before_write()
+        self._snapshots.let_go()
         for left in range(TRIES - 1, -1, -1):
             ending = False
             try:
@@ -401,10 +406,10 @@ class PostgresDatabase:
                     transaction.commit()
                 return found
             except (DBAPIError, NoConnectionLeft) as error:
-                if left and (_lost_a_race(error) or (not ending and _broke(error))):
+                if left and (_lost_a_race(error) or (self._broke(error) and not ending)):
                     time.sleep(random.random() * 0.02)
                     continue
-                outward = _outward(self.place, error)
+                outward = told_outward(self.place, error)
                 if outward is error:
                     raise
                 raise outward from error
@@ -414,59 +419,36 @@ class PostgresDatabase:
         """Close all connections."""
         self.engine.dispose()
 
+    def _broke(self, error: BaseException) -> bool:
+        """Say whether the connection is gone, with everything that was not committed; then others may be, too."""
+        gone = isinstance(error, DBAPIError) and error.connection_invalidated
+        if gone:
+            self._broken = time.monotonic()
+        return gone
+
+    def _look_whether_it_lives(self, driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+        """Try a connection that has rested, for long or while another broke.
+
+        To try each one each time would be a journey more for every request.
+        """
+        rests = record.info.get("rests since", math.inf)
+        if time.monotonic() - rests > RESTED_SECONDS or rests <= self._broken:
+            try:
+                driver.autocommit = True
+                driver.execute("select 1")
+                driver.autocommit = False
+            except Exception as error:
+                raise DisconnectionError(str(error)) from error
+
 
 def _note_when(driver: Any, record: ConnectionPoolEntry) -> None:
     record.info["rests since"] = time.monotonic()
-
-
-def _look_whether_it_lives(driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
-    """Try a connection that has rested; to try each one each time would be a journey more for every request."""
-    if time.monotonic() - record.info.get("rests since", math.inf) > RESTED_SECONDS:
-        try:
-            driver.autocommit = True
-            driver.execute("select 1")
-            driver.autocommit = False
-        except Exception as error:
-            raise DisconnectionError(str(error)) from error
-
-
-def _broke(error: BaseException) -> bool:
-    """Say whether the connection is gone, with everything that was not committed."""
-    return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
 def _lost_a_race(error: BaseException) -> bool:
     """Say whether another transaction was first; a second try sees what it did, and can tell what that means."""
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
     return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, a unique key that is taken
-
-
-_REMEDIES = (
-    ("readonly", "Check the file's rights, or copy it to a place where you may write."),
-    ("disk is full", "Free some space; everything that was acknowledged is stored."),
-    ("No space left", "Free some space; everything that was acknowledged is stored."),
-    ("disk I/O", "Check the disk; everything that was acknowledged is stored."),
-    ("not a database", "Name a file that `duelpool pool -o` has made."),
-    ("malformed", "Go back to a backup; `duelpool backup` makes them."),
-    ("locked", "Another program holds the file for over a minute: end it, or try again."),
-    ("unable to open", "Check the path and the rights of its folder."),
-    ("NUL", "Leave out the characters with the code 0."),
-    ("connection", "Check that PostgreSQL is running and reachable, then try again."),
-)
-
-
-def _outward(place: str, error: BaseException) -> BaseException:
-    """Return what a caller gets to see: trouble of the database with its remedy, everything else as it is."""
-    if isinstance(error, NoConnectionLeft):
-        return StoreTrouble("Too many are at the store at once.", place=place, remedy="Try again.")
-    if not isinstance(error, DBAPIError | sqlite3.Error) or isinstance(
-        error, IntegrityError | ProgrammingError
-    ):
-        return error
-    cause = getattr(error, "orig", error)
-    words = (str(cause).strip() or type(cause).__name__).splitlines()[0].rstrip(".")
-    remedy = next((text for sign, text in _REMEDIES if sign in words), "Try again.")
-    return StoreTrouble(f"The database said: {words}.", place=place, remedy=remedy)
 
 
 def backup_sqlite(source: Path, target: Path) -> None:

@@ -9,12 +9,12 @@ from sqlalchemy import Connection, inspect, text
 from duelpool.store.database import (
     Database,
     SqliteDatabase,
-    StoreTrouble,
     backup_sqlite,
     open_database,
     sqlite_path,
 )
 from duelpool.store.schema import SCHEMA_VERSION
+from duelpool.store.troubles import StoreTrouble
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ONE_AT_A_TIME = threading.Lock()  # Alembic keeps what it is about in its modules

@@ -15,13 +15,13 @@ class _Own(threading.local):
 
     together = 0
     reading = 0
-    past = False  # the thread has written since the snapshot was taken
+    past = False  # the thread has let go of the snapshot while somebody reads on it
     connection: Connection | None = None
     opened: AbstractContextManager[Connection] | None = None
 
 
 class Snapshots:
-    """Opens a snapshot for each read, or one for all reads of a thread inside `together`, until it writes."""
+    """Opens a snapshot for each read, or one for all reads of a thread inside `together`, until it lets go."""
 
     def __init__(self, snapshot: Callable[[], AbstractContextManager[Connection]], at_most: int) -> None:
         """Make them by a function; `at_most` so many threads keep one at a time, well below what can be had.
@@ -45,8 +45,10 @@ class Snapshots:
         finally:
             own.together -= 1
             if not own.together:
-                self._end()
-                self._places.release()
+                try:
+                    self._end()
+                finally:
+                    self._places.release()
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run work on a snapshot."""
@@ -68,8 +70,8 @@ class Snapshots:
             if own.past and not own.reading:
                 self._end()
 
-    def before_write(self) -> None:
-        """Let go of the snapshot, for what this thread reads next must know of what it writes now."""
+    def let_go(self) -> None:
+        """Let go of the snapshot: what this thread reads next must know of what it writes, or waited for."""
         if self._own.reading:
             self._own.past = True
         else:

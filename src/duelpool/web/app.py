@@ -79,6 +79,8 @@ def make_app(
                 await run_in_threadpool(task)
             except DuelpoolError as error:
                 logger.warning("in the background: %s", error)
+            except Exception:  # whatever it was: without a sweeper, leases would never end
+                logger.exception("in the background")
             await asyncio.sleep(sweep_seconds)
             task = sweep
 

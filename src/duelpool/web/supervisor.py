@@ -15,23 +15,23 @@ from uvicorn.server import Server
 from uvicorn.supervisors.multiprocess import Multiprocess, Process, logger
 
 
-class Watched(Process):
-    """A process that is asked how it is, and given time to reply."""
+class Pulse:
+    """A process is asked how it is, and given time to reply, whoever started it."""
 
-    def __init__(self, config: Config, sockets: list[socket]) -> None:
-        super().__init__(config, sockets)
+    def __init__(self, process: Process) -> None:
+        self._of = process
         self._asked: float | None = None  # since when a reply is due
 
-    def is_alive(self, timeout: float = 5) -> bool:
+    def beats(self, timeout: float) -> bool:
         """Say whether the process is there and has not been silent for longer than the timeout."""
-        if not self.process.is_alive():
+        if not self._of.process.is_alive():
             return False
         try:
-            while self.parent_conn.poll(0):
-                self.parent_conn.recv()
+            while self._of.parent_conn.poll(0):
+                self._of.parent_conn.recv()
                 self._asked = None
             if self._asked is None:
-                self.parent_conn.send(b"ping")
+                self._of.parent_conn.send(b"ping")
                 self._asked = time.monotonic()
         except (OSError, EOFError, UnpicklingError):
             return False
@@ -41,18 +41,17 @@ class Watched(Process):
 class Supervisor(Multiprocess):
     """Starts the processes, and others in the place of those that died or hang."""
 
-    processes: list[Process]
-
-    def init_processes(self) -> None:
-        """Start them all."""
-        self.processes += [self._start() for _ in range(self.processes_num)]
+    def __init__(self, config: Config, sockets: list[socket]) -> None:
+        super().__init__(config, sockets)
+        self._pulses: dict[Process, Pulse] = {}
 
     def keep_subprocess_alive(self) -> None:
         """Replace whoever is gone, or end where none can start."""
+        self._pulses = {each: self._pulses.get(each) or Pulse(each) for each in self.processes}
         for at, process in enumerate(self.processes):
             if self.should_exit.is_set():
                 return
-            if process.is_alive(self.config.timeout_worker_healthcheck):
+            if self._pulses[process].beats(self.config.timeout_worker_healthcheck):
                 continue
             process.kill()
             process.join()
@@ -63,8 +62,8 @@ class Supervisor(Multiprocess):
             logger.warning("A server process ended (%s); another takes its place.", process.exitcode)
             self.processes[at] = self._start()
 
-    def _start(self) -> Watched:
-        process = Watched(self.config, self.sockets)
+    def _start(self) -> Process:
+        process = Process(self.config, self.sockets)
         process.start()
         return process
 

@@ -1,6 +1,5 @@
 """The dashboard's pages: each one parses, makes one call, and shows what came of it."""
 
-from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlencode
 
@@ -127,7 +126,7 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             "money": lambda amount: _money(amount, head.money.currency),
             "link": _link(found),
             "when": _when,
-            "store": _store_name(found),
+            "store": found.desk.campaign.store.name,
             "state": "manage",
             **context,
         },
@@ -153,12 +152,6 @@ def _money(amount: float | None, currency: str) -> str:
 
 def _when(time: str) -> str:
     return time[:16].replace("T", " ")
-
-
-def _store_name(found: Managing) -> str:
-    place = found.desk.campaign.store.database.place
-    name = PurePath(place).name
-    return name if "://" not in place and name else "STORE"
 
 
 def _asked(found: Managing, name: str, other: str = "") -> str:

@@ -55,7 +55,7 @@ def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
 
     def read() -> None:
         try:
-            campaign.store.read(work)
+            campaign.store.read(work, once=True)  # what was sent can't be called back
             put(None)
         except _GoneAway:
             pass

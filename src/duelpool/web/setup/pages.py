@@ -1,6 +1,5 @@
 """The pages on which a campaign is set up: send files, look at the dry run, make the campaign."""
 
-from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlencode
 
@@ -83,8 +82,6 @@ def _render(
     status: int = 200,
     **context: Any,
 ) -> HTMLResponse:
-    place = str(halls_of(request).store.database.place)
-    name = PurePath(place).name
     notice = ""
     if found is not None and (given := request.query_params.get("notice", "")):
         try:
@@ -93,7 +90,7 @@ def _render(
             notice = ""
     whole = {
         "title": title,
-        "store": name if "://" not in place and name else "STORE",
+        "store": halls_of(request).store.name,
         "form_key": found.form_key if found is not None else "",
         "notice": notice,
         "state": "setup",

@@ -1,0 +1,40 @@
+"""What goes wrong with a database, as those who use a store are told of it: with a remedy."""
+
+import sqlite3
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as NoConnectionLeft
+
+from duelpool.errors import DuelpoolError
+
+
+class StoreTrouble(DuelpoolError):
+    """The database could not do what was asked; nothing of it was acknowledged."""
+
+
+_REMEDIES = (
+    ("readonly", "Check the file's rights, or copy it to a place where you may write."),
+    ("disk is full", "Free some space; everything that was acknowledged is stored."),
+    ("No space left", "Free some space; everything that was acknowledged is stored."),
+    ("disk I/O", "Check the disk; everything that was acknowledged is stored."),
+    ("not a database", "Name a file that `duelpool pool -o` has made."),
+    ("malformed", "Go back to a backup; `duelpool backup` makes them."),
+    ("locked", "Another program holds the file for over a minute: end it, or try again."),
+    ("unable to open", "Check the path and the rights of its folder."),
+    ("NUL", "Leave out the characters with the code 0."),
+    ("connection", "Check that PostgreSQL is running and reachable, then try again."),
+)
+
+
+def told_outward(place: str, error: BaseException) -> BaseException:
+    """Return what a caller gets to see: trouble of the database with its remedy, everything else as it is."""
+    if isinstance(error, NoConnectionLeft):
+        return StoreTrouble("Too many are at the store at once.", place=place, remedy="Try again.")
+    if not isinstance(error, DBAPIError | sqlite3.Error) or isinstance(
+        error, IntegrityError | ProgrammingError
+    ):
+        return error
+    cause = getattr(error, "orig", error)
+    words = (str(cause).strip() or type(cause).__name__).splitlines()[0].rstrip(".")
+    remedy = next((text for sign, text in _REMEDIES if sign in words), "Try again.")
+    return StoreTrouble(f"The database said: {words}.", place=place, remedy=remedy)
