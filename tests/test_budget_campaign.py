@@ -147,7 +147,7 @@ def test_campaigns_and_plans_that_do_not_fit(tmp_path: Path) -> None:
     population = item_population(RUNS, parse_metric("DCG(gain=exponential)@5"))
 
     plan = make_plan(population, 5, design="P", estimator="ht", beliefs=Beliefs(top=7.0))
-    with pytest.raises(BadParameter, match="No scale of grades"):
+    with pytest.raises(BadParameter, match=r"No scale of grades has 7 .* --max-grade 1 \(the scale binary\)"):
         plan_settings(plan, Settings())
     assert plan_settings(plan, Settings(), "abc").scale == "abc"
     with open_store(str(tmp_path / "c.db"), create=True) as store:

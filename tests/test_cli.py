@@ -3,11 +3,17 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -15,6 +21,7 @@ from duelpool import __version__
 from duelpool.cli import COMMAND_GROUPS, COMMANDS, app
 from duelpool.cli.commands import DuelpoolCommands
 from duelpool.cli.frame import expand
+from duelpool.cli.helptext import broken
 from duelpool.errors import BadFile
 from duelpool.files import read_pools
 
@@ -208,7 +215,12 @@ def test_the_demo_leaves_another_store_alone(tmp_path: Path, monkeypatch: pytest
 def test_every_command_helps_with_an_example(name: str) -> None:
     code, out, _ = call(name, "--help")
     assert code == 0
-    assert f"duelpool {name}" in out.split("Examples:")[1]
+    shown = out.split("Examples:")[1].split("╭")[0]
+    assert f"duelpool {name}" in shown
+    lines = [line.strip() for line in shown.splitlines()]
+    for line, after in pairwise(lines):  # in a window of 80 columns nothing wraps but where a shell goes on
+        assert not (line and after) or line.endswith(" \\"), shown
+    assert "<bool>" not in out
 
 
 @pytest.mark.parametrize(
@@ -261,3 +273,40 @@ def test_every_command_stands_in_one_panel_and_loads() -> None:
     assert "nothing" not in group.commands
     with pytest.raises(KeyError):
         group.commands["nothing"]
+
+
+def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for part, each in getattr(command, "commands", {}).items():
+        yield from _below(f"{name} {part}", each)
+
+
+def test_every_example_is_a_command_in_lines_that_fit() -> None:
+    group: Any = get_command(app)
+    for name, command in (each for top in COMMANDS for each in _below(top, group.commands[top])):
+        _, *examples = command.help.split("Examples:")[1].split("\n\n")
+        assert examples, name
+        for example in examples:
+            assert shlex.split(example)[:2] == ["duelpool", name.split()[0]], example
+            assert max(map(len, example.split("\n"))) <= 76, example
+
+
+@given(
+    st.lists(st.sampled_from(["runs/*.gz", "--qrels", "q.txt", "-o", '"two  words"', "'a -b'"]), max_size=30)
+)
+def test_a_broken_example_is_the_same_command(words: list[str]) -> None:
+    example = " ".join(["duelpool", "pool", *words])
+    shown = broken(example, 40)
+    assert shlex.split(shown.replace("\\\n", "")) == shlex.split(example)
+    for line in shown.split("\n"):
+        assert len(line) <= 40 or " -" not in line.strip()[2:].replace("'a -b'", "")
+
+
+def test_a_topic_without_its_question_is_told(folder: Path) -> None:
+    (folder / "topics.tsv").write_text("1\tWhich letter?\n")
+    code, _, err = call("pool", "one.run", "--texts", "t.tsv", "--topics", "topics.tsv", "-o", "some.db")
+    assert code == 0
+    assert "topics.tsv: topics without a question: 1 (first: 2). People would see the topic's id" in err
+    (folder / "topics.tsv").write_text("1\tWhich letter?\n2\tWhich other?\n")
+    _, _, err = call("pool", "one.run", "--texts", "t.tsv", "--topics", "topics.tsv", "-o", "all.db")
+    assert "without a question" not in err

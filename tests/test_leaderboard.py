@@ -72,6 +72,15 @@ def test_the_best_only_where_a_strategy_looks_for_it(store: Store) -> None:
     assert labels_of(campaign).qrels == Qrels.from_grades({"one": {"a": 1.0}})
 
 
+def test_what_is_not_judged_or_not_done_yet_is_known(campaign: Campaign) -> None:
+    campaign.take_in([Judgment("one", "b", "a", Outcome.LEFT)])
+    found = labels_of(campaign)
+    assert (found.unjudged, found.unfinished) == (("two",), ("one",))
+    judge_all(campaign)
+    found = labels_of(campaign)
+    assert (found.unjudged, found.unfinished) == ((), ())
+
+
 def test_as_it_stood(campaign: Campaign) -> None:
     campaign.take_in([Judgment("one", "b", "a", Outcome.LEFT)])
     between = campaign.store.read(campaign.store.database.now)

@@ -8,7 +8,8 @@ from sqlalchemy import event
 
 from campaigns import judge_all, make_campaign
 from duelpool.campaign.status import status
-from duelpool.records import Judgment, Outcome, Question
+from duelpool.cli.status import shared_beginning, show
+from duelpool.records import Judgment, Outcome, Pool, Question
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import KnownPair
 from duelpool.store.leases import Answer
@@ -190,3 +191,48 @@ def test_everything_for_a_program(store: Store) -> None:
         "parked": 0, "done": 0,
     }  # fmt: skip
     assert found["topics"][0]["topic"] == "one"
+
+
+def test_long_names_fit_a_narrow_window(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = tuple(f"collection_of_passages_{number:012}" for number in range(4))
+    campaign = make_campaign(store, [Pool("one", names), Pool("two", names[:2])], strategy="knockout")
+    campaign.enrol("p")
+    question = campaign.next_question("p")
+    assert question is not None
+    campaign.answer(question.id, "p", knows(question))
+    campaign.next_questions("p", 1)
+    show(status(campaign), people=False)
+    shown = capsys.readouterr().out
+    topics = shown[shown.index("Topics") :]
+    assert "… stands for collection_of_passages_" in topics
+    rows = [line for line in topics.splitlines() if line.startswith("│")]
+    assert [row.split()[1] for row in rows] == ["one", "two"]  # a line each
+    assert max(map(len, topics.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "200")
+    show(status(campaign), people=False)
+    assert "…" not in capsys.readouterr().out
+
+
+def test_what_topics_wait_for_is_said_once(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    campaign = make_campaign(store, dict.fromkeys("cdefghijklmn", "ab"))
+    campaign.set_state("paused")
+    show(status(campaign), people=False)
+    said = "Waiting, the campaign is paused: c, d, e, f, g, h, i, j, k, l and 2 more\n"
+    assert capsys.readouterr().out.count(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"),
+    [
+        (["doc-one-1", "doc-one-2"], "doc-one-"),
+        (["doc-one", "doc-two"], ""),  # four letters are no loss
+        (["passage12", "passage13"], ""),  # a number isn't cut
+        (["a_long_one"], ""),
+        ([], ""),
+    ],
+)
+def test_what_names_begin_with(names: list[str], shared: str) -> None:
+    assert shared_beginning(names) == shared

@@ -288,7 +288,9 @@ def test_a_dedicated_person_judges_topic_by_topic(anywhere: str) -> None:
         assert work["credit"] is None
         work = person.judge_on()
         assert work["state"] == "feedback"
-        assert "Question one?" in person.page().text
+        page = person.page().text
+        assert '<p class="about" dir="auto">Question one?</p>' in page
+        assert "Send and go on" in page
         person.post("feedback", {"understanding": "5"})
         assert person.work()["progress"]["topic"] == {"done": 0, "of": 3}
         person.judge_on()
@@ -360,6 +362,7 @@ def test_who_must_wait_for_others_waits(target: str) -> None:
         assert second.work()["state"] == "waiting"
         first.judge_on()
         assert second.state == "no-work"
+        assert "Everything is judged" in second.page().text
 
 
 # ---- states of the campaign
@@ -384,7 +387,9 @@ def test_paused_and_closed_campaigns_take_answers_but_ask_nothing(target: str) -
 def test_without_money_there_is_no_work(target: str) -> None:
     made_crowd(target, budget=100)
     with served(target) as app:
-        assert Person(app).state == "no-work"
+        person = Person(app)
+        assert person.state == "no-work"
+        assert "There is nothing to judge right now" in person.page().text
 
 
 def test_changed_settings_are_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> None:

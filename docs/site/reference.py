@@ -43,7 +43,7 @@ def _command(name: str, command: Any, level: int) -> Iterator[str]:
     if not examples:
         before, _, examples = before.partition("Example:")
     yield from ("", f"{'#' * level} {name}", "", _unwrapped(before).strip())
-    if found := [line.strip() for line in examples.splitlines() if line.strip()]:
+    if found := [line.rstrip() for line in examples.splitlines() if line.strip()]:
         yield from ("", *(f"    {line}" for line in found))
     below = getattr(command, "commands", {})
     rows = [_row(each) for each in command.params if not each.hidden and each.name != "help"]

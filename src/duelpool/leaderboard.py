@@ -28,11 +28,16 @@ DEPTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What a campaign says of its topics: grades by level, the judgments that count, and twins."""
+    """What a campaign says of its topics: grades by level, the judgments that count, and twins.
+
+    Of `unjudged` topics it says nothing yet, of `unfinished` ones what was found so far.
+    """
 
     qrels: Qrels
     preferences: Preferences
     twins: Twins
+    unjudged: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
 
     def truths(self) -> list[Qrels | Preferences]:
         """Return grades and preferences, as far as there are any, for `evaluate`."""
@@ -83,6 +88,8 @@ def _labels(connection: Connection, campaign: Campaign, until: float | None) -> 
     grades: dict[str, dict[str, float]] = {}
     judged: list[Judgment] = []
     groups: dict[str, dict[str, tuple[str, ...]]] = {}
+    unjudged: list[str] = []
+    unfinished: list[str] = []
     for topic in topics_of(connection, campaign.id):
         found = read_topic(connection, campaign, topic, until=until, heard=judged.append)
         for row in holdings.items(connection, campaign.id, topic):
@@ -90,12 +97,22 @@ def _labels(connection: Connection, campaign: Campaign, until: float | None) -> 
                 of_topic = groups.setdefault(topic, {})
                 of_topic[row.twin_of] = (*of_topic.get(row.twin_of, ()), row.id)
         kept = kept_levels(found) if found.usable else ()
+        if not kept:
+            unjudged.append(topic)
+        elif not found.strategy.done:
+            unfinished.append(topic)
         if kept:
             grades[topic] = {item: float(grade) for item, grade in Levels(kept).as_grades().items()}
             for item, others in groups.get(topic, {}).items():
                 if item in grades[topic]:
                     grades[topic] |= dict.fromkeys(others, grades[topic][item])
-    return Labels(Qrels.from_grades(grades), Preferences.from_judgments(judged), Twins.from_groups(groups))
+    return Labels(
+        Qrels.from_grades(grades),
+        Preferences.from_judgments(judged),
+        Twins.from_groups(groups),
+        tuple(unjudged),
+        tuple(unfinished),
+    )
 
 
 def topic_weights(campaign: Campaign) -> dict[str, float]:

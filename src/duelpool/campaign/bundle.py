@@ -31,6 +31,10 @@ from duelpool.store import Store, holdings, log, schema
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
 
+_NO_GUIDELINES = (
+    f"(None of its own: who judged on the page saw the guide that comes with Duelpool {__version__}.)"
+)
+
 T = TypeVar("T")
 
 _PRIVATE = ("panel_study", "completion_code", "failed_code", "stopped_code", "no_work_code")  # the panel's
@@ -97,7 +101,7 @@ def _fill(
     ]
     topics, passages = campaign.store.read(lambda connection: _topics(connection, campaign.id))
     write_topics(place / "topics.jsonl", topics.values())
-    write_lines(place / "guidelines.md", [campaign.settings.guidelines or "(The campaign states none.)"])
+    write_lines(place / "guidelines.md", [campaign.settings.guidelines or _NO_GUIDELINES])
     write_lines(place / "settings.json", [json.dumps(settings_of(campaign), indent=1, ensure_ascii=False)])
     dates = campaign.store.read(lambda connection: _dates(connection, campaign.id))
     write_lines(place / "DATA-STATEMENT.md", statement(campaign, status(campaign), dates, passages))

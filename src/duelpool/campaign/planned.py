@@ -32,7 +32,9 @@ def plan_settings(plan: Plan, settings: Settings, scale: Scale | None = None) ->
     if chosen is None:
         raise BadParameter(
             f"No scale of grades has {plan.top:g} as its highest utility.",
-            remedy=f"Name one: {', '.join(SCALE_BY_TOP.values())}.",
+            remedy="Plan with --max-grade "
+            + ", ".join(f"{top:g} (the scale {name})" for top, name in SCALE_BY_TOP.items())
+            + ", or name a scale that goes no higher: --scale.",
         )
     return replace(settings, plan=rows, stage="grading", scale=chosen, grades_per_item=most)
 

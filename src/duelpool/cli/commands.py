@@ -5,9 +5,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
+from duelpool.cli.helptext import DuelpoolCommand, DuelpoolGroup
 from duelpool.errors import DuelpoolError
 
 BAD_INPUT = 2
@@ -70,9 +70,11 @@ def _load(name: str) -> Any:
     holder = typer.Typer(rich_markup_mode="rich")
     holder.callback()(_nothing)
     if isinstance(found, typer.Typer):  # a command with commands of its own
-        holder.add_typer(found, name=name, rich_help_panel=panel)
+        for below in found.registered_commands:
+            below.cls = DuelpoolCommand
+        holder.add_typer(found, name=name, rich_help_panel=panel, cls=DuelpoolGroup)
     else:
-        holder.command(name, rich_help_panel=panel)(found)
+        holder.command(name, rich_help_panel=panel, cls=DuelpoolCommand)(found)
     group: Any = get_command(holder)
     return group.commands[name]
 
@@ -106,7 +108,7 @@ class _Commands(MutableMapping[str, Any]):
         del self._loaded[name]
 
 
-class DuelpoolCommands(TyperGroup):
+class DuelpoolCommands(DuelpoolGroup):
     """The group of all commands: what a user can mend is told in words and ends with exit code 2."""
 
     def __init__(self, *given: Any, **more: Any) -> None:

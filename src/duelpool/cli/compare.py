@@ -94,7 +94,7 @@ def show(found: Versus, ask: int) -> None:
     table.add_row("settled for a", str(found.won_by("a")))
     table.add_row("settled for b", str(found.won_by("b")))
     table.add_row("not settled", str(found.won_by("")))
-    table.add_row("speaks for a, for b, mean", f"{found.mean_a:.4f}, {found.mean_b:.4f}")
+    table.add_row("mean score of a, of b", f"{found.mean_a:.4f}, {found.mean_b:.4f}")
     if found.low is not None and found.high is not None and found.p is not None:
         table.add_row(
             "difference, 95 %", f"{found.mean_a - found.mean_b:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"

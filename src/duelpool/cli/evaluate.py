@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from duelpool.campaign.exports import twins_path
+from duelpool.cli.frame import tell
 from duelpool.cli.opening import CampaignOption, is_store, opened
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
@@ -235,7 +236,14 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Given
         labels = labels_of(campaign)
         kept = run_sources(runs) if runs else runs_of(campaign)
         topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
-    return _Given(labels.truths(), kept, labels.twins if len(labels.twins) else None, list(topics.values()))
+    truths = labels.truths()
+    for what, which in (
+        ("topics that aren't done yet", labels.unfinished),
+        ("topics left out, for nothing of them is judged", labels.unjudged),
+    ):
+        if which:
+            tell(f"{campaign.name}: {what}: {len(which):,} of {len(topics):,}")
+    return _Given(truths, kept, labels.twins if len(labels.twins) else None, list(topics.values()))
 
 
 def _beside(*judgments: str | None) -> str | None:

@@ -1,5 +1,6 @@
 """`duelpool pool`: runs and grades in, judging pools out."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
@@ -64,7 +65,9 @@ def pool(
         str | None,
         typer.Option("--output", "-o", help="Pools as JSON lines, or a campaign: FILE.db, postgresql://..."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The campaign's name. Default: the file's.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The campaign's name, which assessors see. Default: the file's.")
+    ] = None,
     topics: Annotated[str | None, typer.Option(help="The questions, as assessors see them.")] = None,
     judges: Annotated[str, typer.Option(help="Who will judge: dedicated or crowd.")] = "dedicated",
     cap: Annotated[int, typer.Option(min=1, help="The most judgments of one pair.")] = 6,
@@ -148,6 +151,8 @@ def pool(
     told = ""
     if output and not dry_run:
         told = written(output, name, draft, prior_read(prior, [settings.strategy]))
+        if is_store(output) and draft.untitled:
+            told += f"\n{_untitled(draft.untitled, topics)}"
     if as_json:
         whole = figures(pools, expected)
         if pilot is not None:
@@ -163,6 +168,15 @@ def pool(
         tell(told)
     if output and dry_run:
         tell(f"This was a dry run: {output} was not written.")
+
+
+def _untitled(without: Sequence[str], file: str | None) -> str:
+    """Return what people would see of topics that have no question."""
+    where = f"{file}: topics" if file else "Topics"
+    return (
+        f"{where} without a question: {len(without):,} (first: {without[0]}). "
+        "People would see the topic's id; --topics FILE has the questions."
+    )
 
 
 def _learnt(store: str) -> Observed:

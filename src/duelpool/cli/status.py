@@ -1,11 +1,16 @@
 """`duelpool status`: how a campaign stands."""
 
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Annotated
 
 import typer
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from duelpool.campaign.status import Status
+from duelpool.campaign.status import Status, TopicStatus
 from duelpool.campaign.status import status as look
 from duelpool.cli.frame import print_json, print_table
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
@@ -39,33 +44,76 @@ def status(
 def show(now: Status, *, people: bool) -> None:
     """Print a status for a person."""
     print_table(_facts(now))
-    topics = Table(title="Topics", title_justify="left")
-    topics.add_column("topic", overflow="fold")
-    topics.add_column("phase", overflow="fold")
-    for name in ("items", "judged", "open", "out"):
-        topics.add_column(name, justify="right")
-    topics.add_column("best so far", overflow="fold")
-    waiting = any(each.waits for each in now.topics)  # else the room is for long names
-    if waiting:
-        topics.add_column("waits for", overflow="fold")
-    for each in now.topics:
-        best = ", ".join(each.best[:3]) + (f" and {len(each.best) - 3} more" if len(each.best) > 3 else "")
-        sure = "" if each.confidence is None or not each.best else f" ({each.confidence:.2f})"
-        topics.add_row(
-            each.topic,
-            each.phase,
-            str(each.items),
-            str(each.judgments),
-            str(each.open),
-            str(each.leased + each.held),
-            best + sure,
-            *((each.waits,) if waiting else ()),
-        )
-    print_table(topics)
+    print_table(_topics(now))
+    for reason, waiting in _reasons(now).items():
+        typer.echo(f"Waiting, {reason}: {_first(waiting, 10)}")
     if people:
         print_table(_people(now))
     for block in now.blocks:
         typer.echo(f"Blocked: {block}")
+
+
+def _topics(now: Status) -> Table:
+    """Return a row for each topic, which fits a narrow window even where documents have long names."""
+    columns = [
+        ("topic", *(each.topic for each in now.topics)),
+        ("phase", *(each.phase for each in now.topics)),
+    ]
+    for name, figures in (
+        ("items", (each.items for each in now.topics)),
+        ("judged", (each.judgments for each in now.topics)),
+        ("open", (each.open for each in now.topics)),
+        ("out", (each.leased + each.held for each in now.topics)),
+    ):
+        columns.append((name, *map(str, figures)))
+    frame = 3 * (len(columns) + 1) + 1
+    room = Console().width - frame - sum(max(map(cell_len, column)) for column in columns)
+    best = [_best(each, each.best) for each in now.topics]
+    caption = None
+    if max(map(cell_len, best), default=0) > room:
+        shared = shared_beginning([name for each in now.topics for name in each.best])
+        caption = f"… stands for {escape(shared)}" if shared else None
+        short = "…" if shared else ""
+        best = [_best(each, [short + name[len(shared) :] for name in each.best], room) for each in now.topics]
+    table = Table(title="Topics", title_justify="left", caption=caption, caption_justify="left")
+    for number, (name, *_) in enumerate(columns):
+        table.add_column(name, overflow="fold", justify="left" if number < 2 else "right")
+    table.add_column("best so far", overflow="fold")
+    for *cells, found in zip(*(column[1:] for column in columns), best, strict=True):
+        table.add_row(*map(escape, cells), escape(found))
+    return table
+
+
+def _best(topic: TopicStatus, names: Sequence[str], room: int | None = None) -> str:
+    """Return a topic's best items: three of them, or as many as the room has place for."""
+    if not names:
+        return ""
+    sure = "" if topic.confidence is None else f" ({topic.confidence:.2f})"
+    some = [_first(names, count) + sure for count in (3, 2, 1)]
+    return next((each for each in some if room is None or cell_len(each) <= room), some[-1])
+
+
+def _first(names: Sequence[str], count: int) -> str:
+    more = len(names) - count
+    return ", ".join(names[:count]) + (f" and {more} more" if more > 0 else "")
+
+
+def shared_beginning(names: Sequence[str]) -> str:
+    """Return what all names begin with, up to a mark between two parts of a name, where it is worth leaving out."""
+    if len(set(names)) < 2:
+        return ""
+    both = zip(min(names), max(names), strict=False)  # what these two share, all do
+    shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], both))
+    end = max((place + 1 for place, sign in enumerate(shared) if not sign.isalnum()), default=0)
+    return shared[:end] if end > 5 else ""
+
+
+def _reasons(now: Status) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for each in now.topics:
+        if each.waits:
+            reasons.setdefault(each.waits, []).append(each.topic)
+    return reasons
 
 
 def _facts(now: Status) -> Table:

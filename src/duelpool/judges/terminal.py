@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Protocol, TextIO
 
+from rich.columns import Columns
 from rich.console import Console, Group
 from rich.panel import Panel
 from rich.rule import Rule
@@ -166,7 +167,7 @@ def _grade(key: str, grades: tuple[float, ...]) -> float | None:
 
 def page(sheet: Sheet) -> Group:
     """Return a question as it is drawn; neither ids nor ranks are shown."""
-    lines: list[Text | Rule | Table | Panel] = [Rule(f"question {sheet.judged + 1}", align="left")]
+    lines: list[Text | Rule | Table | Panel | Columns] = [Rule(f"question {sheet.judged + 1}", align="left")]
     lines += [Text(_plain(turn), style="dim") for turn in sheet.topic.conversation]
     lines.append(Text(_plain(sheet.topic.text), style="bold"))
     if sheet.topic.description:
@@ -179,16 +180,20 @@ def page(sheet: Sheet) -> Group:
         both.add_column(ratio=1)
         both.add_row(_panel(sheet.left, "left"), _panel(sheet.right, "right"))
         lines.append(both)
-    lines.append(Text(keys_line(sheet), style="dim"))
+    lines.append(Columns([Text(each, style="dim") for each in _keys(sheet)], padding=(0, 2)))
     return Group(*lines)
 
 
 def keys_line(sheet: Sheet) -> str:
     """Return the keys that answer a question, with what they mean."""
+    return "  ".join(_keys(sheet))
+
+
+def _keys(sheet: Sheet) -> list[str]:
     graded = [f"{grade:g}" for grade in sheet.grades] if sheet.right is None else []
     told = [f"{' '.join(graded)}: the grade"] if graded else []
     told += [f"{keys}: {what}" for keys, needs, what in HELP if needs is None or needs in sheet.outcomes]
-    return "  ".join(told)
+    return told
 
 
 def _panel(passage: Passage, title: str) -> Panel:

@@ -131,4 +131,5 @@ _MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
     "judging": _judge_page,
     "waiting": _judge_page,
     "feedback": _feedback_page,
+    "no-work": lambda found, place: {"all_done": found.flow.campaign.done},
 }
