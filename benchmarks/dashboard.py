@@ -27,7 +27,8 @@ from duelpool.records import Outcome, Passage, Pool, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import open_store, schema
 from duelpool.store.leases import Answer
-from duelpool.web import link_keys, make_app
+from duelpool.web.app import make_app
+from duelpool.web.links import link_keys
 from duelpool.web.manage.keys import manager_key
 
 AIM = 0.3

@@ -20,7 +20,7 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import open_store, schema
 from duelpool.store.holdings import KnownPair
-from duelpool.web import make_app
+from duelpool.web.app import make_app
 
 CHROMIUM = "DUELPOOL_CHROMIUM"
 FLAGS = (

@@ -114,6 +114,29 @@ def test_topics_are_judged_one_at_a_time(store: Store) -> None:
     assert seen == ["one"] * 3 + ["two"] * 3
 
 
+def test_who_comes_second_gets_a_topic_of_their_own_and_stays_with_it(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=2, items=3)
+    seen: dict[str, list[str]] = {"p": [], "q": []}
+    for name in seen:
+        campaign.enrol(name)
+    for _ in range(3):
+        held = {name: campaign.next_question(name) for name in seen}
+        for name, question in held.items():
+            assert question is not None
+            seen[name].append(question.topic)
+            campaign.answer(question.id, name, better(question))
+    assert seen == {"p": ["one"] * 3, "q": ["two"] * 3}
+
+
+def test_a_topic_is_shared_where_there_is_no_other(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
+    for name in ("p", "q"):
+        campaign.enrol(name)
+        question = campaign.next_question(name)
+        assert question is not None
+        assert question.topic == "one"
+
+
 def test_named_people_get_named_topics(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=3, items=3)
     campaign.enrol("p")

@@ -264,6 +264,11 @@ def test_a_command_waits_for_nothing_that_others_need() -> None:
     assert done.returncode == 0, f"loaded before any command was named: {done.stderr}"
 
 
+def test_a_link_is_made_without_loading_the_page() -> None:
+    script = "import sys, duelpool.cli.serve\nsys.exit(bool({'duelpool.web.app', 'scipy.stats'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
 def test_every_command_stands_in_one_panel_and_loads() -> None:
     assert sum(map(len, COMMAND_GROUPS.values())) == len(COMMANDS)
     group = get_command(app)

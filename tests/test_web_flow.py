@@ -303,6 +303,17 @@ def test_a_dedicated_person_judges_topic_by_topic(anywhere: str) -> None:
         assert who == ["anna"]
 
 
+def test_nobody_is_asked_how_a_topic_was_while_others_hold_the_rest_of_it(target: str) -> None:
+    made(target, pools={"one": "abc"}, strategy="allpairs", cap=1, steps=(), feedback=True)
+    with served(target) as app:
+        key = Person(app, link="none").key
+        anna, bert = (Person(app, link=key("personal", assessor=name)) for name in ("anna", "bert"))
+        assert (len(anna.work()["questions"]), len(bert.work()["questions"])) == (2, 1)
+        assert anna.judge_on()["state"] == "waiting"
+        assert bert.judge_on()["state"] == "feedback"
+        assert anna.state == "feedback"
+
+
 def test_stopping_before_anything_is_nothing(target: str) -> None:
     made(target)
     with served(target) as app:
@@ -547,7 +558,7 @@ def test_the_sweeper_runs_in_the_background_whatever_happens_to_it(
 
     from starlette.testclient import TestClient
 
-    from duelpool.web import make_app
+    from duelpool.web.app import make_app
     from duelpool.web.halls import Halls
 
     def fail(self: Halls) -> None:

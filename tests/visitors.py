@@ -20,7 +20,7 @@ from duelpool.campaign import Campaign
 from duelpool.records import Passage, Pool
 from duelpool.store import Store, holdings, open_store
 from duelpool.store.holdings import KnownPair
-from duelpool.web import make_app
+from duelpool.web.app import make_app
 
 ORIGIN = "http://testserver"
 LETTERS = "abcdefgh"

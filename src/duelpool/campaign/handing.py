@@ -65,7 +65,10 @@ class Handing:
                 return self._lease(own, assessor)
             skipped: list[Wanted] = []
             taken = False
-            for topic, head in self._asking.topics_for(assessor, topics).items():
+            among = self._asking.topics_for(assessor, topics)
+            # Who is at a topic stays with it; who comes to another leaves to others what they are at.
+            for topic in sorted(among, key=lambda each: (each not in out.own, each in out.leased)):
+                head = among[topic]
                 chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
                 fresh = [want for want in chosen if want.key not in out.skipped.get(topic, ())]
                 skipped += [want for want in chosen if want not in fresh]

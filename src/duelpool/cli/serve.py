@@ -13,7 +13,6 @@ from duelpool.cli.frame import print_json, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, is_store
 from duelpool.errors import BadParameter
 from duelpool.store import holdings, open_store
-from duelpool.web import worker
 from duelpool.web.links import DAYS, LinkKind, address, link_keys
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.setup.keys import setup_address, setup_key
@@ -47,6 +46,7 @@ def serve(
     """
     import uvicorn
 
+    from duelpool.web import worker
     from duelpool.web.supervisor import serve_processes
 
     root = (

@@ -185,11 +185,15 @@ class Flow:
 
     def _topic_left(self, assessor: str, present: Present, asked: str) -> str:
         """Return the topic that somebody has just done with and hasn't spoken about."""
-        if not self.campaign.settings.feedback:
+        campaign = self.campaign
+        if not campaign.settings.feedback:
             return ""
         last = self.last_answered(assessor)
         if last is None or last.topic in present.feedback or last.topic == asked:
             return ""
+        shared = campaign.settings.stage == "preferences" and not campaign.settings.crossed
+        if shared and not campaign.live.state(last.topic).strategy.done:
+            return ""  # others hold the rest of it, and some of that may come back
         return str(last.topic)
 
     def _why_nothing(self) -> str:
