@@ -74,6 +74,13 @@ def test_every_page_is_there_whatever_there_is(app: FastAPI, name: str) -> None:
     assert manager.get("/manage/nowhere/topics").status_code == 404
 
 
+def test_a_topics_page_shows_the_best_answers_to_read(app: FastAPI) -> None:
+    for name, there in (("rows", True), ("empty", False)):
+        campaign = ids(app)[name]
+        page = person(app, campaign).get(f"/manage/{campaign}/topic?topic=one").text
+        assert ("Text of a." in page) is there
+
+
 def test_nobody_comes_in_without_this_campaigns_key(app: FastAPI) -> None:
     mine, other = ids(app)["rows"], ids(app)["empty"]
     links, others = app.state.links, key_for(app, other)

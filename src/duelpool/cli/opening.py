@@ -18,7 +18,7 @@ StoreArgument: TypeAlias = Annotated[str, typer.Argument(help="The campaign's fi
 CampaignOption: TypeAlias = Annotated[
     str | None, typer.Option("--campaign", help="Which campaign, where the store holds several.")
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 ReasonOption: TypeAlias = Annotated[str, typer.Option(help="Why; it stands in the log.")]
 STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")

@@ -36,6 +36,7 @@ from duelpool.web.manage.shapes import (
     ChangeState,
     Effect,
     Exclude,
+    PassageText,
     Reinstate,
     Retract,
     Rewind,
@@ -47,6 +48,7 @@ from duelpool.web.words import words
 
 router = APIRouter(include_in_schema=False)
 
+BEST_READ = 2  # best items whose texts a topic's page shows
 ROWS = 50
 PEOPLE_SHOWN = 20  # assessors in a table of agreement
 RESAMPLES = 400  # of its bootstrap: a page is looked at often
@@ -238,7 +240,18 @@ def topics(found: Viewing) -> Response:
 def topic(found: Viewing) -> Response:
     """Show one topic."""
     name = _asked(found, "topic")
-    return _show(found, "topic", "topics", f"Topic {name}", name=name, topic=reading.topic(found.desk, name))
+    detail = reading.topic(found.desk, name)
+    best = [_to_read(each) for each in reading.texts(found.desk, detail.row.status.best[:BEST_READ])]
+    return _show(found, "topic", "topics", f"Topic {name}", name=name, topic=detail, best=best)
+
+
+def _to_read(text: PassageText) -> dict[str, Any]:
+    """Return an item's text as the page gets it, with its id."""
+    if not text.text:
+        shown = {"format": "text", "title": "", "text": "(The campaign holds no text of this item.)"}
+    else:
+        shown = passages.shown(Passage(text.item, text.text, title=text.title, format=text.format))  # type: ignore[arg-type]
+    return {"item": text.item, **shown}
 
 
 @router.get("/manage/{campaign}/pairs")
@@ -254,12 +267,7 @@ def pair(found: Viewing) -> Response:
     """Show one pair with its texts and votes."""
     name = _asked(found, "topic")
     detail = reading.pair(found.desk, name, _asked(found, "a"), _asked(found, "b"))
-    shown = [
-        passages.shown(Passage(each.item, each.text, title=each.title, format=each.format))  # type: ignore[arg-type]
-        if each.text
-        else {"format": "text", "title": "", "text": "(The campaign holds no text of this item.)"}
-        for each in (detail.a, detail.b)
-    ]
+    shown = [_to_read(each) for each in (detail.a, detail.b)]
     return _show(found, "pair", "pairs", "Pair", name=name, pair=detail, shown=shown)
 
 

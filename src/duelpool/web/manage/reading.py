@@ -160,10 +160,16 @@ def pair(desk: Desk, topic: str, a: str, b: str) -> PairDetail:
     tallies = desk.watch.state_of(topic, lambda state: pairs_of(state, topic))
     if not votes:
         raise NotFound(f"Nobody has judged '{a}' against '{b}' in topic '{topic}'.", remedy="Check the ids.")
-    campaign = desk.campaign
-    texts = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, [a, b]))
     tally = next((each for each in tallies if (each.a, each.b) == (a, b)), None)
-    return PairDetail(tally, question.text, _text(a, texts.get(a)), _text(b, texts.get(b)), list(votes))
+    left, right = texts(desk, (a, b))
+    return PairDetail(tally, question.text, left, right, list(votes))
+
+
+def texts(desk: Desk, items: Sequence[str]) -> list[PassageText]:
+    """Return the texts of some items, in their order."""
+    campaign = desk.campaign
+    found = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, items))
+    return [_text(item, found.get(item)) for item in items]
 
 
 def _text(item: str, passage: Passage | None) -> PassageText:
