@@ -88,7 +88,9 @@ class Experiment:
     paper: str = "beyond"
     shows: Mapping[str, str] = field(default_factory=dict)  # the paper's tables and figures, and what each is
     quick: int | None = None  # trials of the quick form; None: all of them
-    quick_form: Mapping[str, Any] = field(default_factory=dict)  # what else the quick form gives to `run`, by name
+    quick_form: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what else the quick form gives to `run`, by name
     seconds: tuple[float, float] = (1, 1)  # about how long the quick and the full form take on two cores
     partial: bool = False  # without its data it runs too, and leaves out what needs them
 

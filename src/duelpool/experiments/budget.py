@@ -54,9 +54,7 @@ class BudgetReport:
     def curves(self) -> dict[str, dict[int, float]]:
         """Figure 1: by way to spend, the deviation over the trials at each budget."""
         return {
-            way: {n: each.deviations[way] for n, each in self.figure1.items()}
-            for way in WAYS
-            if self.figure1
+            way: {n: each.deviations[way] for n, each in self.figure1.items()} for way in WAYS if self.figure1
         }
 
     def sections(self) -> Sequence[Section]:
@@ -112,8 +110,8 @@ class BudgetReport:
         ]
         if self.queries != QUERIES:
             found.append(
-                f"SYNTH has {self.queries} queries here, not {QUERIES}: deviations and half-widths are given for {QUERIES}, "
-                f"that is times {(self.queries / QUERIES) ** 0.5:.3f}, and limiting variances by the square of it."
+                f"SYNTH has {self.queries} queries here, not {QUERIES}: deviations and half-widths are given for "
+                f"{QUERIES}, that is times {(self.queries / QUERIES) ** 0.5:.3f}, and limiting variances by the square of it."
             )
         return [*found, self.trec]
 

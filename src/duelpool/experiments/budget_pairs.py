@@ -23,7 +23,8 @@ from duelpool.budget import (
     true_variance,
 )
 from duelpool.budget.draws import Lottery
-from duelpool.budget.metrics import Floats
+from duelpool.budget.metrics import Floats, Ints
+from duelpool.budget.populations import Weights
 from duelpool.experiments.budget_tables import PER_QUERY, Figure, Setting
 from duelpool.seeds import rng_for
 
@@ -119,7 +120,9 @@ def differences(
             targets = pair.frame.targets
             variance = true_variance(targets, apart.expected, pair.utility, n)[0]
             exact[n]["PW"].append(float(np.sqrt(variance)))
-            exact[n]["SINGLE"].append(float(np.sqrt(variance_of_halves(targets.weights[:, 0], halves, pair.utility))))
+            exact[n]["SINGLE"].append(
+                float(np.sqrt(variance_of_halves(targets.weights[:, 0], halves, pair.utility)))
+            )
     return {
         n: Difference(
             float(np.mean(truths)),
@@ -129,12 +132,12 @@ def differences(
     }
 
 
-def _estimate(pair: _Pair, n: int, units: Floats, times: Floats, expected: Floats) -> float:
+def _estimate(pair: _Pair, n: int, units: Ints, times: Ints, expected: Floats) -> float:
     sample = Sample("replacing", n, units, times, expected[units], pair.utility[units])
     return float(estimated(pair.frame, sample, "importance").values[0])
 
 
-def variance_of_halves(weights: Floats, halves: Sequence[Lottery], utility: Floats) -> float:
+def variance_of_halves(weights: Weights, halves: Sequence[Lottery], utility: Floats) -> float:
     """Return the variance of an estimate from several samples that are taken for one, without drawing."""
     expected = np.sum([half.expected for half in halves], axis=0)
     part = np.divide(utility * weights, expected, out=np.zeros_like(expected), where=expected > 0)

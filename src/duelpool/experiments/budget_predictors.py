@@ -243,7 +243,9 @@ def dl21_case(data: Path, metric: str = "DCG(log=e)@100") -> Case:
             "DL21 isn't in the data folder.", remedy="Name a folder that holds it with --data."
         )
     qrels = read_qrels(folder / "qrels.dl21-passage.txt")
-    known = known_from(item_population(_runs(folder / "runs"), parse_metric(metric), topics=sorted(qrels.topics)), qrels)
+    known = known_from(
+        item_population(_runs(folder / "runs"), parse_metric(metric), topics=sorted(qrels.topics)), qrels
+    )
     guess = known.population.values_of(read_qrels(folder / "umbrela_gpt4_dl21.qrels.gz").grades())
     return Case(f"DL21, an LLM's grades, {metric}", known.population, known.utility / known.top, guess / 3.0)
 

@@ -39,7 +39,7 @@ def run_one(
     data: Path | None = None,
     quick: bool = False,
 ) -> Ran:
-    """Run an experiment, or its quick form; what a user can mend, such as data that are not there, is told and not raised."""
+    """Run an experiment, or its quick form; what a user can mend, such as missing data, is told and not raised."""
     started = time.perf_counter()
     report, problem = None, ""
     try:

@@ -13,7 +13,7 @@ from duelpool.experiments.base import Report, Section
 from duelpool.experiments.budget import BudgetReport
 from duelpool.experiments.budget_pairs import WAYS, Difference
 from duelpool.experiments.budget_sets import ITEMS, QUERIES, SYSTEMS
-from duelpool.experiments.budget_tables import Figure
+from duelpool.experiments.budget_tables import PER_QUERY, Figure
 from duelpool.experiments.verdicts import Compared, Stated, reasons_of, table_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 PAPER_TRIALS = 100
 PAIRS = 10  # of five systems
-LEAST_QUERIES = 400  # of a smaller SYNTH whose figures are near enough to have verdicts: DEEP pays for one of them
+LEAST_QUERIES = (
+    400  # of a smaller SYNTH whose figures are near enough to have verdicts: DEEP pays for one of them
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,8 @@ def _of_synth(cells: Cells, trials: int, share: float) -> Iterator[Compared]:
         total = sum(1 / math.log(1 + rank) for rank in range(1, ITEMS + 1))
         yield Compared("sum of DCG's weights", None, total, WEIGHTS_OF_2000, within=0.00005,
                        part="SYNTH, settings", digits=4)  # fmt: skip
+        judged = PER_QUERY * QUERIES / ITEMS
+        yield Compared("queries that DEEP judges whole", None, judged, 15, part="SYNTH, settings")
     for target in BY_FORMULA:
         for at, system in enumerate(SYSTEMS):
             cell = cells.get((target.table, system, target.column))
@@ -237,15 +241,15 @@ def _of_figure1(figure1: Mapping[int, Difference], trials: int) -> Iterator[Comp
     exact = [each.exact["PW"] / each.exact["SINGLE"] for each in figure1.values()]
     yield Compared("the largest of these, by the formula", (0, 1), max(exact), part=part)
     more = max(exact) ** -2 - 1
-    yield Compared("budget that SINGLE needs more, share", 0.5, more, (0, 0.24), within=0.02, why=MORE, part=part)
+    yield Compared(
+        "budget that SINGLE needs more, share", 0.5, more, (0, 0.24), within=0.02, why=MORE, part=part
+    )
     steps = [math.log(n) for n in figure1]
     middle = math.fsum(steps) / len(steps)
     width = math.fsum((step - middle) ** 2 for step in steps)
     for way in WAYS:
         levels = [math.log(each.deviations[way]) for each in figure1.values()]
-        power = (
-            math.fsum((step - middle) * level for step, level in zip(steps, levels, strict=True)) / width
-        )
+        power = math.fsum((step - middle) * level for step, level in zip(steps, levels, strict=True)) / width
         yield Compared(
             f"{way}: the power of the budget", -0.5, power, error=noise / math.sqrt(width), part=part
         )

@@ -101,8 +101,8 @@ PAPER = (
 )
 
 FEWER_REPEATS = (
-    "In some trials of DTS no pair is judged more than twice; the paper's least is 4, in case B our mean is below it, "
-    "and why we can't say: how often it finds the best agrees."
+    "In some trials of DTS no pair is judged more than twice; the paper's least is 4, and our mean may be below "
+    "it. Why we can't say: how often it finds the best agrees."
 )
 SLOW = ("dts", "mergedts")  # ten times as slow as the others: the quick form gives them fewer trials
 FLAGSHIP = "swissfinals"
@@ -446,7 +446,7 @@ FIGURE3 = Experiment(
     figure3,
     paper="dueling bandits",
     shows={"Figure 3": "who finds the best of 100 items, in cases A and B"},
-    quick=40,
-    quick_form={"slow_share": 0.2},
+    quick=32,
+    quick_form={"slow_share": 0.25},
     seconds=(10, 900),
 )
