@@ -111,7 +111,7 @@ class BudgetReport:
         if self.queries != QUERIES:
             found.append(
                 f"SYNTH has {self.queries} queries here, not {QUERIES}: deviations and half-widths are given for "
-                f"{QUERIES}, that is times {(self.queries / QUERIES) ** 0.5:.3f}, and limiting variances by the square of it."
+                f"{QUERIES}, that is times {(self.queries / QUERIES) ** 0.5:.3f}; limiting variances times its square."
             )
         return [*found, self.trec]
 
