@@ -483,6 +483,35 @@ def nineteen_topics_have_a_prior(report: Any) -> None:
     assert len(report.drawing().axes[0].lines) == 5
 
 
+def every_statistic_finds_the_truth(report: Any) -> None:
+    assert len(report.checks) > 120
+    assert report.missed() == ()
+    errors = [each.z**2 for each in report.checks]
+    assert 0.5 < sum(errors) / len(errors) < 1.5  # the errors are neither too wide nor too narrow
+
+
+def shares_of_agreement_are_the_known_ones(report: Any) -> None:
+    shares = [(each.found.part, each.found.whole) for each in report.known]
+    assert shares == [(2786, 5123), (1349, 2404), (1128, 1835), (4308, 6993)]
+    assert all(each.found.low < each.known < each.found.high for each in report.known)
+    crowds = {(each.data, each.criterion): each for each in report.crowds}
+    rag, ukp = crowds["crowdrag25", "quality_overall"], crowds["ukpconvarg1", "overall"]
+    assert (len(crowds), rag.votes, rag.units, ukp.votes, ukp.units) == (8, 6760, 975, 84445, 16927)
+    found = [
+        rag.agreement.value,
+        rag.alpha[0],
+        rag.left.value,
+        ukp.agreement.value,
+        ukp.alpha[0],
+        ukp.transitive,
+    ]
+    assert found == pytest.approx([0.5788, 0.1605, 0.4834, 0.5238, 0.2667, 0.9656], abs=0.0001)
+    taus = {each.criterion: each for each in report.taus}
+    assert taus["quality_overall"].labels > 0.98
+    assert all(each.labels > 0.9 and 0.6 < each.votes < 0.75 for each in taus.values())
+    assert len(report.sections()) == 8
+
+
 def pairs_are_cheaper_by_the_formula(report: Any) -> None:
     figure1 = report.report.figure1
     assert list(figure1) == [100, 250, 500, 1000, 2000]
@@ -497,6 +526,8 @@ MORE: dict[str, Callable[[Any], None]] = {  # what else is known of a report
     "best-items": a_picture_is_drawn,
     "topk-table3": pictures_are_drawn_as_in_the_paper,
     "topk-assessors": a_picture_is_drawn,
+    "assessor-study": every_statistic_finds_the_truth,
+    "agreement": shares_of_agreement_are_the_known_ones,
     "growth": every_size_is_run,
     "reuse": best_items_are_more_reusable_than_grades,
     "flagship": replays_read_the_data,

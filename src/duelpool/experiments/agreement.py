@@ -407,5 +407,5 @@ AGREEMENT = Experiment(
     paper="here or there",
     shows={"Tables 1-4 on real data": "agreement, alpha, triplets, sides; crowds, experts and GPT-4o"},
     quick=100,
-    seconds=(30, 120),
+    seconds=(8, 120),
 )

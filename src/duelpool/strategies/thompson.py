@@ -157,6 +157,7 @@ def _upper(size: int) -> NDArray[np.bool_]:
 
 
 def _among(arms: Arms, table: Floats) -> Floats:
+    """Return the rows and columns of some arms, which are in the table's order."""
     return table if len(arms) == len(table) else table[arms[:, None], arms]
 
 
@@ -297,8 +298,8 @@ class MergeDTS(_Sampler):
         arms = np.array(self._batches[at], dtype=np.intp)
         if len(arms) == 1:
             return int(arms[0]), int(arms[0])
-        wins = _among(arms, self._wins)
-        above = rng.random(wins.shape) < _among(arms, self._ahead)
+        wins = self._wins[arms[:, None], arms]
+        above = rng.random(wins.shape) < self._ahead[arms[:, None], arms]
         np.fill_diagonal(above, val=False)
         champion = _most_at_random(above.sum(axis=1).astype(float), rng)
         free = self._free(int(arms[champion]), arms)
@@ -309,7 +310,7 @@ class MergeDTS(_Sampler):
 
     def _without_hopeless(self, batch: list[int], now: float, rng: np.random.Generator) -> list[int]:
         arms = np.array(batch, dtype=np.intp)
-        wins = _among(arms, self._wins)
+        wins = self._wins[arms[:, None], arms]
         games = wins + wins.T
         upper = wins / games + np.sqrt(self.alpha * math.log(now) / games)
         np.fill_diagonal(upper, 0.5)
