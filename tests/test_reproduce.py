@@ -509,7 +509,7 @@ def shares_of_agreement_are_the_known_ones(report: Any) -> None:
     taus = {each.criterion: each for each in report.taus}
     assert taus["quality_overall"].labels > 0.98
     assert all(each.labels > 0.9 and 0.6 < each.votes < 0.75 for each in taus.values())
-    assert len(report.sections()) == 8
+    assert len(report.sections()) == 9
 
 
 def pairs_are_cheaper_by_the_formula(report: Any) -> None:
