@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "DUELPOOL_DATA"
 UNDER_CI = bool(os.environ.get("CI"))
+# The workers have a core each: further threads of a matrix product would only wait for one another.
+for pool in ("OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(pool, "1")
 
 # Every answer waits for the disk, and the tests give tens of thousands: they keep their files in memory where there
 # is room. Nothing is lost by it, since tests end processes and not machines. TMPDIR names another place.

@@ -2,10 +2,12 @@
 
 import csv
 import json
+import math
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -20,7 +22,7 @@ from duelpool.experiments.dueling_bandits.figure3 import (
     Known,
     figure3,
 )
-from duelpool.experiments.dueling_bandits.returned import TEXT
+from duelpool.experiments.dueling_bandits.returned import TEXT, _variance
 from duelpool.simulation import processes
 
 app = typer.Typer()
@@ -30,7 +32,7 @@ app.callback()(lambda: None)
 
 @pytest.fixture(scope="module")
 def small() -> Figure3:
-    return figure3(trials=2, seed=5)
+    return figure3(trials=2, seed=5, slow_share=0.5)
 
 
 def check(ours: float, error: float, paper: float, independent: float = 999) -> Check:
@@ -87,6 +89,7 @@ def test_checks_carry_our_counts_in_a_thousand(small: Figure3) -> None:
         assert by_key[name, "A", "found"].ours == 1000 * case_a.found
         assert by_key[name, "B", "one"].ours == 1000 * case_b.one
         assert by_key[name, "B", "both"].ours == 1000 * case_b.both
+    assert [by_key[name, "A", "found"].trials for name in ("DTS", "MergeDTS", "prefBest")] == [1, 1, 2]
     assert by_key["prefBest", "B", "one"].paper == Known(666, 1000)
     assert by_key["DTS", "A", "found"].independent == Known(137, 300)
     assert by_key["swissfinals", "A", "found"].paper is None
@@ -134,6 +137,32 @@ def test_the_command_writes_csv_json_and_a_plot(tmp_path: Path) -> None:
     assert rows[17]["paper"] == ""
     assert (rows[18]["algorithm"], rows[18]["case"], rows[18]["paper"]) == ("DTS", "A", "922")
     assert (out / "figure3.svg").read_text().startswith("<?xml")
+
+
+def test_a_difference_from_both_figures_is_not_explained() -> None:
+    assert check(500, 15.8, paper=600, independent=510).compared().explained
+    wrong = check(500, 15.8, paper=600, independent=600).compared()
+    assert (wrong.verdict, wrong.explained) == ("differs", False)
+    assert replace(check(500, 15.8, 600), paper=None, independent=None).compared().verdict == "ours alone"
+
+
+def test_every_figure_has_its_verdict(small: Figure3) -> None:
+    rows = small.compared()
+    assert len(rows) == 18 + len(TEXT) + 4 * len(PAPER)
+    assert {row.figure for row in rows if row.why} == {
+        f"DTS, {case}: most judged pair, mean" for case in "AB"
+    }
+
+
+def test_few_trials_alone_dont_say_how_far_a_count_may_be_off() -> None:
+    """Eight trials with one wrong item don't refute 914 in 1,000; a hundred such would."""
+    few = [0.0] * 7 + [1.0]
+    told = next(each for each in TEXT if (each.algorithm, each.case) == ("MergeDTS", "B"))
+    allowed = 3 * math.sqrt(_variance(few, told) / 8)
+    assert 0.914 - 0.125 < allowed < 1
+    many = few * 13
+    assert _variance(many, told) == pytest.approx(np.var(many, ddof=1))
+    assert _variance(few, replace(told, paper=None)) == pytest.approx(np.var(few, ddof=1))
 
 
 def test_an_unknown_experiment_is_named() -> None:

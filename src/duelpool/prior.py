@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from duelpool.errors import BadFile
 from duelpool.files import Preferences, read_preferences, read_qrels, read_run
-from duelpool.preferences import bradley_terry, win_matrices
+from duelpool.preferences import WinMatrix, bradley_terry, win_matrices
 
 Prior: TypeAlias = dict[str, dict[str, float]]
 """A score per item, topic by topic."""
@@ -19,11 +19,13 @@ DRAWN_GAMES = 2.0  # against an average item: an item that never lost keeps a sc
 
 def prior_from_preferences(preferences: Preferences) -> Prior:
     """Return Bradley-Terry strengths, in log odds, as the scores of the items that were compared."""
-    prior = {}
-    for topic, matrix in win_matrices(preferences).items():
-        fitted = bradley_terry(matrix, prior=DRAWN_GAMES)
-        prior[topic] = dict(zip(fitted.items, fitted.values.tolist(), strict=True))
-    return prior
+    return {topic: prior_of_matrix(matrix) for topic, matrix in win_matrices(preferences).items()}
+
+
+def prior_of_matrix(matrix: WinMatrix) -> dict[str, float]:
+    """Return the strengths of one topic's items."""
+    fitted = bradley_terry(matrix, prior=DRAWN_GAMES)
+    return dict(zip(fitted.items, fitted.values.tolist(), strict=True))
 
 
 def read_prior(path: str | os.PathLike[str]) -> Prior:

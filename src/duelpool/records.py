@@ -225,6 +225,8 @@ class Judgment:
     def bad_items(self) -> tuple[str, ...]:
         """The items that got a Bad vote."""
         effect = EFFECTS[self.outcome]
+        if not (effect.left_bad or effect.right_bad):
+            return ()
         sides = ((self.left, effect.left_bad), (self.right, effect.right_bad))
         return tuple(item for item, bad in sides if bad and item is not None)
 

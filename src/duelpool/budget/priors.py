@@ -63,8 +63,9 @@ def prior_by_rank(population: Population, text: str = "hyperbolic", top: float =
         return of_rank(np.ones(len(population)), numbers, top)
     beliefs = np.zeros(len(population))
     for column in range(population.ranks.shape[1]):  # system by system: a third of the memory
-        rank = population.ranks[:, column].astype(np.float64)
-        beliefs += np.where(rank > 0, of_rank(np.maximum(rank, 1.0), numbers, top), 0.0)
+        ranks = population.ranks[:, column]
+        every = np.arange(1.0, max(1, ranks.max(initial=0)) + 1)  # units are many, ranks are few
+        beliefs += np.concatenate(([0.0], of_rank(every, numbers, top)))[ranks]
     return np.asarray(np.minimum(beliefs / population.ranks.shape[1], top), dtype=np.float64)
 
 

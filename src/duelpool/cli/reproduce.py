@@ -43,7 +43,7 @@ def reproduce(
     ],
     *,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer trials where there are any: all of them take minutes.")
+        bool, typer.Option("--quick", help="Fewer trials, smaller sets: all of them take minutes.")
     ] = False,
     trials: Annotated[
         int | None, typer.Option(min=1, help="How many trials. Default: the paper's, or fewer with --quick.")
@@ -76,9 +76,11 @@ def reproduce(
             count = counts[each.name]
             with progress_bar(f"Reproducing {each.name}", count * each.runs) as ended:
                 if name == ALL:
-                    ran.append(run_one(each, count, seed, executor=executor, progress=ended, data=data))
+                    ran.append(
+                        run_one(each, count, seed, executor=executor, progress=ended, data=data, quick=quick)
+                    )
                 else:
-                    report = each.run_with(count, seed, executor, ended, data)
+                    report = each.run_with(count, seed, executor, ended, data, quick=quick)
                     ran.append(Ran(each, report, "", 0.0, count))
             if not as_json:
                 show_one(ran[-1], titled=name == ALL)

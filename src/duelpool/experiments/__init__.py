@@ -20,7 +20,7 @@ from duelpool.experiments.flagship import FLAGSHIP_TABLE
 from duelpool.experiments.informed import INFORMED
 from duelpool.experiments.judging_effort import JUDGING_EFFORT
 from duelpool.experiments.measure_study import TABLE5
-from duelpool.experiments.targets import judged
+from duelpool.experiments.targets import LEAST_QUERIES, judged
 from duelpool.experiments.top_k.assessors import ASSESSORS
 from duelpool.experiments.top_k.compatibility import TABLE1, TABLE3
 from duelpool.experiments.top_k.effort import EFFORT, MISSED
@@ -42,20 +42,23 @@ _BUDGET = replace(
         "Figure 1": "deviations of differences by budget, TREC-8",
     },
     quick=5,
-    seconds=(90, 300),
+    quick_form={"queries": LEAST_QUERIES},
+    seconds=(10, 300),
     partial=True,
 )
 _PREDICTORS = replace(
     PREDICTORS,
     shows={"Predictors": "the predictor-assisted estimator against the paper's"},
-    quick=10,
-    seconds=(40, 300),
+    quick=6,
+    quick_form={"budgets": (250, 4000)},
+    seconds=(12, 300),
 )
 _INFORMED = replace(
     INFORMED,
     shows={"Informed start": "judgments that an LLM's preferences save"},
-    quick=30,
-    seconds=(25, 600),
+    quick=20,
+    quick_form={"per_item": (1.0, 2.0, 4.0, 7.0)},
+    seconds=(8, 600),
 )
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(

@@ -99,6 +99,12 @@ def _shown(row: Sequence[Cell], digits: int) -> tuple[Cell, ...]:
     return tuple(f"{cell:.{digits}f}" if isinstance(cell, float) else cell for cell in row)
 
 
+def papers_bad() -> float:
+    """Return the share of Bad among the paper's grades, by the totals of its table."""
+    totals = {str(row[0]): float(str(row[-1])) for row in TABLE_1}
+    return totals["Bad"] / sum(totals.values())
+
+
 @dataclass(frozen=True, slots=True)
 class StudyReport:
     """The paper's tables beside those of a simulated study, and every statistic beside its true value."""
@@ -125,7 +131,10 @@ class StudyReport:
                 papers_chi_square(),
                 within=1.0,
                 part=own,
-            )
+            ),
+            Compared(
+                "Bad among the grades of table 1 ('about 20 %')", 0.20, papers_bad(), within=0.005, part=own
+            ),
         ]
         for name, table in (
             ("preferences agree", TABLE_2A),

@@ -88,6 +88,9 @@ class Experiment:
     paper: str = "beyond"
     shows: Mapping[str, str] = field(default_factory=dict)  # the paper's tables and figures, and what each is
     quick: int | None = None  # trials of the quick form; None: all of them
+    quick_form: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what else the quick form gives to `run`, by name
     seconds: tuple[float, float] = (1, 1)  # about how long the quick and the full form take on two cores
     partial: bool = False  # without its data it runs too, and leaves out what needs them
 
@@ -112,13 +115,15 @@ class Experiment:
         executor: Executor | None = None,
         progress: Progress | None = None,
         data: Path | None = None,
+        *,
+        quick: bool = False,
     ) -> Report:
-        """Run it; `data` is the folder with real data, for an experiment that reads some."""
+        """Run it, or its quick form; `data` is the folder with real data, for an experiment that reads some."""
         missing = self.missing(data)
         if missing and not self.partial:
             raise MissingData(self.name, missing, data)
         folder = (data,) if self.reads else ()
-        return self.run(trials, seed, executor, progress, *folder)
+        return self.run(trials, seed, executor, progress, *folder, **(self.quick_form if quick else {}))
 
 
 class MissingData(BadParameter):

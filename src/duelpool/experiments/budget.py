@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duelpool.experiments.base import Experiment, Section
+from duelpool.experiments.budget_pairs import WAYS, Difference, differences
 from duelpool.experiments.budget_sets import QUERIES, SYSTEMS, read_trec8, synth
 from duelpool.experiments.budget_tables import (
     NAMED,
+    PER_QUERY,
     TREC_BUDGETS,
     Figure,
-    differences,
     limiting_variances,
     reuse,
     single_systems,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 TRIALS = 100
-STEPS = 5 * 6 + 1 + 10 + 3 * 6 + 1 + 10 + 1 + 10 * len(TREC_BUDGETS)
+STEPS = 5 * 6 + 1 + 10 + 3 * 6 + 1 + 1 + 10 * len(TREC_BUDGETS)
 TITLES = {
     "3": "Table 3: DCG from TOP, DEEP and importance sampling with u~P",
     "4": "Table 4: deviations with less prior knowledge",
@@ -43,11 +44,18 @@ class BudgetReport:
     """The paper's figures, had again."""
 
     rows: tuple[Figure, ...]
-    curves: dict[str, dict[int, float]]  # Figure 1: by way to spend, the deviation at each budget
+    figure1: dict[int, Difference]  # by budget
     trials: int
     seed: int
     queries: int
     trec: str
+
+    @property
+    def curves(self) -> dict[str, dict[int, float]]:
+        """Figure 1: by way to spend, the deviation over the trials at each budget."""
+        return {
+            way: {n: each.deviations[way] for n, each in self.figure1.items()} for way in WAYS if self.figure1
+        }
 
     def sections(self) -> Sequence[Section]:
         """Return a table for each of the paper's."""
@@ -67,9 +75,13 @@ class BudgetReport:
                 found.append(Section(title, ("row", "column", "ours", "paper"), rows))
         if self.curves:
             budgets = sorted({n for line in self.curves.values() for n in line})
-            lines = tuple((name, *(f"{line[n]:.3f}" for n in budgets)) for name, line in self.curves.items())
+            lines = [(name, *(f"{line[n]:.3f}" for n in budgets)) for name, line in self.curves.items()]
+            lines += [
+                (f"{way}, by the formula", *(f"{self.figure1[n].exact[way]:.3f}" for n in budgets))
+                for way in WAYS
+            ]
             title = "Figure 1: mean deviation of ten pairs' differences on TREC-8, by budget"
-            found.append(Section(title, ("way", *(str(n) for n in budgets)), lines))
+            found.append(Section(title, ("way", *(str(n) for n in budgets)), tuple(lines)))
         return found
 
     def figures(self) -> Section:
@@ -98,7 +110,8 @@ class BudgetReport:
         ]
         if self.queries != QUERIES:
             found.append(
-                f"SYNTH has {self.queries} queries here, not {QUERIES}: deviations are larger by that."
+                f"SYNTH has {self.queries} queries here, not {QUERIES}: deviations and half-widths are given for "
+                f"{QUERIES}, that is times {(self.queries / QUERIES) ** 0.5:.3f}; limiting variances times its square."
             )
         return [*found, self.trec]
 
@@ -120,6 +133,9 @@ class BudgetReport:
             ],
             "figure1": {
                 name: {str(n): value for n, value in line.items()} for name, line in self.curves.items()
+            },
+            "figure1_by_the_formula": {
+                way: {str(n): each.exact[way] for n, each in self.figure1.items()} for way in WAYS
             },
             "notes": list(self.notes()),
         }
@@ -155,36 +171,35 @@ def run(
 
     population, utility = synth(seed, queries)
     setting = synth_setting(trials, seed, ended)
-    rows = [
+    made = [
         *single_systems(population, utility, SYSTEMS, setting),
         *limiting_variances(population, utility, "SYNTH", setting),
-        *differences(population, utility, "SYNTH", setting),
+        *differences(population, utility, "SYNTH", setting)[PER_QUERY * queries].figures("SYNTH"),
     ]
+    rows = [each.times(queries / QUERIES) for each in made]
     del population, utility
     trec = read_trec8(data)
-    curves: dict[str, dict[int, float]] = {}
+    figure1: dict[int, Difference] = {}
     told = "TREC-8 was left out: give its folder with --data."
     if trec is not None:
         setting = trec_setting(trials, seed, ended)
         population, utility = trec.population()
         chosen = rng_for(seed, "five systems").permutation(len(trec.runs))[:5]
         five = population.with_systems([population.systems[at] for at in sorted(chosen)])
+        found = differences(five, utility, "TREC", setting, TREC_BUDGETS)
         rows += [
             *single_systems(population, utility, NAMED, setting),
             *limiting_variances(population, utility, "TREC", setting),
-            *differences(five, utility, "TREC", setting),
+            *found[PER_QUERY * len(five.topics)].figures("TREC"),
             *reuse(trec, setting),
         ]
-        for n in TREC_BUDGETS:
-            for each in differences(five, utility, "TREC", setting, n):
-                if each.column == "TREC sd":
-                    curves.setdefault(each.row, {})[n] = each.ours
+        figure1 = {n: found[n] for n in TREC_BUDGETS}
         told = (
             f"TREC-8: of {trec.read} runs {trec.complete} are judged to rank 100, {len(trec.runs)} of them different. "
             f"The paper doesn't name its five systems (Table 7, Figure 1) or its ten (Table 5); ours for the former: "
             f"{', '.join(five.systems)}. Its Table 5 must have drawn below rank 10: P@10's own design can't."
         )
-    return BudgetReport(tuple(rows), curves, trials, seed, queries, told)
+    return BudgetReport(tuple(rows), figure1, trials, seed, queries, told)
 
 
 BUDGET = Experiment(

@@ -11,6 +11,7 @@ which no user could do.
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from duelpool.experiments.base import Experiment, Section
 from duelpool.experiments.budget_sets import read_trec8
 from duelpool.experiments.budget_tables import by_own_rank
 from duelpool.experiments.verdicts import Compared, Stated, reasons_of, table_of
-from duelpool.files import read_qrels, read_run
+from duelpool.files import Run, read_qrels, read_run
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress
 
@@ -229,6 +230,11 @@ def trec8_case(data: Path, seed: int) -> Case:
     return Case("TREC-8, the other half of the systems", evaluated.kept(ranked), utility[ranked], guess)
 
 
+@lru_cache(maxsize=1)  # for each of the metrics
+def _runs(folder: Path) -> tuple[Run, ...]:
+    return tuple(read_run(path) for path in sorted(folder.iterdir()))
+
+
 def dl21_case(data: Path, metric: str = "DCG(log=e)@100") -> Case:
     """Return DL21's systems on what was judged, with an LLM's grades; grades become shares of the highest."""
     folder = data / "dl21"
@@ -237,17 +243,24 @@ def dl21_case(data: Path, metric: str = "DCG(log=e)@100") -> Case:
             "DL21 isn't in the data folder.", remedy="Name a folder that holds it with --data."
         )
     qrels = read_qrels(folder / "qrels.dl21-passage.txt")
-    runs = [read_run(path) for path in sorted((folder / "runs").iterdir())]
-    known = known_from(item_population(runs, parse_metric(metric), topics=sorted(qrels.topics)), qrels)
+    known = known_from(
+        item_population(_runs(folder / "runs"), parse_metric(metric), topics=sorted(qrels.topics)), qrels
+    )
     guess = known.population.values_of(read_qrels(folder / "umbrela_gpt4_dl21.qrels.gz").grades())
     return Case(f"DL21, an LLM's grades, {metric}", known.population, known.utility / known.top, guess / 3.0)
 
 
-def worths(case: Case, n: int, trials: int, seed: int) -> list[Worth]:
-    """Return our ways' errors over the paper's best at one budget, with the predictor and with a useless one."""
+def worths(
+    case: Case, n: int, trials: int, seed: int, errors: Mapping[str, float] | None = None
+) -> list[Worth]:
+    """Return our ways' errors over the paper's best at one budget, with the predictor and with a useless one.
+
+    `errors` are the paper's ways' with one judgment, where they are known already.
+    """
+    errors = papers_errors(case) if errors is None else errors
     prior = prior_by_rank(case.population)
     useless = rng_for(seed, "useless").random(len(prior))
-    paper = papers_errors(case, n)
+    paper = {name: value / n for name, value in errors.items()}
     unaided = {name: value for name, value in paper.items() if PREDICTOR not in name}
     found = []
     for label, guess in (("predictor", case.guess), ("useless", useless)):
@@ -268,8 +281,11 @@ def worths(case: Case, n: int, trials: int, seed: int) -> list[Worth]:
     return found
 
 
-def papers_errors(case: Case, n: int) -> dict[str, float]:
-    """Return the mean squared error of each of the paper's ways to spend a budget on several systems."""
+def papers_errors(case: Case) -> dict[str, float]:
+    """Return the mean squared error of each of the paper's ways to spend one judgment on several systems.
+
+    The draws are with replacement: with n judgments it is an nth of that.
+    """
     population = case.population
     targets = targets_of(population, "absolute")
     flat = np.ones(len(population))
@@ -281,9 +297,10 @@ def papers_errors(case: Case, n: int) -> dict[str, float]:
         (PREDICTOR, population, case.guess),
     ):
         for design in ("SQRT", "MEAN"):
+            plain = sizes(weighed, design, "absolute", Beliefs(believed), epsilon=0.0)
             for epsilon in EPSILONS:
-                size = sizes(weighed, design, "absolute", Beliefs(believed), epsilon=epsilon)
-                variance = true_variance(targets, size * (n / size.sum()), case.utility, n)
+                size = plain + epsilon
+                variance = true_variance(targets, size / size.sum(), case.utility, 1)
                 found[f"{design}, u~ by {label}, epsilon {epsilon:g}"] = float(variance.mean())
     return found
 
@@ -313,14 +330,17 @@ def run(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path | None = None,
+    *,
+    budgets: Sequence[int] = BUDGETS,
 ) -> PredictorReport:
     """Measure both collections at each budget."""
     if data is None:
         raise BadParameter("This needs TREC-8 and DL21.", remedy="Name their folder with --data.")
     rows: list[Worth] = []
     for case in (trec8_case(data, seed), dl21_case(data), dl21_case(data, "P(rel=2)@10")):
-        for n in BUDGETS:
-            rows += worths(case, n, trials, seed)
+        errors = papers_errors(case)
+        for n in budgets:
+            rows += worths(case, n, trials, seed, errors)
             if progress is not None:
                 progress(trials)
     return PredictorReport(tuple(rows), trials, seed)

@@ -5,6 +5,7 @@ natural logarithm, weights aren't normalised, and what the tables call SHIFT-5 i
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -70,20 +71,20 @@ class Trec8:
         return population, population.metric.utility(population.values_of(self.grades))
 
 
+@lru_cache(maxsize=1)  # two experiments of one survey read it
 def read_trec8(data: Path | None) -> Trec8 | None:
     """Read TREC-8's runs and judgments, or return None where they aren't."""
     if data is None or not (data / "trec8" / "trec8.qrels.gz").is_file():
         return None
     grades = read_qrels(data / "trec8" / "trec8.qrels.gz").grades()
+    judged = {(topic, doc) for topic, of in grades.items() for doc in of}
     kept: dict[tuple[tuple[str, str], ...], Run] = {}
     read = complete = 0
     for path in sorted((data / "trec8" / "runs-top100").iterdir()):
         run = read_run(path)
         read += 1
         documents = tuple(ranked_rows(run, DEPTH).select("topic", "docno").iter_rows())
-        if len(documents) == DEPTH * len(grades) and all(
-            doc in grades.get(topic, {}) for topic, doc in documents
-        ):
+        if len(documents) == DEPTH * len(grades) and judged.issuperset(documents):
             complete += 1
             kept.setdefault(documents, run)  # two runs of one team are the same
     return Trec8(tuple(kept.values()), grades, read, complete)

@@ -1,18 +1,15 @@
 """The tables of Unbiased Concurrent Evaluation on a Budget, worked out again."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from types import MappingProxyType
 
 import numpy as np
 
 from duelpool.budget import (
     Beliefs,
-    Frame,
     Population,
-    Sample,
-    estimated,
     item_population,
     lottery,
     parse_metric,
@@ -96,6 +93,16 @@ class Figure:
     def paper(self) -> float | None:
         """The paper's figure."""
         return PAPER.get((self.table, self.row, self.column))
+
+    def times(self, share: float) -> "Figure":
+        """Return a figure of a set with that share of the queries as the whole set would have it.
+
+        The budget goes with the queries: a variance goes with one over them, and a score stays what it is.
+        """
+        if self.table in ("6", "8"):
+            return replace(self, ours=self.ours * share)
+        spread = " sd" in self.column or self.column in ("CLT", "Hoeffding")
+        return replace(self, ours=self.ours * math.sqrt(share)) if spread else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,56 +217,6 @@ def limiting_variances(population: Population, utility: Floats, label: str, at: 
             found.append(Figure(table, "MEAN, own ranks", "TREC u~", float(variance.mean())))
     at.ended()
     return found
-
-
-def differences(
-    population: Population, utility: Floats, label: str, at: Setting, budget: int | None = None
-) -> list[Figure]:
-    """Return Table 7: the difference of two systems from one sample for it, or from two halves."""
-    n = PER_QUERY * len(population.topics) if budget is None else budget
-    truths: list[float] = []
-    means: dict[str, list[float]] = {"SINGLE": [], "PW": []}
-    deviations: dict[str, list[float]] = {"SINGLE": [], "PW": []}
-    epsilon = 0.0 if label == "SYNTH" else at.epsilon
-    for one, two in combinations(population.systems, 2):
-        pair = population.with_systems([one, two])
-        ranked = np.asarray((pair.weights > 0).any(axis=1))
-        pair, known = (pair, utility) if ranked.all() else (pair.kept(ranked), utility[ranked])
-        targets = targets_of(pair, "difference")
-        frame = Frame.of(targets)
-        truths.append(float((known @ targets.weights)[0]))
-        beliefs = Beliefs(prior_by_rank(pair, at.prior, at.top), top=at.top)
-        apart = lottery(pair, "replacing", sizes(pair, "PW", "difference", beliefs, epsilon=epsilon), n)
-        halves = []
-        for name in (one, two):
-            own = pair.with_systems([name])
-            size = sizes(
-                own, "uP", "absolute", Beliefs(prior_by_rank(own, at.prior, at.top)), epsilon=at.epsilon
-            )
-            halves.append(lottery(own, "replacing", size, n // 2))
-        both = halves[0].expected + halves[1].expected
-        values: dict[str, list[float]] = {"SINGLE": [], "PW": []}
-        for trial in range(at.trials):
-            rng = rng_for(at.seed, "pairs", one, two, trial)
-            drawn = apart.draw(rng)
-            sample = Sample(
-                "replacing", n, drawn.units, drawn.times, apart.expected[drawn.units], known[drawn.units]
-            )
-            values["PW"].append(float(estimated(frame, sample, "importance").values[0]))
-            parts = [half.draw(rng) for half in halves]
-            units = np.concatenate([part.units for part in parts])
-            times = np.concatenate([part.times for part in parts])
-            sample = Sample("replacing", n, units, times, both[units], known[units])
-            values["SINGLE"].append(float(estimated(frame, sample, "importance").values[0]))
-        at.ended()
-        for way, found in values.items():
-            means[way].append(float(np.mean(found)))
-            deviations[way].append(float(np.std(found, ddof=1)))
-    figures = [Figure("7", "TRUE", label, float(np.mean(truths)))]
-    for way in ("SINGLE", "PW"):
-        figures.append(Figure("7", way, label, float(np.mean(means[way]))))
-        figures.append(Figure("7", way, f"{label} sd", float(np.mean(deviations[way]))))
-    return figures
 
 
 def reuse(trec: Trec8, at: Setting) -> list[Figure]:

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from duelpool.errors import BadParameter
 from duelpool.experiments.base import Cell, Experiment, Section
 from duelpool.experiments.savings import Saving, savings
+from duelpool.files import read_preferences
 from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
-from duelpool.prior import read_prior
+from duelpool.preferences import WinMatrix, win_matrices
+from duelpool.prior import prior_of_matrix
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress, SimulationResult, judgments_allowed, simulate
 from duelpool.strategies import Strategy, make_strategy
@@ -36,8 +38,15 @@ BASELINE = "prefbest:final_phases=2"
 
 
 @lru_cache(maxsize=2)
-def _prior(file: str) -> Mapping[str, Mapping[str, float]]:
-    return read_prior(file)
+def _topics(file: str) -> Mapping[str, WinMatrix]:
+    return win_matrices(read_preferences(file))
+
+
+@lru_cache(maxsize=128)
+def _prior(file: str, topic: str) -> Mapping[str, float]:
+    """Return a topic's scores; the fit takes its time, and not every topic is replayed."""
+    matrix = _topics(file).get(topic)
+    return {} if matrix is None else prior_of_matrix(matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class Informed:
     def __call__(self, items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> Strategy:
         """Return the strategy of one trial."""
         budget = judgments_allowed(f"{self.per_item}K", max(1, len(items)))
-        prior = None if self.way == WAYS[0] else _prior(self.file).get(topic, {})
+        prior = None if self.way == WAYS[0] else _prior(self.file, topic)
         if prior is not None and self.way == WAYS[2]:
             prior = shuffled(prior, items, seed)
         return make_strategy(
@@ -242,7 +251,7 @@ def informed(
         )
     file = str(data / PREFERENCES)
     replay = make_judges(f"replay:file={data / JUDGMENTS},min_items={LEAST_ITEMS}")
-    judges = Covered(replay, frozenset(_prior(file)))
+    judges = Covered(replay, frozenset(_topics(file)))
     points = []
     for budget in per_item:
         for way in WAYS:
@@ -264,7 +273,7 @@ def informed(
         topics=len(pools),
         items=fmean(map(len, pools.values())),
         agreement=fmean(
-            agreement(judges, topic, items, _prior(file)[topic]) for topic, items in pools.items()
+            agreement(judges, topic, items, _prior(file, topic)) for topic, items in pools.items()
         ),
         trials=trials,
         seed=seed,

@@ -37,12 +37,13 @@ def run_one(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path | None = None,
+    quick: bool = False,
 ) -> Ran:
-    """Run an experiment; what a user can mend, such as data that are not there, is told and not raised."""
+    """Run an experiment, or its quick form; what a user can mend, such as missing data, is told and not raised."""
     started = time.perf_counter()
     report, problem = None, ""
     try:
-        report = experiment.run_with(trials, seed, executor, progress, data)
+        report = experiment.run_with(trials, seed, executor, progress, data, quick=quick)
     except DuelpoolError as error:
         problem = str(error)
     return Ran(experiment, report, problem, time.perf_counter() - started, trials)

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duelpool.experiments.base import Report, Section
 from duelpool.experiments.budget import BudgetReport
+from duelpool.experiments.budget_pairs import WAYS, Difference
 from duelpool.experiments.budget_sets import ITEMS, QUERIES, SYSTEMS
-from duelpool.experiments.budget_tables import Figure
+from duelpool.experiments.budget_tables import PER_QUERY, Figure
 from duelpool.experiments.verdicts import Compared, Stated, reasons_of, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 PAPER_TRIALS = 100
+PAIRS = 10  # of five systems
+LEAST_QUERIES = (
+    400  # of a smaller SYNTH whose figures are near enough to have verdicts: DEEP pays for one of them
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Target:
     paper: tuple[float, ...] = ()  # where the report's own row has none
     paper_error: bool = False  # the paper's figure is a deviation over 100 trials
     why: str = ""
+    rough: float = 0.03  # the share by which a deviation from a smaller set may be off
 
 
 DRAWN = (
@@ -46,7 +52,7 @@ BY_FORMULA = (
     Target("3", "true", (284.589, 277.819, 271.476, 275.128, 270.047), 0.3, why=DRAWN),
     Target("3", "TOP", (16.990, 10.015, 8.507, 4.717, 0), 0.03),
     Target("3", "DEEP sd by the formula", (1.70, 1.99, 1.62, 1.69, 1.67), 0.12, (1.69, 1.75, 1.59, 1.69, 1.75),
-           paper_error=True, why=DEEP_TOPICS),
+           paper_error=True, why=DEEP_TOPICS, rough=0.12),
     Target("3", "u~P sd by the formula", (1.13, 1.08, 1.05, 1.12, 1.11), 0.008, (1.22, 1.07, 0.97, 1.10, 1.12),
            paper_error=True),
     Target("4", "uniform sd by the formula", (3.13, 2.61, 2.35, 2.57, 2.41), 0.008, (3.05, 2.64, 2.20, 2.63, 2.45),
@@ -70,6 +76,8 @@ SINGLE_CELLS: Mapping[tuple[str, str, str], tuple[Stated, float]] = {
 SPREADS: Mapping[tuple[str, str, str], Stated] = {
     ("7", "SINGLE", "SYNTH sd"): (0.54, 0.55),
     ("7", "PW", "SYNTH sd"): (0.172, 0.176),
+    ("7", "SINGLE", "SYNTH sd by the formula"): (0.54, 0.55),
+    ("7", "PW", "SYNTH sd by the formula"): (0.172, 0.176),
 }  # deviations over trials: with few of them ours are rough
 TRUE_TREC = {"mds08a3": 6.96, "nttd8ale": 9.01, "weaver2": 7.48}
 WEIGHTS_OF_2000 = 314.7633  # of DCG with the natural logarithm, not normalised
@@ -81,6 +89,11 @@ ALL_SYSTEMS = (
 UNNAMED = "The paper doesn't name these systems: ours are others, or one half of 64."
 NOT_KNOWN = "Why is not known: the paper names these runs, and their true values agree."
 DEEP_TREC = "DEEP: ours judges three topics whole; the paper's deviations are near those of one."
+MORE = (
+    "The paper says roughly 50 %; its own Table 7 (1.20 and 1.07) gives 26 %. Over 150 draws of five of our 64 systems "
+    "the formulas give 0 to 24 %, 7 % at the median."
+)
+HEIGHTS = "The figure is drawn without numbers, and its five systems are not named."
 HALF_OR_LESS = "The paper's is at least twice the inequality's: half of 7.71 is 3.86, and our Q gives less."
 
 
@@ -123,20 +136,34 @@ Cells: TypeAlias = Mapping[tuple[str, str, str], Figure]
 
 def budget_checks(report: BudgetReport) -> tuple[Compared, ...]:
     """Return every figure of the paper's tables beside ours, and beside what is known of its settings."""
-    whole = report.queries == QUERIES  # a smaller SYNTH has larger deviations
+    large = report.queries >= LEAST_QUERIES
     cells = {
         (row.table, row.row, row.column): row
         for row in report.rows
-        if whole or not (row.row in SYSTEMS or row.column.startswith("SYNTH"))
+        if large or not (row.row in SYSTEMS or row.column.startswith("SYNTH"))
     }
-    return (*_of_synth(cells, report.trials), *_of_trec(cells, report.trials))
+    return (
+        *_of_synth(cells, report.trials, report.queries / QUERIES),
+        *_of_trec(cells, report.trials),
+        *_of_figure1(report.figure1, report.trials),
+    )
 
 
-def _of_synth(cells: Cells, trials: int) -> Iterator[Compared]:
+def _of_synth(cells: Cells, trials: int, share: float) -> Iterator[Compared]:
+    """Compare SYNTH's figures; `share` of the paper's queries gives scores that are off by more."""
+    wider = 1 / math.sqrt(share)
+
+    def leeway(within: float, known: Stated, *, score: bool, rough: float = 0.03) -> float:
+        if share == 1:
+            return within
+        return within * wider if score else max(within, rough * abs(_middle(known)))
+
     if cells.get(("3", SYSTEMS[0], "true")):
         total = sum(1 / math.log(1 + rank) for rank in range(1, ITEMS + 1))
         yield Compared("sum of DCG's weights", None, total, WEIGHTS_OF_2000, within=0.00005,
                        part="SYNTH, settings", digits=4)  # fmt: skip
+        judged = PER_QUERY * QUERIES / ITEMS
+        yield Compared("queries that DEEP judges whole", None, judged, 15, part="SYNTH, settings")
     for target in BY_FORMULA:
         for at, system in enumerate(SYSTEMS):
             cell = cells.get((target.table, system, target.column))
@@ -148,25 +175,32 @@ def _of_synth(cells: Cells, trials: int) -> Iterator[Compared]:
                 _over_trials(paper) if target.paper_error and paper is not None else paper,
                 cell.ours,
                 target.known[at],
-                within=target.within,
+                within=leeway(
+                    target.within, target.known[at], score=target.column == "true", rough=target.rough
+                ),
                 why=target.why,
                 part=f"SYNTH, Table {target.table}",
             )
     for key, (known, within) in SINGLE_CELLS.items():
         if cell := cells.get(key):
-            yield _beside(cell, known, within=within, why=DRAWN)
+            allowed = leeway(within, known, score=cell.table == "7")
+            yield _beside(cell, known, within=allowed, why=DRAWN)
     for key, spread in SPREADS.items():
         if cell := cells.get(key):
-            yield _beside(cell, spread, _error_of_spread(cell.ours, trials), within=0.01)
+            if key[2].endswith("by the formula"):
+                yield _beside(cell, spread, within=leeway(0.003, spread, score=False))
+            else:
+                yield _beside(cell, spread, _error_of_spread(cell.ours, trials), within=0.01)
     for system in SYSTEMS:
         if cell := cells.get(("3", system, "u~P")):
-            error = _error_of_mean(cells["3", system, "u~P sd by the formula"].ours, trials)
-            yield _beside(cell, None, error, within=0.3, why=DRAWN)
+            error = _error_of_mean(cells["3", system, "u~P sd by the formula"].ours, trials, share)
+            yield _beside(cell, None, error, within=0.3 * wider, why=DRAWN)
         if cell := cells.get(("9", system, "coverage")):
             yield _beside(cell, COVERED, _error_of_coverage(trials), within=0.005)
     for way in ("SINGLE", "PW"):
         if cell := cells.get(("7", way, "SYNTH")):
-            yield _beside(cell, None, _error_of_mean(cells["7", way, "SYNTH sd"].ours, trials), within=0.02)
+            error = _error_of_mean(cells["7", way, "SYNTH sd"].ours, trials, share)
+            yield _beside(cell, None, error, within=0.02 * wider)
 
 
 def _of_trec(cells: Cells, trials: int) -> Iterator[Compared]:
@@ -192,6 +226,34 @@ def _of_trec(cells: Cells, trials: int) -> Iterator[Compared]:
             if cell.column.endswith("sd"):
                 error = _error_of_spread(cell.ours, trials)
             yield _beside(cell, rest.known, error, within=rest.within, why=rest.why)
+
+
+def _of_figure1(figure1: Mapping[int, Difference], trials: int) -> Iterator[Compared]:
+    """Compare what the paper says of its Figure 1; the curves themselves are drawn without numbers."""
+    if not figure1:
+        return
+    part = "TREC-8, Figure 1"
+    noise = 1 / math.sqrt(2 * max(1, trials - 1) * PAIRS)  # of a curve's point, as a share of it
+    for n, each in figure1.items():
+        ratio = each.deviations["PW"] / each.deviations["SINGLE"]
+        error = math.sqrt(2) * noise * ratio
+        yield Compared(f"n={n}: PW's deviation over SINGLE's", (0, 1), ratio, error=error, part=part)
+    exact = [each.exact["PW"] / each.exact["SINGLE"] for each in figure1.values()]
+    yield Compared("the largest of these, by the formula", (0, 1), max(exact), part=part)
+    more = max(exact) ** -2 - 1
+    yield Compared(
+        "budget that SINGLE needs more, share", 0.5, more, (0, 0.24), within=0.02, why=MORE, part=part
+    )
+    steps = [math.log(n) for n in figure1]
+    middle = math.fsum(steps) / len(steps)
+    width = math.fsum((step - middle) ** 2 for step in steps)
+    for way in WAYS:
+        levels = [math.log(each.deviations[way]) for each in figure1.values()]
+        power = math.fsum((step - middle) * level for step, level in zip(steps, levels, strict=True)) / width
+        yield Compared(
+            f"{way}: the power of the budget", -0.5, power, error=noise / math.sqrt(width), part=part
+        )
+    yield Compared("the curves' heights", None, None, why=HEIGHTS, part=part)
 
 
 def _beside(
@@ -221,9 +283,13 @@ def _error_of_spread(deviation: float, trials: int) -> float:
     return deviation / math.sqrt(2 * max(1, trials - 1))
 
 
-def _error_of_mean(deviation: float, trials: int) -> float:
-    """Return the error between the mean of our trials and that of the paper's."""
-    return deviation * math.sqrt(1 / max(1, trials) + 1 / PAPER_TRIALS)
+def _error_of_mean(deviation: float, trials: int, share: float = 1.0) -> float:
+    """Return the error between the mean of our trials, with a share of the queries, and that of the paper's."""
+    return deviation * math.sqrt(1 / (share * max(1, trials)) + 1 / PAPER_TRIALS)
+
+
+def _middle(stated: Stated) -> float:
+    return sum(stated) / 2 if isinstance(stated, tuple) else stated
 
 
 def _error_of_coverage(trials: int) -> float:

@@ -100,6 +100,9 @@ def _of_log(source: Source, tally: Tally) -> Iterator[Judgment]:
 
 # ---- columns with names
 
+_KINDS: Mapping[str, Kind] = {each.value: each for each in Kind}
+_OUTCOMES: Mapping[str, Outcome] = {each.value: each for each in Outcome}
+
 
 def _named_columns(source: Source) -> list[str] | None:
     """Return the columns' meanings, "" for one without, or None where the first line isn't one of names."""
@@ -181,19 +184,22 @@ def _judgment(row: dict[str, str], sided: bool) -> Judgment:
 
 
 def _kind(row: dict[str, str]) -> Kind:
-    sure = row.get("outcome", "").startswith("definitely")
-    given = row.get("kind") or (Kind.DEFINITE if sure else Kind.PREFERENCE)
-    if given not in (known := [each.value for each in Kind]):
-        raise BadRecord(f"There is no kind called '{given}'.", remedy=known_names(given, known))
-    return Kind(given)
+    given = row.get("kind")
+    if not given:
+        return Kind.DEFINITE if row.get("outcome", "").startswith("definitely") else Kind.PREFERENCE
+    if given not in _KINDS:
+        raise BadRecord(f"There is no kind called '{given}'.", remedy=known_names(given, list(_KINDS)))
+    return _KINDS[given]
 
 
 def _outcome(row: dict[str, str], left: str, right: str) -> Outcome:
     given = row.get("outcome")
     if given:
-        if given not in (known := [each.value for each in Outcome]):
-            raise BadRecord(f"There is no outcome called '{given}'.", remedy=known_names(given, known))
-        return Outcome(given)
+        if given not in _OUTCOMES:
+            raise BadRecord(
+                f"There is no outcome called '{given}'.", remedy=known_names(given, list(_OUTCOMES))
+            )
+        return _OUTCOMES[given]
     winner = row.get("winner", "")
     if winner == _TIE_SIGN:
         return Outcome.TIE

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -149,8 +150,15 @@ def _most_at_random(counts: Floats, rng: np.random.Generator) -> int:
     return int((counts + 0.5 * rng.random(len(counts))).argmax())
 
 
+@lru_cache(maxsize=4)
+def _upper(size: int) -> NDArray[np.bool_]:
+    """Return which places of a square table lie above its diagonal."""
+    return np.triu(np.ones((size, size), dtype=bool), 1)
+
+
 def _among(arms: Arms, table: Floats) -> Floats:
-    return table if len(arms) == len(table) else table[np.ix_(arms, arms)]
+    """Return the rows and columns of some arms, which are in the table's order."""
+    return table if len(arms) == len(table) else table[arms[:, None], arms]
 
 
 class DoubleThompson(_Sampler):
@@ -201,10 +209,13 @@ class DoubleThompson(_Sampler):
         if len(candidates) == 1:
             return int(candidates[0])
         # Of a sampled chance only its side of 1/2 matters: one draw a pair, by the chance of that side.
-        above = np.triu(rng.random((len(arms), len(arms))) < ahead, 1)
-        sampled = above.sum(axis=1) - above.sum(axis=0) + np.arange(len(arms))
+        above = rng.random((len(arms), len(arms))) < ahead
+        above &= _upper(len(arms))
         among = np.searchsorted(arms, candidates)
-        return int(candidates[_most_at_random(sampled[among].astype(float), rng)])
+        counts = above.astype(np.float32)  # sums of noughts and ones: exact, and quicker than counting
+        flat = np.ones(len(arms), dtype=np.float32)
+        sampled = counts @ flat - flat @ counts + np.arange(len(arms))
+        return int(candidates[_most_at_random(sampled[among], rng)])
 
     def _challenger(self, champion: int, arms: Arms, radius: float, rng: np.random.Generator) -> int:
         lower = self._share[arms, champion] - radius * self._width[arms, champion]
@@ -287,8 +298,8 @@ class MergeDTS(_Sampler):
         arms = np.array(self._batches[at], dtype=np.intp)
         if len(arms) == 1:
             return int(arms[0]), int(arms[0])
-        wins = self._wins[np.ix_(arms, arms)]
-        above = rng.random(wins.shape) < self._ahead[np.ix_(arms, arms)]
+        wins = self._wins[arms[:, None], arms]
+        above = rng.random(wins.shape) < self._ahead[arms[:, None], arms]
         np.fill_diagonal(above, val=False)
         champion = _most_at_random(above.sum(axis=1).astype(float), rng)
         free = self._free(int(arms[champion]), arms)
@@ -299,7 +310,7 @@ class MergeDTS(_Sampler):
 
     def _without_hopeless(self, batch: list[int], now: float, rng: np.random.Generator) -> list[int]:
         arms = np.array(batch, dtype=np.intp)
-        wins = self._wins[np.ix_(arms, arms)]
+        wins = self._wins[arms[:, None], arms]
         games = wins + wins.T
         upper = wins / games + np.sqrt(self.alpha * math.log(now) / games)
         np.fill_diagonal(upper, 0.5)

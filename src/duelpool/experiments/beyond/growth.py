@@ -130,6 +130,6 @@ GROWTH = Experiment(
     len(SIZES) * len(STRATEGIES) + len(PAIRINGS),
     growth,
     shows={"Growth": "judgments and found-rate with K and with n"},
-    quick=10,
-    seconds=(20, 400),
+    quick=5,
+    seconds=(4, 400),
 )

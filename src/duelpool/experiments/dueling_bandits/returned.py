@@ -8,6 +8,8 @@ from duelpool.experiments.verdicts import Compared
 from duelpool.simulation import SimulationResult, Trial
 
 OF = 1000  # the paper's trials, and the base of its counts
+MANY = 100  # trials whose own variance is to be trusted
+CHANCE = 20  # trials that the variance of a count by chance weighs as, where there are fewer
 Count = Callable[[Trial], float]
 
 
@@ -86,6 +88,23 @@ TEXT = (
 )
 
 
+def _variance(values: Sequence[float], told: Told) -> float:
+    """Return the trials' variance, for few of them drawn towards that of a count by chance about the stated mean.
+
+    Few trials may hold none of the rare ones, and then their own variance says little.
+    """
+    mean = math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    if len(values) >= MANY:
+        return squares / (len(values) - 1)
+    stated = told.paper if told.known is None else sum(told.known) / 2
+    if stated is None:
+        return squares / max(1, len(values) - 1)
+    share = stated / OF
+    by_chance = share * (1 - share) if told.words.startswith(("trials", "right")) else share
+    return (squares + CHANCE * by_chance) / (len(values) - 1 + CHANCE)
+
+
 def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) -> list[Compared]:
     """Return the counts of the text, ours in 1,000 trials beside the paper's, with both their errors."""
     by_name = {name: dict(zip("AB", cases, strict=True)) for name, *cases in results}
@@ -96,7 +115,7 @@ def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) 
         result = by_name[told.algorithm][told.case]
         values = [float(WORDS[told.words](trial)) for trial in result.outcomes]
         mean = math.fsum(values) / len(values)
-        spread = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+        spread = _variance(values, told)
         # ours has the error of our trials, and the paper's count that of its 1,000
         error = OF * math.sqrt(spread * (1 / len(values) + (1 / OF if told.paper is not None else 0)))
         rows.append(
