@@ -446,7 +446,7 @@ FIGURE3 = Experiment(
     figure3,
     paper="dueling bandits",
     shows={"Figure 3": "who finds the best of 100 items, in cases A and B"},
-    quick=24,
+    quick=48,
     quick_form={"slow_share": 0.25},
     seconds=(10, 900),
 )
