@@ -59,7 +59,7 @@ class Standings:
         self._bad_votes = bad_votes
         self._voters: dict[int, set[str]] = {}
         self._meetings: list[dict[int, int]] = [{} for _ in self.items]
-        self._wins: list[dict[int, float]] = [{} for _ in self.items]
+        self._wins: list[dict[int, float]] = [{} for _ in self.items]  # nothing where nothing was won
 
     def add(self, judgment: Judgment) -> tuple[int, int] | None:
         """Count one judgment; return the places of its two items, or None when it was passed over."""
@@ -74,9 +74,10 @@ class Standings:
         self.games[j] += 1
         self._meetings[i][j] = self._meetings[j][i] = self._meetings[i].get(j, 0) + 1
         if effect.left or effect.right:
-            won, lost = self._wins[i].get(j, 0.0), self._wins[j].get(i, 0.0)
-            self._wins[i][j] = _once(won + effect.left)
-            self._wins[j][i] = _once(lost + effect.right)
+            if effect.left:
+                self._wins[i][j] = _once(self._wins[i].get(j, 0.0) + effect.left)
+            if effect.right:
+                self._wins[j][i] = _once(self._wins[j].get(i, 0.0) + effect.right)
             self.score[i] += effect.left - effect.right
             self.score[j] += effect.right - effect.left
         for item in judgment.bad_items:
@@ -112,10 +113,10 @@ class Standings:
     def pairs(self) -> Pairs:
         """Return every pair that was decided at least once, by the places of its items."""
         rows = [
-            (i, j, won, won + self._wins[j].get(i, 0.0))
-            for i, opponents in enumerate(self._wins)
-            for j, won in opponents.items()
-            if i < j
+            (i, j, won, won + lost)
+            for i, opponents in enumerate(self._meetings)
+            for j in opponents
+            if i < j and (won := self._wins[i].get(j, 0.0)) + (lost := self._wins[j].get(i, 0.0)) > 0
         ]
         table = np.array(rows).reshape(-1, 4)
         return Pairs(table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3])

@@ -1,7 +1,6 @@
 """The application: a store's campaigns as web pages."""
 
 import asyncio
-import ctypes
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -19,7 +18,7 @@ from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreTrouble, open_store
 from duelpool.store.holdings import UnknownCampaign
-from duelpool.web import pages, panels, routes, watch
+from duelpool.web import heaps, pages, panels, routes, watch
 from duelpool.web.access.pages import router as door
 from duelpool.web.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
 from duelpool.web.halls import Halls
@@ -34,7 +33,6 @@ from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.setup.sketches import Sketches, folder_for
 
 SWEEP_SECONDS = 20.0
-_ARENAS_AT_MOST = -8  # glibc's name for it
 SWITCH_SECONDS = 0.001  # Python's own is five times that: who answers waits so long for each who computes
 THREADS = 100  # most of them wait: for the database, or for their turn to get an assignment
 REPORT_AT_MOST = 2000
@@ -86,7 +84,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        _share_memory()
+        heaps.share()
         sys.setswitchinterval(SWITCH_SECONDS)
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         sweeper = asyncio.create_task(sweep_on())
@@ -108,12 +106,6 @@ def make_app(
     app.add_middleware(Guard, counts=app.state.counts)
     _furnish(app)
     return app
-
-
-def _share_memory() -> None:
-    """Let all threads take memory from two heaps: glibc gives each its own, and they fill up one by one."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_ARENAS_AT_MOST, 2)
 
 
 def _furnish(app: FastAPI) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from duelpool.campaign import Campaign
 from duelpool.store import Store, holdings
 from duelpool.store.holdings import UnknownCampaign
+from duelpool.web import heaps
 from duelpool.web.flow import Flow
 
 LOOK_AGAIN_SECONDS = 2.0
@@ -74,4 +75,5 @@ class Halls:
             campaign.live.pack()
             if row.state != "closed":
                 freed += campaign.sweep()
+        heaps.trim()
         return freed
