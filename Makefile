@@ -55,7 +55,7 @@ test: $(READY) browser  ## style, types and all tests that fit in eight minutes
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n 2 --cov --cov-report=term
 
-stress: $(READY) browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 35 minutes
+stress: $(READY) browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
 	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
 	@$(BIN)/python tests/stress_http.py --part load --part kills --part import --part limit --json stress.json
 	@$(BIN)/python tests/fuzz_files.py --seconds 600 & fuzzed=$$!; \

@@ -12,7 +12,7 @@ from duelpool.store import holdings
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
 
 IDLE_WORKERS = 20  # so many in a row who found nothing to do, and nobody else is called
-TEXTS_AT_MOST = 20_000_000  # characters of passages that lie ready, in each process
+TEXTS_AT_MOST = 4_000_000  # characters of passages that lie ready, in each process
 _NOT_JUDGED = (Outcome.SKIP, Outcome.CANNOT_JUDGE)
 
 Heard = Callable[[Question, Reply], None]
