@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, union_all
 
 from duelpool.campaign.settings import Settings, Stage
 from duelpool.campaign.topics import ALL, LiveTopics
@@ -37,30 +38,32 @@ class Out:
 
 
 _QUESTIONS = schema.question.c
+
+
+def _questions(*where: ColumnElement[bool]) -> Select[Any]:
+    return select(
+        _QUESTIONS.topic,
+        _QUESTIONS.a,
+        _QUESTIONS.b,
+        _QUESTIONS.phase,
+        _QUESTIONS.proposal,
+        _QUESTIONS.state,
+        _QUESTIONS.assessor,
+    ).where(
+        _QUESTIONS.campaign == bindparam("campaign"),
+        _QUESTIONS.test_pair.is_(None),
+        _QUESTIONS.source != leases.REPEATED,
+        *where,
+    )
+
+
+# One after the other, each by an index of its own: asked for with "or", all questions of the campaign would be read.
 _OUT = Statement(
-    lambda _: (
-        select(
-            _QUESTIONS.topic,
-            _QUESTIONS.a,
-            _QUESTIONS.b,
-            _QUESTIONS.phase,
-            _QUESTIONS.proposal,
-            _QUESTIONS.state,
-            _QUESTIONS.assessor,
-        )
-        .where(
-            _QUESTIONS.campaign == bindparam("campaign"),
-            _QUESTIONS.test_pair.is_(None),
-            _QUESTIONS.source != leases.REPEATED,
-        )
-        .where(
-            (_QUESTIONS.state == leases.LEASED)
-            | (_QUESTIONS.state == leases.CANNOT_JUDGE)
-            | (
-                (_QUESTIONS.assessor == bindparam("assessor"))
-                & ((_QUESTIONS.state == leases.ANSWERED) | (_QUESTIONS.state == leases.SKIPPED))
-            )
-        )
+    lambda _: union_all(
+        _questions(_QUESTIONS.state == leases.LEASED),
+        _questions(_QUESTIONS.state == leases.CANNOT_JUDGE),
+        _questions(_QUESTIONS.assessor == bindparam("assessor"), _QUESTIONS.state == leases.ANSWERED),
+        _questions(_QUESTIONS.assessor == bindparam("assessor"), _QUESTIONS.state == leases.SKIPPED),
     )
 )
 

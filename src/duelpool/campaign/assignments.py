@@ -216,10 +216,13 @@ def _settle(
 
 def judgments_in(connection: Connection, campaign: str, assignment: str) -> dict[str, list[int]]:
     """Return the places of an assignment's judgments, by topic; test pairs are not among them."""
-    columns = schema.log.c
+    columns, asked = schema.log.c, schema.question.c
+    # By way of its questions alone, for the log has no index of assignments, and one of campaigns is no help.
     rows = connection.execute(
-        select(columns.topic, columns.seq).where(
-            columns.campaign == campaign,
+        select(columns.topic, columns.seq)
+        .join_from(schema.question, schema.log, columns.question == asked.id)
+        .where(
+            asked.assignment == assignment,
             columns.assignment == assignment,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),

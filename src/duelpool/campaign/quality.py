@@ -1,5 +1,6 @@
 """Who may stay: the record on test pairs, exclusion with everything that follows, and the way back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
@@ -9,6 +10,7 @@ from duelpool.campaign.settings import Settings
 from duelpool.records import Outcome
 from duelpool.store import holdings, leases, log, retractions, schema
 
+_AT_ONCE = 500  # places in one question to the database
 _EVERYTHING = Standing(frozenset(), frozenset(), frozenset())  # nothing is retracted
 
 
@@ -72,6 +74,32 @@ def retracted_among(connection: Connection, campaign: str, topic: str) -> frozen
     return frozenset(gone)
 
 
+def _retracted_of(
+    connection: Connection, campaign: str, places: Sequence[tuple[str, int]]
+) -> frozenset[tuple[str, int]]:
+    """Return those of a few lines that are retracted now, in one question to the database."""
+    columns = schema.log.c
+    gone: set[tuple[str, int]] = set()
+    for start in range(0, len(places), _AT_ONCE):
+        some = places[start : start + _AT_ONCE]
+        rows = connection.execute(
+            select(columns.topic, columns.event, columns.refers_to)
+            .where(
+                columns.campaign == campaign,
+                columns.topic.in_(sorted({topic for topic, _ in some})),
+                columns.refers_to.in_(sorted({seq for _, seq in some})),
+            )
+            .order_by(columns.seq)
+        )
+        for row in rows:
+            place = (row.topic, row.refers_to)
+            if row.event == log.RETRACTION:
+                gone.add(place)
+            else:
+                gone.discard(place)
+    return frozenset(gone)
+
+
 def record_of(connection: Connection, campaign: str, assessor: str, assignment: str | None = None) -> Record:
     """Return how somebody did on all test pairs so far, or on those of one assignment."""
     columns = schema.log.c
@@ -85,10 +113,10 @@ def record_of(connection: Connection, campaign: str, assessor: str, assignment: 
     if assignment is not None:
         query = query.where(columns.assignment == assignment)
     lines = [log.line_of(row) for row in connection.execute(query)]
-    gone = {topic: retracted_among(connection, campaign, topic) for topic in {line.topic for line in lines}}
+    gone = _retracted_of(connection, campaign, [(line.topic, line.seq) for line in lines])
     passed = seen = 0
     for line in lines:
-        if line.judgment is None or line.seq in gone[line.topic] or line.judgment.outcome is Outcome.SKIP:
+        if line.judgment is None or (line.topic, line.seq) in gone or line.judgment.outcome is Outcome.SKIP:
             continue
         seen += 1
         passed += line.judgment.winner == known[str(line.test_pair)].better

@@ -9,7 +9,7 @@ from collections import namedtuple
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Executable, Select
+from sqlalchemy import Connection, Executable, SelectBase
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import psycopg
 from sqlalchemy.exc import DBAPIError
@@ -42,7 +42,7 @@ class _Written:
         compiled = written.compile(dialect=dialect, column_keys=None if keys is None else list(keys))
         self.text = str(compiled)
         self.fixed = {key: value for key, value in compiled.params.items() if value is not None}
-        self.answers = isinstance(written, Select) or bool(written.returning_column_descriptions)
+        self.answers = isinstance(written, SelectBase) or bool(written.returning_column_descriptions)
         self.row: Callable[..., Any] | None = None
 
 
