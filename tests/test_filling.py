@@ -5,12 +5,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import Connection, event
 
-from duelpool.campaign import Campaign, Settings
+from duelpool.campaign import Campaign, Settings, asking
 from duelpool.campaign.asking import Asking, Out
+from duelpool.campaign.assignments import judgments_in
 from duelpool.campaign.filling import Urn
 from duelpool.records import Outcome, Passage, Pool, Proposal, Topic
 from duelpool.seeds import rng_for
@@ -203,3 +206,29 @@ def test_a_topic_that_joins_in_another_process_is_drawn(store: Store) -> None:
     found = campaign.next_assignment("second")
     assert found is not None
     assert "late" in {each.topic for each in found.questions}
+
+
+# ---- what is read, however long the log is
+
+
+def test_what_is_out_and_what_was_judged_are_found_by_index(tmp_path: Path) -> None:
+    plans: list[str] = []
+
+    def explain(connection: Connection, cursor: object, text: str, values: Any, *_: object) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        plans.extend(row[3] for row in driver.execute(f"explain query plan {text}", values))
+
+    def out(connection: Connection) -> None:
+        written = asking._OUT._written["sqlite"]
+        explain(connection, None, written.text, {**written.fixed, "campaign": "c", "assessor": "anna"})
+
+    with open_store(tmp_path / "campaign.db", create=True) as store:
+        store.read(out)
+        searches = [each for each in plans if " question " in each]
+        assert len(searches) == 4
+        assert all("state=?" in each for each in searches), searches
+        plans.clear()
+        event.listen(store.database.engine, "before_cursor_execute", explain)
+        store.read(lambda connection: judgments_in(connection, "c", "nothing"))
+    assert any("question_by_assignment" in each for each in plans), plans
+    assert any("log_answer_once" in each for each in plans), plans
