@@ -192,7 +192,7 @@ def _settle(
     connection: Connection, campaign: str, settings: Settings, row: Row[Any], *, ending: Ending, now: float
 ) -> None:
     staying, _ = quality.keeps(connection, campaign, row.assessor, row.id, settings)
-    places = judgments_in(connection, campaign, row.id)
+    places = judgments_in(connection, row.id)
     for topic in places:
         log.append(connection, campaign, topic, log.RELEASE, now, assignment=row.id)
     if not staying and settings.test_rule == "share":
@@ -214,10 +214,10 @@ def _settle(
         )
 
 
-def judgments_in(connection: Connection, campaign: str, assignment: str) -> dict[str, list[int]]:
+def judgments_in(connection: Connection, assignment: str) -> dict[str, list[int]]:
     """Return the places of an assignment's judgments, by topic; test pairs are not among them."""
     columns, asked = schema.log.c, schema.question.c
-    # By way of its questions alone, for the log has no index of assignments, and one of campaigns is no help.
+    # By way of its questions, for the log has no index of assignments.
     rows = connection.execute(
         select(columns.topic, columns.seq)
         .join_from(schema.question, schema.log, columns.question == asked.id)

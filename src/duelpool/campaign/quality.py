@@ -48,36 +48,21 @@ def judgments_of(connection: Connection, campaign: str, assessor: str) -> dict[s
             columns.test_pair.is_(None),
         )
     )
+    places = sorted(
+        (row.topic, row.seq) for row in rows
+    )  # by the ids themselves: databases differ in their alphabets
+    gone = _retracted_of(connection, campaign, places)
     found: dict[str, list[int]] = {}
-    for row in sorted(rows):  # by the ids themselves: databases differ in their alphabets
-        found.setdefault(row.topic, []).append(row.seq)
-    for topic, seqs in found.items():
-        gone = retracted_among(connection, campaign, topic)
-        found[topic] = [seq for seq in seqs if seq not in gone]
-    return {topic: seqs for topic, seqs in found.items() if seqs}
-
-
-def retracted_among(connection: Connection, campaign: str, topic: str) -> frozenset[int]:
-    """Return the places of a topic's judgments that are retracted now."""
-    columns = schema.log.c
-    rows = connection.execute(
-        select(columns.event, columns.refers_to)
-        .where(columns.campaign == campaign, columns.topic == topic, columns.refers_to.is_not(None))
-        .order_by(columns.seq)
-    )
-    gone: set[int] = set()
-    for row in rows:
-        if row.event == log.RETRACTION:
-            gone.add(row.refers_to)
-        else:
-            gone.discard(row.refers_to)
-    return frozenset(gone)
+    for topic, seq in places:
+        if (topic, seq) not in gone:
+            found.setdefault(topic, []).append(seq)
+    return found
 
 
 def _retracted_of(
     connection: Connection, campaign: str, places: Sequence[tuple[str, int]]
 ) -> frozenset[tuple[str, int]]:
-    """Return those of a few lines that are retracted now, in one question to the database."""
+    """Return those of some lines that are retracted now."""
     columns = schema.log.c
     gone: set[tuple[str, int]] = set()
     for start in range(0, len(places), _AT_ONCE):

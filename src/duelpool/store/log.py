@@ -222,7 +222,7 @@ def _judgment_of(row: Row[Any]) -> Judgment:
         kind=Kind(row.kind),
         grade=row.grade,
         confidence=row.confidence,
-        note=_once(row.note),
+        note=row.note,
         seconds=row.seconds,
         context_uses=row.context_uses,
         sides_known=bool(row.sides_known),

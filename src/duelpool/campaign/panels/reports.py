@@ -200,6 +200,6 @@ class _Following:
         money.enter(connection, campaign, stay.assessor, entries, reason=f"{why} at the panel", now=now)
         taken = 0
         if row.assignment is not None:
-            for topic, seqs in assignments.judgments_in(connection, campaign, row.assignment).items():
+            for topic, seqs in assignments.judgments_in(connection, row.assignment).items():
                 taken += len(retractions.retract(connection, campaign, topic, seqs, reason=why, now=now))
         return f"{taken} judgments are taken out, and a reward of {row.amount} is not due"
