@@ -51,31 +51,24 @@ def _settled(command: Any) -> None:
             option.metavar = ""
 
 
-class DuelpoolCommand(TyperCommand):
+class _Fitted:
+    """What commands and groups of them have in common: help that fits."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        _settled(self)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return `--help`, which has no value either."""
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class DuelpoolCommand(_Fitted, TyperCommand):
     """A command whose help fits."""
 
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        _settled(self)
 
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return `--help`, which has no value either."""
-        return _without_type(super().get_help_option(ctx))
-
-
-class DuelpoolGroup(TyperGroup):
+class DuelpoolGroup(_Fitted, TyperGroup):
     """A group of commands whose help fits."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        _settled(self)
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return `--help`, which has no value either."""
-        return _without_type(super().get_help_option(ctx))
-
-
-def _without_type(option: Any) -> Any:
-    if option is not None:
-        option.metavar = ""
-    return option
