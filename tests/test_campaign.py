@@ -424,6 +424,35 @@ def test_any_failed_test_discards_the_assignment_but_not_the_person(store: Store
     assert sum(len(campaign.judgments(topic.id)) for topic in TOPICS) == 20
 
 
+def test_a_test_pair_that_was_taken_back_counts_as_it_was_answered_at_last(store: Store) -> None:
+    campaign = make(store, Settings(judges="crowd"))
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    for question in assignment.left:
+        if question.right is not None and "off" in question.left + question.right:
+            campaign.answer(question.id, "w", wrong(question))
+            campaign.undo(question.id, "w")
+        campaign.answer(question.id, "w", better(question))
+    ended = campaign.finish(assignment.id)
+    assert ended.counted
+    assert ended.tests_passed == ended.tests_seen == campaign.settings.tests > 0
+
+
+def test_what_excluding_takes_away_is_what_still_stands(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=4)
+    campaign.enrol("p")
+    while (question := campaign.next_question("p")) is not None and len(campaign.judgments("one")) < 3:
+        campaign.answer(question.id, "p", better(question))
+    assert campaign.preview_exclusion("p").judgments == 3
+    campaign.retract("one", [2], "by hand")
+    assert campaign.preview_exclusion("p").judgments == 2
+    campaign.exclude("p", "careless")
+    assert campaign.preview_exclusion("p").judgments == 0
+    back = campaign.reinstate("p")
+    assert campaign.preview_exclusion("p").judgments == back > 0
+
+
 def test_exclusion_and_the_way_back(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
     campaign.enrol("w")
