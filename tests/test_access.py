@@ -291,6 +291,25 @@ def test_judging_at_a_human_pace_never_writes_and_a_machine_is_stopped(tmp_path:
         second.step("ben")
 
 
+def test_who_came_in_a_span_that_is_over_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    with new_store(tmp_path / "c.db") as store:
+        pace = Pace(store, Limit("requests of", 5, 60), lot=1, people_at_most=3)
+        for whose in ("anna", "ben", "anna", "carla", "dora"):
+            pace.step(whose)
+        assert [whose for whose, _ in pace._counts] == ["anna", "carla", "dora"]
+        now += 60
+        pace.step("anna")
+        assert list(pace._counts.values()) == [1]
+        for _ in range(3):
+            pace.step("anna")
+        with pytest.raises(TooMany):
+            pace.step("anna")
+
+
 def test_the_page_refuses_a_machine(app: FastAPI) -> None:
     app.state.pace = Pace(app.state.store, Limit("requests of", 10, 3600), lot=5)
     person = Person(app)

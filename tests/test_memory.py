@@ -1,23 +1,24 @@
 """What a server process keeps: lines packed, few texts, and a write-ahead log that begins anew."""
 
+import gc
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from campaigns import judge_all, make_campaign
 from duelpool.campaign import Campaign, sitting
 from duelpool.campaign.fold import TopicState
-from duelpool.campaign.packed import PAGE, PackedLines
 from duelpool.campaign.sitting import Desk
-from duelpool.records import Judgment, Kind, Outcome, Passage
+from duelpool.campaign.topics import ALL
+from duelpool.records import Judgment, Outcome, Passage
 from duelpool.store import Store, database, open_store
-from duelpool.store.log import JUDGMENT, PHASE_CLOSED, RETRACTION, Line, iso_time
+from duelpool.store.leases import Answer
+from duelpool.strategies import make_strategy
 from duelpool.web.halls import Halls
 
 
@@ -27,78 +28,118 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-# ---- lines
+# ---- lines and states
 
 
-def judged(seq: int, left: str, note: str, seconds: float | None, highlighted: bool | None) -> Line:
-    judgment = Judgment(
-        "t", left, f"{left}'", Outcome.LEFT, phase="prune-1", assessor="somebody", kind=Kind.PREFERENCE,
-        note=note, seconds=seconds, highlighted=highlighted, question=f"q{seq}", seq=seq, time=iso_time(seq),
-    )  # fmt: skip
-    return Line("t", seq, JUDGMENT, float(seq), judgment, told=False, assignment=f"a{seq // 10}")
+def has_lines(state: TopicState) -> bool:
+    return state._lines is not None
 
 
-def any_line(seq: int) -> st.SearchStrategy[Line]:
-    words = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=8)
-    seconds = st.none() | st.floats(0, 1e6)
-    return st.one_of(
-        st.builds(judged, st.just(seq), words.filter(bool), words, seconds, st.sampled_from((None, True, False))),
-        st.builds(
-            lambda items: Line("t", seq, PHASE_CLOSED, seq / 3, phase="prune-1", survivors=items),
-            st.lists(words, max_size=4).map(tuple),
-        ),
-        st.just(Line("t", seq, RETRACTION, 0.5, refers_to=1, reason="by hand")),
-    )  # fmt: skip
-
-
-@given(st.data(), st.lists(st.integers(0, 2 * PAGE + 1), max_size=4))
-def test_packed_lines_are_read_as_they_were_added(data: st.DataObject, portions: list[int]) -> None:
-    packed, plain = PackedLines(), []
-    some = [data.draw(any_line(seq)) for seq in range(1, 6)]
-    for portion in portions:
-        lines = [some[at % len(some)] for at in range(portion)]
-        packed.extend(lines)
-        plain += lines
-        assert (list(packed), len(packed)) == (plain, len(plain))
-
-
-def test_packed_lines_take_little_room() -> None:
-    packed = PackedLines()
-    packed.extend(judged(at, f"item-{at % 40:03d}", "", at * 0.37, None) for at in range(10 * PAGE))
-    assert 0 < packed.size < 100 * len(packed)
-
-
-def unpacked(state: TopicState) -> bool:
-    return state._unpacked is not None
+def alike(one: TopicState, other: TopicState) -> bool:
+    says = (
+        (s.strategy.result(), s.strategy.closed, s.strategy.done, s.strategy.ask(9)) for s in (one, other)
+    )
+    return next(says) == next(says)
 
 
 def read_anew(campaign: Campaign, topic: str) -> TopicState:
     return Campaign.open(campaign.store, campaign.name).live.state(topic)
 
 
-def test_a_topic_goes_on_from_packed_lines_as_from_those_that_were_never_packed(store: Store) -> None:
+def test_lines_stay_in_the_log_until_somebody_looks(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcdefghijklmnopqrst"}, strategy="prefbest", judges="dedicated")
     judge_all(campaign)
     state = campaign.live.state("one")
-    assert state.position > 2 * PAGE
+    assert not has_lines(state)
     looked = list(state.lines)
-    campaign.live.pack(rested=3600.0)  # somebody has just looked
-    assert unpacked(state)
-    campaign.live.pack(rested=0.0)
-    assert not unpacked(state)
+    assert [line.seq for line in looked] == list(range(1, state.position + 1))
+    campaign.live.rest(seconds=3600.0)  # somebody has just looked
+    assert has_lines(state)
+    campaign.live.rest(seconds=0.0)
+    assert not has_lines(state)
     assert list(state.lines) == looked
+    assert state.times == (looked[0].time, looked[-1].time)
 
-    campaign.live.pack(rested=0.0)
-    campaign.retract("one", [3, PAGE + 3], "by hand")
+
+@pytest.mark.parametrize("looked_at", [True, False])
+def test_a_topic_is_told_anew_from_the_log_when_something_is_taken_back(
+    store: Store, looked_at: bool
+) -> None:
+    campaign = make_campaign(store, {"one": "abcdefghijklmnopqrst"}, strategy="prefbest", judges="dedicated")
+    judge_all(campaign)
+    before = campaign.live.state("one")
+    judged, position = campaign.judgments("one"), before.position
+    campaign.live.rest(seconds=0.0)
+    if looked_at:
+        assert len(before.lines) == position
+    campaign.retract("one", [3, 35], "by hand")
     after, anew = campaign.live.state("one"), read_anew(campaign, "one")
-    assert not unpacked(after)  # nobody has looked at them since
-    assert after.counts.retracted == {3, PAGE + 3} == anew.counts.retracted
-    assert after.strategy.result() == anew.strategy.result()
+    assert has_lines(after) is looked_at
+    assert after.counts.retracted == {3, 35} == anew.counts.retracted
+    assert (after.position, after.times) == (position + 2, anew.times)
+    assert alike(after, anew)
     assert list(after.lines) == list(anew.lines)
-    assert len(campaign.judgments("one")) == len(looked) - 2 - len(after.closed_in_log)
+    assert len(campaign.judgments("one")) == len(judged) - 2
 
 
-def test_the_sweep_packs_what_nobody_looks_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_reads_of_an_earlier_moment_still_finds_every_line(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcde"}, strategy="allpairs", judges="dedicated")
+    campaign.enrol("anna")
+    campaign.enrol("berta")
+    (question,) = campaign.next_questions("anna", 1)
+    campaign.answer(question.id, "anna", Answer(Outcome.LEFT))
+    with store.together():
+        heads = campaign.live.heads()
+
+        def judge_on() -> None:
+            for each in campaign.next_questions("berta", 3):
+                campaign.answer(each.id, "berta", Answer(Outcome.LEFT))
+            campaign.live.state("one")
+
+        another = threading.Thread(target=judge_on)
+        another.start()
+        another.join()
+        assert campaign.live.heads() == heads  # this thread still reads of the moment before
+        state = campaign.live.state("one", heads["one"])
+        assert state.position == heads["one"] + 3
+        assert [line.seq for line in state.lines] == list(range(1, state.position + 1))
+
+
+def test_states_that_stand_for_too_many_lines_are_let_go_the_least_used_first(store: Store) -> None:
+    topics = dict.fromkeys(("one", "two", "three"), "abcde")
+    campaign = make_campaign(store, topics, strategy="allpairs", judges="dedicated")
+    judge_all(campaign)
+    live = campaign.live
+    states = {topic: live.state(topic) for topic in ("three", "one", "two")}
+    each = states["one"].position
+    assert each == 10
+    live.rest(lines_at_most=3 * each)
+    assert {topic: live.state(topic) for topic in ("three", "one", "two")} == states
+    live.rest(lines_at_most=2 * each)
+    assert live.state("two") is states["two"]
+    assert live.state("one") is states["one"]
+    anew = live.state("three")
+    assert anew is not states["three"]
+    assert anew.position == each
+    assert alike(anew, states["three"])
+    live.rest(lines_at_most=1)  # the one that was just asked stays, however many lines it stands for
+    assert live.state("three") is anew
+    assert live.state("one") is not states["one"]
+
+
+def test_a_topic_that_was_let_go_is_still_known_to_have_nothing_to_ask(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcde", "two": "abcde"}, strategy="allpairs", judges="dedicated")
+    judge_all(campaign)
+    live = campaign.live
+    heads = live.heads()
+    for topic, head in heads.items():
+        assert live.proposals(topic, ALL, [], [], head) == []
+    assert live.sizes(heads, {}) == [0.0, 0.0]
+    live.rest(lines_at_most=0)
+    assert live.sizes(heads, {}) == [0.0, 0.0]
+
+
+def test_the_sweep_lets_lines_go_that_nobody_looks_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = make_campaign(store, {"one": "abcde"}, judges="dedicated")
     judge_all(campaign)
     campaign.set_state("closed")
@@ -106,11 +147,40 @@ def test_the_sweep_packs_what_nobody_looks_at(store: Store, monkeypatch: pytest.
     state = halls.flow(campaign.id).campaign.live.state("one")
     assert len(state.lines) > 5
     halls.sweep()
-    assert unpacked(state)
+    assert has_lines(state)
     clock = time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: clock() + 3600)
     halls.sweep()
-    assert not unpacked(state)
+    assert not has_lines(state)
+
+
+def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
+    """Return how much a strategy grows with each judgment that it asks for and is told."""
+    names = tuple(f"{at:03d}" for at in range(items))
+    made = make_strategy(strategy, names, seed=1, topic="t", cap=3)
+    told = 0
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        while told < judgments:
+            for proposal in made.ask(10):
+                left, right = proposal.pair
+                outcome = Outcome.LEFT if left > right else Outcome.RIGHT
+                made.tell(
+                    Judgment("t", left, right, outcome, phase=proposal.phase, proposal=proposal.proposal)
+                )
+                told += 1
+        gc.collect()
+        return (tracemalloc.get_traced_memory()[0] - before) / told
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("strategy", ["prefbest", "swissfinals", "allpairs"])
+def test_a_judgment_takes_little_room_in_a_strategy(strategy: str) -> None:
+    # Dictionaries of dictionaries took 150 to 250 bytes.
+    assert 10 < bytes_a_judgment(strategy, 40, 120) < 80
 
 
 # ---- texts

@@ -375,7 +375,9 @@ def _number(value: float) -> float | None:
 
 
 def _ends(state: TopicState) -> tuple[float, float]:
-    return state.lines[0].time, state.lines[-1].time
+    if state.times is None:
+        raise ValueError("an empty log has no times")
+    return state.times
 
 
 def _times_of_judgments(state: TopicState) -> list[float]:
@@ -400,11 +402,12 @@ def _found_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[Top
     campaign = watch.campaign
 
     def work(state: TopicState) -> list[_Found]:
+        lines, at = state.lines, 0
         then = TopicState.new(
-            lambda: campaign.store.read(lambda connection: campaign.live.fresh(connection, topic))
+            lambda: campaign.store.read(lambda connection: campaign.live.fresh(connection, topic)),
+            lambda upto: [line for line in lines if line.seq <= upto],
         )
         found: list[_Found] = []
-        lines, at = state.lines, 0
         read = _found_in(topic)
         for time in times:
             upto = at

@@ -112,8 +112,8 @@ class Pace:
             if self._over.get(whose) == span:
                 raise too_many(self._limit, now)
             own = self._counts[whose, span] = self._counts.pop((whose, span), 0) + 1
-            while len(self._counts) > self._most_people:
-                self._counts.popitem(last=False)
+            while len(self._counts) > self._most_people or next(iter(self._counts))[1] < span:
+                self._counts.popitem(last=False)  # of a span that is over, or of who was not seen for longest
             if len(self._over) > self._most_people:
                 self._over.clear()
         if own % self._lot:

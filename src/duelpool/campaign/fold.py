@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
-from duelpool.campaign.packed import PackedLines
 from duelpool.records import Judgment, Kind, PhaseClosed
 from duelpool.store import log
 from duelpool.store.log import Line
@@ -107,34 +106,38 @@ class Telling:
 class TopicState:
     """A topic's strategy as the log up to `position` has made it.
 
-    The lines behind it lie packed. Who looks at them finds them unpacked from then on, until `pack` is called.
+    The lines themselves stay in the log, and are read there again (`read_again`: up to a place) when something
+    is taken back or somebody looks at them. Who looks finds them here from then on, until `rest` is called.
     """
 
     make: Callable[[], Strategy]
+    read_again: Callable[[int], Sequence[Line]]
     strategy: Strategy
     position: int = 0
+    times: tuple[float, float] | None = None  # of the first and the last line
     closed_in_log: tuple[str, ...] = ()
-    _packed: PackedLines = field(default_factory=PackedLines)
-    _unpacked: list[Line] | None = None
+    _lines: list[Line] | None = None
     _looked: float = 0.0
     _telling: Telling = field(default_factory=lambda: Telling(standing(())))
 
     @classmethod
-    def new(cls, make: Callable[[], Strategy]) -> "TopicState":
+    def new(cls, make: Callable[[], Strategy], read_again: Callable[[int], Sequence[Line]]) -> "TopicState":
         """Return the state of an empty log."""
-        return cls(make, make())
+        return cls(make, read_again, make())
 
     def take(self, lines: Iterable[Line]) -> None:
         """Take in new lines; after a retraction, a restoration or a rewind everything is told anew."""
         new = list(lines)
         if not new:
             return
-        self._packed.extend(new)
-        if self._unpacked is not None:
-            self._unpacked.extend(new)
+        turned = any(line.event in TURNS_BACK for line in new)
+        before = self._before() if turned else ()
+        if self._lines is not None:
+            self._lines.extend(new)
         self.position = new[-1].seq
-        if any(line.event in TURNS_BACK for line in new):
-            new = list(self._packed) if self._unpacked is None else self._unpacked
+        self.times = ((self.times or (new[0].time,))[0], new[-1].time)
+        if turned:
+            new = [*before, *new]
             self.strategy = self.make()
             self._telling = Telling(standing(new))
             self.closed_in_log = ()
@@ -153,14 +156,19 @@ class TopicState:
     def lines(self) -> Sequence[Line]:
         """The lines taken in so far."""
         self._looked = time.monotonic()
-        if self._unpacked is None:
-            self._unpacked = list(self._packed)
-        return self._unpacked
+        if self._lines is None:
+            self._lines = self._before()
+        return self._lines
 
-    def pack(self, rested: float) -> None:
-        """Keep the lines packed alone when nobody has looked at them for so many seconds."""
-        if time.monotonic() - self._looked >= rested:
-            self._unpacked = None
+    def _before(self) -> list[Line]:
+        if self._lines is not None:
+            return list(self._lines)
+        return list(self.read_again(self.position)) if self.position else []
+
+    def rest(self, seconds: float) -> None:
+        """Let go of the lines when nobody has looked at them for so long."""
+        if time.monotonic() - self._looked >= seconds:
+            self._lines = None
 
     def held(self) -> list[Judgment]:
         """Return the judgments that are stored but not told yet: to a strategy they are pending."""

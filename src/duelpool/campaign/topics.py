@@ -5,6 +5,7 @@ Nothing here is the truth. It is a cache of a fold over the log, and any process
 
 import json
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -25,7 +26,8 @@ from duelpool.strategies.parameters import parameters_of, split_spec
 T = TypeVar("T")
 
 ALL = 10**6  # proposals: as many as there are
-RESTED_SECONDS = 600.0  # after so long without a look, lines are only kept packed
+RESTED_SECONDS = 600.0  # after so long without a look, lines stay in the log alone
+LINES_AT_MOST = 500_000  # behind the states that one campaign keeps: they take less than 100 MB
 _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
 
 _TOPICS = schema.topic.c
@@ -44,7 +46,7 @@ class _Kept:
     items: tuple[str, ...]
     lock: threading.RLock = field(default_factory=threading.RLock)
     asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
-    size: "_Size | None" = None
+    used: float = field(default_factory=time.monotonic)
 
 
 class _Size(NamedTuple):
@@ -72,6 +74,7 @@ class LiveTopics:
         self._campaign = campaign
         self._settings = settings
         self._kept: dict[str, _Kept] = {}
+        self._sizes: dict[str, _Size] = {}
         self._lock = threading.Lock()
         self._items: Mapping[str, int] | None = None  # how many each topic has, to begin with
 
@@ -102,16 +105,32 @@ class LiveTopics:
         with kept.lock:
             return work(self.state(topic, head))
 
-    def pack(self, rested: float = RESTED_SECONDS) -> None:
-        """Keep the lines of topics that nobody has looked at for a while in little room."""
+    def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
+        """Let go of lines that nobody has looked at for so long, and of states when they stand for too many.
+
+        Those that were asked least recently go first; they are folded anew when somebody asks.
+        """
         with self._lock:
-            every = list(self._kept.values())
-        for kept in every:
+            latest_first = sorted(self._kept, key=lambda topic: self._kept[topic].used, reverse=True)
+            lines = 0
+            for at, topic in enumerate(latest_first):
+                lines += self._kept[topic].state.position
+                if at and lines > lines_at_most:
+                    del self._kept[topic]
+            left = list(self._kept.values())
+        for kept in left:
             with kept.lock:
-                kept.state.pack(rested)
+                kept.state.rest(seconds)
 
     def _new_lines(self, topic: str, after: int) -> list[log.Line]:
         return self._store.read(lambda connection: log.new_lines(connection, self._campaign, topic, after))
+
+    def _lines_upto(self, topic: str, place: int) -> list[log.Line]:
+        found = self._new_lines(topic, 0)
+        if len(found) < place:  # of a moment before somebody else moved the state on
+            self._store.look_anew()
+            found = self._new_lines(topic, 0)
+        return found[:place]
 
     def _write_down(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
         """Log closings, if nothing has come in since they were found; else the next look decides."""
@@ -141,13 +160,19 @@ class LiveTopics:
             if topic not in self._kept:
                 self._store.look_anew()  # what is kept must not be older than the last word to forget it
                 found = self._store.read(lambda connection: self._look_up(connection, topic))
-                self._kept[topic] = _Kept(TopicState.new(lambda: self._make(topic, found)), found.items)
-            return self._kept[topic]
+                state = TopicState.new(
+                    lambda: self._make(topic, found), lambda place: self._lines_upto(topic, place)
+                )
+                self._kept[topic] = _Kept(state, found.items)
+            kept = self._kept[topic]
+            kept.used = time.monotonic()
+            return kept
 
     def forget(self, topic: str) -> None:
         """Throw a topic's state away: its items have changed."""
         with self._lock:
             self._kept.pop(topic, None)
+            self._sizes.pop(topic, None)
             self._items = None
 
     def fresh(self, connection: Connection, topic: str) -> Strategy:
@@ -233,7 +258,7 @@ class LiveTopics:
                 kept.asked = (question, state.strategy.ask(n + len(parked), pending))
             found = kept.asked[1]
             if n >= ALL:
-                kept.size = _Size(state.position, len(found) + len(leased))
+                self._sizes[topic] = _Size(state.position, len(found) + len(leased))
         return [proposal for proposal in found if proposal.pair not in parked][:n]
 
     def sizes(self, heads: Mapping[str, int], leased: Mapping[str, int]) -> list[float]:
@@ -246,10 +271,10 @@ class LiveTopics:
         """
         found: dict[str, float] = {}
         for topic, head in heads.items():
-            kept = self._kept.get(topic)
-            if kept is not None and kept.size is not None:
-                since = head - kept.size.position
-                left = kept.size.questions - leased.get(topic, 0) - max(since, 0)
+            size = self._sizes.get(topic)
+            if size is not None:
+                since = head - size.position
+                left = size.questions - leased.get(topic, 0) - max(since, 0)
                 found[topic] = float(max(left, since > 0, 0))
         if len(found) < len(heads):
             items = self._pool_sizes()

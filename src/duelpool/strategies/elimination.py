@@ -121,10 +121,13 @@ class Elimination:
         return kept or left
 
     def _close(self, survivors: tuple[int, ...]) -> None:
-        self._passed.append(_Passed(self._book.phase, self._field, survivors, self._stalled))
+        passed, was_final = self._book.phase, self._final_phase()
+        self._passed.append(_Passed(passed, self._field, survivors, self._stalled))
         self._stalled = self._stalled + 1 if len(survivors) == len(self._field) else 0
         self._field = survivors
         self._open_next()
+        if not (self._done or was_final):
+            self._book.forget(passed)
 
     def _obey(self, event: PhaseClosed) -> None:
         survivors = tuple(sorted(self._standings.place[item] for item in event.survivors))

@@ -89,7 +89,7 @@ class Knockout:
             return second if first is None else first
         if first == -1 or second == -1:
             return -1
-        if second not in self._standings.meetings(first):
+        if not self._standings.times(first, second):
             matches.append((first, second))
             return -1
         return first if self._standings.won(first, second) >= self._standings.won(second, first) else second

@@ -43,23 +43,25 @@ class PhaseBook:
         self.cap = cap
         self.phase = ""
         self._missing: dict[Places, None] = {}  # the open phase's pairs without a judgment, in asking order
-        self._wanted: dict[str, tuple[Places, ...]] = {}
         self._told: dict[str, dict[Places, Games | None]] = {}  # with a place for each wanted pair
         self._reused: dict[str, dict[Places, Games]] = {}
-        self._latest: dict[Places, Games | None] = {}  # with a place for each wanted pair
 
     def open(self, phase: str, pairs: Iterable[Places]) -> None:
         """Begin a phase that wants one judgment of each of these pairs."""
         self.phase = phase
-        self._wanted[phase] = tuple(pairs)
         self._reused[phase] = {}
         told = self._told.setdefault(phase, {})
-        for pair in self._wanted[phase]:
-            told.setdefault(pair)
-            self._latest.setdefault(pair)
-        self._missing = dict.fromkeys(pair for pair in self._wanted[phase] if told[pair] is None)
+        self._missing = {}
+        for pair in pairs:
+            if told.setdefault(pair) is None:
+                self._missing[pair] = None
         for pair in tuple(self._missing):
             self._let_go(pair)
+
+    def forget(self, phase: str) -> None:
+        """Let go of a phase that nobody scores again: its judgments still count against the pairs' caps."""
+        self._told.pop(phase, None)
+        self._reused.pop(phase, None)
 
     def _let_go(self, pair: Places) -> None:
         """Take a pair off the list when one of the two is out, or when it is at its cap."""
@@ -68,11 +70,11 @@ class PhaseBook:
         i, j = pair
         if self.standings.out[i] or self.standings.out[j]:
             del self._missing[pair]
-        elif self.cap is not None and self.standings.meetings(i).get(j, 0) >= self.cap:
+        elif self.cap is not None and self.standings.times(i, j) >= self.cap:
             del self._missing[pair]
-            latest = self._latest[pair]
+            latest = self.standings.latest(i, j)
             if latest is not None:
-                self._reused[self.phase][pair] = latest
+                self._reused[self.phase][pair] = _one_game(*latest)
 
     def add(self, judgment: Judgment) -> bool:
         """Take in a judgment; return False when it says nothing about this pool."""
@@ -83,7 +85,6 @@ class PhaseBook:
         effect = judgment.effect
         pair = (i, j) if i < j else (j, i)
         game = _one_game(effect.left, effect.right) if i < j else _one_game(effect.right, effect.left)
-        self._latest[pair] = game
         if judgment.phase:
             told = self._told.setdefault(judgment.phase, {})
             before = told.get(pair)

@@ -128,7 +128,7 @@ class Sorting:
 
     def _judged(self, a: str, b: str) -> bool:
         place = self._standings.place
-        return place[b] in self._standings.meetings(place[a])
+        return self._standings.times(place[a], place[b]) > 0
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return merge sort's worst case, n ceil(log2 n) - 2^ceil(log2 n) + 1."""
@@ -189,7 +189,7 @@ class CarryOn:
         """Whether two places of the order need not be shown together, any more or at all."""
         i, j = self._order[a], self._order[b]
         out = self._standings.out
-        return bool(out[i] or out[j]) or j in self._standings.meetings(i)
+        return bool(out[i] or out[j]) or self._standings.times(i, j) > 0
 
     def _next_for(self, stays: int, after: int) -> int | None:
         """Return the next place in the order, going round, whose item hasn't met the one that stays."""

@@ -12,17 +12,10 @@ from numpy.typing import NDArray
 
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Proposal
+from duelpool.strategies.encounters import Encounters
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-_HALVES = {half / 2: half / 2 for half in range(64)}
-
-
-def _once(wins: float) -> float:
-    """Return the same number, of which there is one in memory: a topic has as many of them as judgments."""
-    return _HALVES.get(wins, wins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +51,7 @@ class Standings:
         self.told = 0
         self._bad_votes = bad_votes
         self._voters: dict[int, set[str]] = {}
-        self._meetings: list[dict[int, int]] = [{} for _ in self.items]
-        self._wins: list[dict[int, float]] = [{} for _ in self.items]  # nothing where nothing was won
+        self._met = Encounters(size)
 
     def add(self, judgment: Judgment) -> tuple[int, int] | None:
         """Count one judgment; return the places of its two items, or None when it was passed over."""
@@ -72,12 +64,8 @@ class Standings:
         self.told += 1
         self.games[i] += 1
         self.games[j] += 1
-        self._meetings[i][j] = self._meetings[j][i] = self._meetings[i].get(j, 0) + 1
+        self._met.add(i, j, effect.left, effect.right)
         if effect.left or effect.right:
-            if effect.left:
-                self._wins[i][j] = _once(self._wins[i].get(j, 0.0) + effect.left)
-            if effect.right:
-                self._wins[j][i] = _once(self._wins[j].get(i, 0.0) + effect.right)
             self.score[i] += effect.left - effect.right
             self.score[j] += effect.right - effect.left
         for item in judgment.bad_items:
@@ -96,35 +84,39 @@ class Standings:
         return len(self.items) - int(self.out.sum())
 
     def meetings(self, i: int) -> dict[int, int]:
-        """Return how often item i met each of its opponents; not to be changed."""
-        return self._meetings[i]
+        """Return how often item i met each of its opponents."""
+        return self._met.of(i)
+
+    def times(self, i: int, j: int) -> int:
+        """Return how often two items met."""
+        return self._met.times(i, j)
 
     def won(self, i: int, j: int) -> float:
         """Return how often item i won against item j, a tie as half a win."""
-        return self._wins[i].get(j, 0.0)
+        return self._met.won(i, j)
+
+    def latest(self, i: int, j: int) -> tuple[float, float] | None:
+        """Return what the two got when they met the last time, None when they never did."""
+        return (self._met.latest(i, j), self._met.latest(j, i)) if self._met.times(i, j) else None
 
     def wins(self, group: Indices) -> Floats:
         """Return how often each item of a group won against each other one, ties as half wins."""
         members = group.tolist()
         table = np.zeros((len(members), len(members)))
-        table[...] = [[self._wins[i].get(j, 0.0) for j in members] for i in members] or 0.0
+        of = map(self._met.wins_of, members)
+        table[...] = [[wins.get(j, 0.0) for j in members] for wins in of] or 0.0
         return table
 
     def pairs(self) -> Pairs:
         """Return every pair that was decided at least once, by the places of its items."""
-        rows = [
-            (i, j, won, won + lost)
-            for i, opponents in enumerate(self._meetings)
-            for j in opponents
-            if i < j and (won := self._wins[i].get(j, 0.0)) + (lost := self._wins[j].get(i, 0.0)) > 0
-        ]
+        rows = [(i, j, won, won + lost) for i, j, won, lost in self._met.pairs() if won + lost > 0]
         table = np.array(rows).reshape(-1, 4)
         return Pairs(table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3])
 
     def met(self, group: Indices) -> NDArray[np.int64]:
         """Return how often the items of a group met each other."""
         members = group.tolist()
-        counts = [[self._meetings[i].get(j, 0) for j in members] for i in members]
+        counts = [[times.get(j, 0) for j in members] for times in map(self._met.of, members)]
         return np.array(counts, dtype=np.int64).reshape(len(members), len(members))
 
     def spread(self, leaders: Indices) -> float:
@@ -135,7 +127,7 @@ class Standings:
         """
         score, games = self.score.copy(), self.games.copy()
         for i in leaders.tolist():
-            for j, times in self._meetings[i].items():
+            for j, times in self._met.of(i).items():
                 games[j] -= times
                 score[j] -= self.won(j, i) - self.won(i, j)
         score[leaders] = games[leaders] = 0.0

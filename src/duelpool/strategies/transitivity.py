@@ -50,7 +50,7 @@ class Preferences:
         standings = self._standings
         if standings.out[i] or standings.out[j]:
             return float(standings.out[j]) - float(standings.out[i])
-        if j in standings.meetings(i):
+        if standings.times(i, j):
             return standings.won(i, j) - standings.won(j, i)
         down, up = bool(self._reach[i, j]), bool(self._reach[j, i])
         return None if down == up else float(down) - float(up)

@@ -186,8 +186,11 @@ def state_of(value: object) -> object:
         return tuple(sorted(map(repr, value)))
     if is_dataclass(value) and not isinstance(value, type):
         return tuple(state_of(getattr(value, each.name)) for each in fields(value))
-    if hasattr(value, "__dict__") and not isinstance(value, type) and not callable(value):
-        return tuple((name, state_of(inner)) for name, inner in sorted(vars(value).items()))
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    if (slots or hasattr(value, "__dict__")) and not isinstance(value, type) and not callable(value):
+        held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        held |= getattr(value, "__dict__", {})
+        return tuple((name, state_of(inner)) for name, inner in sorted(held.items()))
     return repr(value)
 
 

@@ -72,7 +72,7 @@ class Halls:
         freed = 0
         for row in self.all():
             campaign = self.flow(row.id).campaign
-            campaign.live.pack()
+            campaign.live.rest()
             if row.state != "closed":
                 freed += campaign.sweep()
         heaps.trim()
