@@ -5,7 +5,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.strategies.encounters import Encounters
+from duelpool.strategies.encounters import LONG, Encounters
 
 SIZE = 5
 
@@ -43,14 +43,24 @@ def test_encounters_say_what_dictionaries_would(played: list[tuple[int, int, tup
     ]
 
 
-def test_a_pair_may_meet_a_million_times() -> None:
-    met = Encounters(2)
-    for _ in range(1_000_000):
-        met.add(0, 1, 1.0, 0.0)
+def test_a_pair_may_meet_a_billion_times() -> None:
+    met, many = Encounters(2), 2**30 - 1
+    met.add(0, 1, 1.0, 0.0)
+    for tallies in met._tallies:
+        tallies[0] *= many
     met.add(1, 0, 0.5, 0.5)
-    assert (met.times(0, 1), met.won(0, 1), met.won(1, 0), met.latest(0, 1)) == (
-        1_000_001,
-        1_000_000.5,
-        0.5,
-        0.5,
-    )
+    assert (met.times(0, 1), met.times(1, 0)) == (many + 1, many + 1)
+    assert (met.won(0, 1), met.won(1, 0)) == (many + 0.5, 0.5)
+
+
+def test_who_met_very_many_is_found_by_an_index() -> None:
+    size = 3 * LONG
+    met = Encounters(size)
+    for turn in range(2):
+        for j in range(1, size):
+            met.add(0, j, float(j % 2 == turn), float(j % 2 != turn))
+    assert list(met.of(0)) == list(range(1, size))
+    assert all(met.times(0, j) == met.times(j, 0) == 2 for j in range(1, size))
+    assert all(met.won(0, j) == met.won(j, 0) == 1 for j in range(1, size))
+    assert all(met.latest(0, j) == (j % 2 == 1) for j in range(1, size))
+    assert met.times(0, 0) == 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.errors import BadRecord
+from duelpool.errors import BadParameter, BadRecord
 from duelpool.records import Judgment, Outcome, PhaseClosed, Proposal, pair_of
 from duelpool.strategies.elimination import random_pairings
 from duelpool.strategies.prefbest import PrefBest
@@ -142,6 +142,29 @@ def test_a_closing_with_other_survivors_is_obeyed_after_the_phase_closed_itself(
     assert {item for p in loop.strategy.ask(999) for item in p.pair} == set(truth[:12])
     assert {item for level in loop.strategy.result().levels for item in level} == set(truth)
     assert set(loop.strategy.result().levels[-1]) == set(truth[12:])
+
+
+def test_a_closing_with_one_survivor_ends_it_and_judgments_may_still_come() -> None:
+    strategy = PrefBest("abcdefghijklmnopqrst", seed=1, topic="t", cap=4)
+    for proposal in strategy.ask(999):
+        strategy.tell(judge(proposal, min(proposal.pair)))
+    (late, *_) = phase_of(strategy)
+    strategy.tell(PhaseClosed("t", "prune-1", ("a",)))
+    assert strategy.done
+    for _ in range(4):
+        strategy.tell(judge(late, late.pair[0]))  # up to its cap
+    assert strategy.done
+    assert strategy.result().levels[0] == ("a",)
+
+
+def test_of_a_phase_that_is_over_only_the_survivors_are_known() -> None:
+    strategy = PrefBest("abcdefghijklmnopqrst", seed=1, topic="t")
+    for proposal in strategy.ask(999):
+        strategy.tell(judge(proposal, min(proposal.pair)))
+    assert strategy.phase != "prune-1"
+    assert strategy.phase_levels(strategy.phase).levels
+    with pytest.raises(BadParameter, match="only its survivors"):
+        strategy.phase_levels("prune-1")
 
 
 def test_a_closing_of_a_phase_that_never_was_is_refused() -> None:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 ALL = 10**6  # proposals: as many as there are
 RESTED_SECONDS = 600.0  # after so long without a look, lines stay in the log alone
-LINES_AT_MOST = 500_000  # behind the states that one campaign keeps: they take less than 100 MB
+LINES_AT_MOST = 500_000  # behind the states that one campaign keeps, about 80 bytes each; beyond, the rested go
 _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
 
 _TOPICS = schema.topic.c
@@ -87,7 +87,10 @@ class LiveTopics:
 
     def state(self, topic: str, head: int | None = None) -> TopicState:
         """Return a topic's state, up to its log, with every closing that is due written down."""
-        kept = self._keep(topic)
+        return self._move_on(self._keep(topic), topic, head)
+
+    def _move_on(self, kept: _Kept, topic: str, head: int | None) -> TopicState:
+        """Bring a state that is kept up to the log; who holds its lock has it to themselves until they let go."""
         with kept.lock:
             for _ in range(_SETTLE_AT_MOST):
                 if head is None or kept.state.position < head:
@@ -103,19 +106,21 @@ class LiveTopics:
         """Return what somebody makes of a topic's state, while nobody else can move it on."""
         kept = self._keep(topic)
         with kept.lock:
-            return work(self.state(topic, head))
+            return work(self._move_on(kept, topic, head))
 
     def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
-        """Let go of lines that nobody has looked at for so long, and of states when they stand for too many.
+        """Let go of lines that nobody has looked at for so long, and of states that nobody has asked.
 
-        Those that were asked least recently go first; they are folded anew when somebody asks.
+        States stay while all together stand for few lines; beyond, those that were asked least recently go. They
+        are folded anew when somebody asks.
         """
+        now = time.monotonic()
         with self._lock:
-            latest_first = sorted(self._kept, key=lambda topic: self._kept[topic].used, reverse=True)
+            latest_first = sorted(self._kept.items(), key=lambda each: each[1].used, reverse=True)
             lines = 0
-            for at, topic in enumerate(latest_first):
-                lines += self._kept[topic].state.position
-                if at and lines > lines_at_most:
+            for topic, kept in latest_first:
+                lines += kept.state.position
+                if lines > lines_at_most and now - kept.used >= seconds:
                     del self._kept[topic]
             left = list(self._kept.values())
         for kept in left:
@@ -251,15 +256,20 @@ class LiveTopics:
         """Return up to n proposals of a topic, given what is out; parked pairs are passed over."""
         kept = self._keep(topic)
         with kept.lock:
-            state = self.state(topic, head)
+            state = self._move_on(kept, topic, head)
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
             question = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
             if kept.asked is None or kept.asked[0] != question:
                 kept.asked = (question, state.strategy.ask(n + len(parked), pending))
             found = kept.asked[1]
             if n >= ALL:
-                self._sizes[topic] = _Size(state.position, len(found) + len(leased))
+                self._note_size(topic, kept, len(found) + len(leased))
         return [proposal for proposal in found if proposal.pair not in parked][:n]
+
+    def _note_size(self, topic: str, kept: _Kept, questions: int) -> None:
+        with self._lock:
+            if self._kept.get(topic) is kept:  # else its items may have changed
+                self._sizes[topic] = _Size(kept.state.position, questions)
 
     def sizes(self, heads: Mapping[str, int], leased: Mapping[str, int]) -> list[float]:
         """Return about how many questions each topic has open, without asking any.

@@ -45,7 +45,7 @@ LOG_AT_MOST = 16 * 2**20  # bytes of SQLite's write-ahead log; then it begins an
 LOG_SECONDS = 5.0  # so long until that is tried again
 LOG_WAIT_MS = 100  # for those who still read it
 READER_KB = 256  # of the file that a reader keeps for itself; the system keeps it for all of them together
-READERS = 16  # of a SQLite file, in a process; more come for a moment when they are needed
+READERS = 8  # of a SQLite file, in a process; more come for a moment when they are needed, and go again
 POSTGRES_CONNECTIONS = 16  # a process; PostgreSQL takes a hundred as it comes
 
 
@@ -118,7 +118,8 @@ class SqliteDatabase:
             creator=partial(_connect_to_read, path.absolute()),
             poolclass=QueuePool,
             pool_size=READERS,
-            max_overflow=48,
+            max_overflow=56,
+            pool_use_lifo=True,  # the one that read last has the file's pages at hand
         )
         self._writing = create_engine(
             "sqlite://",
@@ -127,7 +128,7 @@ class SqliteDatabase:
             pool_size=1,
             max_overflow=0,
         )
-        self._snapshots = Snapshots(self._snapshot, at_most=READERS // 2)
+        self._snapshots = Snapshots(self._snapshot, at_most=READERS)
         self._waiting: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
         self._queueing = threading.Lock()
         self._writer: threading.Thread | None = None

@@ -121,13 +121,13 @@ class Elimination:
         return kept or left
 
     def _close(self, survivors: tuple[int, ...]) -> None:
-        passed, was_final = self._book.phase, self._final_phase()
-        self._passed.append(_Passed(passed, self._field, survivors, self._stalled))
+        phase, pruning = self._book.phase, not self._final_phase()
+        self._passed.append(_Passed(phase, self._field, survivors, self._stalled))
         self._stalled = self._stalled + 1 if len(survivors) == len(self._field) else 0
         self._field = survivors
         self._open_next()
-        if not (self._done or was_final):
-            self._book.forget(passed)
+        if pruning and not self._done:
+            self._book.forget(phase)
 
     def _obey(self, event: PhaseClosed) -> None:
         survivors = tuple(sorted(self._standings.place[item] for item in event.survivors))
@@ -204,7 +204,9 @@ class Elimination:
         return wins, games, phases
 
     def phase_levels(self, phase: str) -> Levels:
-        """Return the present field in levels by its wins in one phase alone."""
+        """Return the present field in levels by its wins in one phase alone: the open one, or a final."""
+        if phase != self._book.phase and not phase.startswith("final"):
+            raise BadParameter(f"Of the phase '{phase}' only its survivors are known.")
         wins, _ = self._book.scores(phase, self._field)
         return levels_by_score(self._standings, wins, [self._field])
 

@@ -7,6 +7,7 @@ numbers, two rows an item, and take a quarter of the room that dictionaries woul
 from array import array
 from collections.abc import Iterator
 
+LONG = 128  # a row of more opponents gets an index, so that finding one costs the same however long it is
 _LATEST_BITS = 2  # 0, 1 or 2 halves of a win
 _WON_BITS = 31
 _LATEST = (1 << _LATEST_BITS) - 1
@@ -16,11 +17,12 @@ _WON = (1 << _WON_BITS) - 1
 class Encounters:
     """Every item's opponents in the order in which it met them; a win counts as 1, a tie as a half."""
 
-    __slots__ = ("_opponents", "_tallies")
+    __slots__ = ("_index", "_opponents", "_tallies")
 
     def __init__(self, size: int) -> None:
         self._opponents = [array("I") for _ in range(size)]
         self._tallies = [array("Q") for _ in range(size)]  # times met, halves won, halves won the last time
+        self._index: dict[int, dict[int, int]] = {}  # of long rows: where each opponent stands
 
     def add(self, i: int, j: int, won: float, lost: float) -> None:
         """Count one meeting of two items, from the first one's side."""
@@ -29,17 +31,27 @@ class Encounters:
 
     def _count(self, i: int, j: int, halves: int) -> None:
         opponents, tallies = self._opponents[i], self._tallies[i]
-        if j in opponents:
-            at = opponents.index(j)
+        at = self._at(i, j)
+        if at is not None:
             before = tallies[at] >> _LATEST_BITS << _LATEST_BITS
             tallies[at] = before + _tally(1, halves, halves)
-        else:
-            opponents.append(j)
-            tallies.append(_tally(1, halves, halves))
+            return
+        opponents.append(j)
+        tallies.append(_tally(1, halves, halves))
+        if i in self._index:
+            self._index[i][j] = len(opponents) - 1
+        elif len(opponents) > LONG:
+            self._index[i] = {other: place for place, other in enumerate(opponents)}
+
+    def _at(self, i: int, j: int) -> int | None:
+        if i in self._index:
+            return self._index[i].get(j)
+        opponents = self._opponents[i]
+        return opponents.index(j) if j in opponents else None
 
     def _find(self, i: int, j: int) -> int:
-        opponents = self._opponents[i]
-        return self._tallies[i][opponents.index(j)] if j in opponents else 0
+        at = self._at(i, j)
+        return 0 if at is None else self._tallies[i][at]
 
     def times(self, i: int, j: int) -> int:
         """Return how often two items met."""

@@ -72,9 +72,7 @@ class PhaseBook:
             del self._missing[pair]
         elif self.cap is not None and self.standings.times(i, j) >= self.cap:
             del self._missing[pair]
-            latest = self.standings.latest(i, j)
-            if latest is not None:
-                self._reused[self.phase][pair] = _one_game(*latest)
+            self._reused.setdefault(self.phase, {})[pair] = _one_game(*self.standings.latest(i, j))
 
     def add(self, judgment: Judgment) -> bool:
         """Take in a judgment; return False when it says nothing about this pool."""

@@ -91,11 +91,11 @@ class RoundEfficient:
         self._left.append(tuple(sorted(set(self._arms) - set(survivors))))
         self._arms = survivors
         named = tuple(self._standings.items[i] for i in survivors)
-        passed = self._book.phase
-        self._closed.append(PhaseClosed(self.topic, passed, named))
+        phase = self._book.phase
+        self._closed.append(PhaseClosed(self.topic, phase, named))
         self._open_next()
         if not self._done:
-            self._book.forget(passed)
+            self._book.forget(phase)
 
     def _survivors(self) -> tuple[int, ...]:
         rounds = len(self._closed) + 1

@@ -1,7 +1,7 @@
 """Every judgment of a topic added up: who met whom how often, and who won.
 
-All sums, so the order of the judgments doesn't matter, and one judgment costs the same however many came
-before it.
+All sums but for what came of a pair the last time, so the order of the judgments matters only there, and one
+judgment costs the same however many came before it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -95,9 +95,9 @@ class Standings:
         """Return how often item i won against item j, a tie as half a win."""
         return self._met.won(i, j)
 
-    def latest(self, i: int, j: int) -> tuple[float, float] | None:
-        """Return what the two got when they met the last time, None when they never did."""
-        return (self._met.latest(i, j), self._met.latest(j, i)) if self._met.times(i, j) else None
+    def latest(self, i: int, j: int) -> tuple[float, float]:
+        """Return what the two got when they met the last time, nothing when they never did."""
+        return self._met.latest(i, j), self._met.latest(j, i)
 
     def wins(self, group: Indices) -> Floats:
         """Return how often each item of a group won against each other one, ties as half wins."""
