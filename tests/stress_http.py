@@ -38,7 +38,7 @@ from visiting import MEDIAN, Seen, doors_of, set_up, ten_at_once, verdict, visit
 SUBMIT_MS = 250.0
 SUBMIT_MS_BESIDE_IMPORT = 500.0
 ENOUGH = 5_000  # acknowledged judgments while processes are killed
-LEVEL = 1.04  # the last third of a soak may be so much above the second: strategies know more judgments
+LEVEL = 1.02  # the last third of a soak may be so much above the second: strategies know more judgments
 SETTLING = 300.0  # seconds; a shorter soak ends before everything has been used once
 FILES_MORE = 10  # a connection or two a process, when more come at the same moment
 LOG_KB = 24 * 1024  # the write-ahead log begins anew at 16 MB

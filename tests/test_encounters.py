@@ -46,8 +46,8 @@ def test_encounters_say_what_dictionaries_would(played: list[tuple[int, int, tup
 def test_a_pair_may_meet_a_billion_times() -> None:
     met, many = Encounters(2), 2**30 - 1
     met.add(0, 1, 1.0, 0.0)
-    for tallies in met._tallies:
-        tallies[0] *= many
+    for tallies, latest in zip(met._tallies, (2, 0), strict=True):  # in halves
+        tallies[0] = (tallies[0] - latest) * many + latest
     met.add(1, 0, 0.5, 0.5)
     assert (met.times(0, 1), met.times(1, 0)) == (many + 1, many + 1)
     assert (met.won(0, 1), met.won(1, 0)) == (many + 0.5, 0.5)
