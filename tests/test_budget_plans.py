@@ -334,6 +334,9 @@ def test_plan_files_that_were_tampered_with(tmp_path: Path, population: Populati
     lines = path.read_text().splitlines()
     question = json.loads(lines[2])
 
+    def with_header(**changes: object) -> str:
+        return "\n".join([json.dumps({**json.loads(lines[0]), **changes}), *lines[1:]]) + "\n"
+
     def with_question(**changes: object) -> str:
         return "\n".join([*lines[:2], json.dumps({**question, **changes}), *lines[3:]]) + "\n"
 
@@ -344,6 +347,9 @@ def test_plan_files_that_were_tampered_with(tmp_path: Path, population: Populati
         (with_question(topic=None), "a topic and an item", ":3"),
         ("\n".join(lines[:-1]) + "\n", "5 questions, and the file 4", ""),
         ('{"topic": 1}\n', "not a budget plan", ":1"),
+        (with_header(propensities="9" * 300 + ".txt"), "names no file", ":1"),  # longer than a name may be
+        (with_header(propensities=""), "names no file", ":1"),
+        (with_header(propensities="other.txt"), "there is no file '.*other.txt'", ":1"),
     ):
         path.write_text(text)
         with pytest.raises(BadFile, match=problem) as error:
@@ -360,5 +366,6 @@ def test_plan_files_that_were_tampered_with(tmp_path: Path, population: Populati
         with pytest.raises(BadFile, match=problem):
             read_plan(path)
     beside.unlink()
-    with pytest.raises(BadFile, match="propensities are missing"):
+    with pytest.raises(BadFile, match=f"propensities are missing: there is no file '{beside}'") as error:
         read_plan(path)
+    assert error.value.place == f"{path}:1"

@@ -279,16 +279,16 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     try:
         beside = Path(source.name).with_name(str(header["propensities"]))
         found = beside.is_file()
-    except (KeyError, ValueError):  # none is named, or what is named is no name of a file
+    except (KeyError, ValueError, OSError):  # none is named, or what is named can't be the name of a file
         raise BadFile.at(
             source.name, number, "The plan names no file of propensities.", "Plan again."
         ) from None
     if not found:
         raise BadFile.at(
-            str(beside),
-            None,
-            "The plan's propensities are missing.",
-            "Keep the file beside the plan, or plan again.",
+            source.name,
+            number,
+            f"The plan's propensities are missing: there is no file '{beside}'.",
+            "Keep it beside the plan, or plan again.",
         )
     if strange := [name for name, kinds in _HEADER.items() if not isinstance(header.get(name), kinds)]:
         raise BadFile.at(
