@@ -253,6 +253,8 @@ def test_status_for_people(folder: Path) -> None:
     [
         (["status", "nowhere.db"], "nowhere.db: There is no such store. Make one with `duelpool pool -o`."),
         (["status", "r.run"], "not a database"),
+        (["status", "9" * 300], "999: File name too long. Check the name"),
+        (["pool", "9" * 300, "-o", "new.db"], "999: File name too long. Check the name"),
         (["status", "c.db", "--campaign", "other"], "There is no campaign called 'other'. Known: c."),
         (["judge", "c.db", "--judge", "terminl"], "Did you mean 'terminal'?"),
         (["judge", "c.db", "--judge", "simulated", "--model", "bt:sd=x"], "isn't a value"),

@@ -122,6 +122,14 @@ class DuelpoolCommands(DuelpoolGroup):
         except DuelpoolError as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
+        except OSError as error:
+            if (
+                error.filename is None
+            ):  # not about a file that somebody named: the reader of a pipe has gone, say
+                raise
+            problem = f"{error.filename}: {error.strerror}."
+            typer.echo(f"Error: {problem} Check the name, and whether you may use it.", err=True)
+            raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("Interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from None
