@@ -21,7 +21,7 @@ from duelpool import __version__
 from duelpool.cli import COMMAND_GROUPS, COMMANDS, app
 from duelpool.cli.commands import DuelpoolCommands
 from duelpool.cli.frame import expand
-from duelpool.cli.helptext import broken
+from duelpool.cli.helptext import DuelpoolGroup, broken
 from duelpool.errors import BadFile
 from duelpool.files import read_pools
 
@@ -44,6 +44,17 @@ def call(*words: str) -> tuple[int, str, str]:
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.stdout, done.stderr
+
+
+def test_trouble_that_is_about_no_file_is_not_told_as_if_it_were(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def invoke(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(DuelpoolGroup, "invoke", invoke)
+    with pytest.raises(OSError, match="No space left"):
+        call("status", "c.db")
 
 
 def test_figures_for_a_program(folder: Path) -> None:

@@ -142,8 +142,15 @@ def test_who_looks_at_a_topic_that_is_let_go_meanwhile_has_it_to_themselves(
     def others_reach(state: TopicState) -> bool:
         return any(kept.state is state for kept in live._kept.values())
 
-    monkeypatch.setattr(live, "_keep", keep_and_let_go)
+    def let_go_meanwhile() -> None:
+        monkeypatch.setattr(live, "_keep", keep_and_let_go)
+
+    let_go_meanwhile()
     assert live.look("one", None, lambda state: (state.position, others_reach(state))) == (10, False)
+    let_go_meanwhile()
+    assert live.proposals("one", ALL, [], [], 10) == []
+    assert not live._kept  # asked was the one that was let go, and no other in its place
+    assert live.sizes({"one": 10}, {}) == [5.0]  # which says nothing of the topic as it is now
 
 
 def test_a_topic_that_was_let_go_is_still_known_to_have_nothing_to_ask(store: Store) -> None:

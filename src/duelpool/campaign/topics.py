@@ -27,9 +27,7 @@ T = TypeVar("T")
 
 ALL = 10**6  # proposals: as many as there are
 RESTED_SECONDS = 600.0  # after so long without a look, lines stay in the log alone
-LINES_AT_MOST = (
-    500_000  # behind the states that one campaign keeps, about 80 bytes each; beyond, the rested go
-)
+LINES_AT_MOST = 500_000  # behind the states of a campaign, about 80 bytes each; beyond, those at rest go
 _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
 
 _TOPICS = schema.topic.c

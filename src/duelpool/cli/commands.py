@@ -123,9 +123,7 @@ class DuelpoolCommands(DuelpoolGroup):
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except OSError as error:
-            if (
-                error.filename is None
-            ):  # not about a file that somebody named: the reader of a pipe has gone, say
+            if error.filename is None:  # nobody named a file: the reader of a pipe has gone, say
                 raise
             problem = f"{error.filename}: {error.strerror}."
             typer.echo(f"Error: {problem} Check the name, and whether you may use it.", err=True)
