@@ -1,11 +1,11 @@
 """Processes full of simulated assessors on one campaign, and what must hold of it afterwards.
 
-A child process leases and answers in many threads. Each acknowledged answer is one line of the child's own
-file, written and flushed before it counts; a killed child leaves the lines that it had written.
+A child process leases and answers in many threads until its standard input ends. Each acknowledged answer is one
+line of the child's own file, written and flushed before it counts; a killed child leaves the lines that it had
+written.
 """
 
 import contextlib
-import os
 import random
 import signal
 import subprocess
@@ -60,12 +60,12 @@ def set_up(store: Store, crowd: Crowd) -> str:
     return campaign
 
 
-def start(target: str, campaign: str, crowd: Crowd, folder: Path, seconds: float) -> "Child":
-    """Start a process of assessors that ends of its own accord."""
+def start(target: str, campaign: str, crowd: Crowd, folder: Path) -> "Child":
+    """Start a process of assessors that judges until it is told to stop."""
     file = folder / f"{uuid.uuid4().hex}.acknowledged"
     sizes = (crowd.threads, crowd.items, crowd.assessors)
-    given = (target, campaign, *map(str, sizes), str(file), str(seconds))
-    return Child(subprocess.Popen([sys.executable, __file__, *given]), file)
+    given = (target, campaign, *map(str, sizes), str(file))
+    return Child(subprocess.Popen([sys.executable, __file__, *given], stdin=subprocess.PIPE), file)
 
 
 @dataclass
@@ -81,6 +81,11 @@ class Child:
             if self.process.poll() is not None or (self.file.exists() and self.file.stat().st_size):
                 return
             time.sleep(0.1)
+
+    def stop(self) -> int:
+        """Tell it that the time is over, and return how it ended."""
+        self.process.communicate(timeout=120)
+        return self.process.returncode
 
 
 def lease(store: Store, campaign: str, person: str, wanted: Sequence[Wanted]) -> list[Question]:
@@ -107,8 +112,8 @@ def answer(store: Store, question: Question, given: Answer) -> leases.Receipt | 
     return None
 
 
-def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, seconds: float) -> None:
-    """Lease and answer in many threads until the time is over; this is the child's whole life."""
+def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, over: threading.Event) -> None:
+    """Lease and answer in many threads until it is over; this is the child's whole life."""
     rng = random.SystemRandom()
     writing = threading.Lock()
     failures: list[BaseException] = []
@@ -118,7 +123,7 @@ def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, seconds: floa
         return Wanted(f"t{rng.randrange(TOPICS)}", f"i{left:03d}", f"i{right:03d}")
 
     def assess(store: Store) -> None:
-        while time.monotonic() < end and not failures:
+        while not over.is_set() and not failures:
             person = f"w{rng.randrange(crowd.assessors)}"
             for question in lease(store, campaign, person, [pair() for _ in range(rng.choice((1, 1, 1, 6)))]):
                 given = Answer(rng.choices(OUTCOMES, WEIGHTS)[0])
@@ -136,7 +141,6 @@ def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, seconds: floa
             failures.append(error)
 
     with file.open("a", encoding="utf-8") as out, open_store(target) as store:
-        end = time.monotonic() + seconds
         threads = [threading.Thread(target=run, args=(store,)) for _ in range(crowd.threads)]
         for thread in threads:
             thread.start()
@@ -166,8 +170,7 @@ def let_judge(
 
     with open_store(target, create=True) as store:
         campaign = set_up(store, crowd)
-    whole = seconds + kills * every
-    children = [start(target, campaign, crowd, folder, whole) for _ in range(crowd.processes)]
+    children = [start(target, campaign, crowd, folder) for _ in range(crowd.processes)]
     for child in children:
         child.wait_until_it_judges()
     began = time.monotonic()
@@ -176,17 +179,15 @@ def let_judge(
         for _ in range(kills):
             time.sleep(every)
             at = random.randrange(len(children))
-            if children[at].process.poll() is None:
-                os.kill(children[at].process.pid, signal.SIGKILL)
+            children[at].process.kill()
+            if children[at].stop() == -signal.SIGKILL:
                 killed += 1
-            elif children[at].process.returncode:
-                failures += 1
-            children[at].process.wait()
-            left = whole - (time.monotonic() - began)
-            if left > every:
-                children[at] = start(target, campaign, crowd, folder, left)
+            else:
+                failures += 1  # it had ended by itself
+            children[at] = start(target, campaign, crowd, folder)
+        time.sleep(seconds)
         for child in children:
-            failures += child.process.wait(timeout=whole + 120) not in (0, -signal.SIGKILL)
+            failures += child.stop() != 0
     finally:
         for child in children:
             if child.process.poll() is None:
@@ -232,10 +233,17 @@ def stored(store: Store, campaign: str) -> dict[tuple[str, int], tuple[str, str]
 
 
 if __name__ == "__main__":
-    place, name, threads_, items_, assessors_, notes, lasting = sys.argv[1:]
+    place, name, threads_, items_, assessors_, notes = sys.argv[1:]
     size = Crowd(threads=int(threads_), items=int(items_), assessors=int(assessors_))
+    told = threading.Event()
+
+    def listen() -> None:
+        sys.stdin.read()
+        told.set()
+
+    threading.Thread(target=listen, daemon=True).start()
     try:
-        judge_on(place, name, size, Path(notes), float(lasting))
+        judge_on(place, name, size, Path(notes), told)
     except DuelpoolError as trouble:
         print(trouble, file=sys.stderr)
         sys.exit(1)

@@ -29,6 +29,7 @@ let viewed = 0; // milliseconds in view, up to `viewedFrom`
 let viewedFrom = 0;
 let uses = 0; // of context
 let activeAt = 0;
+let expiring = ""; // the question whose lease was told to run out
 const known = new Map(); // questions by key, with their texts
 const ends = new Map(); // when each question's lease ends
 const answered = new Set();
@@ -77,8 +78,9 @@ function drawSaved() {
   $("saved").textContent = !length ? words.saved : fill(outbox.trouble ? words.waiting : words.saving, { n: length });
   if (outbox.trouble === "offline") warn(fill(words.offline, { n: length }), words.again, () => outbox.pump());
   else if (outbox.trouble === "forgotten") warn(words.forgotten, words.again, () => outbox.pump());
-  else if (root.dataset.trouble) warn("");
+  const over = root.dataset.trouble && !outbox.trouble;
   root.dataset.trouble = outbox.trouble;
+  if (over) calm();
   drawProgress(work.progress, length, words);
   drawUndo();
   if (!shown) drawHold();
@@ -323,25 +325,29 @@ addEventListener("pageshow", (event) => event.persisted && look());
 
 // ---- leases
 
-async function keep() {
-  const reply = await request("extend", { question: shown.id }).catch(() => null);
-  if (reply?.status !== 200) return;
-  ends.set(keyOf(shown), performance.now() + reply.body.expires_in * 1000);
-  warn("");
+// Whatever was told is over; a lease that still runs out is told again.
+function calm() {
+  expiring = "";
+  if (!root.dataset.trouble) warn("");
 }
 
-let expiring = "";
+async function keep() {
+  const question = shown; // by the time of the reply another one may stand there
+  if (!question) return;
+  const reply = await request("extend", { question: question.id }).catch(() => null);
+  if (reply?.status !== 200) return;
+  ends.set(keyOf(question), performance.now() + reply.body.expires_in * 1000);
+  calm();
+}
+
 setInterval(() => {
   const left = shown ? (ends.get(keyOf(shown)) ?? Infinity) - performance.now() : Infinity;
   const soon = left > 0 && left < SOON;
   if (soon && performance.now() - activeAt < ACTIVE && document.visibilityState === "visible") keep();
-  else if (soon && expiring !== keyOf(shown)) {
+  else if (soon && !root.dataset.trouble && expiring !== keyOf(shown)) {
     expiring = keyOf(shown);
     warn(words.expiring, words.keep, keep);
-  } else if (!soon && expiring) {
-    expiring = "";
-    if (!root.dataset.trouble) warn("");
-  }
+  } else if (!soon && expiring) calm();
 }, 5000);
 
 // ---- start
