@@ -56,4 +56,5 @@ def thin(connection: Connection, campaign: str, settings: Settings) -> dict[str,
                 .values(state="in" if stays else "left", grade=means.get(row.id, row.grade))
             )
             sizes[topic] += stays
+        holdings.pool_changed(connection, campaign, topic)
     return sizes

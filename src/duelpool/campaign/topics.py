@@ -33,9 +33,14 @@ _SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
 _TOPICS = schema.topic.c
 _HEADS = Statement(
     lambda _: (
-        select(_TOPICS.id, _TOPICS.next_seq)
+        select(_TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version)
         .where(_TOPICS.campaign == bindparam("campaign"), _TOPICS.state == "open")
         .order_by(_TOPICS.position, _TOPICS.id)
+    )
+)
+_HEAD = Statement(
+    lambda _: select(_TOPICS.next_seq, _TOPICS.pool_version).where(
+        _TOPICS.campaign == bindparam("campaign"), _TOPICS.id == bindparam("topic")
     )
 )
 
@@ -44,9 +49,17 @@ _HEADS = Statement(
 class _Kept:
     state: TopicState
     items: tuple[str, ...]
+    version: int  # of the topic's pool
     lock: threading.RLock = field(default_factory=threading.RLock)
     asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
     used: float = field(default_factory=time.monotonic)
+
+
+class Head(NamedTuple):
+    """How far a topic is: the place of its log's last line, and the version of its pool."""
+
+    place: int
+    pool: int
 
 
 class _Size(NamedTuple):
@@ -60,6 +73,7 @@ class _Size(NamedTuple):
 class _Pool:
     """A topic's candidates, those who were there before any challenge, and the strategy's name."""
 
+    version: int
     items: tuple[str, ...]
     first: tuple[str, ...]
     strategy: str
@@ -82,31 +96,63 @@ class LiveTopics:
 
     def heads(self) -> dict[str, int]:
         """Return the place of the last line of each open topic's log."""
-        rows = self._store.read(lambda connection: _HEADS.run(connection, {"campaign": self._campaign}))
-        return {row.id: row.next_seq - 1 for row in rows}
+        return {row.id: row.next_seq - 1 for row in self._store.read(self._read_heads)}
+
+    def read_heads(self, connection: Connection) -> dict[str, Head]:
+        """Return how far each open topic is, for those who read more of the same moment."""
+        return {row.id: Head(row.next_seq - 1, row.pool_version) for row in self._read_heads(connection)}
+
+    def _read_heads(self, connection: Connection) -> list[Any]:
+        """Return where the open topics are; the state of a pool that has changed since is thrown away."""
+        rows = _HEADS.run(connection, {"campaign": self._campaign})
+        for row in rows:
+            kept = self._kept.get(row.id)
+            if kept is not None and row.pool_version > kept.version:
+                self.forget(row.id, kept)
+        return rows
 
     def state(self, topic: str, head: int | None = None) -> TopicState:
         """Return a topic's state, up to its log, with every closing that is due written down."""
-        return self._move_on(self._keep(topic), topic, head)
-
-    def _move_on(self, kept: _Kept, topic: str, head: int | None) -> TopicState:
-        """Bring a state that is kept up to the log; who holds its lock has it to themselves until they let go."""
-        with kept.lock:
-            for _ in range(_SETTLE_AT_MOST):
-                if head is None or kept.state.position < head:
-                    kept.state.take(self._new_lines(topic, kept.state.position))
-                closings = kept.state.unlogged_closings()
-                if not closings:
-                    return kept.state
-                self._write_down(topic, kept.state.position, closings)
-                head = None
-        raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
+        return self.look(topic, head, lambda state: state)
 
     def look(self, topic: str, head: int | None, work: Callable[[TopicState], T]) -> T:
         """Return what somebody makes of a topic's state, while nobody else can move it on."""
-        kept = self._keep(topic)
-        with kept.lock:
-            return work(self._move_on(kept, topic, head))
+        return self._with(topic, head, lambda kept: work(kept.state))
+
+    def _with(self, topic: str, head: int | None, work: Callable[[_Kept], T]) -> T:
+        """Bring a topic up to its log, and return what somebody makes of it before anybody moves it on."""
+        for _ in range(_SETTLE_AT_MOST):
+            kept = self._keep(topic)
+            with kept.lock:
+                if self._move_on(kept, topic, head):
+                    return work(kept)
+            self.forget(topic, kept)
+        raise BadParameter(f"The items of topic '{topic}' change without end.")  # pragma: no cover
+
+    def _move_on(self, kept: _Kept, topic: str, head: int | None) -> bool:
+        """Bring a state up to a place of the log; return whether it could be, for its pool is still the same.
+
+        Lines beyond the place may be about items that came after it was looked up.
+        """
+        for _ in range(_SETTLE_AT_MOST):
+            if head is None:
+                now = self._head(topic)
+                if now.pool > kept.version:
+                    return False
+                head = now.place
+            if kept.state.position < head:
+                kept.state.take(self._new_lines(topic, kept.state.position, head))
+            closings = kept.state.unlogged_closings()
+            if not closings:
+                return True
+            self._write_down(topic, kept.state.position, closings)
+            head = None
+        raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
+
+    def _head(self, topic: str) -> Head:
+        where = {"campaign": self._campaign, "topic": topic}
+        rows = self._store.read(lambda connection: _HEAD.run(connection, where))
+        return Head(rows[0].next_seq - 1, rows[0].pool_version) if rows else Head(0, 0)
 
     def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
         """Let go of lines that nobody has looked at for so long, and of states that nobody has asked.
@@ -127,15 +173,17 @@ class LiveTopics:
             with kept.lock:
                 kept.state.rest(seconds)
 
-    def _new_lines(self, topic: str, after: int) -> list[log.Line]:
-        return self._store.read(lambda connection: log.new_lines(connection, self._campaign, topic, after))
+    def _new_lines(self, topic: str, after: int, upto: int) -> list[log.Line]:
+        return self._store.read(
+            lambda connection: log.new_lines(connection, self._campaign, topic, after, upto)
+        )
 
     def _lines_upto(self, topic: str, place: int) -> list[log.Line]:
-        found = self._new_lines(topic, 0)
+        found = self._new_lines(topic, 0, place)
         if len(found) < place:  # of a moment before somebody else moved the state on
             self._store.look_anew()
-            found = self._new_lines(topic, 0)
-        return found[:place]
+            found = self._new_lines(topic, 0, place)
+        return found
 
     def _write_down(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
         """Log closings, if nothing has come in since they were found; else the next look decides."""
@@ -168,14 +216,16 @@ class LiveTopics:
                 state = TopicState.new(
                     lambda: self._make(topic, found), lambda place: self._lines_upto(topic, place)
                 )
-                self._kept[topic] = _Kept(state, found.items)
+                self._kept[topic] = _Kept(state, found.items, found.version)
             kept = self._kept[topic]
             kept.used = time.monotonic()
             return kept
 
-    def forget(self, topic: str) -> None:
-        """Throw a topic's state away: its items have changed."""
+    def forget(self, topic: str, kept: _Kept | None = None) -> None:
+        """Throw a topic's state away, or this one alone, for its items have changed."""
         with self._lock:
+            if kept is not None and self._kept.get(topic) is not kept:
+                return  # somebody else has seen it, too
             self._kept.pop(topic, None)
             self._sizes.pop(topic, None)
             self._items = None
@@ -185,6 +235,7 @@ class LiveTopics:
         return self._make(topic, self._look_up(connection, topic))
 
     def _look_up(self, connection: Connection, topic: str) -> _Pool:
+        now = _HEAD.run(connection, {"campaign": self._campaign, "topic": topic})
         rows = holdings.items(connection, self._campaign, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
         own = holdings.topic_strategies(connection, self._campaign).get(topic, "")
@@ -198,6 +249,7 @@ class LiveTopics:
         )
         came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
         return _Pool(
+            now[0].pool_version if now else 0,
             items,
             tuple(item for item in items if item not in came),
             own or self._settings.strategy,
@@ -254,9 +306,9 @@ class LiveTopics:
         self, topic: str, n: int, leased: Collection[Proposal], parked: Collection[tuple[str, str]], head: int
     ) -> list[Proposal]:
         """Return up to n proposals of a topic, given what is out; parked pairs are passed over."""
-        kept = self._keep(topic)
-        with kept.lock:
-            state = self._move_on(kept, topic, head)
+
+        def ask(kept: _Kept) -> list[Proposal]:
+            state = kept.state
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
             question = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
             if kept.asked is None or kept.asked[0] != question:
@@ -264,6 +316,9 @@ class LiveTopics:
             found = kept.asked[1]
             if n >= ALL:
                 self._note_size(topic, kept, len(found) + len(leased))
+            return found
+
+        found = self._with(topic, head, ask)
         return [proposal for proposal in found if proposal.pair not in parked][:n]
 
     def _note_size(self, topic: str, kept: _Kept, questions: int) -> None:

@@ -25,6 +25,7 @@ from duelpool.campaign.status import (
     money_status,
     topic_status,
 )
+from duelpool.campaign.topics import Head
 from duelpool.campaign.votes import Deeds, deeds_of
 from duelpool.errors import DuelpoolError
 from duelpool.records import Topic
@@ -117,7 +118,7 @@ class _Signs:
     """What tells that something has changed."""
 
     state: str
-    heads: Mapping[str, int]
+    heads: Mapping[str, Head]
     asked: Asked
     people: Mapping[str, Any]
     ledger: int
@@ -224,7 +225,7 @@ class Watch:
         now = self.campaign.store.database.now(connection)
         queries = (
             select(schema.campaign.c.state).where(schema.campaign.c.id == campaign),
-            select(func.sum(topic.next_seq), func.count()).where(
+            select(func.sum(topic.next_seq), func.sum(topic.pool_version), func.count()).where(
                 topic.campaign == campaign, topic.state == "open"
             ),
             select(func.count(), func.max(question.asked)).where(
@@ -245,12 +246,6 @@ class Watch:
     def _read_signs(self, connection: Connection) -> _Signs:
         campaign = self.campaign.id
         row = holdings.find_campaign(connection, campaign)
-        topics = connection.execute(
-            select(schema.topic.c.id, schema.topic.c.next_seq)
-            .where(schema.topic.c.campaign == campaign, schema.topic.c.state == "open")
-            .order_by(schema.topic.c.position, schema.topic.c.id)
-        )
-        heads = {each.id: each.next_seq - 1 for each in topics}
 
         def count(table: Any, column: Any, *conditions: Any) -> int:
             query = select(column).select_from(table).where(table.c.campaign == campaign, *conditions)
@@ -258,7 +253,7 @@ class Watch:
 
         return _Signs(
             state=row.state,
-            heads=heads,
+            heads=self.campaign.live.read_heads(connection),
             asked=Asked.now(connection, self.campaign, row.state),
             people=holdings.assessors(connection, campaign),
             ledger=count(schema.ledger, func.max(schema.ledger.c.id)),
@@ -288,7 +283,7 @@ class Watch:
             )
             kept = self._kept.get(topic)
             if kept is None or kept.key != key:
-                self._put(topic, self._topic(topic, head, signs.asked, key))
+                self._put(topic, self._topic(topic, head.place, signs.asked, key))
         topics = tuple(self._kept[topic].view for topic in signs.heads)
         return self._snapshot(signs, topics)
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from duelpool.errors import BadParameter, DuelpoolError, known_names
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import schema
-from duelpool.store.statements import dialect_of
+from duelpool.store.statements import Statement, dialect_of
 
 _VALUES_AT_MOST = 900  # SQLite takes about a thousand values a statement
 
@@ -58,6 +58,17 @@ def _id(row: Row[Any]) -> str:
 
 def _place(row: Row[Any]) -> tuple[int, str]:
     return row.position, row.id
+
+
+_POOL_CHANGED = Statement(
+    lambda _: (
+        update(schema.topic)
+        .where(
+            schema.topic.c.campaign == bindparam("in_campaign"), schema.topic.c.id == bindparam("in_topic")
+        )
+        .values(pool_version=schema.topic.c.pool_version + 1)
+    )
+)
 
 
 def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -179,6 +190,7 @@ def topic_strategies(connection: Connection, campaign: str) -> dict[str, str]:
 
 def add_pool(connection: Connection, campaign: str, pool: Pool) -> int:
     """Add a topic's candidates and their twins; return how many items are new."""
+    pool_changed(connection, campaign, pool.topic)
     columns = schema.item.c
     first = connection.execute(
         select(func.count()).where(columns.campaign == campaign, columns.topic == pool.topic)
@@ -197,6 +209,11 @@ def add_pool(connection: Connection, campaign: str, pool: Pool) -> int:
         for at, (item, twin_of) in enumerate(members)
     ]
     return _insert_new(connection, schema.item, rows)
+
+
+def pool_changed(connection: Connection, campaign: str, topic: str) -> None:
+    """Let every process know that a topic's items, or what is known of them, are others from now on."""
+    _POOL_CHANGED.run(connection, {"in_campaign": campaign, "in_topic": topic})
 
 
 def items(connection: Connection, campaign: str, topic: str) -> list[ItemRow]:
@@ -219,6 +236,7 @@ def pool_sizes(connection: Connection, campaign: str) -> dict[str, int]:
 
 def set_priors(connection: Connection, campaign: str, topic: str, scores: Mapping[str, float]) -> int:
     """Give items a score that strategies may know beforehand; return how many of them are there."""
+    pool_changed(connection, campaign, topic)
     columns = schema.item.c
     found = 0
     for item, score in scores.items():
@@ -233,6 +251,7 @@ def set_priors(connection: Connection, campaign: str, topic: str, scores: Mappin
 
 def set_item_state(connection: Connection, campaign: str, topic: str, item: str, state: str) -> bool:
     """Let an item join or leave; return whether it is there."""
+    pool_changed(connection, campaign, topic)
     columns = schema.item.c
     done = connection.execute(
         update(schema.item)

@@ -41,6 +41,7 @@ _NEW_LINES = Statement(
             schema.log.c.campaign == bindparam("in_campaign"),
             schema.log.c.topic == bindparam("in_topic"),
             schema.log.c.seq > bindparam("after"),
+            schema.log.c.seq <= bindparam("upto"),
         )
         .order_by(schema.log.c.seq)
     )
@@ -165,9 +166,10 @@ def read_lines(connection: Connection, campaign: str, topic: str, after: int = 0
     return (line_of(row) for row in rows)
 
 
-def new_lines(connection: Connection, campaign: str, topic: str, after: int) -> list[Line]:
-    """Return a topic's lines after a place, in order and all at once: for those who read on as the log grows."""
-    rows = _NEW_LINES.run(connection, {"in_campaign": campaign, "in_topic": topic, "after": after})
+def new_lines(connection: Connection, campaign: str, topic: str, after: int, upto: int) -> list[Line]:
+    """Return a topic's lines after a place, up to another: for those who read on as the log grows."""
+    where = {"in_campaign": campaign, "in_topic": topic, "after": after, "upto": upto}
+    rows = _NEW_LINES.run(connection, where)
     return [line_of(row) for row in rows]
 
 

@@ -47,7 +47,7 @@ from duelpool.store.schema.panels import (
     submission,
 )
 
-SCHEMA_VERSION = "0004"
+SCHEMA_VERSION = "0005"
 
 __all__ = [
     "SCHEMA_VERSION",

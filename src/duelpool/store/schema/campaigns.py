@@ -43,6 +43,7 @@ topic = Table(
     Column("strategy", String, nullable=False, server_default=""),  # empty: the campaign's
     Column("state", String, nullable=False, server_default="open"),
     Column("next_seq", Integer, nullable=False, server_default="1"),  # the place of the log's next line
+    Column("pool_version", Integer, nullable=False, server_default="0"),  # grows whenever its items change
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
     CheckConstraint("state in ('open', 'left')", name="topic_state"),
 )

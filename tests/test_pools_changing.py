@@ -1,0 +1,103 @@
+"""Pools that change while others are at work: every process asks about what is there, and folds the log alike."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from campaigns import judge_all, make_campaign
+from duelpool.campaign import Campaign
+from duelpool.campaign.informing import take_prior
+from duelpool.campaign.watching import Watch
+from duelpool.records import Pool
+from duelpool.store import open_store
+from make_old_store import better
+from stores import BACK_ENDS, new_target
+
+STRATEGIES = ("prefbest:n=3,m=5", "allpairs", "swissfinals")
+Processes = Callable[[str], list[Campaign]]
+LATER = Pool("one", tuple("0abcdefg1"))
+
+
+@pytest.fixture(params=BACK_ENDS)
+def two_processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Processes]:
+    """Make a campaign, and open it as another process does, with a store of its own."""
+    with (
+        new_target(request.param, tmp_path) as target,
+        open_store(target, create=True) as here,
+        open_store(target) as there,
+    ):
+
+        def make(strategy: str) -> list[Campaign]:
+            made = make_campaign(here, {"one": "abcdefg", "two": "abcd"}, strategy=strategy)
+            return [made, Campaign.open(there, made.id)]
+
+        yield make
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_items_that_join_are_judged_everywhere(two_processes: Processes, strategy: str) -> None:
+    here, there = two_processes(strategy)
+    for campaign in (here, there):
+        campaign.live.state("one")  # both know the pool as it was
+    assert here.add_items(LATER) == 2
+    assert judge_all(here) > 0
+    assert there.result("one") == here.result("one")
+    assert there.result("one").levels[0] == ("0",)  # it came later, and is the smallest
+    assert there.live.items("one") == (*LATER.items[1:-1], "0", "1")
+    assert judge_all(there) == 0
+
+
+def test_an_item_that_leaves_is_asked_about_nowhere(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+    there.enrol("first", "dedicated")
+    question = there.next_question("first")
+    assert question is not None
+    there.give_back(question.id, "first")
+    here.let_go("one", "a")
+    here.let_go("two")
+    judge_all(there)
+    asked = {judgment.pair for judgment in there.live.judged_by("one", "p0")}
+    assert asked
+    assert not any("a" in pair for pair in asked)
+    assert there.result("one").levels[0] == ("b",)
+    assert list(there.live.heads()) == ["one"]
+
+
+def test_scores_that_are_known_beforehand_are_known_everywhere(
+    two_processes: Processes,
+) -> None:
+    here, there = two_processes("swissfinals")
+    unknowing = there.live.state("one")
+    assert there.live.state("one") is unknowing
+    take_prior(here, {"one": {item: float(at) for at, item in enumerate("gfedcba")}})
+    assert there.live.state("one") is not unknowing
+
+
+def test_what_was_looked_up_before_is_folded_up_to_there(
+    two_processes: Processes,
+) -> None:
+    here, there = two_processes("prefbest:n=3,m=5")
+    there.live.state("one")
+    here.enrol("first", "dedicated")
+    question = here.next_question("first", ["one"])
+    assert question is not None
+    here.answer(question.id, "first", better(question))
+    head = there.live.heads()["one"]
+    here.add_items(LATER)
+    judge_all(here)
+    # from here on the log names items of which this process has not heard
+    assert there.live.state("one", head).position == head == 1
+    assert there.live.state("one").position == here.live.heads()["one"]
+
+
+def test_somebody_who_watches_sees_it(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+    watch = Watch(there)
+    before, pulse = watch.look().topics[0].status, watch.pulse()
+    here.add_items(LATER)
+    assert watch.pulse() != pulse
+    after = watch.look().topics[0].status
+    assert after.expected > before.expected
+    judge_all(here)
+    assert watch.look().done
