@@ -58,6 +58,7 @@ test-all: lint browser  ## the slow tests too, and what all of them reach
 stress: $(READY) browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
 	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
 	@$(BIN)/python tests/stress_http.py --part load --part kills --part import --part limit --json stress.json
+	@$(BIN)/python tests/stress_proxy.py  # where there is an nginx
 	@$(BIN)/python tests/fuzz_files.py --seconds 600 & fuzzed=$$!; \
 		$(BIN)/python tests/stress_http.py --part soak; soaked=$$?; wait $$fuzzed && exit $$soaked
 	@HYPOTHESIS_PROFILE=stress timeout 600 $(BIN)/pytest -q -n 2 -m 'not slow' -k 'property or round_trip or paths or machine' \

@@ -82,8 +82,12 @@ class Server:
         try:
             return self.process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)  # its own session, which we started
-            return self.process.wait()
+            return self.kill()
+
+    def kill(self) -> int:
+        """End it and all its processes at once, as when a machine fails."""
+        os.killpg(self.process.pid, signal.SIGKILL)  # its own session, which we started
+        return self.process.wait()
 
 
 def children_of(pid: int) -> list[int]:
@@ -94,10 +98,11 @@ def children_of(pid: int) -> list[int]:
     return [int(each) for each in text.split()]
 
 
-@contextmanager
-def serving(target: str, folder: Path, *, workers: int = 1, more: tuple[str, ...] = ()) -> Iterator[Server]:
-    """Serve a store on a free port of loopback."""
-    port = free_port()
+def begin(
+    target: str, folder: Path, *, workers: int = 1, port: int | None = None, more: tuple[str, ...] = ()
+) -> Server:
+    """Start a server on a port of loopback, a free one unless it is named; it may not answer yet."""
+    port = free_port() if port is None else port
     said = folder / "server.txt"
     with said.open("ab") as out:
         process = subprocess.Popen(
@@ -109,10 +114,16 @@ def serving(target: str, folder: Path, *, workers: int = 1, more: tuple[str, ...
             stderr=out,
             start_new_session=True,
         )
-    server = Server(process, port, said, workers)
+    return Server(process, port, said, workers)
+
+
+@contextmanager
+def serving(target: str, folder: Path, *, workers: int = 1, more: tuple[str, ...] = ()) -> Iterator[Server]:
+    """Serve a store on a free port of loopback."""
+    server = begin(target, folder, workers=workers, more=more)
     try:
         server.wait()
         yield server
     finally:
-        if process.poll() is None:
+        if server.process.poll() is None:
             server.stop()

@@ -27,6 +27,8 @@ from duelpool.measures import MEASURES
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import parameters_of
+from duelpool.web.guard import BODY_AT_MOST, UPLOAD_AT_MOST, UPLOADS
+from stress_proxy import compose_configuration, guide_configuration
 from test_house import MAY_IMPORT
 from tiny import write_tiny_collection
 
@@ -285,3 +287,29 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
 def test_the_first_things_a_newcomer_reads_fit_a_few_screens() -> None:
     assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 40
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+# ---- the proxy's configurations, which tests/stress_proxy.py tries with a real nginx
+
+BYTES = {"k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def allowed(configuration: str) -> list[int]:
+    """Return how large bodies may be, in the configuration's order: everywhere, then where files are sent."""
+    found = re.findall(r"client_max_body_size (\d+)([kmg]);", configuration)
+    return [int(number) * BYTES[unit] for number, unit in found]
+
+
+@pytest.mark.parametrize(
+    "configuration", [guide_configuration(), compose_configuration()], ids=["guide", "compose"]
+)
+def test_the_proxy_lets_through_what_the_server_takes(configuration: str) -> None:
+    everywhere, files = allowed(configuration)
+    assert everywhere >= BODY_AT_MOST
+    assert files >= UPLOAD_AT_MOST
+    (sending,) = (re.compile(each) for each in re.findall(r"location ~ (\^\S+) {", configuration))
+    for path in ("/setup/abcdefgh/files", "/api/v1/setups/abcdefgh/files/runs"):
+        assert UPLOADS.fullmatch(path)
+        assert sending.search(path)
+    assert not sending.search("/j/abcdefgh/answer")
+    assert "max_fails=0" in configuration
