@@ -101,3 +101,11 @@ def test_somebody_who_watches_sees_it(two_processes: Processes) -> None:
     assert after.expected > before.expected
     judge_all(here)
     assert watch.look().done
+
+
+def test_what_was_there_already_is_not_counted_as_new(two_processes: Processes) -> None:
+    here, _ = two_processes("allpairs")
+    assert here.add_items(Pool("one", tuple("abc"))) == 0
+    assert here.add_items(Pool("one", ("a", "new-1", "b", "new-2", "c"))) == 2
+    assert here.add_items(Pool("three", ("x",), twins={"x": ("y", "z")})) == 3
+    assert here.add_items(Pool("three", ("x",), twins={"x": ("y", "z")})) == 0

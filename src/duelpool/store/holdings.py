@@ -75,14 +75,9 @@ def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
     """Insert rows whose keys aren't there yet; return how many that were."""
     if not rows:
         return 0
-    dialect = dialect_of(connection)
-    added = 0
-    width = max(1, _VALUES_AT_MOST // max(len(row) for row in rows))
-    for start in range(0, len(rows), width):
-        part = list(rows[start : start + width])
-        new = dialect.insert(table).values(part).on_conflict_do_nothing().returning(table.c.campaign)
-        added += len(connection.execute(new).all())
-    return added
+    new = dialect_of(connection).insert(table).on_conflict_do_nothing()
+    done = connection.execute(new, list(rows), execution_options={"preserve_rowcount": True})
+    return done.rowcount
 
 
 def create_campaign(
