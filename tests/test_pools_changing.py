@@ -50,12 +50,15 @@ def test_items_that_join_are_judged_everywhere(two_processes: Processes, strateg
 
 def test_an_item_that_leaves_is_asked_about_nowhere(two_processes: Processes) -> None:
     here, there = two_processes("allpairs")
-    there.enrol("first", "dedicated")
-    question = there.next_question("first")
-    assert question is not None
-    there.give_back(question.id, "first")
+
+    def proposed() -> set[str]:
+        head = there.live.heads()["one"]
+        return {item for each in there.live.proposals("one", 30, (), (), head) for item in each.pair}
+
+    assert proposed() == set("abcdefg")
     here.let_go("one", "a")
     here.let_go("two")
+    assert proposed() == set("bcdefg")
     judge_all(there)
     asked = {judgment.pair for judgment in there.live.judged_by("one", "p0")}
     assert asked

@@ -6,9 +6,9 @@ Nothing here is the truth. It is a cache of a fold over the log, and any process
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -39,7 +39,7 @@ _HEADS = Statement(
     )
 )
 _HEAD = Statement(
-    lambda _: select(_TOPICS.next_seq, _TOPICS.pool_version).where(
+    lambda _: select(_TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version).where(
         _TOPICS.campaign == bindparam("campaign"), _TOPICS.id == bindparam("topic")
     )
 )
@@ -55,11 +55,12 @@ class _Kept:
     used: float = field(default_factory=time.monotonic)
 
 
-class Head(NamedTuple):
-    """How far a topic is: the place of its log's last line, and the version of its pool."""
+class Head(Protocol):
+    """How far a topic is: where its log goes on, and the version of its pool."""
 
-    place: int
-    pool: int
+    id: str
+    next_seq: int
+    pool_version: int
 
 
 class _Size(NamedTuple):
@@ -96,20 +97,20 @@ class LiveTopics:
 
     def heads(self) -> dict[str, int]:
         """Return the place of the last line of each open topic's log."""
-        return {row.id: row.next_seq - 1 for row in self._store.read(self._read_heads)}
+        rows = self._store.read(self.read_heads)
+        self.notice(rows)
+        return {row.id: row.next_seq - 1 for row in rows}
 
-    def read_heads(self, connection: Connection) -> dict[str, Head]:
-        """Return how far each open topic is, for those who read more of the same moment."""
-        return {row.id: Head(row.next_seq - 1, row.pool_version) for row in self._read_heads(connection)}
+    def read_heads(self, connection: Connection) -> list[Head]:
+        """Return how far the open topics are, for those who read more of the same moment, and `notice` it after."""
+        return _HEADS.run(connection, {"campaign": self._campaign})
 
-    def _read_heads(self, connection: Connection) -> list[Any]:
-        """Return where the open topics are; the state of a pool that has changed since is thrown away."""
-        rows = _HEADS.run(connection, {"campaign": self._campaign})
-        for row in rows:
-            kept = self._kept.get(row.id)
-            if kept is not None and row.pool_version > kept.version:
-                self.forget(row.id, kept)
-        return rows
+    def notice(self, heads: Iterable[Head]) -> None:
+        """Throw states away whose pools have changed since; not while something is read, for it may have to wait."""
+        for head in heads:
+            kept = self._kept.get(head.id)
+            if kept is not None and head.pool_version > kept.version:
+                self.forget(head.id, kept)
 
     def state(self, topic: str, head: int | None = None) -> TopicState:
         """Return a topic's state, up to its log, with every closing that is due written down."""
@@ -136,10 +137,12 @@ class LiveTopics:
         """
         for _ in range(_SETTLE_AT_MOST):
             if head is None:
-                now = self._head(topic)
-                if now.pool > kept.version:
+                now = self._store.read(lambda connection: self._read_head(connection, topic))
+                if now is None:
+                    return True  # there is no such topic, and no log of it
+                if now.pool_version > kept.version:
                     return False
-                head = now.place
+                head = now.next_seq - 1
             if kept.state.position < head:
                 kept.state.take(self._new_lines(topic, kept.state.position, head))
             closings = kept.state.unlogged_closings()
@@ -149,10 +152,9 @@ class LiveTopics:
             head = None
         raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
 
-    def _head(self, topic: str) -> Head:
-        where = {"campaign": self._campaign, "topic": topic}
-        rows = self._store.read(lambda connection: _HEAD.run(connection, where))
-        return Head(rows[0].next_seq - 1, rows[0].pool_version) if rows else Head(0, 0)
+    def _read_head(self, connection: Connection, topic: str) -> Head | None:
+        rows: list[Head] = _HEAD.run(connection, {"campaign": self._campaign, "topic": topic})
+        return rows[0] if rows else None
 
     def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
         """Let go of lines that nobody has looked at for so long, and of states that nobody has asked.
@@ -235,7 +237,7 @@ class LiveTopics:
         return self._make(topic, self._look_up(connection, topic))
 
     def _look_up(self, connection: Connection, topic: str) -> _Pool:
-        now = _HEAD.run(connection, {"campaign": self._campaign, "topic": topic})
+        now = self._read_head(connection, topic)
         rows = holdings.items(connection, self._campaign, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
         own = holdings.topic_strategies(connection, self._campaign).get(topic, "")
@@ -249,7 +251,7 @@ class LiveTopics:
         )
         came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
         return _Pool(
-            now[0].pool_version if now else 0,
+            0 if now is None else now.pool_version,
             items,
             tuple(item for item in items if item not in came),
             own or self._settings.strategy,

@@ -253,7 +253,7 @@ class Watch:
 
         return _Signs(
             state=row.state,
-            heads=self.campaign.live.read_heads(connection),
+            heads={each.id: each for each in self.campaign.live.read_heads(connection)},
             asked=Asked.now(connection, self.campaign, row.state),
             people=holdings.assessors(connection, campaign),
             ledger=count(schema.ledger, func.max(schema.ledger.c.id)),
@@ -264,6 +264,7 @@ class Watch:
     def _anew(self, signs: _Signs) -> Snapshot:
         campaign = self.campaign
         store = campaign.store
+        campaign.live.notice(signs.heads.values())
         if signs.heads.keys() != self._texts.keys():
             texts = store.read(lambda connection: holdings.topics(connection, campaign.id))
             self._texts = {topic: texts[topic] for topic in signs.heads}
@@ -283,7 +284,7 @@ class Watch:
             )
             kept = self._kept.get(topic)
             if kept is None or kept.key != key:
-                self._put(topic, self._topic(topic, head.place, signs.asked, key))
+                self._put(topic, self._topic(topic, head.next_seq - 1, signs.asked, key))
         topics = tuple(self._kept[topic].view for topic in signs.heads)
         return self._snapshot(signs, topics)
 
