@@ -1,6 +1,6 @@
 """Behind nginx, with the configurations that the docs give: a person in a browser, a crowd, and servers that die.
 
-python tests/stress_proxy.py [--people 50] [--seconds 40]
+python tests/stress_proxy.py [--people 50] [--seconds 60]
 
   guide    operation.md's, by https, before one server on SQLite: judge, sign in, watch, send a large file
   compose  compose.yaml's, before two servers on PostgreSQL that start at once on an empty database: set a campaign
@@ -12,12 +12,13 @@ import asyncio
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
 
@@ -58,8 +59,8 @@ def compose_configuration() -> str:
 
 
 @contextmanager
-def proxy(configuration: str, changes: dict[str, str], folder: Path) -> Iterator[None]:
-    """Start nginx with a configuration in which addresses and files are this trial's."""
+def proxy(configuration: str, changes: dict[str, str], folder: Path, port: int) -> Iterator[None]:
+    """Start nginx on a port, with a configuration in which addresses and files are this trial's."""
     for before, after in changes.items():
         configuration, count = re.subn(re.escape(before), after, configuration)
         assert count, f"the configuration has no {before!r}"
@@ -67,10 +68,22 @@ def proxy(configuration: str, changes: dict[str, str], folder: Path) -> Iterator
     file.write_text(SHELL.format(folder=folder, server=configuration), encoding="utf-8")
     process = subprocess.Popen([nginx_path() or "nginx", "-c", str(file), "-e", str(folder / "error.log")])
     try:
+        wait_for_port(process, port)
         yield
     finally:
         process.terminate()
         process.wait(timeout=30)
+
+
+def wait_for_port(process: "subprocess.Popen[bytes]", port: int, seconds: float = 30.0) -> None:
+    """Wait until somebody listens there."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        time.sleep(0.05)
+    raise RuntimeError("nginx doesn't answer")
 
 
 def nginx_path() -> str | None:
@@ -137,7 +150,7 @@ def guide() -> list[str]:
             f"{live}/fullchain.pem": f"{folder}/certificate.pem",
             f"{live}/privkey.pem": f"{folder}/key.pem",
         }
-        stack.enter_context(proxy(guide_configuration(), changes, folder))
+        stack.enter_context(proxy(guide_configuration(), changes, folder, outside))
         browser = stack.enter_context(open_browser())
         context = browser.new_context(ignore_https_errors=True)
         context.set_default_timeout(PATIENCE)
@@ -207,7 +220,7 @@ def compose(people: int, seconds: float) -> list[str]:
             "judge-1:8000": f"127.0.0.1:{ports[0]}",
             "judge-2:8000": f"127.0.0.1:{ports[1]}",
         }
-        stack.enter_context(proxy(compose_configuration(), changes, folder))
+        stack.enter_context(proxy(compose_configuration(), changes, folder, outside))
         store = stack.enter_context(open_store(target))
         with open_browser() as browser:
             page = browser.new_page()
@@ -230,6 +243,8 @@ def compose(people: int, seconds: float) -> list[str]:
         async def both() -> Seen:
             failing = asyncio.create_task(fail_in_turn())
             seen = await visit_all(outside, doors_of(store, campaigns), people, seconds, MEDIAN)
+            if failing.done():
+                failing.result()  # a server that doesn't come back
             failing.cancel()
             return seen
 
@@ -239,7 +254,12 @@ def compose(people: int, seconds: float) -> list[str]:
             f"99 % within {seen.percentile(0.99):.0f} ms, {seen.failures} replies 5xx, {seen.dropped} dropped",
             flush=True,
         )
-        return verdict(store, campaigns, seen) + [line for each in servers for line in each.trouble()[:3]]
+        wrong = verdict(store, campaigns, seen) + [line for each in servers for line in each.trouble()[:3]]
+        if not downs or len(seen.acknowledged) < people * seconds / (10 * MEDIAN):
+            wrong.append(
+                f"only {len(seen.acknowledged)} judgments were acknowledged, and {downs} servers killed"
+            )
+        return wrong
 
 
 def main() -> int:

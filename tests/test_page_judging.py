@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, Route
 from sqlalchemy import update
 
-from browsing import OFF_TOPIC, People, Person, Site, by_key, by_mouse
+from browsing import OFF_TOPIC, PATIENCE, People, Person, Site, by_key, by_mouse
 from duelpool.campaign import Campaign
 from duelpool.campaign.welcome import STEPS
 from duelpool.records import Outcome, Passage
@@ -641,8 +641,11 @@ def test_a_lease_that_runs_out_is_renewed_for_whoever_looks(site: Site, people: 
             page.clock.run_for(5000)
     assert expires() > before
     slow = True
-    page.clock.run_for(5000)
-    while not held:
+    with page.expect_request("**/extend"):
+        page.clock.run_for(5000)
+    for _ in range(PATIENCE // 10):
+        if held:
+            break
         page.wait_for_timeout(10)
     page.clock.run_for(5000)  # a minute is over, and nobody has moved
     page.wait_for_selector("#warning-act", state="visible")

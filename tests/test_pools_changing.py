@@ -7,15 +7,22 @@ import pytest
 
 from campaigns import judge_all, make_campaign
 from duelpool.campaign import Campaign
+from duelpool.campaign.challenge import Challenge, challenge
+from duelpool.campaign.exports import write_log
 from duelpool.campaign.informing import take_prior
+from duelpool.campaign.intake import take_in_file
+from duelpool.campaign.topics import ALL
 from duelpool.campaign.watching import Watch
+from duelpool.files import Run
+from duelpool.leaderboard import keep_runs
 from duelpool.records import Pool
+from duelpool.standings import Standings
 from duelpool.store import open_store
 from make_old_store import better
 from stores import BACK_ENDS, new_target
 
 STRATEGIES = ("prefbest:n=3,m=5", "allpairs", "swissfinals")
-Processes = Callable[[str], list[Campaign]]
+Processes = Callable[..., list[Campaign]]
 LATER = Pool("one", tuple("0abcdefg1"))
 
 
@@ -28,8 +35,8 @@ def two_processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pr
         open_store(target) as there,
     ):
 
-        def make(strategy: str) -> list[Campaign]:
-            made = make_campaign(here, {"one": "abcdefg", "two": "abcd"}, strategy=strategy)
+        def make(strategy: str, name: str = "letters", one: str = "abcdefg") -> list[Campaign]:
+            made = make_campaign(here, {"one": one, "two": "abcd"}, name=name, strategy=strategy)
             return [made, Campaign.open(there, made.id)]
 
         yield make
@@ -112,3 +119,51 @@ def test_what_was_there_already_is_not_counted_as_new(two_processes: Processes) 
     assert here.add_items(Pool("one", ("a", "new-1", "b", "new-2", "c"))) == 2
     assert here.add_items(Pool("three", ("x",), twins={"x": ("y", "z")})) == 3
     assert here.add_items(Pool("three", ("x",), twins={"x": ("y", "z")})) == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_newcomers_of_an_imported_log_are_newcomers_everywhere(
+    two_processes: Processes, tmp_path: Path, strategy: str
+) -> None:
+    first, _ = two_processes(strategy, one="cdef")
+    judge_all(first)
+    challenge(first, [Challenge("one", ("c",), ("a", "b"), {})])
+    judge_all(first)
+    write_log(first, tmp_path / "log.jsonl")
+    here, there = two_processes(strategy, name="second", one="cdefab")
+    there.live.state("one")
+    take_in_file(here, tmp_path / "log.jsonl")
+    assert there.result("one") == here.result("one")
+    assert (there.done, judge_all(there)) == (here.done, 0)
+
+
+def test_a_size_that_outlives_its_state_is_of_the_pool_as_it_is(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+    judge_all(here)
+    for topic, head in there.live.heads().items():
+        there.live.proposals(topic, ALL, (), (), head)
+    assert there.live.sizes(there.live.heads(), {}) == [0.0, 0.0]
+    there.live.rest(seconds=0.0, lines_at_most=0)  # of a very long log states are let go, and sizes stay
+    assert there.live.sizes(there.live.heads(), {}) == [0.0, 0.0]
+    here.add_items(LATER)
+    assert there.live.sizes(there.live.heads(), {})[0] > 0
+
+
+def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+    rankings = {"forwards": "abcdefg", "backwards": "gfedcba", "middle": "cbadefg"}
+    for name, order in rankings.items():
+        scored = [(item, float(-at)) for at, item in enumerate(order)]
+        keep_runs(here, [Run.from_rankings(name, {"one": scored})])
+    judge_all(here)
+    standings = Standings(Watch(there))
+
+    def rows(of: Standings) -> list[tuple[str, float | None]]:
+        return [(row.run, row.mean) for row in of.board("ndcg@3").rows]
+
+    before, history = rows(standings), standings.history("ndcg@3", wait=True)
+    assert history.ready
+    here.let_go("one", "a")
+    anew = Standings(Watch(Campaign.open(there.store, there.id)))
+    assert rows(standings) == rows(anew) != before
+    assert standings.history("ndcg@3", wait=True).points[:-1] == anew.history("ndcg@3", wait=True).points[:-1]

@@ -15,7 +15,7 @@ import polars as pl
 from duelpool.campaign.exports import kept_levels
 from duelpool.campaign.fold import TopicState, usable
 from duelpool.campaign.reading import Read
-from duelpool.campaign.watching import Watch
+from duelpool.campaign.watching import Snapshot, Watch
 from duelpool.comparison import ScoreTable, against_baseline
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
@@ -121,6 +121,7 @@ class Standings:
     _parts: list[dict[str, pl.DataFrame]] = field(default_factory=list)
     _names: tuple[str, ...] = ()
     _weights: Mapping[str, float] = field(default_factory=dict)  # of topics
+    _pools: Mapping[str, int] = field(default_factory=dict)  # their versions, by topic
     _scores: dict[str, _Scores] = field(default_factory=dict)
     _past: dict[str, dict[float, Point]] = field(default_factory=dict)
     _working: dict[str, threading.Thread] = field(default_factory=dict)
@@ -138,7 +139,7 @@ class Standings:
         chosen = _measure(measure)
         with self._lock:
             self._read_runs()
-            snapshot = self.watch.look()
+            snapshot = self._look()
             scores = self._scores.setdefault(str(chosen), _Scores())
             judged = [view for view in snapshot.topics if view.kept]
             wanted = {view.status.topic: view.position for view in judged}
@@ -165,7 +166,7 @@ class Standings:
     ) -> Board:
         """Return the leaderboard by a measure, over all judged topics or those of a tag."""
         chosen = str(_measure(measure))
-        snapshot = self.watch.look()
+        snapshot = self._look()
         tags = tuple(sorted({each for view in snapshot.topics for each in view.tags}))
         if tag is not None and tag not in tags:
             raise UnknownName("tag", tag, tags)
@@ -190,7 +191,7 @@ class Standings:
 
     def slices(self, measure: str) -> tuple[Slice, ...]:
         """Return the runs' means by tag."""
-        snapshot = self.watch.look()
+        snapshot = self._look()
         if not self.runs or not any(view.kept for view in snapshot.topics):
             return ()
         tags = {view.status.topic: view.tags for view in snapshot.topics}
@@ -209,7 +210,7 @@ class Standings:
         unless somebody wants to wait.
         """
         chosen = str(_measure(measure))
-        snapshot = self.watch.look()
+        snapshot = self._look()
         if not self.runs or not any(view.kept for view in snapshot.topics):
             return History(chosen, (), True)
         lines = sum(view.position for view in snapshot.topics)
@@ -229,7 +230,7 @@ class Standings:
     def growth(self, measure: str, points: int = POINTS) -> tuple[Point, ...]:
         """Return the leaderboard after evenly spread numbers of judgments, for a page that is written once."""
         chosen = str(_measure(measure))
-        topics = [view.status.topic for view in self.watch.look().topics if view.position]
+        topics = [view.status.topic for view in self._look().topics if view.position]
         judged = sorted(time for topic in topics for time in self.watch.state_of(topic, _times_of_judgments))
         if not self.runs or not judged:
             return ()
@@ -275,7 +276,7 @@ class Standings:
     def _look_back(self, measure: str, times: Sequence[float]) -> None:
         """Fold every topic once, stopping at each time, and score what has changed since the time before."""
         chosen = _measure(measure)
-        past = self._past[measure]
+        past = self._past.setdefault(measure, {})
         then: list[dict[str, _Found]] = [{} for _ in times]
         for view in self.watch.look().topics:
             topic = view.status.topic
@@ -300,6 +301,17 @@ class Standings:
             past[time] = Point(log.iso_time(time), judgments, means)
 
     # ---- scoring
+
+    def _look(self) -> Snapshot:
+        """Return the campaign as it stands; what was scored with another pool counts no more, now or in the past."""
+        with self._lock:
+            snapshot = self.watch.look()
+            pools = {view.status.topic: view.pool_version for view in snapshot.topics}
+            if any(self._pools.get(topic, version) != version for topic, version in pools.items()):
+                self._scores.clear()
+                self._past.clear()
+            self._pools = pools
+            return snapshot
 
     def _read_runs(self) -> None:
         """Read the runs that the campaign keeps, again when there are others."""

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from duelpool.campaign.entries import FOLLOW_UPS, Entry
 from duelpool.campaign.fold import standing
+from duelpool.campaign.newcomers import is_challenge
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.files.source import Source
 from duelpool.store import imports, log, schema
@@ -201,7 +202,11 @@ def write_part(
     place = connection.execute(
         update(schema.topic)
         .where(*where)
-        .values(next_seq=topics.next_seq + len(part.entries))
+        .values(
+            next_seq=topics.next_seq + len(part.entries),
+            pool_version=topics.pool_version
+            + int(bool(newcomers_of(part.entries))),  # every process must know
+        )
         .returning(topics.next_seq)
     ).scalar_one_or_none()
     if place is None:
@@ -213,6 +218,12 @@ def write_part(
         rows[at] |= {"question": question, "attempt": 1}
     for start in range(0, len(rows), _WRITE_AT_ONCE):
         connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
+
+
+def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
+    """Return the items of a pool that are newcomers by these lines."""
+    closings = (entry for entry in entries if entry.event == log.PHASE_CLOSED and is_challenge(entry.phase))
+    return frozenset(item for closing in closings for item in closing.survivors)
 
 
 def _held(

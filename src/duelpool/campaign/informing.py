@@ -19,7 +19,10 @@ def take_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> 
         raise BadParameter("A prior's scores are finite numbers.")
 
     def work(connection: Connection, now: float) -> int:
-        for topic in prior:
+        for topic in sorted(prior):
+            holdings.pool_changed(
+                connection, campaign.id, topic
+            )  # nobody answers there until this is written
             if log.head(connection, campaign.id, topic):
                 raise BadParameter(
                     f"Topic '{topic}' has been judged already.", remedy="Give a prior to a new campaign."

@@ -24,6 +24,7 @@ from duelpool.campaign.batch import (
     Progress,
     as_line,
     hangs_together,
+    newcomers_of,
     places_of,
     write_batch,
     write_part,
@@ -241,7 +242,7 @@ def _refuse_misfits(
     seqs = places_of(entries, after)
     lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
     telling = Telling(standing(lines))
-    strategy = campaign.live.fresh(connection, topic)
+    strategy = campaign.live.fresh(connection, topic, newcomers_of(entries))
     for line in lines:
         try:
             for event in telling.hear(line):

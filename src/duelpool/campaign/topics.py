@@ -64,10 +64,11 @@ class Head(Protocol):
 
 
 class _Size(NamedTuple):
-    """How many questions a topic had, open or leased, when its log ended here."""
+    """How many questions a topic had, open or leased, when its log ended here and its pool was this one."""
 
     position: int
     questions: int
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class LiveTopics:
         """Throw states away whose pools have changed since; not while something is read, for it may have to wait."""
         for head in heads:
             kept = self._kept.get(head.id)
-            if kept is not None and head.pool_version > kept.version:
+            known = kept or self._sizes.get(head.id)  # its size may be known though its state was let go
+            if known is not None and head.pool_version > known.version:
                 self.forget(head.id, kept)
 
     def state(self, topic: str, head: int | None = None) -> TopicState:
@@ -232,11 +234,14 @@ class LiveTopics:
             self._sizes.pop(topic, None)
             self._items = None
 
-    def fresh(self, connection: Connection, topic: str) -> Strategy:
-        """Return a topic's strategy before it has heard anything, for those who read a log on their own."""
-        return self._make(topic, self._look_up(connection, topic))
+    def fresh(self, connection: Connection, topic: str, newcomers: Collection[str] = ()) -> Strategy:
+        """Return a topic's strategy before it has heard anything, for those who read a log on their own.
 
-    def _look_up(self, connection: Connection, topic: str) -> _Pool:
+        `newcomers` are items of the pool that join by lines which aren't in the log yet.
+        """
+        return self._make(topic, self._look_up(connection, topic, newcomers))
+
+    def _look_up(self, connection: Connection, topic: str, newcomers: Collection[str] = ()) -> _Pool:
         now = self._read_head(connection, topic)
         rows = holdings.items(connection, self._campaign, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
@@ -250,6 +255,7 @@ class LiveTopics:
             )
         )
         came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
+        came.update(newcomers)
         return _Pool(
             0 if now is None else now.pool_version,
             items,
@@ -326,7 +332,7 @@ class LiveTopics:
     def _note_size(self, topic: str, kept: _Kept, questions: int) -> None:
         with self._lock:
             if self._kept.get(topic) is kept:  # else its items may have changed
-                self._sizes[topic] = _Size(kept.state.position, questions)
+                self._sizes[topic] = _Size(kept.state.position, questions, kept.version)
 
     def sizes(self, heads: Mapping[str, int], leased: Mapping[str, int]) -> list[float]:
         """Return about how many questions each topic has open, without asking any.

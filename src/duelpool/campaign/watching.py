@@ -54,6 +54,7 @@ class TopicView:
 
     status: TopicStatus
     position: int
+    pool_version: int
     tags: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     kept: tuple[tuple[str, ...], ...]
@@ -284,7 +285,7 @@ class Watch:
             )
             kept = self._kept.get(topic)
             if kept is None or kept.key != key:
-                self._put(topic, self._topic(topic, head.next_seq - 1, signs.asked, key))
+                self._put(topic, self._topic(topic, head, signs.asked, key))
         topics = tuple(self._kept[topic].view for topic in signs.heads)
         return self._snapshot(signs, topics)
 
@@ -297,7 +298,7 @@ class Watch:
         if kept is not None:
             self._kept[topic] = kept
 
-    def _topic(self, topic: str, head: int, asked: Asked, key: object) -> _Kept:
+    def _topic(self, topic: str, head: Head, asked: Asked, key: object) -> _Kept:
         text = self._texts[topic]
         if self.campaign.settings.stage == "grading":
             graded = self.campaign.store.read(
@@ -319,6 +320,7 @@ class Watch:
             view = TopicView(
                 status=found,
                 position=position,
+                pool_version=head.pool_version,
                 tags=tuple(text.tags),
                 levels=read.strategy.result().levels if read.judged else (),
                 kept=kept_levels(read) if read.usable else (),
@@ -327,7 +329,7 @@ class Watch:
             )
             return _Kept(key, view, deeds_of(state, self._better))
 
-        return self.campaign.live.look(topic, head, work)
+        return self.campaign.live.look(topic, head.next_seq - 1, work)
 
     # ---- adding up
 

@@ -337,7 +337,7 @@ async function keep() {
   const reply = await request("extend", { question: question.id }).catch(() => null);
   if (reply?.status !== 200) return;
   ends.set(keyOf(question), performance.now() + reply.body.expires_in * 1000);
-  calm();
+  if (expiring === keyOf(question)) calm();
 }
 
 setInterval(() => {
