@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from campaigns import judge_all, make_campaign
 from duelpool.campaign import Campaign
@@ -17,7 +18,7 @@ from duelpool.files import Run
 from duelpool.leaderboard import keep_runs
 from duelpool.records import Pool
 from duelpool.standings import Standings
-from duelpool.store import open_store
+from duelpool.store import open_store, schema
 from make_old_store import better
 from stores import BACK_ENDS, new_target
 
@@ -156,6 +157,8 @@ def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> No
         scored = [(item, float(-at)) for at, item in enumerate(order)]
         keep_runs(here, [Run.from_rankings(name, {"one": scored})])
     judge_all(here)
+    later = update(schema.log).values(time=schema.log.c.time + schema.log.c.seq)  # so that there is a history
+    here.store.write(lambda connection, now: connection.execute(later))
     standings = Standings(Watch(there))
 
     def rows(of: Standings) -> list[tuple[str, float | None]]:
@@ -163,6 +166,7 @@ def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> No
 
     before, history = rows(standings), standings.history("ndcg@3", wait=True)
     assert history.ready
+    assert len(history.points) > 2
     here.let_go("one", "a")
     anew = Standings(Watch(Campaign.open(there.store, there.id)))
     assert rows(standings) == rows(anew) != before

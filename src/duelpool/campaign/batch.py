@@ -199,13 +199,13 @@ def write_part(
     where = [topics.campaign == campaign, topics.id == topic]
     if not anywhere:
         where.append(topics.next_seq == part.after + 1)
+    changes = 1 if newcomers_of(part.entries) else 0  # of the pool, which every process must know
     place = connection.execute(
         update(schema.topic)
         .where(*where)
         .values(
             next_seq=topics.next_seq + len(part.entries),
-            pool_version=topics.pool_version
-            + int(bool(newcomers_of(part.entries))),  # every process must know
+            pool_version=topics.pool_version + changes,
         )
         .returning(topics.next_seq)
     ).scalar_one_or_none()

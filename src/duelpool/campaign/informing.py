@@ -19,17 +19,17 @@ def take_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> 
         raise BadParameter("A prior's scores are finite numbers.")
 
     def work(connection: Connection, now: float) -> int:
-        for topic in sorted(prior):
-            holdings.pool_changed(
-                connection, campaign.id, topic
-            )  # nobody answers there until this is written
+        found = sum(
+            holdings.set_priors(connection, campaign.id, topic, prior[topic]) for topic in sorted(prior)
+        )
+        for (
+            topic
+        ) in prior:  # after the writing, which keeps answers out; it is undone when one was there before
             if log.head(connection, campaign.id, topic):
                 raise BadParameter(
                     f"Topic '{topic}' has been judged already.", remedy="Give a prior to a new campaign."
                 )
-        return sum(
-            holdings.set_priors(connection, campaign.id, topic, scores) for topic, scores in prior.items()
-        )
+        return found
 
     found = campaign.store.write(work)
     for topic in prior:
