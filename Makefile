@@ -1,51 +1,79 @@
 # Everything a newcomer needs is `make demo` and `make test`; each makes its own virtual environment.
 PYTHON ?= python3
-VENV := .venv
-BIN := $(VENV)/bin
-INSTALLED := $(VENV)/.installed
-READY := $(VENV)/.ready
-# PIP_CONSTRAINT holds for the packages that build the package, too
+# A Python that is named gets an environment of its own: `make PYTHON=python3.12 test` works in .venv-3.12.
+ifeq ($(origin PYTHON),file)
+VENV ?= .venv
+else
+VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
+PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(PROGRAMS)
+TOOLS := build/tools
+# What makes and checks a release: wheel and sdist; whether an index can show them; hashes and lowest versions; the bill.
+RELEASE_TOOLS := build twine uv cyclonedx-bom
+# PIP_CONSTRAINT holds for the packages that build the package, too; newer releases of pip have a name of its own for that.
+PINNED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
+INSTALL := $(PINNED) $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STYLE = $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
-INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # Compiled once, not in each of the many processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo test test-all lint docs stress bench clean
+.PHONY: build/plain help setup browser demo test test-all test-lowest lint docs stress bench record dist check-dist check-tag lock sbom licences \
+	clean
 
 help:  ## show what there is to make
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-setup: $(READY) browser  ## make the virtual environment, with all that the tests need
+# ---- environments
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Duelpool needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "Setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(INSTALL) --editable .
-	@touch $(INSTALLED)
+	@touch $@
 
-$(READY): $(INSTALLED)
+$(VENV)/.documented: $(VENV)/.installed
+	@echo "Adding what the documentation needs ..."
+	@$(INSTALL) --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.installed
 	@echo "Adding what the tests need ..."
 	@$(INSTALL) --editable '.[dev]'
-	@touch $(READY)
+	@$(PINNED) $(BIN)/python tests/peers/install.py $(VENV)/peers.log
+	@touch $@
 
-browser:  # chromium, before which the judging page is tested; Debian's own where there is none
-	@[ -n "$$DUELPOOL_CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
+$(TOOLS)/.ready: pyproject.toml constraints.txt
+	@echo "Setting up the release's tools in $(TOOLS) ..."
+	@$(PYTHON) -m venv $(TOOLS)
+	@$(PINNED) $(TOOLS)/$(PROGRAMS)/python -m pip install --quiet --disable-pip-version-check $(RELEASE_TOOLS)
+	@touch $@
+
+setup: $(VENV)/.ready browser  ## make the virtual environment, with all that the tests need
+
+# Chromium, in which the pages are tested: the one that is there, Debian's, or elsewhere the one that Playwright brings.
+browser: $(VENV)/.ready
+	@if [ -n "$$DUELPOOL_CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then :; \
+	elif grep -qs '^ID=debian' /etc/os-release; then \
 		echo "Installing chromium ..."; as=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 		$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive \
-			apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+			apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	else $(BIN)/python -m playwright install --with-deps chromium; fi
 
-demo: $(INSTALLED)  ## the main job end to end, on a small collection
+# ---- what people run
+
+demo: $(VENV)/.installed  ## the main job end to end, on a small collection
 	@$(BIN)/duelpool demo
 
-lint: $(READY)
+lint: $(VENV)/.ready  ## style and types
 	@$(STYLE)
 	@$(BIN)/mypy
 
 # Types are checked while the tests run, for those wait a good deal; what was found is told at the end.
-test: $(READY) browser  ## style, types and all tests that fit in eight minutes
+test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight minutes
 	@$(STYLE)
 	@$(BIN)/python -m compileall -q -j 2 src
 	@told=$$(mktemp); $(BIN)/mypy >"$$told" 2>&1 & types=$$!; \
@@ -55,7 +83,7 @@ test: $(READY) browser  ## style, types and all tests that fit in eight minutes
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n 2 --cov --cov-report=term
 
-stress: $(READY) browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
+stress: $(VENV)/.ready browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
 	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
 	@$(BIN)/python tests/stress_http.py --part load --part kills --part import --part limit --json stress.json
 	@$(BIN)/python tests/stress_proxy.py  # where there is an nginx
@@ -64,11 +92,50 @@ stress: $(READY) browser  ## people over HTTP, kills, imports, a soak, fuzzed fi
 	@HYPOTHESIS_PROFILE=stress timeout 600 $(BIN)/pytest -q -n 2 -m 'not slow' -k 'property or round_trip or paths or machine' \
 		|| [ $$? = 124 ]  # what found nothing in ten minutes is done
 
-docs: $(READY)  ## the documentation as a static site, in build/site
+docs: $(VENV)/.documented  ## the documentation as a static site, in build/site
 	@$(BIN)/python docs/site/build.py build/site
 
-bench: $(READY) browser  ## benchmarks against the field's tools; every ratio is printed
+bench: $(VENV)/.ready browser  ## benchmarks against the field's tools; every ratio is printed
 	@for each in benchmarks/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
 
-clean:  ## remove the virtual environment and what tools left behind
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build demo-output stress.json
+record: $(VENV)/.ready  ## ask the installed peers again, for the recordings that the tests compare with
+	@$(BIN)/python tests/peers/record.py
+
+# ---- a release
+
+lock: $(TOOLS)/.ready  ## what the wheel needs, pinned with hashes, in requirements-hashed.txt
+	@$(TOOLS)/$(PROGRAMS)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --custom-compile-command 'make lock' --constraint constraints.txt \
+		--extra postgres --output-file requirements-hashed.txt
+
+dist: $(TOOLS)/.ready  ## wheel and sdist in dist, checked
+	@rm -rf dist
+	@$(PINNED) $(TOOLS)/$(PROGRAMS)/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
+	@$(TOOLS)/$(PROGRAMS)/twine check --strict dist/*
+	@$(TOOLS)/$(PROGRAMS)/python release/check_dist.py dist
+
+check-dist: dist  ## the wheel alone, in an empty environment on each Python at hand: install with hashes, run the demo
+	@$(TOOLS)/$(PROGRAMS)/python release/try_wheel.py dist
+
+# The wheel with PostgreSQL's driver and nothing else: what an installation brings along.
+build/plain: dist
+	@rm -rf build/plain
+	@$(PYTHON) -m venv build/plain
+	@$(PINNED) build/plain/$(PROGRAMS)/python -m pip install --quiet --disable-pip-version-check \
+		"$$(ls dist/*.whl)[postgres]"
+	@build/plain/$(PROGRAMS)/python -m pip uninstall --quiet --yes setuptools pip
+
+check-tag:  # TAG=v0.2.0: do the tag, the version, the changelog and the citation name the same release?
+	@$(PYTHON) release/check_tag.py $(TAG)
+
+sbom: build/plain  ## a bill of materials (CycloneDX) of what an installation brings along, in build
+	@$(TOOLS)/$(PROGRAMS)/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+		--output-format JSON --output-file build/duelpool.cdx.json build/plain/$(PROGRAMS)/python
+	@echo "build/duelpool.cdx.json"
+
+licences: build/plain  ## the licences of what an installation brings along, in docs/licences.md
+	@$(TOOLS)/$(PROGRAMS)/python release/licences.py build/plain/$(PROGRAMS)/python >build/licences.md
+	@mv build/licences.md docs/licences.md
+
+clean:  ## remove the virtual environments and what tools left behind
+	@rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist demo-output stress.json

@@ -13,6 +13,9 @@ from time import process_time
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from peers.installed import installed, load, tell_missing
+
 TOPICS, DEPTH, RUNS = 200, 1000, 60
 ROUNDS = 7
 PEAK_MEGABYTES = 400
@@ -42,32 +45,42 @@ def cpu_seconds(work: Callable[[], object], rounds: int) -> float:
     return best
 
 
-def compare(path: Path) -> bool:
-    import ir_measures
-    import pytrec_eval
+def readers(path: Path) -> dict[str, tuple[Callable[[], object], float]]:
+    """Return the peers that are installed: how each reads a run, and how many times our time it should take."""
+    known: dict[str, tuple[Callable[[], object], float]] = {}
+    if installed("pytrec_eval"):
+        pytrec_eval = load("pytrec_eval")
 
+        def by_pytrec_eval() -> object:
+            with path.open(encoding="utf-8") as lines:
+                return pytrec_eval.parse_run(lines)
+
+        known["pytrec_eval"] = by_pytrec_eval, 3.0
+    if installed("ir_measures"):
+        ir_measures = load("ir_measures")
+        known["ir_measures"] = lambda: list(ir_measures.read_trec_run(str(path))), 8.0
+    return known
+
+
+def compare(path: Path) -> bool:
     from duelpool.files import read_run
 
-    def by_pytrec_eval() -> object:
-        with path.open(encoding="utf-8") as lines:
-            return pytrec_eval.parse_run(lines)
-
-    def by_ir_measures() -> object:
-        return list(ir_measures.read_trec_run(str(path)))  # type: ignore[no-untyped-call]
-
-    ours = theirs = peers = float("inf")
-    for _ in range(ROUNDS):  # interleaved, so that a busy moment hits all three
+    peers = readers(path)
+    ours, theirs = float("inf"), dict.fromkeys(peers, float("inf"))
+    for _ in range(ROUNDS):  # interleaved, so that a busy moment hits all of them
         ours = min(ours, cpu_seconds(lambda: read_run(path), 3))
-        theirs = min(theirs, cpu_seconds(by_pytrec_eval, 1))
-        peers = min(peers, cpu_seconds(by_ir_measures, 1))
+        for name, (read, _) in peers.items():
+            theirs[name] = min(theirs[name], cpu_seconds(read, 1))
     print(f"one run of {TOPICS * DEPTH:,} lines, CPU seconds: duelpool {ours:.4f}")
     held = True
-    for name, seconds, wanted in (("pytrec_eval", theirs, 3.0), ("ir_measures", peers, 8.0)):
-        holds = seconds / ours >= wanted
-        held = held and holds
+    for name, (_, wanted) in peers.items():
+        ratio = theirs[name] / ours
+        held = held and ratio >= wanted
         print(
-            f"  {name:<12} {seconds:.4f}   {seconds / ours:4.1f} times ours (wanted: {wanted:.0f}) {verdict(holds)}"
+            f"  {name:<12} {theirs[name]:.4f}   {ratio:4.1f} times ours (wanted: {wanted:.0f}) "
+            f"{verdict(ratio >= wanted)}"
         )
+    tell_missing("pytrec_eval", "ir_measures")
     return held
 
 

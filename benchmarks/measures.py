@@ -27,11 +27,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import duelpool
 from duelpool.evaluation.scoring import score_run
 from duelpool.files import Preferences, Run, read_preferences, read_qrels, read_run
 from duelpool.measures import PGC, ReadyRun, Truth, parse_measure
 from duelpool.preferences import WinMatrix, bradley_terry
+from peers.installed import installed, load, tell_missing
 
 TOPICS, DEPTH, JUDGED, PAIRS, POOL = 200, 1000, 150, 300, 1500
 MEASURES = ["nDCG@10", "Compat", "ppref", "wpref"]
@@ -133,18 +135,16 @@ def ours(*names: str) -> Contender:
 
 
 def by_ir_measures() -> Contender:
-    import ir_measures
-
-    io: Any = ir_measures  # its readers have no types
-    wanted = [ir_measures.parse_measure("nDCG@10"), ir_measures.parse_measure("Compat(p=0.95)")]
+    peer = load("ir_measures")
+    wanted = [peer.parse_measure("nDCG@10"), peer.parse_measure("Compat(p=0.95)")]
     return Contender(
-        lambda folder: io.evaluator(wanted, list(io.read_trec_qrels(str(folder / "qrels.txt")))),
-        lambda evaluator, path: evaluator.calc_aggregate(io.read_trec_run(str(path))),
+        lambda folder: peer.evaluator(wanted, list(peer.read_trec_qrels(str(folder / "qrels.txt")))),
+        lambda evaluator, path: evaluator.calc_aggregate(peer.read_trec_run(str(path))),
     )
 
 
 def by_pytrec_eval() -> Contender:
-    import pytrec_eval
+    pytrec_eval = load("pytrec_eval")
 
     def prepare(folder: Path) -> object:
         with (folder / "qrels.txt").open() as lines:
@@ -290,8 +290,7 @@ def games(pairs: int, items: int) -> tuple[list[str], list[str], list[bool]]:
 
 
 def bradley_terry_ratio(pairs: int, items: int, rounds: int) -> tuple[float, float]:
-    import evalica
-
+    evalica = load("evalica")
     left, right, won = games(pairs, items)
     winners = [evalica.Winner.X if one else evalica.Winner.Y for one in won]
     frame = pl.DataFrame({"left": left, "right": right, "won": won})
@@ -312,10 +311,7 @@ def bradley_terry_ratio(pairs: int, items: int, rounds: int) -> tuple[float, flo
 
 
 def bootstrap_ratio(pairs: int, items: int, rounds: int) -> tuple[float, float]:
-    import evalica
-
-    method: Any = evalica.bradley_terry
-
+    evalica = load("evalica")
     left, right, won = games(pairs, items)
     winners = [evalica.Winner.X if one else evalica.Winner.Y for one in won]
     better = [a if one else b for a, b, one in zip(left, right, won, strict=True)]
@@ -326,7 +322,7 @@ def bootstrap_ratio(pairs: int, items: int, rounds: int) -> tuple[float, float]:
 
     def slow() -> object:
         return evalica.bootstrap(
-            method, left, right, winners, n_resamples=100, bootstrap_method="percentile",
+            evalica.bradley_terry, left, right, winners, n_resamples=100, bootstrap_method="percentile",
             random_state=1,
         )  # fmt: skip
 
@@ -368,14 +364,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_collection(folder, asked.runs)
-        names = ["four", "nDCG@10", "pytrec_eval", "plain RBO", "ir_measures"]
-        everybody = [ours(*MEASURES), ours("nDCG@10"), by_pytrec_eval(), plain, by_ir_measures()]
-        took = dict(zip(names, seconds_of(everybody, folder, rounds), strict=True))
+        everybody = {"four": ours(*MEASURES), "nDCG@10": ours("nDCG@10"), "plain RBO": plain}
+        if installed("pytrec_eval"):
+            everybody["pytrec_eval"] = by_pytrec_eval()
+        if installed("ir_measures"):
+            everybody["ir_measures"] = by_ir_measures()
+        took = dict(zip(everybody, seconds_of(list(everybody.values()), folder, rounds), strict=True))
         fast = took["four"]
-        tell("load + nDCG@10 | pytrec_eval nDCG@10", took["nDCG@10"], took["pytrec_eval"], None)
-        tell("load + four measures | pytrec_eval nDCG@10", fast, took["pytrec_eval"], 2)
+        if "pytrec_eval" in took:
+            tell("load + nDCG@10 | pytrec_eval nDCG@10", took["nDCG@10"], took["pytrec_eval"], None)
+            tell("load + four measures | pytrec_eval nDCG@10", fast, took["pytrec_eval"], 2)
         tell("load + four measures | plain set-based RBO", fast, took["plain RBO"], 12)
-        tell("load + four measures | ir_measures nDCG@10 + Compat", fast, took["ir_measures"], 20)
+        if "ir_measures" in took:
+            tell("load + four measures | ir_measures nDCG@10 + Compat", fast, took["ir_measures"], 20)
         tell("PGC of one run, 200 topics x 300 pairs | plain greedy", *graph_ratio(folder, rounds), 5)
         peak = peak_memory(folder)
         failed += peak >= MEMORY
@@ -386,10 +387,13 @@ def main() -> int:
         make_collection(folder, few, pooled=True)
         fast, theirs = seconds_of([ours(*MEASURES), plain], folder, rounds)
         tell(f"{few} runs, pooled judgments: four | plain set-based RBO", fast, theirs, None)
-    tell("Bradley-Terry, 1e6 pairs of 200 items | evalica", *bradley_terry_ratio(1_000_000, 200, rounds), 8)
-    for items, bound in ((50, 15), (20, None), (200, None)):
+    if installed("evalica"):
+        what = "Bradley-Terry, 1e6 pairs of 200 items | evalica"
+        tell(what, *bradley_terry_ratio(1_000_000, 200, rounds), 8)
+    for items, bound in ((50, 15), (20, None), (200, None)) if installed("evalica") else ():
         what = f"100 resamples of 20,000 pairs of {items} items | evalica"
         tell(what, *bootstrap_ratio(20_000, items, rounds), bound)
+    tell_missing("pytrec_eval", "ir_measures", "evalica")
     return 1 if failed else 0
 
 

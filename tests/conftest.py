@@ -1,15 +1,18 @@
-"""What all tests share: the folder with real data, hypothesis profiles, and no silent skips."""
+"""What all tests share: the folder with real data, hypothesis profiles, and nothing that is left out silently."""
 
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from peers.installed import installed, missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -28,7 +31,11 @@ IN_MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30
 
 
 def has_room(folder: Path) -> bool:
-    if not os.access(folder, os.W_OK | os.X_OK) or os.statvfs(folder).f_flag & os.ST_NOEXEC:
+    if (
+        not hasattr(os, "statvfs")
+        or not os.access(folder, os.W_OK | os.X_OK)
+        or os.statvfs(folder).f_flag & os.ST_NOEXEC
+    ):
         return False
     return shutil.disk_usage(folder).free >= ROOM
 
@@ -52,13 +59,21 @@ def made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+def data_folder() -> Path | None:
+    """Return the folder with the real data where one is named; one that isn't there is a mistake."""
+    named = os.environ.get(DATA_VARIABLE)
+    if named and not Path(named).is_dir():
+        message = f"{DATA_VARIABLE} names {named}, which is no folder. Name another, or unset it."
+        raise pytest.UsageError(message)
+    return Path(named) if named else None
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """Return the folder with the real data, or skip the test, saying so."""
-    folder = os.environ.get(DATA_VARIABLE)
-    if not folder or not Path(folder).is_dir():
-        pytest.skip(f"{DATA_VARIABLE} names no folder with the real data")
-    return Path(folder)
+    """Return the folder with the real data; without one the tests that ask for it are deselected."""
+    folder = data_folder()
+    assert folder is not None
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -94,15 +109,68 @@ def people(browser: "Browser", site: "Site", request: pytest.FixtureRequest) -> 
         barriers.refuse_unseen(request.node.name)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = len(terminalreporter.stats.get("skipped", ()))
-    if skipped:
-        verdict = "and CI takes no skips" if UNDER_CI else "see above what they need"
-        terminalreporter.section(f"{skipped} tests were skipped, {verdict}")
+# ---- what this machine can't run is deselected by its marker and counted; a test that is skipped fails under CI
+
+
+LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT_OUT] = Counter()
+    data_folder()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what asks for the data folder; leave out what needs it, or a peer, where that isn't there."""
+    has_data = data_folder() is not None
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        if "data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
+        peers = [mark.args[0] for mark in item.iter_markers("peer")]
+        lacking = [peer for peer in peers if not installed(peer)]
+        if not has_data and item.get_closest_marker("data"):
+            lacking.append(DATA_VARIABLE)
+        (left_out if lacking else kept).append(item)
+        config.stash[LEFT_OUT].update(lacking)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:  # a process of pytest-xdist: all of them collect the same
+        counted: Counter[str] = session.config.stash[LEFT_OUT]
+        output["left_out"] = dict(counted)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if UNDER_CI and reporter is not None and reporter.stats.get("skipped") and not session.exitstatus:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a process of pytest-xdist left out."""
+    told = getattr(node, "workeroutput", {}).get("left_out", {})
+    counted: Counter[str] = node.config.stash[LEFT_OUT]
+    for what, count in told.items():
+        counted[what] = count
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left_out = config.stash[LEFT_OUT]
+    if count := left_out.pop(DATA_VARIABLE, 0):
+        terminalreporter.section(f"{count} tests need the data folder: {DATA_VARIABLE} names none")
+    if lacking := missing():
+        terminalreporter.section(f"peers that aren't installed: {', '.join(lacking)}")
+        count = sum(left_out.values())
+        terminalreporter.line(
+            f"{count} live comparisons were left out; their recorded answers in tests/peers are checked everywhere."
+        )
+    if skipped := len(terminalreporter.stats.get("skipped", ())):
+        verdict = "and CI takes no skips" if UNDER_CI else "see above what they need"
+        terminalreporter.section(f"{skipped} tests were skipped, {verdict}")

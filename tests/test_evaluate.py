@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import typer
@@ -108,7 +109,6 @@ def found_grades(folder: Path) -> pl.DataFrame:
 
 
 def test_the_same_from_paths_patterns_records_and_frames(folder: Path) -> None:
-    pd = pytest.importorskip("pandas")
     expected = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "AP").means("AP")
     frames = {name: read_run(folder / "runs" / f"{name}.run.gz").frame for name in expected}
     pandas_frames = {name: pd.DataFrame(frame.to_dict(as_series=False)) for name, frame in frames.items()}
@@ -211,8 +211,8 @@ def test_a_notebook_shows_a_table(folder: Path) -> None:
     assert '<th scope="row">great</th><td>0.' in html
 
 
+@pytest.mark.peer("ir_measures")
 def test_ir_measures_computes_the_rest_and_the_header_says_so(folder: Path) -> None:
-    pytest.importorskip("ir_measures")
     found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["Rprec", "nDCG@10"])
     assert any("Rprec: not a measure of duelpool, computed by ir_measures" in line for line in found.header)
     assert found.tables["Rprec"].order()[0] == "great"

@@ -1,7 +1,6 @@
 """Simulated judges hold what they promise: the stated chances, the stated truth, the same answers by seed."""
 
 import math
-import os
 from pathlib import Path
 
 import numpy as np
@@ -346,14 +345,6 @@ def test_a_matrix_judge_uses_both_halves_of_its_matrix() -> None:
         judge = MatrixJudge(items, wins, Dice(0, "x"))
         assert {judge.answer("t", items[0], items[1], nth) for nth in range(20)} == {Outcome.LEFT}
         assert {judge.answer("t", items[1], items[0], nth) for nth in range(20)} == {Outcome.RIGHT}
-
-
-@pytest.fixture
-def data() -> Path:
-    folder = os.environ.get("DUELPOOL_DATA")
-    if not folder:
-        pytest.skip("DUELPOOL_DATA doesn't name the folder of test data")
-    return Path(folder)
 
 
 @pytest.mark.parametrize(("file", "levels"), [("caseA.txt", [1] * 100), ("caseB.txt", [2, 98])])

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
@@ -27,6 +27,7 @@ from duelpool.measures import (
     parse_measure,
 )
 from duelpool.measures.rankings import Rankings
+from peers.installed import load
 
 Ranking = list[tuple[str, float]]
 
@@ -101,12 +102,12 @@ def test_each_measure_equals_its_definition(
     assert Bpref().calc(truth, run) == pytest.approx(expected)
 
 
-@settings(deadline=None)
+@pytest.mark.peer("pytrec_eval")
 @given(all_grades, all_rankings)
 def test_equal_to_pytrec_eval_on_runs_with_ties(
     grades: dict[str, dict[str, int]], rankings: dict[str, Ranking]
 ) -> None:
-    pytrec_eval = pytest.importorskip("pytrec_eval")
+    pytrec_eval = load("pytrec_eval")
     ours = {
         "ndcg": nDCG(), "ndcg_cut_3": nDCG(3), "map": AP(), "map_cut_3": AP(3), "recip_rank": RR(),
         "P_5": P(5), "recall_5": R(5), "bpref": Bpref(), "success_1": Success(1),
@@ -121,8 +122,9 @@ def test_equal_to_pytrec_eval_on_runs_with_ties(
         assert measure.calc(truth, run) == pytest.approx(expected, abs=1e-6), name
 
 
+@pytest.mark.peer("pytrec_eval")
 def test_equal_to_pytrec_eval_on_a_long_random_run_in_any_row_order() -> None:
-    pytrec_eval = pytest.importorskip("pytrec_eval")
+    pytrec_eval = load("pytrec_eval")
     draw = random.Random(7)
     names = [f"doc-{number}" for number in range(600)]
     grades = {

@@ -97,8 +97,8 @@ def test_a_cutoff_or_parameter_that_a_measure_lacks_is_explained() -> None:
         PGC() @ 5
 
 
+@pytest.mark.peer("ir_measures")
 def test_other_measures_go_to_ir_measures() -> None:
-    pytest.importorskip("ir_measures")
     measure = parse_measure("Rprec(rel=2)")
     assert isinstance(measure, External)
     assert str(measure) == "Rprec(rel=2)"

@@ -6,7 +6,6 @@ public, they are what independent programs give on the public ones.
 
 import csv
 import gzip
-import os
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +19,12 @@ from duelpool.files import Preferences, read_preferences, read_qrels, read_run
 from duelpool.measures import AP, Truth
 from duelpool.plots import save_figure, scatter
 from duelpool.preferences import bradley_terry, levels_of, top_values, win_matrices
+from peers.installed import load
 
 
 @pytest.fixture(scope="module")
-def real() -> Path:
-    folder = os.environ.get("DUELPOOL_DATA")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("DUELPOOL_DATA names no folder with the real data")
-    return Path(folder)
+def real(data: Path) -> Path:
+    return data
 
 
 def official(path: Path, measure: str, **fields: str) -> dict[str, float]:
@@ -192,8 +189,9 @@ def test_one_trec8_run_differs_when_scores_are_compared_in_double_precision(real
     assert [run for run in found.runs if abs(means[run] - stated[run]) > 0.00011] == ["uwmt8a0"]
 
 
+@pytest.mark.peer("pytrec_eval")
 def test_average_precision_of_the_trec8_runs_equals_pytrec_evals(real: Path) -> None:
-    pytrec_eval = pytest.importorskip("pytrec_eval")
+    pytrec_eval = load("pytrec_eval")
     with gzip.open(real / "trec8" / "trec8.qrels.gz", "rt", encoding="utf-8") as lines:
         evaluator = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(lines), {"map"})
     truth = Truth.of(read_qrels(real / "trec8" / "trec8.qrels.gz"))

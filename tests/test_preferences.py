@@ -28,6 +28,7 @@ from duelpool.preferences import matrix as matrix_module
 from duelpool.preferences.strengths import _drawn, _fitted, _fitted_many, _Games, _Kinds, _sandwich
 from duelpool.records import EFFECTS, Judgment, Levels, Outcome
 from duelpool.seeds import rng_for
+from peers.installed import load
 
 names = st.sampled_from("abcdef")
 pairs = st.tuples(names, names).filter(lambda pair: pair[0] != pair[1])
@@ -161,8 +162,9 @@ def test_the_sandwich_interval_of_two_items_is_that_of_log_odds() -> None:
     assert (high + low) / 2 == pytest.approx(math.log(3) / 2)
 
 
-def test_bradley_terry_equals_choix_where_it_is_installed() -> None:
-    choix = pytest.importorskip("choix")
+@pytest.mark.peer("choix")
+def test_bradley_terry_equals_choix() -> None:
+    choix = load("choix")
     rng = rng_for(3, "games")
     rows = [(int(i), int(j)) for i, j in rng.integers(0, 8, (400, 2)) if i != j]
     matrix = WinMatrix.from_pairs([str(i) for i, _ in rows], [str(j) for _, j in rows])

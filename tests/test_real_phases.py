@@ -1,6 +1,5 @@
 """Real campaigns through the strategies' own tell: their phases, their survivors and their results."""
 
-import os
 from collections import defaultdict
 from pathlib import Path
 from typing import TypeAlias
@@ -20,13 +19,6 @@ SECOND_FINALS = 984
 
 Campaign: TypeAlias = tuple[PrefBest, list[list[Judgment]], list[Judgment], list[Boundary]]
 Pools: TypeAlias = tuple[dict[str, list[str]], dict[str, dict[str, float]]]
-
-
-@pytest.fixture(scope="module")
-def data() -> Path:
-    if not os.environ.get("DUELPOOL_DATA"):
-        pytest.skip("DUELPOOL_DATA doesn't name the folder with the papers' judgments")
-    return Path(os.environ["DUELPOOL_DATA"])
 
 
 def read_judgments(file: Path) -> list[Judgment]:
