@@ -20,7 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from reference import write_reference
 
 ROOT = Path(__file__).parent.parent.parent
-BESIDE = ("CONTRIBUTING.md", "CHANGELOG.md")
+PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+FILES = ("Containerfile", "requirements-hashed.txt", "CITATION.cff")  # a link to one of these downloads it
 SETTINGS: dict[str, Any] = {
     "extensions": ["myst_parser"],
     "html_theme": "furo",  # the system's fonts, and scripts of its own: nothing comes from another host
@@ -60,7 +61,7 @@ def _inside(page: str) -> str:
 def stage(folder: Path) -> None:
     """Lay out the pages as Sphinx reads them: the README is the first one, and names all the others."""
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("site", "__pycache__"))
-    for name in BESIDE:
+    for name in PAGES + FILES:
         shutil.copy(ROOT / name, folder / name)
     write_reference(folder / "docs" / "reference")
     overview = (folder / "docs" / "index.md").read_text(encoding="utf-8")
