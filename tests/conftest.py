@@ -165,7 +165,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     left_out = config.stash[LEFT_OUT]
     if count := left_out.pop(DATA_VARIABLE, 0):
         terminalreporter.section(f"{count} tests need the data folder: {DATA_VARIABLE} names none")
-    if lacking := missing():
+    if lacking := list(dict.fromkeys([*missing(), *left_out])):
         terminalreporter.section(f"peers that aren't installed: {', '.join(lacking)}")
         count = sum(left_out.values())
         terminalreporter.line(
