@@ -83,6 +83,27 @@ test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight mi
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n 2 --cov --cov-report=term
 
+# Three steps: the bare lower bounds; everything else as pinned where that fits them; install just that. rich is overridden,
+# since schemathesis asks for a newer one than it needs.
+LOWEST := build/lowest
+UV = $(TOOLS)/$(PROGRAMS)/uv pip
+EXTRAS := --extra postgres --extra cluster --extra testing
+$(LOWEST)/.ready: pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
+	@echo "Setting up the lowest versions in $(LOWEST) ..."
+	@$(TOOLS)/$(PROGRAMS)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
+	@$(UV) compile --quiet --no-deps --no-header --no-annotate --python $(LOWEST)/$(PROGRAMS)/python \
+		--resolution lowest-direct pyproject.toml $(EXTRAS) --output-file build/floors.txt
+	@grep '^rich==' build/floors.txt >build/overrides.txt
+	@cp constraints.txt build/lowest.txt
+	@$(UV) compile --quiet --no-header --python $(LOWEST)/$(PROGRAMS)/python pyproject.toml $(EXTRAS) tests/lowest.in \
+		--constraint build/floors.txt --override build/overrides.txt --output-file build/lowest.txt
+	@$(UV) sync --quiet --python $(LOWEST)/$(PROGRAMS)/python build/lowest.txt
+	@$(UV) install --quiet --python $(LOWEST)/$(PROGRAMS)/python --no-deps --editable .
+	@touch $@
+
+test-lowest: $(LOWEST)/.ready browser  ## the tests with the lowest versions that pyproject.toml allows (Python 3.11, 3.12)
+	@$(LOWEST)/$(PROGRAMS)/python -m pytest -m 'not slow' -n 2 --dist worksteal
+
 stress: $(VENV)/.ready browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
 	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
 	@$(BIN)/python tests/stress_http.py --part load --part kills --part import --part limit --json stress.json

@@ -161,7 +161,7 @@ def pytest_testnodedown(node: Any) -> None:
         counted[what] = count
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     left_out = config.stash[LEFT_OUT]
     if count := left_out.pop(DATA_VARIABLE, 0):
         terminalreporter.section(f"{count} tests need the data folder: {DATA_VARIABLE} names none")

@@ -22,7 +22,7 @@ from duelpool.web.access.sessions import COOKIE
 from duelpool.web.links import ForgedLink, link_keys
 from managed import judge, key_for, managed
 from stores import BACK_ENDS, new_target
-from visitors import ORIGIN, Person, new_store, served
+from visitors import ORIGIN, Person, new_store, seen_from, served
 
 PASSWORD = "correct horse battery"
 
@@ -517,7 +517,7 @@ def test_secrets_are_in_no_log_no_page_no_export(
 
 
 def test_health_readiness_and_figures(app: FastAPI) -> None:
-    client = TestClient(app, base_url=ORIGIN, client=("127.0.0.1", 1), raise_server_exceptions=False)
+    client = TestClient(seen_from("127.0.0.1", app), base_url=ORIGIN, raise_server_exceptions=False)
     assert client.get("/healthz").text == "ok"
     assert client.get("/readyz").text == "ready"
     Person(app).judge_on(3)

@@ -16,7 +16,7 @@ from duelpool.access import accounts, tokens
 from duelpool.campaign import Campaign
 from duelpool.store import schema
 from managed import judge, key_for, managed
-from visitors import ORIGIN, new_store, served
+from visitors import ORIGIN, new_store, seen_from, served
 
 PASSWORD = "a password for the tests"
 TABLES = ("log", "question", "assessor", "campaign", "step", "feedback", "account", "token", "deed")
@@ -213,12 +213,11 @@ def callers(app: FastAPI, campaigns: tuple[str, str]) -> dict[str, Caller]:
 
     def browser() -> TestClient:
         return TestClient(
-            app,
+            seen_from("203.0.113.9", app),
             base_url=ORIGIN,
             raise_server_exceptions=False,
             follow_redirects=False,
             headers={"Origin": ORIGIN},
-            client=("203.0.113.9", 4321),
         )
 
     def signed_in(name: str) -> Caller:

@@ -201,9 +201,7 @@ def a_judged_campaign(store: Store) -> Campaign:
     return campaign
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. .function ServerCursorMixin"
-)  # it ended with the rest
+@pytest.mark.filterwarnings("ignore:Exception ignored in. .function ServerCursor")  # it ended with the rest
 @pytest.mark.parametrize("write", [write_prefs, write_qrels, write_log, write_csv])
 def test_an_export_to_standard_output_tells_no_line_twice(
     store: Store, capsys: pytest.CaptureFixture[str], write: Any

@@ -154,4 +154,5 @@ def test_nothing_names_items_or_what_stands_behind_a_question(tmp_path: Path) ->
         }
         assert set(question["left"]) <= {"format", "title", "text"}
         text = person.page().text + json.dumps(person.work())
+        text = re.sub(r"[\w-]{16,}", "", text)  # ids and signatures, which may hold any letters by chance
         assert not re.search(r"z\d|test-\d|prefbest|prune", text)

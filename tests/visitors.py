@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import FastAPI
 from httpx2 import Response
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from campaigns import make_campaign
 from duelpool.campaign import Campaign
@@ -57,6 +58,15 @@ def served(target: str | Path, **options: Any) -> Iterator[FastAPI]:
         yield app
     finally:
         app.state.store.close()
+
+
+def seen_from(address: str, app: FastAPI) -> ASGIApp:
+    """Return the application as somebody at an address meets it; old test clients can't say where they are."""
+
+    async def met(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "client": (address, 4321)}, receive, send)
+
+    return met
 
 
 def crowd_campaign(store: Store, **settings: Any) -> Campaign:

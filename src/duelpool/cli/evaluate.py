@@ -268,7 +268,8 @@ def _topics(listed: list[Topic] | None, tag: str | None) -> tuple[dict[str, floa
 def _progress() -> Progress:
     """A bar on standard error that leaves nothing behind, and isn't drawn where nobody watches."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    quiet = not sys.stderr.isatty()
+    return Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True, disable=quiet)
 
 
 def _draw(found: Evaluation, path: str) -> None:

@@ -42,7 +42,8 @@ def print_table(table: Table) -> None:
 def with_progress(items: Sequence[T], what: str) -> Iterator[T]:
     """Go through the items with a progress bar on standard error where a person looks at it."""
     quiet = len(items) < 4 or not sys.stderr.isatty()
-    yield from track(items, description=what, console=Console(stderr=True), transient=True, disable=quiet)
+    console = Console(stderr=True, quiet=quiet)
+    yield from track(items, description=what, console=console, transient=True, disable=quiet)
 
 
 def expand(paths: Iterable[str]) -> list[str]:

@@ -55,7 +55,8 @@ def _dask(address: str) -> Iterator[Executor]:
 def progress_bar(what: str, total: int) -> Iterator[Ended]:
     """Give a function that moves a bar on standard error, shown where a person looks at it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+    quiet = not sys.stderr.isatty()
+    console = Console(stderr=True, quiet=quiet)  # rich before 14.3 ends even a hidden bar with a line
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
         task = bar.add_task(what, total=total)
         yield lambda ended: bar.update(task, advance=ended)
