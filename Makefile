@@ -54,14 +54,15 @@ $(TOOLS)/.ready: pyproject.toml constraints.txt
 
 setup: $(VENV)/.ready browser  ## make the virtual environment, with all that the tests need
 
+BROWSERS_BY = $(BIN)/python
 # Chromium, in which the pages are tested: the one that is there, Debian's, or elsewhere the one that Playwright brings.
-browser: $(VENV)/.ready
+browser:
 	@if [ -n "$$DUELPOOL_CHROMIUM" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null; then :; \
 	elif grep -qs '^ID=debian' /etc/os-release; then \
 		echo "Installing chromium ..."; as=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 		$$as apt-get update -qq && $$as env DEBIAN_FRONTEND=noninteractive \
 			apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
-	else $(BIN)/python -m playwright install --with-deps chromium; fi
+	else $(BROWSERS_BY) -m playwright install --with-deps chromium; fi
 
 # ---- what people run
 
@@ -101,6 +102,7 @@ $(LOWEST)/.ready: pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
 	@$(UV) install --quiet --python $(LOWEST)/$(PROGRAMS)/python --no-deps --editable .
 	@touch $@
 
+test-lowest: BROWSERS_BY = $(LOWEST)/$(PROGRAMS)/python
 test-lowest: $(LOWEST)/.ready browser  ## the tests with the lowest versions that pyproject.toml allows (Python 3.11, 3.12)
 	@$(LOWEST)/$(PROGRAMS)/python -m pytest -m 'not slow' -n 2 --dist worksteal
 
@@ -138,12 +140,12 @@ dist: $(TOOLS)/.ready  ## wheel and sdist in dist, checked
 check-dist: dist  ## the wheel alone, in an empty environment on each Python at hand: install with hashes, run the demo
 	@$(TOOLS)/$(PROGRAMS)/python release/try_wheel.py dist
 
-# The wheel with PostgreSQL's driver and nothing else: what an installation brings along.
+# The wheel with its extras and nothing else: what an installation brings along.
 build/plain: dist
 	@rm -rf build/plain
 	@$(PYTHON) -m venv build/plain
 	@$(PINNED) build/plain/$(PROGRAMS)/python -m pip install --quiet --disable-pip-version-check \
-		"$$(ls dist/*.whl)[postgres]"
+		"$$(ls dist/*.whl)[postgres,cluster,testing]"
 	@build/plain/$(PROGRAMS)/python -m pip uninstall --quiet --yes setuptools pip
 
 check-tag:  # TAG=v0.2.0: do the tag, the version, the changelog and the citation name the same release?

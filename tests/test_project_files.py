@@ -146,10 +146,13 @@ def test_the_licences_of_what_is_installed_are_listed() -> None:
     rows = re.findall(r"^\| (\S+) \| (\S+) \| (.+) \|$", read("docs/licences.md"), re.MULTILINE)
     listed = {normal(name): version for name, version, _ in rows if version != "version"}
     elsewhere = {"colorama", "tzdata"}  # installed on Windows only
-    wanted = {
-        name: version for name, version in pins("requirements-hashed.txt").items() if name not in elsewhere
-    }
-    assert {name: version for name, version in listed.items() if name not in elsewhere} == wanted
+    hashed = pins("requirements-hashed.txt")
+    wanted = {name: version for name, version in hashed.items() if name not in elsewhere}
+    assert wanted.items() <= listed.items() <= pins("constraints.txt").items()
+    extras = [
+        each for name in ("postgres", "cluster", "testing") for each in PROJECT["optional-dependencies"][name]
+    ]
+    assert {normal(re.split(r"[\[<>=;]", each)[0]) for each in extras} <= listed.keys()
     assert not [name for name, _, licence in rows if licence == "not stated"]
 
 
