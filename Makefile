@@ -6,6 +6,8 @@ VENV ?= .venv
 else
 VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 endif
+# Processes that run tests; more than cores, for many wait for the browser or a disk.
+WORKERS ?= 3
 PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(PROGRAMS)
 TOOLS := build/tools
@@ -78,11 +80,11 @@ test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight mi
 	@$(STYLE)
 	@$(BIN)/python -m compileall -q -j 2 src
 	@told=$$(mktemp); $(BIN)/mypy >"$$told" 2>&1 & types=$$!; \
-		$(BIN)/pytest -m 'not slow' -n 2 --dist worksteal; tested=$$?; \
+		$(BIN)/pytest -m 'not slow' -n $(WORKERS) --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
 
 test-all: lint browser  ## the slow tests too, and what all of them reach
-	@$(BIN)/pytest -n 2 --cov --cov-report=term
+	@$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term
 
 # Three steps: the bare lower bounds; everything else as pinned where that fits them; install just that. rich is overridden,
 # since schemathesis asks for a newer one than it needs.
@@ -104,7 +106,7 @@ $(LOWEST)/.ready: pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
 
 test-lowest: BROWSERS_BY = $(LOWEST)/$(PROGRAMS)/python
 test-lowest: $(LOWEST)/.ready browser  ## the tests with the lowest versions that pyproject.toml allows (Python 3.11, 3.12)
-	@$(LOWEST)/$(PROGRAMS)/python -m pytest -m 'not slow' -n 2 --dist worksteal
+	@$(LOWEST)/$(PROGRAMS)/python -m pytest -m 'not slow' -n $(WORKERS) --dist worksteal
 
 stress: $(VENV)/.ready browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
 	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
