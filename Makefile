@@ -6,8 +6,8 @@ VENV ?= .venv
 else
 VENV ?= .venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 endif
-# Processes that run tests; more than cores, for many wait for the browser or a disk.
-WORKERS ?= 3
+# Processes that run tests: make WORKERS=8 test where there are as many cores.
+WORKERS ?= 2
 PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(PROGRAMS)
 TOOLS := build/tools

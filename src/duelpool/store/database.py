@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -263,7 +263,7 @@ class SqliteDatabase:
         self.engine.dispose()
 
 
-def _connect(path: Path, options: str) -> sqlite3.Connection:
+def _connect(path: Path, options: str, *pragmas: str) -> sqlite3.Connection:
     # Without an isolation level, the driver begins and ends nothing of its own accord.
     connection = sqlite3.connect(
         f"file:{quote(str(path))}{options}",
@@ -272,25 +272,24 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
         check_same_thread=False,
         isolation_level=None,
     )
-    connection.execute("PRAGMA foreign_keys=ON")
+    try:
+        for pragma in ("foreign_keys=ON", *pragmas):
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:  # a file of another kind, for one: no connection stays open on it
+        connection.close()
+        raise
     return connection
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
     # Where no file can be made, SQLite can't share a store between programs, and needn't.
     alone = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
-    connection = _connect(path, "?immutable=1" if alone else "")
-    connection.execute("PRAGMA query_only=ON")
-    connection.execute(f"PRAGMA cache_size=-{READER_KB}")
-    return connection
+    return _connect(path, "?immutable=1" if alone else "", "query_only=ON", f"cache_size=-{READER_KB}")
 
 
 def _connect_to_write(path: Path) -> sqlite3.Connection:
-    connection = _connect(path, "")
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA busy_timeout=0")  # `_begin` waits in SQLite's place
-    return connection
+    waiting = "busy_timeout=0"  # `_begin` waits in SQLite's place
+    return _connect(path, "", "journal_mode=WAL", "synchronous=FULL", waiting)
 
 
 def _begin(connection: Connection) -> None:
@@ -459,12 +458,11 @@ def backup_sqlite(source: Path, target: Path) -> None:
     partial_copy = target.with_name(f".{target.name}.partial")
     partial_copy.unlink(missing_ok=True)
     try:
-        live, copy = _connect_to_read(source.absolute()), sqlite3.connect(partial_copy)
-        try:
+        with (
+            closing(_connect_to_read(source.absolute())) as live,
+            closing(sqlite3.connect(partial_copy)) as copy,
+        ):
             live.backup(copy)
-        finally:
-            copy.close()
-            live.close()
         partial_copy.replace(target)
     except (sqlite3.Error, OSError) as error:
         raise StoreTrouble(
