@@ -96,6 +96,7 @@ def test_a_snapshot_that_ends_badly_gives_its_place_back() -> None:
     assert len(set(reads)) == 2
     for each in reads:
         each.close()
+        each.engine.dispose()
 
 
 def test_who_holds_a_lock_gets_a_connection_however_many_wait_for_it(store: Store) -> None:
