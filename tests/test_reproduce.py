@@ -538,20 +538,33 @@ WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # coun
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
-def quick_forms() -> Iterator[Any]:
-    """Mark the experiments that can't run at all without the data folder."""
+FEW_TRIALS = {
+    "figure3": 12,
+    "flagship": 2,
+}  # their quick forms take half a minute each: `make test-all` runs those
+
+
+def forms() -> Iterator[Any]:
+    """Give every experiment with as many trials as its quick form has, or the few that `make test` has time for."""
     for name, experiment in EXPERIMENTS.items():
-        needs_data = bool(experiment.reads) and not experiment.partial
-        yield pytest.param(name, marks=[pytest.mark.data] if needs_data else [])
+        needs_data = (
+            bool(experiment.reads) and not experiment.partial
+        )  # it can't run at all without the folder
+        marks = [pytest.mark.data] if needs_data else []
+        quick = experiment.trials_of(quick=True)
+        if name in FEW_TRIALS:
+            yield pytest.param(name, FEW_TRIALS[name], marks=marks, id=f"{name}-few")
+            marks = [*marks, pytest.mark.slow]
+        yield pytest.param(name, quick, marks=marks, id=name)
 
 
-@pytest.mark.parametrize("name", list(quick_forms()))
-def test_the_quick_form_explains_every_difference(name: str) -> None:
+@pytest.mark.parametrize(("name", "trials"), list(forms()))
+def test_the_quick_form_explains_every_difference(name: str, trials: int) -> None:
     """What `reproduce all --quick` runs and counts, and what the page of results says of it."""
     experiment = EXPERIMENTS[name]
     folder = os.environ.get("DUELPOOL_DATA")
     data = Path(folder) if folder else None
-    ran = run_one(experiment, experiment.trials_of(quick=True), 0, data=data, quick=True)
+    ran = run_one(experiment, trials, 0, data=data, quick=True)
     assert ran.report is not None, ran.problem
     assert ran.tally.unexplained == ()
     assert ran.tally.agree + ran.tally.new > 0
@@ -562,6 +575,8 @@ def test_the_quick_form_explains_every_difference(name: str) -> None:
     if data is None and experiment.reads:
         return
     MORE.get(name, lambda _: None)(ran.report)
+    if trials < experiment.trials_of(quick=True):
+        return
     text = page([ran], quick=True)
     assert summary([ran], timed=False).as_markdown().splitlines()[2] in PAGE.splitlines()
     for section in ran.report.sections() if name in WRITTEN else ():
@@ -570,9 +585,14 @@ def test_the_quick_form_explains_every_difference(name: str) -> None:
 
 
 def test_no_experiment_is_left_out() -> None:
-    marks = {mark.name: mark for mark in test_the_quick_form_explains_every_difference.pytestmark}  # type: ignore[attr-defined]
-    assert set(marks) == {"parametrize"}  # not slow, skipped nowhere
-    assert [each.values[0] for each in marks["parametrize"].args[1]] == list(EXPERIMENTS)
+    each_run = list(forms())
+    quick = [
+        name
+        for name, trials in (each.values for each in each_run)
+        if trials == EXPERIMENTS[name].trials_of(quick=True)
+    ]
+    always = [each.values[0] for each in each_run if pytest.mark.slow not in each.marks]
+    assert quick == always == list(EXPERIMENTS)
     assert set(MORE) | set(WRITTEN) <= set(EXPERIMENTS)
 
 
