@@ -1,4 +1,4 @@
-"""Looks at a page with axe at three widths, light and dark, and keeps which templates have been looked at.
+"""Looks at a page with axe, narrow and wide, light and dark, and keeps which templates have been looked at.
 
 The server of the tests writes into every page the names of the templates it was made of, so that a test can't think
 it looks at one page and look at another. `LOOKED_AT_IN` says which test looks at which template: a page without a row
@@ -19,6 +19,10 @@ assert _PACKAGE is not None
 assert _PACKAGE.origin is not None
 AXE = (Path(_PACKAGE.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 WIDTHS = (320, 768, 1280)
+LOOKED_AT = (
+    320,
+    1280,
+)  # between the two nothing appears that neither has; whether the page fits is asked at each
 RULES = {
     "type": "tag",
     "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -109,7 +113,7 @@ def every_page() -> set[str]:
 
 
 def look_with_axe(page: Page, where: str, part: str = "html") -> None:
-    """Run axe at every width, light and dark, on the page or a part of it; there may be nothing that it finds.
+    """Run axe, narrow and wide, light and dark, on the page or a part of it; there may be nothing that it finds.
 
     The page is loaded once: its width and its colours change under it. Between light and dark nothing but colours
     differs, so the other rules run once a width. At the end it is wide and light again.
@@ -121,7 +125,7 @@ def look_with_axe(page: Page, where: str, part: str = "html") -> None:
     found: list[str] = []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
-        for scheme in ("light", "dark"):
+        for scheme in ("light", "dark") if width in LOOKED_AT else ():
             page.emulate_media(color_scheme=scheme)
             wrong = page.evaluate(LOOK, [part, RULES if scheme == "light" else COLOURS])
             found += [f"{where}, {width} px, {scheme}: {each}" for each in wrong]

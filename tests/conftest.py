@@ -43,7 +43,7 @@ def has_room(folder: Path) -> bool:
 if "TMPDIR" not in os.environ and has_room(IN_MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile(
     "stress", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import Connection, event, inspect
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
 
 from duelpool.access import accounts
-from duelpool.store import opening
+from duelpool.store import database, opening
 
 ABOUT_OPENING = frozenset({"test_store_opening", "test_store_old", "test_store_processes"})
 
 _RUN = opening.bring_to
 _SAID: dict[str, list[tuple[str, Any]]] = {}
+_ENGINES: dict[str, Engine] = {}
 
 
 def _bring_to(connection: Connection, version: str = "head") -> None:
@@ -48,6 +49,14 @@ def _listened(connection: Connection) -> list[tuple[str, Any]]:
     return said
 
 
+def _create_engine(*given: Any, **more: Any) -> Engine:
+    """Make an engine that knows how the statements of all others of its kind are written in SQL."""
+    engine = create_engine(*given, **more)
+    first = _ENGINES.setdefault(engine.dialect.name, engine)
+    engine.dialect, engine._compiled_cache = first.dialect, first._compiled_cache
+    return engine
+
+
 @cache
 def _hasher() -> PasswordHasher:
     return PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
@@ -63,5 +72,6 @@ def made_quickly() -> Iterator[None]:
     """Make stores by repetition and hash passwords with little work, for as long as this is open."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "bring_to", _bring_to)
+        patch.setattr(database, "create_engine", _create_engine)
         patch.setattr(accounts, "_hasher", _hasher)
         yield

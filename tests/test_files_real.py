@@ -29,7 +29,7 @@ from duelpool.files.source import read_source
         ("cast19/runs-eiriksak", 2),
     ],
 )
-def test_every_run_reads_without_complaint_and_writes_back_equal(
+def test_every_run_reads_without_complaint_and_every_third_writes_back_equal(
     data: Path, tmp_path: Path, folder: str, count: int
 ) -> None:
     paths = sorted((data / folder).iterdir())
@@ -37,11 +37,12 @@ def test_every_run_reads_without_complaint_and_writes_back_equal(
     for at, path in enumerate(paths):
         run = read_run(path)
         assert run.notices == (), path.name
-        write_run(tmp_path / "again.run", run)
-        assert read_run(tmp_path / "again.run") == run, path.name
         source = read_source(path)
         fast = read_fast(source, RUN_LAYOUT)
         assert fast is not None, f"{path.name} is regular"
+        if at % 3 == 0:
+            write_run(tmp_path / "again.run", run)
+            assert read_run(tmp_path / "again.run") == run, path.name
         if at % 10 == 0:  # the tolerant path takes its time: a tenth of the files will do
             assert fast.frame.equals(read_tolerant(source, RUN_LAYOUT).frame), path.name
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.stats import chi2_contingency, spearmanr
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.agreement.votes import Votes
 from duelpool.records import Kind
@@ -108,7 +108,9 @@ def context_use(votes: Votes) -> Context:
     )
     cells = np.array([[each.with_context, each.judgments - each.with_context] for each in uses])
     tests = len(uses) > 1 and cells[:, 0].any() and cells[:, 1].any()
-    return Context(uses, float(chi2_contingency(cells, correction=False).pvalue) if tests else None)
+    return Context(
+        uses, float(scipy.stats.chi2_contingency(cells, correction=False).pvalue) if tests else None
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,5 +171,5 @@ def _median(values: pl.Series) -> float | None:
 def _spearman(x: list[float], y: list[float]) -> tuple[float | None, float | None]:
     if len(x) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
         return None, None
-    found = spearmanr(x, y)
+    found = scipy.stats.spearmanr(x, y)
     return float(found.statistic), float(found.pvalue)

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-from scipy.stats import chi2
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.agreement.shares import Cluster, Counts, Share, by_cluster, count_votes, sums_by
 from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Floats, Ints, Votes
@@ -229,5 +229,9 @@ def chi_square(one: ConditionalTable, other: ConditionalTable, *, both_ways: boo
     with np.errstate(invalid="ignore"):
         statistic = float(np.nansum((cells - expected) ** 2 / expected))
     return ChiSquare(
-        statistic, 1, float(chi2.sf(statistic, 1)), one.same / rows[0] * times, other.same / rows[1] * times
+        statistic,
+        1,
+        float(scipy.stats.chi2.sf(statistic, 1)),
+        one.same / rows[0] * times,
+        other.same / rows[1] * times,
     )

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.budget.estimators import Estimates
 from duelpool.budget.goals import Targets
@@ -160,7 +160,7 @@ def plain_spread(estimates: Estimates) -> Spread:
 def _quantile(estimates: Estimates, level: float) -> float:
     sample = estimates.sample
     freedom = sample.n - 1 if sample.kind == "deep" else int(sample.times.sum()) - 1
-    return float(stats.t.ppf((1 + level) / 2, max(1, freedom)))
+    return float(scipy.stats.t.ppf((1 + level) / 2, max(1, freedom)))
 
 
 Known: TypeAlias = Ranges | Moments | None

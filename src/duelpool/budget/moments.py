@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, stats
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.budget.estimators import Estimates
 from duelpool.budget.goals import Targets
@@ -61,7 +61,7 @@ class Spread:
         the variance is larger are contradicted later, by follows z^2 / 2. With all of it following, that is Hall's
         correction; with none, that of a known variance.
         """
-        z = np.asarray(stats.t.ppf((1 + level) / 2, self.freedom), dtype=np.float64)
+        z = np.asarray(scipy.stats.t.ppf((1 + level) / 2, self.freedom), dtype=np.float64)
         variance = np.maximum(self.variance, 0.0)
         moved = self.follows * z**2 / 2 - self.third * (z**2 - 1) / 6
         shift = np.divide(moved, variance, out=np.zeros_like(variance), where=variance > 0)
@@ -203,7 +203,7 @@ def _fitted_mean(beliefs: Floats, highest: Floats, sample: Sample, top: float, p
     fit = np.zeros(columns.shape[1])
     for _ in range(3):  # counts vary with their means: two more rounds weigh them so
         root = np.sqrt(weights)
-        fit, _ = optimize.nnls(columns * root[:, None], values * root)
+        fit, _ = scipy.optimize.nnls(columns * root[:, None], values * root)
         weights = sample.times / np.maximum(columns @ fit, LEAST_CHANCE * most)
     found = np.concatenate(([max(fit[0], LEAST_CHANCE) * most], fit[1:] * top ** (power - 1)))
     return found * min(1.0, most / float(found[0] + highest @ found[1:]))

@@ -9,9 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, ndtri
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.errors import BadParameter
 from duelpool.preferences.matrix import Floats, Ints, WinMatrix
@@ -45,7 +43,7 @@ class Strengths:
 
     def chance(self, a: str, b: str) -> float:
         """Return the fitted chance that a is preferred to b."""
-        return float(expit(self.values[self.items.index(a)] - self.values[self.items.index(b)]))
+        return float(scipy.special.expit(self.values[self.items.index(a)] - self.values[self.items.index(b)]))
 
     def intervals(
         self,
@@ -62,7 +60,7 @@ class Strengths:
         if not 0 < level < 1:
             raise BadParameter(f"A level of confidence lies between 0 and 1, not at {level}.")
         if method == "sandwich":
-            half = float(ndtri(0.5 + level / 2)) * np.sqrt(np.diag(_sandwich(self)))
+            half = float(scipy.special.ndtri(0.5 + level / 2)) * np.sqrt(np.diag(_sandwich(self)))
             return np.stack((self.values - half, self.values + half), axis=1)
         if method != "bootstrap":
             raise BadParameter(
@@ -91,12 +89,12 @@ class _Games:
 
     def gradient(self, strengths: Floats) -> tuple[Floats, Floats]:
         """Return the log-likelihood's gradient, and the fitted chance that i beats j."""
-        chance: Floats = expit(strengths[self.i] - strengths[self.j])
+        chance: Floats = scipy.special.expit(strengths[self.i] - strengths[self.j])
         surplus = self.wins - self.played * chance
         won: Floats = np.bincount(self.i, weights=surplus, minlength=self.n).astype(np.float64)
         gradient = won - np.bincount(self.j, weights=surplus, minlength=self.n)
         if self.prior:
-            gradient += self.prior * (0.5 - expit(strengths))
+            gradient += self.prior * (0.5 - scipy.special.expit(strengths))
         return gradient, chance
 
     def curvature(self, chance: Floats, strengths: Floats) -> Floats:
@@ -106,7 +104,7 @@ class _Games:
         flat[self.i, self.j] = flat[self.j, self.i] = -weight
         flat[np.diag_indices(self.n)] = -flat.sum(axis=1)
         if self.prior:
-            average = expit(strengths)
+            average = scipy.special.expit(strengths)
             flat[np.diag_indices(self.n)] += self.prior * average * (1 - average)
         else:
             flat += 1 / self.n  # only differences count without a prior: hold the mean at 0
@@ -132,8 +130,18 @@ def bradley_terry(matrix: WinMatrix, prior: float | None = None) -> Strengths:
     be: where some items won every game against the others, so that no finite strengths fit best.
     """
     n = len(matrix)
-    groups, group = connected_components(csr_array(matrix.played), directed=False) if n else (0, np.zeros(0))
-    strong = connected_components(csr_array(matrix.halves), directed=True, connection="strong")[0] if n else 0
+    groups, group = (
+        scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(matrix.played), directed=False)
+        if n
+        else (0, np.zeros(0))
+    )
+    strong = (
+        scipy.sparse.csgraph.connected_components(
+            scipy.sparse.csr_array(matrix.halves), directed=True, connection="strong"
+        )[0]
+        if n
+        else 0
+    )
     if prior is None:
         prior = 0.0 if strong <= 1 else 1.0
     if prior < 0 or (prior == 0 and strong > 1):
@@ -257,15 +265,15 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     signs = _signs(games.i, games.j, games.n)  # a row per pair: +1 for i, -1 for j
     back = signs.T.tocsr()
     each = np.arange(len(kinds.pair))
-    played = csr_array((np.ones(len(each), dtype=np.float32), (kinds.pair, each))) @ drawn
-    won = csr_array((kinds.won.astype(np.float32), (kinds.pair, each)))
+    played = scipy.sparse.csr_array((np.ones(len(each), dtype=np.float32), (kinds.pair, each))) @ drawn
+    won = scipy.sparse.csr_array((kinds.won.astype(np.float32), (kinds.pair, each)))
     wins = (back @ won) @ drawn
     fitted = np.repeat(start[:, None], drawn.shape[1], axis=1)
     expected = back.multiply(chance.astype(np.float32)).tocsr() @ played
     left = np.arange(drawn.shape[1])  # the resamples that haven't arrived
     strengths, games_left = fitted.copy(), played
     for _ in range(_CHORDS):
-        step = inverse @ (wins[:, left] - expected + games.prior * (0.5 - expit(strengths)))
+        step = inverse @ (wins[:, left] - expected + games.prior * (0.5 - scipy.special.expit(strengths)))
         strengths += step
         fitted[:, left] = strengths
         going = np.any(np.abs(step - mean * step.sum(axis=0)) >= close, axis=0)
@@ -285,7 +293,7 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     return fitted.T
 
 
-def _signs(i: Ints, j: Ints, n: int) -> csr_array:
+def _signs(i: Ints, j: Ints, n: int) -> "scipy.sparse.csr_array":
     pairs, ones = np.arange(len(i)), np.ones(len(i), dtype=np.float32)
     places = (np.concatenate((pairs, pairs)), np.concatenate((i, j)))
-    return csr_array((np.concatenate((ones, -ones)), places), shape=(len(i), n))
+    return scipy.sparse.csr_array((np.concatenate((ones, -ones)), places), shape=(len(i), n))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
@@ -86,7 +86,7 @@ def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> F
     games = wins + wins.T
     strength = np.zeros(len(played))
     for _ in range(50):
-        chance = expit(strength[:, None] - strength[None, :])
+        chance = scipy.special.expit(strength[:, None] - strength[None, :])
         gradient = (wins - games * chance).sum(axis=1) - precision * strength
         information = games * chance * (1 - chance)
         hessian = np.diag(information.sum(axis=1) + precision) - information
@@ -95,7 +95,7 @@ def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> F
         if np.abs(step).max(initial=0.0) < 1e-8:
             break
     everybody[played] = strength
-    chances: Floats = expit(everybody[:, None] - everybody[None, :])
+    chances: Floats = scipy.special.expit(everybody[:, None] - everybody[None, :])
     return chances
 
 

@@ -21,8 +21,8 @@ from functools import cache
 from typing import TypeAlias
 
 import numpy as np
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from duelpool.errors import BadParameter
 
@@ -118,6 +118,7 @@ def _log_likelihood(wins: Floats, accuracy: float, stubbornness: float) -> Float
         return np.asarray(wins * np.log(accuracy) + losses * np.log(1 - accuracy), dtype=np.float64)
     held = 1 / stubbornness - 1  # the judgments that a pair's mean q is worth
     right, wrong = held * accuracy, held * (1 - accuracy)
+    gammaln = scipy.special.gammaln
     won = gammaln(right + wins) - gammaln(right)
     lost = gammaln(wrong + losses) - gammaln(wrong)
     return np.asarray(won + lost + gammaln(held) - gammaln(held + wins + losses), dtype=np.float64)

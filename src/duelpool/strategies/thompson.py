@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+import scipy  # its parts are loaded when they are used, and statistics take half a second
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
@@ -103,7 +103,7 @@ class _Sampler:
         i, j = places
         self._wins[i, j] += event.effect.left
         self._wins[j, i] += event.effect.right
-        self._ahead[i, j] = betainc(self._wins[j, i], self._wins[i, j], 0.5)
+        self._ahead[i, j] = scipy.special.betainc(self._wins[j, i], self._wins[i, j], 0.5)
         self._ahead[j, i] = 1 - self._ahead[i, j]
         self.steps += 1
         self._learn(places)
