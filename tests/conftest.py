@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,11 @@ def has_room(folder: Path) -> bool:
 
 if "TMPDIR" not in os.environ and has_room(IN_MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
+
+# Python's tracker of semaphores starts with the first pool of processes, in the folder of the test that makes it; where
+# that folder goes too soon, Python 3.13.0 can't start. So it starts here.
+if os.name == "posix":
+    resource_tracker.ensure_running()
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile(
