@@ -19,10 +19,9 @@ assert _PACKAGE is not None
 assert _PACKAGE.origin is not None
 AXE = (Path(_PACKAGE.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 WIDTHS = (320, 768, 1280)
-LOOKED_AT = (
-    320,
-    1280,
-)  # between the two nothing appears that neither has; whether the page fits is asked at each
+# Between narrow and wide nothing appears that neither has, and what is dark when wide is dark when narrow; whether the
+# page fits is asked at every width.
+LOOKS = {320: ("light",), 1280: ("light", "dark")}
 RULES = {
     "type": "tag",
     "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -113,7 +112,7 @@ def every_page() -> set[str]:
 
 
 def look_with_axe(page: Page, where: str, part: str = "html") -> None:
-    """Run axe, narrow and wide, light and dark, on the page or a part of it; there may be nothing that it finds.
+    """Run axe, narrow and wide, light and dark, on the page or a part of it; it may find nothing.
 
     The page is loaded once: its width and its colours change under it. Between light and dark nothing but colours
     differs, so the other rules run once a width. At the end it is wide and light again.
@@ -125,7 +124,7 @@ def look_with_axe(page: Page, where: str, part: str = "html") -> None:
     found: list[str] = []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
-        for scheme in ("light", "dark") if width in LOOKED_AT else ():
+        for scheme in LOOKS.get(width, ()):
             page.emulate_media(color_scheme=scheme)
             wrong = page.evaluate(LOOK, [part, RULES if scheme == "light" else COLOURS])
             found += [f"{where}, {width} px, {scheme}: {each}" for each in wrong]

@@ -393,7 +393,7 @@ def fill(campaign: Campaign, judgments: int) -> None:
 
 @pytest.mark.parametrize(
     ("judgments", "bound"),
-    [(20_000, 15), pytest.param(1_000_000, 50, marks=pytest.mark.slow)],
+    [(8_000, 15), pytest.param(1_000_000, 50, marks=pytest.mark.slow)],
     ids=["thousands", "a million"],
 )
 @pytest.mark.parametrize("back_end", BACK_ENDS)
