@@ -8,7 +8,7 @@ fails `test_barriers.py`, and a test that doesn't look at what its row says fail
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Page
 
@@ -21,7 +21,7 @@ AXE = (Path(_PACKAGE.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 WIDTHS = (320, 768, 1280)
 # Between narrow and wide nothing appears that neither has, and what is dark when wide is dark when narrow; whether the
 # page fits is asked at every width.
-LOOKS = {320: ("light",), 1280: ("light", "dark")}
+LOOKS: dict[int, tuple[Literal["light", "dark"], ...]] = {320: ("light",), 1280: ("light", "dark")}
 RULES = {
     "type": "tag",
     "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
