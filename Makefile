@@ -92,7 +92,7 @@ test-all: lint browser  ## the slow tests too, and what all of them reach
 
 # Three steps: the bare lower bounds; everything else as pinned where that fits them; install just that. rich is overridden,
 # since schemathesis asks for a newer one than it needs.
-LOWEST := build/lowest
+LOWEST := build/lowest$(VENV:.venv%=%)
 UV = $(TOOLS)/$(PROGRAMS)/uv pip
 EXTRAS := --extra postgres --extra cluster --extra testing
 $(LOWEST)/.ready: pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready

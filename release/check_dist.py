@@ -22,10 +22,7 @@ LARGEST = 5 * 2**20  # bytes of a wheel; ours has a small demo collection and no
 
 def tracked() -> set[str]:
     """Return the files that belong to the project, by their path from its root."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
 
 

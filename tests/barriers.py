@@ -1,4 +1,4 @@
-"""Looks at a page with axe, narrow and wide, light and dark, and keeps which templates have been looked at.
+"""Looks at a page with axe, narrow and wide, and at its dark colours, and keeps which templates have been looked at.
 
 The server of the tests writes into every page the names of the templates it was made of, so that a test can't think
 it looks at one page and look at another. `LOOKED_AT_IN` says which test looks at which template: a page without a row
@@ -112,7 +112,7 @@ def every_page() -> set[str]:
 
 
 def look_with_axe(page: Page, where: str, part: str = "html") -> None:
-    """Run axe, narrow and wide, light and dark, on the page or a part of it; it may find nothing.
+    """Run axe, narrow and wide, and on the dark colours once, on the page or a part of it; it may find nothing.
 
     The page is loaded once: its width and its colours change under it. Between light and dark nothing but colours
     differs, so the other rules run once a width. At the end it is wide and light again.

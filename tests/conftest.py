@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -127,15 +127,20 @@ def pytest_configure(config: pytest.Config) -> None:
     data_folder()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what asks for the data folder; leave out what needs it, or a peer, where that isn't there."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Mark what asks for the data folder; leave out what needs it, or a peer, where that isn't there.
+
+    What `-m` or `-k` deselects isn't counted: it would not have run anyway.
+    """
+    for item in items:
+        if "data" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
+    yield
     has_data = data_folder() is not None
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        if "data" in getattr(item, "fixturenames", ()):
-            item.add_marker("data")
         peers = [mark.args[0] for mark in item.iter_markers("peer")]
         lacking = [peer for peer in peers if not installed(peer)]
         if not has_data and item.get_closest_marker("data"):
@@ -173,10 +178,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.section(f"{count} tests need the data folder: {DATA_VARIABLE} names none")
     if lacking := list(dict.fromkeys([*missing(), *left_out])):
         terminalreporter.section(f"peers that aren't installed: {', '.join(lacking)}")
-        count = sum(left_out.values())
-        terminalreporter.line(
-            f"{count} live comparisons were left out; their recorded answers in tests/peers are checked everywhere."
-        )
+        if count := sum(left_out.values()):
+            told = "their recorded answers in tests/peers are checked everywhere"
+            terminalreporter.line(f"{count} live comparisons were left out; {told}.")
     if skipped := len(terminalreporter.stats.get("skipped", ())):
         verdict = "and CI takes no skips" if UNDER_CI else "see above what they need"
         terminalreporter.section(f"{skipped} tests were skipped, {verdict}")

@@ -199,7 +199,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower().strip()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("[A-Z]*.md"))[:-1]], ids=named)
+@pytest.mark.parametrize("page", [*PAGES, *sorted(set(ROOT.glob("[A-Z]*.md")) - set(PAGES))], ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(CODE.sub("x", page.read_text(encoding="utf-8"))):
         if re.match(r"[a-z]+:", target):

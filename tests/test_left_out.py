@@ -56,6 +56,13 @@ def test_what_needs_data_or_a_peer_is_left_out_and_told(tmp_path: Path, workers:
     assert re.search(r"\b2 passed", told)
 
 
+def test_what_would_not_have_run_anyway_is_not_counted(tmp_path: Path) -> None:
+    code, told = run(tmp_path, EXAMPLES, "-k", "marked or plain")
+    assert code == 0, told
+    assert "1 tests need the data folder" in told
+    assert "live comparisons" not in told
+
+
 def test_with_the_data_folder_its_tests_run(tmp_path: Path) -> None:
     code, told = run(tmp_path, EXAMPLES, data=str(tmp_path))
     assert code == 0, told

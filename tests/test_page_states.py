@@ -1,4 +1,4 @@
-"""Every page and state before axe, narrow and wide, light and dark; where the focus goes, and what is announced."""
+"""Every page and state before axe, narrow, wide and dark; where the focus goes, and what is announced."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
