@@ -25,6 +25,7 @@ from duelpool.files.source import STANDARD_INPUT
 from duelpool.files.spreadsheets import harmless
 from duelpool.records import EFFECTS, Kind, Levels, Outcome
 from duelpool.store import holdings, log, schema
+from duelpool.store.statements import streamed
 
 Target: TypeAlias = str | os.PathLike[str]
 Values: TypeAlias = Literal["auto", "best", "top", "levels"]
@@ -32,7 +33,6 @@ Values: TypeAlias = Literal["auto", "best", "top", "levels"]
 
 Progress: TypeAlias = Callable[[int], None]
 
-_READ_AT_ONCE = 2000
 _NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
 _SWITCHES = {
     "sides_known": True,
@@ -133,9 +133,9 @@ def _twin_lines(connection: Connection, campaign: Campaign) -> Iterator[str]:
 
 
 def _rows(connection: Connection, campaign: Campaign, topic: str, *wanted: Any) -> Iterator[Row[Any]]:
-    """Yield a topic's judgments of target pairs, in the log's order, a few thousand in memory at a time."""
+    """Return a topic's judgments of target pairs, in the log's order, a few thousand in memory at a time."""
     columns = schema.log.c
-    rows = connection.execute(
+    query = (
         select(*wanted)
         .where(
             columns.campaign == campaign.id,
@@ -145,9 +145,8 @@ def _rows(connection: Connection, campaign: Campaign, topic: str, *wanted: Any) 
             columns.repeated.is_distinct_from(1),
         )
         .order_by(columns.seq)
-        .execution_options(yield_per=_READ_AT_ONCE)
     )
-    yield from rows
+    return streamed(connection, query)
 
 
 # ---- what was found
@@ -313,15 +312,15 @@ def _log_lines(
 def log_rows(
     connection: Connection, campaign: Campaign, topic: str, last: int | None = None
 ) -> Iterator[Row[Any]]:
-    """Yield the rows of a topic's log in order, all of them or the last few."""
+    """Return the rows of a topic's log in order, all of them or the last few."""
     columns = schema.log.c
     after = 0 if last is None else max(0, log.head(connection, campaign.id, topic) - last)
-    yield from connection.execute(
+    query = (
         select(schema.log)
         .where(columns.campaign == campaign.id, columns.topic == topic, columns.seq > after)
         .order_by(columns.seq)
-        .execution_options(yield_per=_READ_AT_ONCE)
     )
+    return streamed(connection, query)
 
 
 _LOG_NAMES = tuple(

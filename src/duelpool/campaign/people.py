@@ -9,6 +9,7 @@ from sqlalchemy import Connection, case, func, select
 from duelpool.campaign.money import REWARD
 from duelpool.records import EFFECTS, Outcome
 from duelpool.store import holdings, log, schema
+from duelpool.store.statements import streamed
 
 _LEFT = tuple(str(each) for each, effect in EFFECTS.items() if effect.left > effect.right)
 _RIGHT = tuple(str(each) for each, effect in EFFECTS.items() if effect.right > effect.left)
@@ -111,20 +112,16 @@ def _taken_out(connection: Connection, campaign: str) -> tuple[Counter[str], Cou
     lost: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     seen: Counter[str] = Counter()
-    tests = connection.execute(
-        select(
-            columns.topic,
-            columns.seq,
-            columns.assessor,
-            columns.test_pair,
-            columns.left_item,
-            columns.right_item,
-            columns.outcome,
-        )
-        .where(columns.campaign == campaign, columns.event == log.JUDGMENT, columns.test_pair.is_not(None))
-        .execution_options(yield_per=2000)
-    )
-    for row in tests:
+    tests = select(
+        columns.topic,
+        columns.seq,
+        columns.assessor,
+        columns.test_pair,
+        columns.left_item,
+        columns.right_item,
+        columns.outcome,
+    ).where(columns.campaign == campaign, columns.event == log.JUDGMENT, columns.test_pair.is_not(None))
+    for row in streamed(connection, tests):
         if (row.topic, row.seq) in gone or row.outcome == str(Outcome.SKIP):
             continue
         winner = row.left_item if row.outcome in _LEFT else row.right_item if row.outcome in _RIGHT else None

@@ -5,8 +5,8 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -107,9 +107,24 @@ def stem(path: str | os.PathLike[str]) -> str:
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
     """Write text lines to a path (gzip when it ends in .gz) or to standard output for "-".
 
-    The file appears under its name only when it is complete; a failure leaves what was there before.
+    The file appears under its name only when it is complete; a failure leaves what was there before. A generator is
+    closed at once when that happens, with what it holds open.
     """
-    name = os.fspath(path)
+    with closed_after(lines):
+        _write_to(os.fspath(path), lines)
+
+
+@contextmanager
+def closed_after(lines: Iterable[str]) -> Iterator[None]:
+    """Close lines that are made one by one, and with them what they are read from, when they are needed no more."""
+    try:
+        yield
+    finally:
+        if isinstance(lines, Generator):
+            lines.close()
+
+
+def _write_to(name: str, lines: Iterable[str]) -> None:
     if name == STANDARD_INPUT:
         for line in lines:
             sys.stdout.write(line + "\n")

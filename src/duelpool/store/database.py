@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
@@ -359,6 +359,7 @@ class PostgresDatabase:
             pool_timeout=BUSY_SECONDS,
             isolation_level="READ COMMITTED",
         )
+        event.listen(self.engine, "handle_error", _close_cursor)
         event.listen(self.engine, "checkin", _note_when)
         event.listen(self.engine, "checkout", self._look_whether_it_lives)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
@@ -439,6 +440,13 @@ class PostgresDatabase:
                 driver.autocommit = False
             except Exception as error:
                 raise DisconnectionError(str(error)) from error
+
+
+def _close_cursor(context: ExceptionContext) -> None:
+    """Close the cursor of a connection that broke, which SQLAlchemy leaves open."""
+    cursor = getattr(context.execution_context, "cursor", None)
+    if context.is_disconnect and cursor is not None:
+        cursor.close()
 
 
 def _note_when(driver: Any, record: ConnectionPoolEntry) -> None:

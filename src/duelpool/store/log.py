@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, func, select, update
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import schema
-from duelpool.store.statements import Statement
+from duelpool.store.statements import READ_AT_ONCE, Statement, streamed
 
 JUDGMENT = "judgment"
 RETRACTION = "retraction"
@@ -21,7 +21,6 @@ RELEASE = "release"
 PHASE_CLOSED = "phase-closed"
 REWIND = "rewind"
 
-_READ_AT_ONCE = 2000
 
 _TAKE_A_PLACE = Statement(
     lambda _: (
@@ -157,13 +156,12 @@ def head(connection: Connection, campaign: str, topic: str) -> int:
 def read_lines(connection: Connection, campaign: str, topic: str, after: int = 0) -> Iterator[Line]:
     """Yield a topic's lines after a place, in order, a few thousand in memory at a time."""
     columns = schema.log.c
-    rows = connection.execute(
+    query = (
         select(schema.log)
         .where(columns.campaign == campaign, columns.topic == topic, columns.seq > after)
         .order_by(columns.seq)
-        .execution_options(yield_per=_READ_AT_ONCE)
     )
-    return (line_of(row) for row in rows)
+    return (line_of(row) for row in streamed(connection, query))
 
 
 def new_lines(connection: Connection, campaign: str, topic: str, after: int, upto: int) -> list[Line]:
@@ -178,13 +176,13 @@ def read_places(connection: Connection, campaign: str, topic: str, places: Seque
     columns = schema.log.c
     wanted = sorted(set(places))
     found: list[Line] = []
-    for start in range(0, len(wanted), _READ_AT_ONCE):
+    for start in range(0, len(wanted), READ_AT_ONCE):
         rows = connection.execute(
             select(schema.log)
             .where(
                 columns.campaign == campaign,
                 columns.topic == topic,
-                columns.seq.in_(wanted[start : start + _READ_AT_ONCE]),
+                columns.seq.in_(wanted[start : start + READ_AT_ONCE]),
             )
             .order_by(columns.seq)
         )

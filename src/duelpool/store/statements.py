@@ -6,10 +6,10 @@ about as long as PostgreSQL does.
 
 import sqlite3
 from collections import namedtuple
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, Executable, SelectBase
+from sqlalchemy import Connection, Executable, Row, Select, SelectBase
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import psycopg
 from sqlalchemy.exc import DBAPIError
@@ -24,6 +24,19 @@ class Dialect(Protocol):
     """What differs between the back ends when a statement is written."""
 
     insert: Any
+
+
+READ_AT_ONCE = 2000
+
+
+def streamed(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:
+    """Yield the rows of a query, a few thousand in memory at a time; the server's cursor is closed in any case."""
+    rows = connection.execute(query.execution_options(yield_per=READ_AT_ONCE))
+    try:
+        yield from rows
+    finally:
+        if not connection.closed:  # another reader may have it by now, and a cursor ends with its transaction
+            rows.close()
 
 
 def dialect_of(connection: Connection) -> Dialect:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.exports import export_lines
+from duelpool.files.source import closed_after
 from duelpool.web.guard import logger
 
 PIECE = 64 * 1024
@@ -44,12 +45,14 @@ def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
         held: list[str] = []
         size = 0
         first = True
-        for line in export_lines(connection, campaign, form):
-            held.append(line)
-            size += len(line)
-            if size >= PIECE or first:
-                put(("\n".join(held) + "\n").encode())
-                held, size, first = [], 0, False
+        lines = export_lines(connection, campaign, form)
+        with closed_after(lines):
+            for line in lines:
+                held.append(line)
+                size += len(line)
+                if size >= PIECE or first:
+                    put(("\n".join(held) + "\n").encode())
+                    held, size, first = [], 0, False
         if held:
             put(("\n".join(held) + "\n").encode())
 
