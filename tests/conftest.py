@@ -49,7 +49,7 @@ if "TMPDIR" not in os.environ and has_room(IN_MEMORY):
 if os.name == "posix":
     resource_tracker.ensure_running()
 
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile(
     "stress", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -108,10 +108,10 @@ def test_a_dask_cluster_gives_what_one_process_gives(tmp_path: Path) -> None:
     design = StreamDesign(("a", "b"), 200)
     alone = stream_plan(chunks, design, seed=2)
     with (
-        LocalCluster(  # type: ignore[no-untyped-call]
+        LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
         ) as cluster,
-        Client(cluster) as client,  # type: ignore[no-untyped-call]
+        Client(cluster) as client,
         client.get_executor() as executor,
     ):
         together = stream_plan(chunks, design, seed=2, executor=executor)

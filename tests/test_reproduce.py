@@ -538,7 +538,7 @@ WRITTEN = ("crowd-twins", "crowd-sets", "topk-effort", "topk-assessors")  # coun
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
-FEW_TRIALS = {"figure3": 12, "flagship": 2, "growth": 1, "informed": 4, "judging-effort": 4}
+FEW_TRIALS = {"figure3": 8, "flagship": 2, "growth": 1, "informed": 4, "judging-effort": 4}
 """What would take `make test` too long: it runs these with few trials, and `make test-all` the whole quick form."""
 
 

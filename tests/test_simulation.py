@@ -263,10 +263,10 @@ def test_a_dask_cluster_gives_what_one_process_gives() -> None:
 
     alone = simulate(RoundRobin, "bt:sd=2", items=8, trials=45, seed=4)
     with (
-        LocalCluster(  # type: ignore[no-untyped-call]
+        LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
         ) as cluster,
-        Client(cluster) as client,  # type: ignore[no-untyped-call]
+        Client(cluster) as client,
         client.get_executor() as executor,
     ):
         ended: list[int] = []

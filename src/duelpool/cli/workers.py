@@ -43,7 +43,7 @@ def _dask(address: str) -> Iterator[Executor]:
     except ImportError as error:
         raise MissingExtra("distributed", "cluster") from error
     try:
-        client: Any = Client(address, timeout=10)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=10)
     except (OSError, ValueError, TimeoutError) as error:
         problem = f"No Dask scheduler answers at {address}."
         raise DuelpoolError(problem, remedy="Start one with: dask scheduler") from error
