@@ -1,6 +1,7 @@
 """PostgreSQL's connections and its clock: what breaks is replaced, what is done once isn't done again."""
 
 import gc
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -223,6 +224,21 @@ def test_an_export_to_standard_output_tells_no_line_twice(
     assert sum(line.startswith("topic,") for line in lines) == (write is write_csv)
     if write is write_log:
         assert len(lines) == len(set(lines))
+
+
+def test_whoever_stops_reading_leaves_no_cursor_open(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `duelpool export campaign.db --as jsonl -o - | head -1`."""
+    campaign = a_judged_campaign(store)
+
+    class Pipe:
+        def write(self, _: str) -> None:
+            raise BrokenPipeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Pipe())
+        with pytest.raises(BrokenPipeError):
+            write_log(campaign, "-")
+    gc.collect()  # the driver complains of a cursor that was left open
 
 
 def test_an_export_that_breaks_off_on_its_way_to_a_browser_is_not_begun_anew(
