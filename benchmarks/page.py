@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from browsing import People, Person, Site, open_browser, open_site
+from support.browsing import People, Person, Site, open_browser, open_site
 
 FRAME = 1000 / 60
 

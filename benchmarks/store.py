@@ -208,7 +208,7 @@ def main() -> int:
         print(json.dumps(judge(target, int(threads), float(seconds), sync)))
         return 0
 
-    from stores import BACK_ENDS, new_target
+    from support.stores import BACK_ENDS, new_target
 
     rates: dict[tuple[str, int], float] = {}
     plain = 0.0

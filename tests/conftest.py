@@ -18,7 +18,7 @@ from peers.installed import installed, missing
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from browsing import People, Site
+    from support.browsing import People, Site
 
 DATA_VARIABLE = "DUELPOOL_DATA"
 UNDER_CI = bool(os.environ.get("CI"))
@@ -59,7 +59,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 @pytest.fixture(autouse=True, scope="module")
 def made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
     """Spare the tests what isn't theirs to try: migrations for every store, and costly hashes for every password."""
-    from making import ABOUT_OPENING, made_quickly
+    from support.quick_stores import ABOUT_OPENING, made_quickly
 
     with nullcontext() if request.module.__name__ in ABOUT_OPENING else made_quickly():
         yield
@@ -85,7 +85,7 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
     """Start one chromium for all tests of the page."""
-    from browsing import open_browser
+    from support.browsing import open_browser
 
     with open_browser() as started:
         yield started
@@ -94,7 +94,7 @@ def browser() -> "Iterator[Browser]":
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Site]":
     """Start one server for all tests of the page."""
-    from browsing import open_site
+    from support.browsing import open_site
 
     with open_site(tmp_path_factory.mktemp("site")) as started:
         yield started
@@ -103,16 +103,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Site]":
 @pytest.fixture
 def people(browser: "Browser", site: "Site", request: pytest.FixtureRequest) -> "Iterator[People]":
     """Give a test its people; at the end nobody's browser may have complained, and axe saw what it should."""
-    import barriers
-    from browsing import People
+    from support import accessibility
+    from support.browsing import People
 
     made = People(browser, site)
-    barriers.begin()
+    accessibility.begin()
     failed = request.session.testsfailed
     yield made
     made.close()
     if request.session.testsfailed == failed:
-        barriers.refuse_unseen(request.node.name)
+        accessibility.refuse_unseen(request.node.name)
 
 
 # ---- what this machine can't run is deselected by its marker and counted; a test that is skipped fails under CI

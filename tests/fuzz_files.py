@@ -25,7 +25,6 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from campaigns import make_campaign
 from duelpool.budget.judged import read_judged
 from duelpool.budget.metrics import parse_metric
 from duelpool.budget.plans import read_plan
@@ -33,9 +32,8 @@ from duelpool.budget.populations import read_weights
 from duelpool.budget.propensities import read_propensities
 from duelpool.budget.sources import read_counts
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.intake import take_in_file
-from duelpool.campaign.known import read_known_pairs
-from duelpool.campaign.settings_file import read_changes, read_settings
+from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.settings.file import read_changes, read_settings
 from duelpool.errors import DuelpoolError
 from duelpool.evaluation.sources import read_truth
 from duelpool.files import (
@@ -51,10 +49,12 @@ from duelpool.files import (
 from duelpool.files.assessed import read_assessed
 from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
-from duelpool.prior import read_prior
-from duelpool.setup.brought import read_files, read_groups
+from duelpool.preferences.prior import read_prior
+from duelpool.setup.inputs import read_files, read_groups
+from duelpool.setup.test_pairs import read_known_pairs
 from duelpool.setup.uploads import Tray
 from duelpool.store import open_store
+from support.campaigns import make_campaign
 
 RUN = b"one Q0 a 1 2.5 tag\none Q0 b 2 1.5 tag\ntwo Q0 c 1 0.5 tag\n"
 QRELS = b"one 0 a 2\none 0 b 0\ntwo 0 c 1\n"

@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from browsing import People, Person, Site, open_browser, open_site
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.model import Model, Terms
-from duelpool.campaign.model_sitting import ModelSitting
-from duelpool.campaign.sitting import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.llm_judge import Model, Terms
+from duelpool.campaign.runners.llm_session import ModelSitting
 from duelpool.demo import load_collection
 from duelpool.demo.story import write_collection
 from duelpool.experiments.assessor_study import simulated_study
@@ -21,8 +20,9 @@ from duelpool.judges.live import SimulatedPerson, TopicJudges, Utilities
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from duelpool.pool import build_pools
 from duelpool.records import Kind, Pool, Topic
-from managed import key_for
-from models import Asked, Provider, says, serving
+from support.browsing import People, Person, Site, open_browser, open_site
+from support.fake_llm import Asked, Provider, says, serving
+from support.managed import key_for
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDE, PHONE = (1280, 800), (360, 740)

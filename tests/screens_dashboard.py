@@ -11,11 +11,11 @@ from pathlib import Path
 from playwright.sync_api import Page
 from typer.testing import CliRunner
 
-from browsing import People, Site, open_browser, open_site
 from duelpool.cli import app
 from duelpool.demo.story import write_collection
 from duelpool.web.setup.keys import setup_address, setup_key
-from managed import key_for
+from support.browsing import People, Site, open_browser, open_site
+from support.managed import key_for
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 

@@ -28,12 +28,12 @@ from typing import Any
 
 from duelpool.campaign import Campaign
 from duelpool.store import open_store
-from duelpool.web.links import link_keys
+from duelpool.web.access.links import link_keys
 from duelpool.web.manage.keys import manager_key
-from plainhttp import Dropped, Wire
-from serving import Server, serving
-from stores import BACK_ENDS, new_target
-from visiting import MEDIAN, Seen, doors_of, set_up, ten_at_once, verdict, visit_all
+from support.plainhttp import Dropped, Wire
+from support.serving import Server, serving
+from support.simulated_visitors import MEDIAN, Seen, doors_of, set_up, ten_at_once, verdict, visit_all
+from support.stores import BACK_ENDS, new_target
 
 SUBMIT_MS = 250.0
 SUBMIT_MS_BESIDE_IMPORT = 500.0

@@ -24,13 +24,13 @@ from textwrap import dedent
 
 from playwright.sync_api import FilePayload, Page
 
-from browsing import PATIENCE, open_browser
 from duelpool.store import Store, open_store
-from duelpool.web.links import link_keys
+from duelpool.web.access.links import link_keys
 from duelpool.web.setup.keys import setup_address, setup_key
-from serving import Server, begin, free_port, serving
-from stores import new_target
-from visiting import MEDIAN, Seen, doors_of, set_up, verdict, visit_all
+from support.browsing import PATIENCE, open_browser
+from support.serving import Server, begin, free_port, serving
+from support.simulated_visitors import MEDIAN, Seen, doors_of, set_up, verdict, visit_all
+from support.stores import new_target
 
 DOCS = Path(__file__).parent.parent / "docs"
 NAME, PASSWORD = "anna", "a long password for the proxy"

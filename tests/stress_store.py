@@ -8,8 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from crowds import Crowd, Outcomes, let_judge
-from stores import BACK_ENDS, new_target
+from support.crowds import Crowd, Outcomes, let_judge
+from support.stores import BACK_ENDS, new_target
 
 ENOUGH = 5_000  # acknowledged judgments
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.cost import Pay, estimate
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, Run, read_passages, read_preferences, read_qrels, read_run
 from duelpool.pool import Contribution, build_pools, near_twins, thin_by_grade, twins
 from duelpool.records import Judgment, Outcome, Passage
+from duelpool.simulation.cost import Pay, estimate
 from duelpool.strategies import STRATEGIES
 
 

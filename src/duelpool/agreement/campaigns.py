@@ -10,9 +10,9 @@ from duelpool.agreement.findings import Finding, Options
 from duelpool.agreement.statistics import find_all
 from duelpool.agreement.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
-from duelpool.campaign.fold import TopicState
-from duelpool.campaign.reading import standing_of, topics_of
-from duelpool.campaign.watching import Watch
+from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.views.reading import standing_of, topics_of
+from duelpool.campaign.views.watch import Watch
 from duelpool.records import Judgment, Outcome
 from duelpool.store import holdings, log, schema
 from duelpool.store.log import Line

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from duelpool.agreement.votes import Floats, Ints
-from duelpool.campaign.shares import wilson
+from duelpool.campaign.views.shares import wilson
 
 Z = 1.959964
 Cluster: TypeAlias = Literal["pair", "topic"]

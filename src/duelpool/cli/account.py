@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from sqlalchemy import Connection
 
-from duelpool.access import ROLES, accounts, deeds, keys, tokens
+from duelpool.access import ROLES, accounts, audit_log, keys, tokens
 from duelpool.access.accounts import EVERYWHERE, Account
 from duelpool.access.roles import FOR_TOKENS
 from duelpool.cli.frame import print_json, print_table, tell
@@ -64,7 +64,7 @@ def _changed(store: str, campaign: str | None, deed: str, work: Callable[[Connec
                 of = holdings.find_campaign(connection, campaign).id
             found = work(connection, now, of)
             about = getattr(found, "name", "") or getattr(found, "id", "")
-            deeds.note(connection, now, deeds.at_the_shell(), deed, str(about), campaign=of or None)
+            audit_log.note(connection, now, audit_log.at_the_shell(), deed, str(about), campaign=of or None)
             return found
 
         return opened.write(whole)
@@ -240,7 +240,7 @@ def new_token(
     def work(connection: Connection, now: float, of: str) -> tokens.Token:
         nonlocal text
         made, text = tokens.make(
-            connection, label, scope, now, campaign=of, days=days, made_by=deeds.at_the_shell()
+            connection, label, scope, now, campaign=of, days=days, made_by=audit_log.at_the_shell()
         )
         return made
 

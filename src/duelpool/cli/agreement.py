@@ -16,7 +16,7 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import grid_text
 from duelpool.files import read_assessed, write_lines
 from duelpool.files.source import stem
-from duelpool.setup.brought import read_groups
+from duelpool.setup.inputs import read_groups
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
 

@@ -22,7 +22,6 @@ from duelpool.budget.sources import (
     relevant_items,
 )
 from duelpool.campaign import Campaign
-from duelpool.campaign.planned import plan_judgments, plan_pools, plan_settings
 from duelpool.campaign.settings import Judges, Scale, Settings
 from duelpool.cli.budget_tables import show_estimate, show_plan, show_simulation
 from duelpool.cli.frame import expand, print_json, tell
@@ -30,6 +29,7 @@ from duelpool.cli.opening import CampaignOption, opened
 from duelpool.cli.workers import progress_bar, workforce
 from duelpool.errors import BadParameter
 from duelpool.files import read_passages, read_qrels, read_topics
+from duelpool.setup.planned import plan_judgments, plan_pools, plan_settings
 from duelpool.store import open_store
 
 budget = typer.Typer(

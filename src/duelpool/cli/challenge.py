@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from duelpool.campaign.challenge import challenge as let_join
-from duelpool.campaign.challenge import find_challenges
 from duelpool.cli.frame import print_json, print_table, tell_notices
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, noting, opened, working
 from duelpool.files import read_passages, read_run
-from duelpool.leaderboard import keep_runs
+from duelpool.leaderboard.scoring import keep_runs
+from duelpool.setup.challenge import challenge as let_join
+from duelpool.setup.challenge import find_challenges
 
 
 def challenge(

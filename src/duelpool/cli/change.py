@@ -4,8 +4,8 @@ from typing import Annotated, Literal, cast, get_args
 
 import typer
 
-from duelpool.campaign.changes import changes
-from duelpool.campaign.settings_file import read_changes
+from duelpool.campaign.settings.changes import changes
+from duelpool.campaign.settings.file import read_changes
 from duelpool.cli.opening import CampaignOption, StoreArgument, noting, opened
 from duelpool.errors import BadParameter, UnknownName
 

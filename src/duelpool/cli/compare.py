@@ -7,8 +7,8 @@ from rich.table import Table
 
 from duelpool.cli.frame import print_json, print_table, tell, tell_notices
 from duelpool.errors import BadParameter
+from duelpool.evaluation.compare import Versus, compare_runs
 from duelpool.files import read_preferences, read_qrels, read_run
-from duelpool.versus import Versus, compare_runs
 
 
 def compare(

@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.watching import Watch
+from duelpool.campaign.views.watch import Watch
+from duelpool.campaign_report import chapters, facts
 from duelpool.cli.frame import tell
 from duelpool.demo.ending import budget_chapter, found_best, truth_chapter, write_grades
 from duelpool.demo.story import DemoFiles, write_collection
 from duelpool.errors import BadFile
 from duelpool.files.source import write_lines
-from duelpool.overview import chapters, facts
 from duelpool.report import Chapter, html_page
 from duelpool.store import open_store
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from duelpool.campaign.exports import twins_path
+from duelpool.campaign.views.exports import twins_path
 from duelpool.cli.frame import tell
 from duelpool.cli.opening import CampaignOption, is_store, opened
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
@@ -31,10 +31,10 @@ from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import Kind
 from duelpool.files import Twins, read_topics, write_lines
-from duelpool.leaderboard import labels_of, runs_of
+from duelpool.leaderboard.scoring import labels_of, runs_of
 from duelpool.measures import MEASURES
 from duelpool.records import Topic
-from duelpool.setup.brought import read_groups
+from duelpool.setup.inputs import read_groups
 from duelpool.store import holdings
 
 _LEAVE_OUT = "leave-out"

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.bundle import write_bundle
-from duelpool.campaign.exports import (
+from duelpool.campaign.views.bundle import write_bundle
+from duelpool.campaign.views.exports import (
     Progress,
     Values,
     Written,

@@ -6,7 +6,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from duelpool.campaign.intake import Phases, take_in_file
+from duelpool.campaign.imports.importer import Phases, take_in_file
 from duelpool.cli.frame import print_json, tell_notices
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, noting, opened, working
 from duelpool.errors import BadParameter, UnknownName

@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.sitting import Sat, Sitting, Worked, in_turns, work_assignments
-from duelpool.campaign.status import status
+from duelpool.campaign.runners.judging_session import Sat, Sitting, Worked, in_turns, work_assignments
+from duelpool.campaign.views.status import status
 from duelpool.cli.frame import print_json
 from duelpool.cli.model import KEY_VARIABLE, ModelOptions, sit
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened

@@ -8,13 +8,13 @@ import typer
 from rich.table import Table
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.model import Model, Terms
-from duelpool.campaign.model_answers import model_grades, model_preferences
-from duelpool.campaign.model_figures import ModelFigures, model_figures
-from duelpool.campaign.model_sitting import ModelSitting
-from duelpool.campaign.shares import Share
-from duelpool.campaign.sitting import Sat
-from duelpool.campaign.status import status
+from duelpool.campaign.runners.judging_session import Sat
+from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
+from duelpool.campaign.runners.llm_judge import Model, Terms
+from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
+from duelpool.campaign.runners.llm_session import ModelSitting
+from duelpool.campaign.views.shares import Share
+from duelpool.campaign.views.status import status
 from duelpool.cli.frame import print_json, print_table, quiet_broken_pipe, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
 from duelpool.cli.workers import progress_bar
@@ -141,7 +141,7 @@ def llm(
 
 
 def _write(campaign: Campaign, form: str, output: str, assessor: str | None) -> int:
-    from duelpool.prior import prior_from_preferences  # here, for judging needn't wait for it
+    from duelpool.preferences.prior import prior_from_preferences
 
     judgments = model_preferences(campaign, assessor)
     if form == "prior":

@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias
 import typer
 from rich.console import Console
 
-from duelpool.access import deeds
+from duelpool.access import audit_log
 from duelpool.campaign import Campaign
-from duelpool.campaign.loop import Beside
+from duelpool.campaign.campaign import Beside
 from duelpool.store import open_store
 
 StoreArgument: TypeAlias = Annotated[str, typer.Argument(help="The campaign's file, or a PostgreSQL URL.")]
@@ -39,7 +39,7 @@ def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[
 def noting(campaign: Campaign, deed: str, **about: object) -> Beside:
     """Return the line of the log of deeds for what is about to be done from the command line."""
     told = "; ".join(f"{name}: {value}" for name, value in about.items() if value not in ("", None))
-    return deeds.noting(deeds.at_the_shell(), deed, told, campaign=campaign.id)
+    return audit_log.noting(audit_log.at_the_shell(), deed, told, campaign=campaign.id)
 
 
 @contextmanager

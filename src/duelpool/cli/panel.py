@@ -6,24 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from duelpool.addresses import checked_root
 from duelpool.campaign import Campaign
-from duelpool.campaign.panels import Access, Panel, make_panel
-from duelpool.campaign.panels.base import Finding, PanelTrouble, Speaking, Status, decimal_of, variable_of
-from duelpool.campaign.panels.book import Payment, answer
-from duelpool.campaign.panels.forgetting import forget as forget_people
-from duelpool.campaign.panels.reports import Change
-from duelpool.campaign.panels.settlement import (
-    Plan,
-    Settled,
-    carry_through,
-    look,
-    plan,
-    strangers,
-    totals,
-)
-from duelpool.campaign.panels.settlement import reconcile as take_over
-from duelpool.campaign.panels.stays import stays
 from duelpool.cli.frame import print_json, print_table
 from duelpool.cli.opening import (
     CampaignOption,
@@ -36,6 +19,15 @@ from duelpool.cli.opening import (
     working,
 )
 from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.net.addresses import checked_root
+from duelpool.panels import Access, Panel, make_panel
+from duelpool.panels.base import Finding, PanelTrouble, Speaking, Status, decimal_of, variable_of
+from duelpool.recruitment.erasure import forget as forget_people
+from duelpool.recruitment.payments import Payment, answer
+from duelpool.recruitment.reports import Change
+from duelpool.recruitment.settlement import Plan, Settled, carry_through, look, plan, strangers, totals
+from duelpool.recruitment.settlement import reconcile as take_over
+from duelpool.recruitment.submissions import stays
 
 panel = typer.Typer(
     no_args_is_help=True,
@@ -65,7 +57,7 @@ def _panel_of(campaign: Campaign) -> Panel:
 
 
 def _addresses(campaign: Campaign, url: str, days: float) -> tuple[str, str]:
-    from duelpool.web.links import link_keys  # here, for the web takes its time, and only links need it
+    from duelpool.web.access.links import link_keys
 
     store, name = campaign.store, campaign.settings.panel
     key = link_keys(store).key(campaign.id, "open", store.read(store.database.now), days=days)

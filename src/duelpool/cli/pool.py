@@ -9,19 +9,17 @@ import typer
 from rich.table import Table
 
 from duelpool.campaign import Settings
-from duelpool.campaign.informing import take_prior
 from duelpool.campaign.settings import Judges
-from duelpool.campaign.settings_file import read_settings
+from duelpool.campaign.settings.file import read_settings
 from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
 from duelpool.cli.opening import is_store, opened
 from duelpool.cli.simulate import prior_read
 from duelpool.cli.workers import progress_bar
-from duelpool.cost import Estimate, Pay, estimate
 from duelpool.errors import BadParameter
 from duelpool.files import write_pools
 from duelpool.files.source import read_source
 from duelpool.pool import Pools
-from duelpool.prior import Prior
+from duelpool.preferences.prior import Prior
 from duelpool.setup import (
     Compared,
     Comparison,
@@ -34,6 +32,8 @@ from duelpool.setup import (
     observe,
     read_files,
 )
+from duelpool.setup.priors import take_prior
+from duelpool.simulation.cost import Estimate, Pay, estimate
 from duelpool.store import open_store
 
 

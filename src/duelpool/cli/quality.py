@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from duelpool.campaign.money import full_price
+from duelpool.campaign.work.ledger import full_price
 from duelpool.cli.frame import print_json
 from duelpool.cli.opening import (
     CampaignOption,

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from duelpool.campaign.watching import Watch
+from duelpool.campaign.views.watch import Watch
+from duelpool.campaign_report import MEASURES, chapters, facts
 from duelpool.cli.frame import tell
 from duelpool.cli.opening import CampaignOption, StoreArgument, opened
 from duelpool.files.source import write_lines
-from duelpool.overview import MEASURES, chapters, facts
 from duelpool.report import html_page
 
 

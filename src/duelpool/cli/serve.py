@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from duelpool.access.accounts import some_manager
-from duelpool.addresses import checked_root
 from duelpool.campaign import Campaign
 from duelpool.cli.frame import print_json, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, is_store
 from duelpool.errors import BadParameter
+from duelpool.net.addresses import checked_root
 from duelpool.store import holdings, open_store
-from duelpool.web.links import DAYS, LinkKind, address, link_keys
+from duelpool.web.access.links import DAYS, LinkKind, address, link_keys
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.setup.keys import setup_address, setup_key
 
@@ -46,8 +46,8 @@ def serve(
     """
     import uvicorn
 
-    from duelpool.web import worker
-    from duelpool.web.supervisor import serve_processes
+    from duelpool.web.server import worker
+    from duelpool.web.server.supervisor import serve_processes
 
     root = (
         checked_root(url)
@@ -79,7 +79,7 @@ def serve(
     with tempfile.TemporaryDirectory(prefix="duelpool-counts-") as counts:
         worker.leave(store, campaign, counts, uploads)
         config = uvicorn.Config(
-            "duelpool.web.worker:take_up",
+            "duelpool.web.server.worker:take_up",
             factory=True,
             host=host,
             port=port,

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from duelpool.cli.workers import progress_bar, workforce
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.prior import Prior, read_prior
+from duelpool.preferences.prior import Prior, read_prior
 from duelpool.simulation import SimulationResult, judgments_allowed
 from duelpool.simulation import simulate as run_simulation
 from duelpool.strategies import STRATEGIES

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from sqlalchemy import Connection
 
-from duelpool.access import deeds
-from duelpool.access.deeds import Deed
-from duelpool.campaign.exports import line_to_json, log_rows
-from duelpool.campaign.reading import topics_of
+from duelpool.access import audit_log
+from duelpool.access.audit_log import Deed
+from duelpool.campaign.views.exports import line_to_json, log_rows
+from duelpool.campaign.views.reading import topics_of
 from duelpool.cli.frame import print_json, quiet_broken_pipe
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened, working
 from duelpool.errors import BadFile, BadParameter
@@ -156,7 +156,7 @@ def _print_deeds(store: str, campaign: str | None, last: int, as_json: bool) -> 
 
         def look(connection: Connection) -> list[Deed]:
             of = None if campaign is None else holdings.find_campaign(connection, campaign).id
-            return list(deeds.read(connection, of, limit=last))
+            return list(audit_log.read(connection, of, limit=last))
 
         for each in reversed(found.read(look)):
             line = {"time": each.time, "who": each.who, "deed": each.deed, "about": each.about}

@@ -11,7 +11,7 @@ from duelpool.demo.collection import load_collection
 from duelpool.demo.truth import relevant_qrels, true_best, true_best_qrels
 from duelpool.evaluation import Evaluation, evaluate
 from duelpool.files import write_qrels
-from duelpool.leaderboard import leaderboard, topic_weights
+from duelpool.leaderboard.scoring import leaderboard, topic_weights
 from duelpool.report import Cell, Chapter, Grid, Table
 
 

@@ -20,7 +20,7 @@ from duelpool.experiments.savings import Saving, savings
 from duelpool.files import read_preferences
 from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.preferences import WinMatrix, win_matrices
-from duelpool.prior import prior_of_matrix
+from duelpool.preferences.prior import prior_of_matrix
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress, SimulationResult, judgments_allowed, simulate
 from duelpool.strategies import Strategy, make_strategy

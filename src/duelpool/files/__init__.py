@@ -1,6 +1,7 @@
 """The files of the field: read in any layout, written so that they read back equal, every oddity counted."""
 
 from duelpool.files.assessed import read_assessed
+from duelpool.files.duplicates import Twins, read_twins
 from duelpool.files.judgments import Judgments, read_judgments, write_judgments
 from duelpool.files.notices import Notice, describe
 from duelpool.files.passages import Passages, read_passages, write_passages
@@ -10,7 +11,6 @@ from duelpool.files.qrels import Qrels, read_qrels, write_qrels
 from duelpool.files.runs import Run, TieOrder, read_run, write_run
 from duelpool.files.source import write_lines
 from duelpool.files.topics import Topics, read_topics, write_topics
-from duelpool.files.twins import Twins, read_twins
 
 __all__ = [
     "Judgments",

@@ -1,9 +1,9 @@
 """Setting a campaign up: files in, a dry run of what they come to, and then the campaign, whole or not at all."""
 
-from duelpool.setup.brought import Brought, Files, read_files
 from duelpool.setup.comparisons import Compared, Comparison, compare
 from duelpool.setup.drafts import Draft, Holdings, Ready, Rules, draw_up
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
+from duelpool.setup.inputs import Brought, Files, read_files
 from duelpool.setup.pilots import (
     Likeness,
     Observed,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from duelpool.campaign import Settings
-from duelpool.cost import SIMULATED_JUDGES, Pay
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
 from duelpool.setup.pilots import (
@@ -17,6 +16,7 @@ from duelpool.setup.pilots import (
     judges_like,
     recommend,
 )
+from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 
 USUAL = Likeness(
     SIMULATED_JUDGES, "Made-up judges of the usual noise; a pilot would say how noisy yours are."

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.known import draw_known_pairs, read_known_pairs
 from duelpool.errors import BadParameter
 from duelpool.files import Notice
-from duelpool.leaderboard import packed
+from duelpool.leaderboard.scoring import packed
 from duelpool.pool import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.seeds import rng_for
-from duelpool.setup.brought import Brought
+from duelpool.setup.inputs import Brought
+from duelpool.setup.test_pairs import draw_known_pairs, read_known_pairs
 from duelpool.store import Store
 from duelpool.store.holdings import KnownPair
 

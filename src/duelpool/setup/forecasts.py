@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from duelpool.cost import SIMULATED_JUDGES, Pay
 from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
+from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 from duelpool.strategies import STRATEGIES, make_strategy
 
 JUDGMENTS_AT_MOST = 10_000  # that one strategy is simulated with, about

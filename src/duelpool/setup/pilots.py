@@ -14,14 +14,14 @@ from itertools import pairwise
 from sqlalchemy import Connection
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.people import assessors
-from duelpool.campaign.reading import read_topic, topics_of
-from duelpool.cost import SIMULATED_JUDGES, Pay
+from duelpool.campaign.views.people import assessors
+from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.setup.forecasts import Forecast
 from duelpool.simulation import simulate
+from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 
 ENOUGH_COMPARED = 20  # votes on pairs that others judged too; below that, noise is anybody's guess
 SPREADS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from duelpool.errors import BadFile, BadRecord, DuelpoolError, UnknownName
-from duelpool.setup.brought import Files
+from duelpool.setup.inputs import Files
 
 KINDS = ("runs", "qrels", "prefs", "topics", "texts", "tests", "groups")
 """What an uploaded file can be; there may be several runs, and one of each other kind."""

@@ -13,8 +13,8 @@ from typing import Self, TypeVar
 from sqlalchemy import Connection
 
 from duelpool.store.database import Database
+from duelpool.store.errors import StoreTrouble
 from duelpool.store.opening import open_checked
-from duelpool.store.troubles import StoreTrouble
 
 __all__ = ["Store", "StoreTrouble", "open_store"]
 

@@ -31,8 +31,8 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from duelpool.errors import MissingExtra
 from duelpool.store.clocks import Clock
+from duelpool.store.errors import StoreTrouble, told_outward
 from duelpool.store.snapshots import Snapshots
-from duelpool.store.troubles import StoreTrouble, told_outward
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]

@@ -13,8 +13,8 @@ from duelpool.store.database import (
     open_database,
     sqlite_path,
 )
+from duelpool.store.errors import StoreTrouble
 from duelpool.store.schema import SCHEMA_VERSION
-from duelpool.store.troubles import StoreTrouble
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ONE_AT_A_TIME = threading.Lock()  # Alembic keeps what it is about in its modules

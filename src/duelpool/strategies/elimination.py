@@ -16,7 +16,7 @@ from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import Floats, PhaseBook, Places
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 
 STALLED_AT_MOST = 2  # so many phases in which nobody leaves, then the final, however large the field
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelpool.strategies.orders import STUBBORN, OrderPosterior
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 from duelpool.strategies.winshares import expected_wins
 
 Floats = NDArray[np.float64]

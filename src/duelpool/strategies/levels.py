@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelpool.records import Levels
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 
 
 def levels_by_score(

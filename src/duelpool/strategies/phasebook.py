@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelpool.records import Judgment, Proposal, pair_of
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 
 Floats = NDArray[np.float64]
 Places = tuple[int, int]  # two items by their place in the pool, the smaller one first

@@ -13,8 +13,8 @@ from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import PhaseBook
-from duelpool.strategies.standings import Standings
 from duelpool.strategies.thompson import AMPLE_PER_ITEM, COMPARISONS_PER_ITEM
+from duelpool.strategies.win_table import Standings
 
 Floats = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -20,8 +20,8 @@ from duelpool.strategies.confidence import Evidence, stated_confidence
 from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
-from duelpool.strategies.standings import Standings
 from duelpool.strategies.swiss import any_open_pair, swiss_pairs
+from duelpool.strategies.win_table import Standings
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

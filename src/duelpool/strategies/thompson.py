@@ -13,7 +13,7 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 
 Floats = NDArray[np.float64]
 Arms = NDArray[np.intp]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 
 
 class Preferences:

@@ -7,7 +7,7 @@ but the one that wins most of its pairs, and new pairs say more than repeats.
 import numpy as np
 from numpy.typing import NDArray
 
-from duelpool.strategies.standings import Standings
+from duelpool.strategies.win_table import Standings
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

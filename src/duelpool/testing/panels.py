@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from duelpool.campaign.panels import PANELS, Access, Panel, PanelSettings, make_panel
-from duelpool.campaign.panels.base import (
+from duelpool.errors import DuelpoolError
+from duelpool.panels import PANELS, Access, Panel, PanelSettings, make_panel
+from duelpool.panels.base import (
     Code,
     Due,
     Ending,
@@ -18,7 +19,6 @@ from duelpool.campaign.panels.base import (
     Refused,
     Reported,
 )
-from duelpool.errors import DuelpoolError
 from duelpool.testing.promises import require
 
 SECRETS = Access(token="token-that-nobody-sees", secret="secret-that-nobody-sees")

@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from duelpool.cost import Pay, estimate
 from duelpool.experiments.base import Experiment, Section
 from duelpool.experiments.dueling_bandits.campaign import (
     JUDGMENTS,
@@ -29,6 +28,7 @@ from duelpool.pool import build_pools, twins
 from duelpool.preferences import levels_of, win_matrices
 from duelpool.records import Judgment, Passage
 from duelpool.simulation import Progress
+from duelpool.simulation.cost import Pay, estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duelpool.cost import Pay, estimate
 from duelpool.experiments.base import Experiment
 from duelpool.experiments.top_k.collection import CROWD_JUDGMENTS, GRADES, LOCAL_JUDGMENTS
 from duelpool.experiments.verdicts import Compared, Comparison
@@ -16,6 +15,7 @@ from duelpool.files import read_preferences, read_qrels
 from duelpool.pool import Pools, build_pools
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress, simulate
+from duelpool.simulation.cost import Pay, estimate
 from duelpool.strategies.elimination import random_pairings
 from duelpool.strategies.knockout import knockout_bound
 

@@ -3,11 +3,11 @@
 Nothing here keeps anything: `duelpool.campaign.llm` asks, stores and counts.
 """
 
-from duelpool.addresses import Address
 from duelpool.judges.llm.endpoint import Endpoint, parse_address
 from duelpool.judges.llm.prices import Prices, money_of, read_money
 from duelpool.judges.llm.prompts import PROMPTS, Prompt, read_prompt
 from duelpool.judges.llm.replies import Verdict, parse_verdict
+from duelpool.net.addresses import Address
 
 __all__ = [
     "PROMPTS",

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from duelpool import __version__, addresses
-from duelpool.addresses import Address, Resolver, Unreachable, Unresolved
+from duelpool import __version__
 from duelpool.errors import BadParameter
+from duelpool.net import addresses
+from duelpool.net.addresses import Address, Resolver, Unreachable, Unresolved
 
 _PATH = "/chat/completions"
 BODY_AT_MOST = 1_000_000  # bytes of an answer; more than this is none

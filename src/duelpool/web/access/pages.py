@@ -9,19 +9,19 @@ from fastapi import APIRouter, Depends, Request
 from sqlalchemy import Connection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from duelpool.access import accounts, deeds, limits
+from duelpool.access import accounts, audit_log, limits
 from duelpool.access.accounts import Account
-from duelpool.campaign import visits as kept
+from duelpool.campaign.work import participants as kept
 from duelpool.errors import BadParameter
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access import sessions
 from duelpool.web.access.passes import address_of, need, pass_of
 from duelpool.web.access.sessions import Session, session_of
-from duelpool.web.callers import halls_of, links_of, sent
-from duelpool.web.guard import NoVisit, refuse_other_sites
-from duelpool.web.pages import render
-from duelpool.web.visits import Visitor, write_cookie
-from duelpool.web.words import words
+from duelpool.web.i18n import words
+from duelpool.web.judging.callers import halls_of, links_of, sent
+from duelpool.web.judging.visitors import Visitor, write_cookie
+from duelpool.web.server.guard import NoVisit, refuse_other_sites
+from duelpool.web.templating import render
 
 PANEL = "account"  # of the outside identities of people who judge by their account
 _WAY = re.compile(r"/(manage|j|account)(/[A-Za-z0-9_-]+){0,3}/?")
@@ -86,7 +86,7 @@ def login(request: Request, values: Brought) -> Response:
         return _page("login", 403, next=way, wrong=True, name=name)
     response = RedirectResponse(way, 303)
     sessions.begin(response, request, links, account, store.read(store.database.now))
-    store.write(lambda connection, now: deeds.note(connection, now, account.name, "signed in"))
+    store.write(lambda connection, now: audit_log.note(connection, now, account.name, "signed in"))
     return response
 
 
@@ -99,7 +99,7 @@ def logout(request: Request, values: Brought) -> Response:
 
         def end_all(connection: Connection, now: float) -> None:
             accounts.end_sessions(connection, found.who)
-            deeds.note(connection, now, found.who, "signed out everywhere")
+            audit_log.note(connection, now, found.who, "signed out everywhere")
 
         store.write(end_all)
     response = RedirectResponse("/login", 303)
@@ -139,7 +139,7 @@ def change_password(request: Request, found: SignedIn, values: Brought) -> Respo
 
     def change(connection: Connection, now: float) -> Account:
         changed = accounts.set_password(connection, found.who, str(values.get("new", "")))
-        deeds.note(connection, now, found.who, "changed the password")
+        audit_log.note(connection, now, found.who, "changed the password")
         return changed
 
     try:
@@ -189,7 +189,7 @@ def first_account(request: Request, campaign: str, values: Brought) -> Response:
         if accounts.some_manager(connection):
             raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")
         made = accounts.add(connection, name, password, "manager", now)
-        deeds.note(connection, now, "link", "made the first account", made.name)
+        audit_log.note(connection, now, "link", "made the first account", made.name)
         return made
 
     try:

@@ -8,10 +8,10 @@ from duelpool.access.roles import SCOPES, NotPermitted
 from duelpool.errors import DuelpoolError
 from duelpool.store import Store
 from duelpool.store.holdings import UnknownCampaign
+from duelpool.web.access.links import ExpiredLink, ForgedLink, Links
 from duelpool.web.access.sessions import session_of
-from duelpool.web.guard import NoVisit
-from duelpool.web.links import ExpiredLink, ForgedLink, Links
 from duelpool.web.manage.keys import Pass, bearer_of, cookie_name, keeps_another, kept_key, open_key
+from duelpool.web.server.guard import NoVisit
 
 
 def address_of(request: Request) -> str:

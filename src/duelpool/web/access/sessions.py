@@ -12,7 +12,7 @@ from starlette.responses import Response
 from duelpool.access import accounts
 from duelpool.access.accounts import Account
 from duelpool.store import Store
-from duelpool.web.links import ForgedLink, Links
+from duelpool.web.access.links import ForgedLink, Links
 
 COOKIE = "duelpool_session"
 SECONDS = 12 * 3600

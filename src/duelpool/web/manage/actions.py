@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from duelpool.campaign.changes import changed, changes
-from duelpool.campaign.loop import Beside
-from duelpool.campaign.quality import Exclusion
-from duelpool.campaign.rehearsal import preview_reinstatement, preview_retraction
-from duelpool.campaign.votes import loss_of
+from duelpool.campaign.campaign import Beside
+from duelpool.campaign.settings.changes import changed, changes
+from duelpool.campaign.views.preview import preview_reinstatement, preview_retraction
+from duelpool.campaign.views.tally import loss_of
+from duelpool.campaign.work.exclusion import Exclusion
 from duelpool.errors import BadParameter
-from duelpool.web.manage.desks import Desk
-from duelpool.web.manage.shapes import (
+from duelpool.web.manage.dashboard import Desk
+from duelpool.web.manage.schemas import (
     ChangeSettings,
     ChangeState,
     Effect,

@@ -9,21 +9,20 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
 from duelpool.agreement.findings import agreement_options
-from duelpool.campaign.changes import EFFECTS, FIXED
-from duelpool.campaign.watching import Person
+from duelpool.campaign.settings.changes import EFFECTS, FIXED
+from duelpool.campaign.views.watch import Person
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
-from duelpool.standings import Board, History, Slice
+from duelpool.leaderboard.live import Board, History, Slice
 from duelpool.store import log
 from duelpool.web.access.passes import may_open
-from duelpool.web.callers import halls_of, links_of
-from duelpool.web.guard import NoVisit
+from duelpool.web.judging.callers import halls_of, links_of
 from duelpool.web.manage import actions, reading
 from duelpool.web.manage.callers import Exporting, Looking, Managing, Stepping
-from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
+from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
 from duelpool.web.manage.paging import Cursor, Limit
-from duelpool.web.manage.shapes import (
+from duelpool.web.manage.schemas import (
     AgreementShown,
     CampaignBrief,
     CampaignList,
@@ -53,6 +52,7 @@ from duelpool.web.manage.shapes import (
     head_of,
 )
 from duelpool.web.manage.streams import MEDIA, stream
+from duelpool.web.server.guard import NoVisit
 from duelpool.web.setup.api import router as setting_up
 
 PREFIX = "/api/v1"

@@ -8,14 +8,14 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.responses import RedirectResponse
 
-from duelpool.access import deeds
-from duelpool.campaign.loop import Beside
+from duelpool.access import audit_log
+from duelpool.campaign.campaign import Beside
+from duelpool.web.access.links import Links
 from duelpool.web.access.passes import need, pass_of
-from duelpool.web.callers import halls_of, links_of, sent
-from duelpool.web.guard import TooLarge, refuse_other_sites
-from duelpool.web.links import Links
-from duelpool.web.manage.desks import Desk, Desks
+from duelpool.web.judging.callers import halls_of, links_of, sent
+from duelpool.web.manage.dashboard import Desk, Desks
 from duelpool.web.manage.keys import Pass, form_key, is_form_key
+from duelpool.web.server.guard import TooLarge, refuse_other_sites
 
 BLIND = "duelpool_blind"
 
@@ -59,7 +59,7 @@ class Managing:
 
     def noting(self, deed: str, about: str = "") -> Beside:
         """Return the line of the log of deeds for what this person is about to do."""
-        return deeds.noting(self.shown.who, deed, about, campaign=self.id)
+        return audit_log.noting(self.shown.who, deed, about, campaign=self.id)
 
     def back(self, path: str) -> RedirectResponse:
         """Return the way to another page of the dashboard."""

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from duelpool.agreement import Finding
-from duelpool.standings import BoardRow, History
+from duelpool.leaderboard.live import BoardRow, History
 
 WIDTH = 720
 NARROW = 480

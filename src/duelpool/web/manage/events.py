@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from duelpool.store import StoreTrouble
-from duelpool.web.manage.desks import Desk
+from duelpool.web.manage.dashboard import Desk
 
 EVERY_SECONDS = 1.0
 COMMENT_AFTER = 15  # looks without news, so that nobody between takes the connection for dead

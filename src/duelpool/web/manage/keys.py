@@ -14,8 +14,8 @@ from starlette.responses import Response
 
 from duelpool.access.roles import ROLES
 from duelpool.store.holdings import UnknownCampaign
-from duelpool.web.guard import NoVisit
-from duelpool.web.links import DAYS, ExpiredLink, ForgedLink, Links
+from duelpool.web.access.links import DAYS, ExpiredLink, ForgedLink, Links
+from duelpool.web.server.guard import NoVisit
 
 Door: TypeAlias = Literal["cookie", "bearer"]
 

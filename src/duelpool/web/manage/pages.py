@@ -7,32 +7,33 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from duelpool.access import deeds
+from duelpool.access import audit_log
 from duelpool.access.accounts import some_manager
 from duelpool.agreement import Votes
 from duelpool.agreement.campaigns import Looked
 from duelpool.agreement.findings import agreement_options
-from duelpool.campaign.exports import STREAMS
-from duelpool.campaign.model_figures import ModelFigures
-from duelpool.campaign.panels.settlement import look
-from duelpool.campaign.shares import Share
-from duelpool.campaign.watching import NotFound
+from duelpool.campaign.runners.llm_figures import ModelFigures
+from duelpool.campaign.views.exports import STREAMS
+from duelpool.campaign.views.shares import Share
+from duelpool.campaign.views.watch import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
+from duelpool.leaderboard.live import Slice
 from duelpool.measures import MEASURES
 from duelpool.records import Passage
-from duelpool.standings import Slice
+from duelpool.recruitment.settlement import look
 from duelpool.store import StoreTrouble, log
-from duelpool.web import passages
+from duelpool.web.access.links import ForgedLink
 from duelpool.web.access.passes import hide_from_others
-from duelpool.web.callers import halls_of, links_of
-from duelpool.web.links import ForgedLink
+from duelpool.web.i18n import words
+from duelpool.web.judging import passages
+from duelpool.web.judging.callers import halls_of, links_of
 from duelpool.web.manage import actions, charts, reading
 from duelpool.web.manage.api import MEASURE
 from duelpool.web.manage.callers import BLIND, Changing, Choosing, Managing, Viewing
-from duelpool.web.manage.desks import blinded, blinded_history, blinded_slices
+from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
-from duelpool.web.manage.shapes import (
+from duelpool.web.manage.schemas import (
     ChangeState,
     Effect,
     Exclude,
@@ -43,8 +44,7 @@ from duelpool.web.manage.shapes import (
     about_step,
     head_of,
 )
-from duelpool.web.pages import render
-from duelpool.web.words import words
+from duelpool.web.templating import render
 
 router = APIRouter(include_in_schema=False)
 
@@ -89,7 +89,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
         shown = open_key(links_of(request), key, campaign, now, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
         halls.store.write(
-            lambda connection, now: deeds.note(
+            lambda connection, now: audit_log.note(
                 connection, now, "link", "came in by the link", campaign=campaign
             )
         )

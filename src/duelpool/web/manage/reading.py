@@ -8,19 +8,19 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, tuple_
 
-from duelpool.access import deeds
-from duelpool.campaign.exports import line_to_json
-from duelpool.campaign.fold import TopicState
-from duelpool.campaign.votes import PairTally, pairs_of, votes_on
-from duelpool.campaign.watching import NotFound, Person, Snapshot, TopicView
+from duelpool.access import audit_log
+from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.views.exports import line_to_json
+from duelpool.campaign.views.tally import PairTally, pairs_of, votes_on
+from duelpool.campaign.views.watch import NotFound, Person, Snapshot, TopicView
 from duelpool.errors import UnknownName
 from duelpool.records import Passage
 from duelpool.store import holdings, log, schema
 from duelpool.store.log import Line
-from duelpool.web.manage.desks import Desk
+from duelpool.web.manage.dashboard import Desk
 from duelpool.web.manage.keys import Pass
 from duelpool.web.manage.paging import cursor_of, key_of, page_of
-from duelpool.web.manage.shapes import (
+from duelpool.web.manage.schemas import (
     DeedPage,
     DeedRow,
     LedgerPage,
@@ -273,7 +273,7 @@ def deed_page(found: Pass, desk: Desk, cursor: str, limit: int) -> DeedPage:
     whole = found.everywhere and "manage" in found.scopes
     before = 0 if behind is None else max(1, min(behind[0], 2**62))
     rows = desk.campaign.store.read(
-        lambda connection: deeds.read(
+        lambda connection: audit_log.read(
             connection, desk.campaign.id, whole_store=whole, before=before, limit=limit + 1
         )
     )

@@ -7,18 +7,18 @@ from urllib.parse import urlencode
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
-from duelpool.campaign.changes import EFFECTS, FIXED
-from duelpool.campaign.panels import PANELS
-from duelpool.campaign.welcome import STEPS
+from duelpool.campaign.settings.changes import EFFECTS, FIXED
+from duelpool.campaign.settings.welcome import STEPS
 from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.panels import PANELS
 from duelpool.store import StoreTrouble
-from duelpool.web.guard import status_of
-from duelpool.web.links import address
+from duelpool.web.access.links import address
+from duelpool.web.i18n import words
 from duelpool.web.manage import actions
 from duelpool.web.manage.callers import Changing, Managing, Viewing
 from duelpool.web.manage.pages import show
-from duelpool.web.manage.shapes import ChangeSettings
-from duelpool.web.words import words
+from duelpool.web.manage.schemas import ChangeSettings
+from duelpool.web.server.guard import status_of
 
 router = APIRouter(include_in_schema=False)
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from sqlalchemy import Connection
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.exports import export_lines
+from duelpool.campaign.views.exports import export_lines
 from duelpool.files.source import closed_after
-from duelpool.web.guard import logger
+from duelpool.web.server.guard import logger
 
 PIECE = 64 * 1024
 AHEAD = 8

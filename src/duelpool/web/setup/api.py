@@ -10,19 +10,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from duelpool.campaign.watching import NotFound
+from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import DuelpoolError
 from duelpool.files import read_passages, read_preferences, read_qrels, read_run, read_topics
-from duelpool.setup.brought import read_groups
+from duelpool.setup.inputs import read_groups
 from duelpool.setup.uploads import ARCHIVE, KINDS
-from duelpool.web.guard import TooLarge
-from duelpool.web.links import address
+from duelpool.web.access.links import address
 from duelpool.web.manage.keys import manager_address, manager_key
-from duelpool.web.manage.shapes import Problem
+from duelpool.web.manage.schemas import Problem
+from duelpool.web.server.guard import TooLarge
+from duelpool.web.setup.drafts import Sketch
 from duelpool.web.setup.keys import Reading, SettingUp, Writing
 from duelpool.web.setup.options import Line, Options
-from duelpool.web.setup.shapes import Founded, SketchBrief, SketchList, SketchShown, sketch_shown
-from duelpool.web.setup.sketches import Sketch
+from duelpool.web.setup.schemas import Founded, SketchBrief, SketchList, SketchShown, sketch_shown
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "A name that isn't known, or a file that can't be read."},

@@ -8,11 +8,11 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
-from duelpool.campaign.watching import NotFound
-from duelpool.web.callers import halls_of, links_of
-from duelpool.web.guard import CrossSite, NoVisit, same_origin
-from duelpool.web.links import DAYS, ExpiredLink, ForgedLink, Links
-from duelpool.web.setup.sketches import Sketches
+from duelpool.campaign.views.watch import NotFound
+from duelpool.web.access.links import DAYS, ExpiredLink, ForgedLink, Links
+from duelpool.web.judging.callers import halls_of, links_of
+from duelpool.web.server.guard import CrossSite, NoVisit, same_origin
+from duelpool.web.setup.drafts import Sketches
 
 COOKIE = "duelpool_setup"
 _PURPOSE = "set up"

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duelpool.campaign import Settings
 from duelpool.setup import Rules
-from duelpool.web.words import words
+from duelpool.web.i18n import words
 
 TEXT_AT_MOST = 40_000
 NUMBER_AT_MOST = 10**9

@@ -11,23 +11,23 @@ from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.campaign import Settings
-from duelpool.campaign.watching import NotFound
+from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.setup.forecasts import every_strategy
 from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.store import StoreTrouble
-from duelpool.web.callers import FIELDS_AT_MOST, halls_of, links_of, sent
-from duelpool.web.guard import CrossSite, TooLarge, status_of
-from duelpool.web.links import DAYS, ForgedLink
+from duelpool.web.access.links import DAYS, ForgedLink
+from duelpool.web.i18n import words
+from duelpool.web.judging.callers import FIELDS_AT_MOST, halls_of, links_of, sent
 from duelpool.web.manage import charts
 from duelpool.web.manage.keys import write_cookie as write_manager
-from duelpool.web.pages import render
+from duelpool.web.server.guard import CrossSite, TooLarge, status_of
 from duelpool.web.setup.api import founded, take_in
+from duelpool.web.setup.drafts import Sketch
 from duelpool.web.setup.keys import Entered, SettingUp, open_setup_key, setting_up, write_cookie
 from duelpool.web.setup.options import Options, from_form
-from duelpool.web.setup.shapes import sketch_shown, trouble_of
-from duelpool.web.setup.sketches import Sketch
-from duelpool.web.words import words
+from duelpool.web.setup.schemas import sketch_shown, trouble_of
+from duelpool.web.templating import render
 
 router = APIRouter(include_in_schema=False)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from duelpool.setup import Comparison
-from duelpool.web.guard import logger
+from duelpool.web.server.guard import logger
 
 STALE_SECONDS = 180.0  # without a word from whoever works at it, somebody else begins anew
 _BEHIND_OTHERS = ("nice", "-n", "10") if shutil.which("nice") else ()  # those who judge go first

@@ -1,0 +1,1 @@
+"""Benchmarks against the tools of the field; each prints ratios."""

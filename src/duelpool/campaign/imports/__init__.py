@@ -1,0 +1,1 @@
+"""Judgments from files into the log of a campaign."""

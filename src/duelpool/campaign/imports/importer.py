@@ -1,0 +1,307 @@
+"""Judgments from files: preferences in any form, or a whole log, taken into a campaign's log.
+
+Everything is checked before anything is written. A small file is written in one transaction; a large one piece by
+piece, and taking it in again after a crash goes on where that stopped: nothing counts twice. Twins become the item
+that is judged for them. A file that has lost its phases may get them back: consecutive rows of one topic are a
+phase, and the strategy's own rule says who went on.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from sqlalchemy import Connection
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.imports.batch import (
+    Batch,
+    Changed,
+    Part,
+    Progress,
+    as_line,
+    hangs_together,
+    newcomers_of,
+    places_of,
+    write_batch,
+    write_part,
+)
+from duelpool.campaign.imports.entries import Entry, chosen, entries_of, fitting, known_to
+from duelpool.campaign.log.newcomers import own_strategy
+from duelpool.campaign.log.replay import Telling, standing
+from duelpool.campaign.views.reading import read_topic
+from duelpool.errors import BadFile, BadParameter, BadRecord
+from duelpool.files import Notice, PreferenceForm
+from duelpool.files.notices import Tally
+from duelpool.files.source import read_source
+from duelpool.records import Judgment, PhaseClosed
+from duelpool.store import log
+from duelpool.strategies.elimination import Elimination
+
+Phases: TypeAlias = Literal["as-given", "blocks"]
+"""Where phases come from: as the file says, or from consecutive rows of one topic."""
+
+AT_ONCE = 400  # lines of a transaction: a few hundredths of a second, for which everybody else waits
+BREATH_SECONDS = 0.02  # between two of them, so that others come in
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of an import."""
+
+    judgments: int
+    others: int
+    topics: int
+    closings: int
+    notices: tuple[Notice, ...] = field(default=())
+
+
+def take_in_file(
+    campaign: Campaign,
+    path: str | os.PathLike[str],
+    *,
+    form: PreferenceForm | None = None,
+    rows: Sequence[tuple[int, int]] = (),
+    phases: Phases = "as-given",
+    skip_unknown: bool = False,
+    assessor: str = "",
+    again: bool = False,
+) -> Taken:
+    """Take a file's judgments into a campaign's log.
+
+    `rows` are ranges of its rows, from 1, both ends included; nothing else is taken. Unknown topics and items are
+    refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of judgments
+    that name none. A file that was taken in before is refused, unless it is to be counted `again`.
+    """
+    source = read_source(path)
+    batch = Batch.of(source, rows, again)
+    tally = Tally()
+    entries = list(chosen(source, entries_of(source, form, tally), rows))
+    known = campaign.store.read(lambda connection: known_to(connection, campaign.id))
+    kept = [
+        entry if entry.judgment is None or entry.judgment.assessor or not assessor else _by(entry, assessor)
+        for entry in fitting(source, entries, known, skip_unknown, tally)
+    ]
+    if not kept:
+        raise BadFile.at(source.name, None, "Nothing in it is of this campaign.", "Check topics and items.")
+    _warn_of_phases(campaign, kept, phases, tally)
+    plan = _planned_and_written(campaign, batch, kept, phases)
+    for topic in plan:
+        campaign.live.forget(topic)
+    written = [entry for part in plan.values() for entry in part.entries]
+    written += [entry for entry in kept if entry.topic not in plan]  # of an earlier try that stopped midway
+    judgments = sum(entry.event == log.JUDGMENT for entry in written)
+    closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
+    topics = len({entry.topic for entry in kept})
+    return Taken(judgments, len(written) - judgments, topics, closings, tally.notices)
+
+
+def _planned_and_written(
+    campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases
+) -> dict[str, Part]:
+    """Write what is planned; when somebody judged between plan and writing, plan again."""
+    written = campaign.store.read(lambda connection: batch.midway(connection, campaign.id))
+    if written:  # it stopped midway: topics that are all there are planned no more
+        whole = {topic for topic, own in _by_topic(entries).items() if written.get(topic) == len(own)}
+        entries = [entry for entry in entries if entry.topic not in whole]
+    for _ in range(_TRIES):
+        plan = campaign.store.read(
+            lambda connection: _plan(connection, campaign, batch.file, entries, phases)
+        )
+        if written is not None or sum(len(part.entries) for part in plan.values()) > AT_ONCE:
+            return _piece_by_piece(campaign, batch, entries, phases, plan)
+        with suppress(Changed):
+            campaign.store.write(partial(write_batch, campaign=campaign.id, batch=batch, plan=plan))
+            return plan
+    raise Changed("The campaign is judged all the time.", remedy="Pause it, or try again.")
+
+
+def _piece_by_piece(
+    campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases, plan: dict[str, Part]
+) -> dict[str, Part]:
+    """Write a large file in pieces, each with how far it has come; between two of them others may write."""
+    lines = sum(len(part.entries) for part in plan.values())
+    progress = campaign.store.write(
+        lambda connection, now: batch.enter(connection, campaign.id, lines, now, done=False)
+    )
+    by_topic = _by_topic(entries)
+    for topic in sorted(plan):
+        own, written = by_topic[topic], progress.written.get(topic, 0)
+        if phases == "blocks" or hangs_together(own):
+            if not written:
+                plan[topic] = _whole_topic(campaign, topic, own, phases, progress)
+            continue
+        for start in range(written, len(own), AT_ONCE):
+            piece = Part(0, tuple(own[start : start + AT_ONCE]))
+
+            def work(connection: Connection, now: float, topic: str, start: int, piece: Part) -> None:
+                write_part(connection, now, campaign=campaign.id, topic=topic, part=piece, anywhere=True)
+                progress.advance(connection, campaign.id, topic, start, start + len(piece.entries))
+
+            began = time.monotonic()
+            campaign.store.write(partial(work, topic=topic, start=start, piece=piece))
+            time.sleep(min(BREATH_SECONDS, time.monotonic() - began))
+    campaign.store.write(lambda connection, now: progress.finish(connection, campaign.id))
+    return plan
+
+
+def _whole_topic(
+    campaign: Campaign, topic: str, own: Sequence[Entry], phases: Phases, progress: Progress
+) -> Part:
+    """Write a topic whose lines hang together at once, planned anew when somebody judged meanwhile."""
+    for _ in range(_TRIES):
+        part = campaign.store.read(
+            lambda connection: _plan(connection, campaign, progress.batch.file, own, phases)[topic]
+        )
+
+        def work(connection: Connection, now: float, part: Part) -> None:
+            write_part(connection, now, campaign=campaign.id, topic=topic, part=part)
+            progress.advance(connection, campaign.id, topic, 0, len(own))
+
+        with suppress(Changed):
+            campaign.store.write(partial(work, part=part))
+            return part
+    raise Changed(
+        f"Topic '{topic}' is judged all the time.", remedy="Pause the campaign and import again: it goes on."
+    )
+
+
+def _by_topic(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    by_topic: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_topic.setdefault(entry.topic, []).append(entry)
+    return by_topic
+
+
+def _by(entry: Entry, assessor: str) -> Entry:
+    return (
+        entry
+        if entry.judgment is None
+        else replace(entry, judgment=replace(entry.judgment, assessor=assessor))
+    )
+
+
+def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases, tally: Tally) -> None:
+    """Say so when a strategy that scores phase by phase gets judgments without one."""
+    by_phase = campaign.store.read(
+        lambda connection: {
+            topic: not campaign.live.fresh(connection, topic).pools_judgments
+            for topic in {entry.topic for entry in entries}
+        }
+    )
+    if phases == "blocks":
+        if any(entry.judgment is None for entry in entries):
+            raise BadParameter(
+                "A log that closes its phases itself needs no blocks.", remedy="Leave out --phases blocks."
+            )
+        return
+    lost = sum(
+        entry.judgment is not None and not entry.judgment.phase and by_phase[entry.topic] for entry in entries
+    )
+    tally.add("judgments without a phase, which this strategy can't score (see --phases blocks)", None, lost)
+
+
+# ---- planning
+
+
+def _plan(
+    connection: Connection, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
+) -> dict[str, Part]:
+    """Try everything on the topics' strategies, so that nothing is written that could not be read again."""
+    plan: dict[str, Part] = {}
+    for topic, own in _by_topic(entries).items():
+        found = read_topic(connection, campaign, topic)
+        if phases == "blocks":
+            strategy = own_strategy(found.strategy)
+            if not isinstance(strategy, Elimination):
+                raise BadParameter(
+                    f"The strategy '{strategy.name}' has no phases that blocks could be.",
+                    remedy="Leave out --phases; it counts every judgment.",
+                )
+            planned = _in_phases(strategy, own)
+        else:
+            planned = own
+            _refuse_misfits(connection, campaign, file, topic, own)
+        plan[topic] = Part(found.position, tuple(planned))
+    return plan
+
+
+def _refuse_misfits(
+    connection: Connection, campaign: Campaign, file: str, topic: str, entries: Sequence[Entry]
+) -> None:
+    """Fold the log as it would be; a closing or a rewind that its strategy can't follow is refused."""
+    if not any(entry.event in (log.PHASE_CLOSED, log.REWIND) for entry in entries):
+        return
+    lines = list(log.read_lines(connection, campaign.id, topic))
+    after = lines[-1].seq if lines else 0
+    seqs = places_of(entries, after)
+    lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
+    telling = Telling(standing(lines))
+    strategy = campaign.live.fresh(connection, topic, newcomers_of(entries))
+    for line in lines:
+        try:
+            for event in telling.hear(line):
+                strategy.tell(event)
+        except (BadRecord, KeyError) as error:
+            said = error.problem if isinstance(error, BadRecord) else f"There is no candidate {error}."
+            raise BadFile.at(
+                file,
+                entries[line.seq - after - 1].line if line.seq > after else None,
+                f"This line doesn't follow from the campaign's log. {said}",
+                "Take a whole log into a campaign of the same pools, strategy and seed without judgments.",
+            ) from None
+
+
+def _in_phases(strategy: Elimination, entries: Sequence[Entry]) -> list[Entry]:
+    """Return a topic's entries with a phase for each block, and each closing after its block."""
+    planned: list[Entry] = []
+    for _, group in groupby(entries, key=lambda entry: entry.block):
+        block = list(group)
+        phase = strategy.phase
+        if not phase:  # all phases are closed: what comes now counts for nothing but the cap
+            planned += block
+            continue
+        before = {closing.phase for closing in strategy.closed}
+        early = False
+        tagged: list[Entry] = []
+        for entry in block:
+            if entry.judgment is None:
+                continue
+            early = strategy.phase != phase
+            judgment = replace(entry.judgment, phase=phase)
+            strategy.tell(judgment)
+            tagged.append(replace(entry, judgment=judgment))
+        planned += tagged
+        if strategy.phase == phase:
+            strategy.tell(PhaseClosed(strategy.topic, phase, strategy.survivors()))
+        elif early:
+            # The strategy's own pairings were all judged before the block ended: the whole block decides.
+            survivors = _half_won([entry.judgment for entry in tagged if entry.judgment], strategy, phase)
+            strategy.tell(PhaseClosed(strategy.topic, phase, survivors))
+        planned += [
+            Entry(closing.topic, log.PHASE_CLOSED, phase=closing.phase, survivors=closing.survivors)
+            for closing in strategy.closed
+            if closing.phase not in before
+        ]
+    return planned
+
+
+def _half_won(judgments: Sequence[Judgment], strategy: Elimination, phase: str) -> tuple[str, ...]:
+    """Return who won at least half of their games in a block; in a final, everybody."""
+    closed = {closing.phase: closing.survivors for closing in strategy.closed}
+    if phase.startswith("final"):
+        return closed[phase]
+    wins: dict[str, float] = {}
+    games: dict[str, int] = {}
+    for judgment in judgments:
+        for item, won in ((judgment.left, judgment.effect.left), (judgment.right, judgment.effect.right)):
+            if item is not None:
+                wins[item] = wins.get(item, 0.0) + won
+                games[item] = games.get(item, 0) + 1
+    kept = tuple(item for item in games if 2 * wins[item] >= games[item])
+    return kept or closed[phase]

@@ -1,0 +1,1 @@
+"""From the log to live state: replay, the topics in memory, items that join late."""

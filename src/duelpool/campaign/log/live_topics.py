@@ -1,0 +1,379 @@
+"""The topics of a campaign in memory: each one's strategy, brought up to the log before it is asked.
+
+Nothing here is the truth. It is a cache of a fold over the log, and any process may throw it away.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from sqlalchemy import Connection, bindparam, select
+
+from duelpool.campaign.log.newcomers import is_challenge, with_newcomers
+from duelpool.campaign.log.plan_source import PlanSource
+from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.settings import Settings
+from duelpool.errors import BadParameter
+from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
+from duelpool.store import Store, holdings, log, schema
+from duelpool.store.statements import Statement
+from duelpool.strategies import STRATEGIES, Strategy, make_strategy
+from duelpool.strategies.parameters import parameters_of, split_spec
+
+T = TypeVar("T")
+
+ALL = 10**6  # proposals: as many as there are
+RESTED_SECONDS = 600.0  # after so long without a look, lines stay in the log alone
+LINES_AT_MOST = 500_000  # behind the states of a campaign, about 80 bytes each; beyond, those at rest go
+_SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
+
+_TOPICS = schema.topic.c
+_HEADS = Statement(
+    lambda _: (
+        select(_TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version)
+        .where(_TOPICS.campaign == bindparam("campaign"), _TOPICS.state == "open")
+        .order_by(_TOPICS.position, _TOPICS.id)
+    )
+)
+_HEAD = Statement(
+    lambda _: select(_TOPICS.id, _TOPICS.next_seq, _TOPICS.pool_version).where(
+        _TOPICS.campaign == bindparam("campaign"), _TOPICS.id == bindparam("topic")
+    )
+)
+
+
+@dataclass(slots=True)
+class _Kept:
+    state: TopicState
+    items: tuple[str, ...]
+    version: int  # of the topic's pool
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
+    used: float = field(default_factory=time.monotonic)
+
+
+class Head(Protocol):
+    """How far a topic is: where its log goes on, and the version of its pool."""
+
+    id: str
+    next_seq: int
+    pool_version: int
+
+
+class _Size(NamedTuple):
+    """How many questions a topic had, open or leased, when its log ended here and its pool was this one."""
+
+    position: int
+    questions: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A topic's candidates, those who were there before any challenge, and the strategy's name."""
+
+    version: int
+    items: tuple[str, ...]
+    first: tuple[str, ...]
+    strategy: str
+    prior: Mapping[str, float]
+
+
+class LiveTopics:
+    """Strategies by topic, each as far as the log goes."""
+
+    def __init__(self, store: Store, campaign: str, settings: Settings) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._settings = settings
+        self._kept: dict[str, _Kept] = {}
+        self._sizes: dict[str, _Size] = {}
+        self._lock = threading.Lock()
+        self._items: Mapping[str, int] | None = None  # how many each topic has, to begin with
+
+    # ---- up to date
+
+    def heads(self) -> dict[str, int]:
+        """Return the place of the last line of each open topic's log."""
+        rows = self._store.read(self.read_heads)
+        self.notice(rows)
+        return {row.id: row.next_seq - 1 for row in rows}
+
+    def read_heads(self, connection: Connection) -> list[Head]:
+        """Return how far the open topics are, for those who read more of the same moment, and `notice` it after."""
+        return _HEADS.run(connection, {"campaign": self._campaign})
+
+    def notice(self, heads: Iterable[Head]) -> None:
+        """Throw states away whose pools have changed since; not while something is read, for it may have to wait."""
+        for head in heads:
+            kept = self._kept.get(head.id)
+            known = kept or self._sizes.get(head.id)  # its size may be known though its state was let go
+            if known is not None and head.pool_version > known.version:
+                self.forget(head.id, kept)
+
+    def state(self, topic: str, head: int | None = None) -> TopicState:
+        """Return a topic's state, up to its log, with every closing that is due written down."""
+        return self.look(topic, head, lambda state: state)
+
+    def look(self, topic: str, head: int | None, work: Callable[[TopicState], T]) -> T:
+        """Return what somebody makes of a topic's state, while nobody else can move it on."""
+        return self._with(topic, head, lambda kept: work(kept.state))
+
+    def _with(self, topic: str, head: int | None, work: Callable[[_Kept], T]) -> T:
+        """Bring a topic up to its log, and return what somebody makes of it before anybody moves it on."""
+        for _ in range(_SETTLE_AT_MOST):
+            kept = self._keep(topic)
+            with kept.lock:
+                if self._move_on(kept, topic, head):
+                    return work(kept)
+            self.forget(topic, kept)
+        raise BadParameter(f"The items of topic '{topic}' change without end.")  # pragma: no cover
+
+    def _move_on(self, kept: _Kept, topic: str, head: int | None) -> bool:
+        """Bring a state up to a place of the log; return whether it could be, for its pool is still the same.
+
+        Lines beyond the place may be about items that came after it was looked up.
+        """
+        for _ in range(_SETTLE_AT_MOST):
+            if head is None:
+                now = self._store.read(lambda connection: self._read_head(connection, topic))
+                if now is None:
+                    return True  # there is no such topic, and no log of it
+                if now.pool_version > kept.version:
+                    return False
+                head = now.next_seq - 1
+            if kept.state.position < head:
+                kept.state.take(self._new_lines(topic, kept.state.position, head))
+            closings = kept.state.unlogged_closings()
+            if not closings:
+                return True
+            self._write_down(topic, kept.state.position, closings)
+            head = None
+        raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
+
+    def _read_head(self, connection: Connection, topic: str) -> Head | None:
+        rows: list[Head] = _HEAD.run(connection, {"campaign": self._campaign, "topic": topic})
+        return rows[0] if rows else None
+
+    def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
+        """Let go of lines that nobody has looked at for so long, and of states that nobody has asked.
+
+        States stay while all together stand for few lines; beyond, those that were asked least recently go. They
+        are folded anew when somebody asks.
+        """
+        now = time.monotonic()
+        with self._lock:
+            latest_first = sorted(self._kept.items(), key=lambda each: each[1].used, reverse=True)
+            lines = 0
+            for topic, kept in latest_first:
+                lines += kept.state.position
+                if lines > lines_at_most and now - kept.used >= seconds:
+                    del self._kept[topic]
+            left = list(self._kept.values())
+        for kept in left:
+            with kept.lock:
+                kept.state.rest(seconds)
+
+    def _new_lines(self, topic: str, after: int, upto: int) -> list[log.Line]:
+        return self._store.read(
+            lambda connection: log.new_lines(connection, self._campaign, topic, after, upto)
+        )
+
+    def _lines_upto(self, topic: str, place: int) -> list[log.Line]:
+        found = self._new_lines(topic, 0, place)
+        if len(found) < place:  # of a moment before somebody else moved the state on
+            self._store.look_anew()
+            found = self._new_lines(topic, 0, place)
+        return found
+
+    def _write_down(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
+        """Log closings, if nothing has come in since they were found; else the next look decides."""
+
+        def work(connection: Connection, now: float) -> None:
+            connection.execute(
+                select(schema.topic.c.id)
+                .where(schema.topic.c.campaign == self._campaign, schema.topic.c.id == topic)
+                .with_for_update()
+            )
+            if log.head(connection, self._campaign, topic) == position:
+                for closing in closings:
+                    log.append(
+                        connection,
+                        self._campaign,
+                        topic,
+                        log.PHASE_CLOSED,
+                        now,
+                        phase=closing.phase,
+                        survivors=json.dumps(closing.survivors),
+                    )
+
+        self._store.write(work)
+
+    def _keep(self, topic: str) -> _Kept:
+        with self._lock:
+            if topic not in self._kept:
+                self._store.look_anew()  # what is kept must not be older than the last word to forget it
+                found = self._store.read(lambda connection: self._look_up(connection, topic))
+                state = TopicState.new(
+                    lambda: self._make(topic, found), lambda place: self._lines_upto(topic, place)
+                )
+                self._kept[topic] = _Kept(state, found.items, found.version)
+            kept = self._kept[topic]
+            kept.used = time.monotonic()
+            return kept
+
+    def forget(self, topic: str, kept: _Kept | None = None) -> None:
+        """Throw a topic's state away, or this one alone, for its items have changed."""
+        with self._lock:
+            if kept is not None and self._kept.get(topic) is not kept:
+                return  # somebody else has seen it, too
+            self._kept.pop(topic, None)
+            self._sizes.pop(topic, None)
+            self._items = None
+
+    def fresh(self, connection: Connection, topic: str, newcomers: Collection[str] = ()) -> Strategy:
+        """Return a topic's strategy before it has heard anything, for those who read a log on their own.
+
+        `newcomers` are items of the pool that join by lines which aren't in the log yet.
+        """
+        return self._make(topic, self._look_up(connection, topic, newcomers))
+
+    def _look_up(self, connection: Connection, topic: str, newcomers: Collection[str] = ()) -> _Pool:
+        now = self._read_head(connection, topic)
+        rows = holdings.items(connection, self._campaign, topic)
+        items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
+        own = holdings.topic_strategies(connection, self._campaign).get(topic, "")
+        columns = schema.log.c
+        closings = connection.execute(
+            select(columns.phase, columns.survivors).where(
+                columns.campaign == self._campaign,
+                columns.topic == topic,
+                columns.event == log.PHASE_CLOSED,
+            )
+        )
+        came = {item for row in closings if is_challenge(row.phase) for item in json.loads(row.survivors)}
+        came.update(newcomers)
+        return _Pool(
+            0 if now is None else now.pool_version,
+            items,
+            tuple(item for item in items if item not in came),
+            own or self._settings.strategy,
+            {row.id: row.prior for row in rows if row.prior is not None and row.id in items},
+        )
+
+    def _make(self, topic: str, pool: _Pool) -> Strategy:
+        if self._settings.plan:
+            return PlanSource(
+                pool.items, self._settings.planned(topic) if self._settings.stage == "preferences" else ()
+            )
+        spec, given = split_spec(pool.strategy)
+        more: dict[str, Any] = {}
+        if "bad_votes" not in given:
+            more["bad_votes"] = self._settings.bad_votes_needed
+        if pool.prior and "prior" in parameters_of(STRATEGIES[spec]):
+            more["prior"] = pool.prior
+
+        def make(items: tuple[str, ...], name: str) -> Strategy:
+            return make_strategy(
+                pool.strategy, items, seed=self._settings.seed, topic=name, cap=self._settings.cap, **more
+            )
+
+        return with_newcomers(
+            make(pool.first, topic), pool.first, lambda items, name: make(items, f"{topic}/{name}")
+        )
+
+    # ---- one person's part
+
+    def judged_by(self, topic: str, assessor: str) -> list[Judgment]:
+        """Return what a person judged of a topic, in the log's order: grades and pairs that count."""
+
+        def work(state: TopicState) -> list[Judgment]:
+            return [
+                line.judgment
+                for line in state.lines
+                if line.judgment is not None
+                and line.judgment.assessor == assessor
+                and line.judgment.effect.told
+                and not line.judgment.repeated
+                and line.seq not in state.counts.retracted
+            ]
+
+        return self.look(topic, None, work)
+
+    def strategy_for(self, topic: str, name: str) -> Strategy:
+        """Return a topic's strategy before it has heard anything, with choices of its own by this name."""
+        pool = self._store.read(lambda connection: self._look_up(connection, topic))
+        return self._make(f"{topic}/{name}", pool)
+
+    # ---- what to ask
+
+    def proposals(
+        self, topic: str, n: int, leased: Collection[Proposal], parked: Collection[tuple[str, str]], head: int
+    ) -> list[Proposal]:
+        """Return up to n proposals of a topic, given what is out; parked pairs are passed over."""
+
+        def ask(kept: _Kept) -> list[Proposal]:
+            state = kept.state
+            pending = [*leased, *(_as_proposal(each) for each in state.held())]
+            question = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
+            if kept.asked is None or kept.asked[0] != question:
+                kept.asked = (question, state.strategy.ask(n + len(parked), pending))
+            found = kept.asked[1]
+            if n >= ALL:
+                self._note_size(topic, kept, len(found) + len(leased))
+            return found
+
+        found = self._with(topic, head, ask)
+        return [proposal for proposal in found if proposal.pair not in parked][:n]
+
+    def _note_size(self, topic: str, kept: _Kept, questions: int) -> None:
+        with self._lock:
+            if self._kept.get(topic) is kept:  # else its items may have changed
+                self._sizes[topic] = _Size(kept.state.position, questions, kept.version)
+
+    def sizes(self, heads: Mapping[str, int], leased: Mapping[str, int]) -> list[float]:
+        """Return about how many questions each topic has open, without asking any.
+
+        That is what it had when it was last asked for all, less what was leased or written to its log since. A
+        topic that seems to have run out counts with one while its log goes on, so that somebody asks it; one
+        that was never asked counts by its items, as the others do on average; one that has come since they were
+        counted, or was empty then, counts as one item.
+        """
+        found: dict[str, float] = {}
+        for topic, head in heads.items():
+            size = self._sizes.get(topic)
+            if size is not None:
+                since = head - size.position
+                left = size.questions - leased.get(topic, 0) - max(since, 0)
+                found[topic] = float(max(left, since > 0, 0))
+        if len(found) < len(heads):
+            items = self._pool_sizes()
+            seen = sum(items.get(topic, 0) for topic in found)
+            each = max(sum(found.values()) / seen, 0.1) if seen else 1.0
+            found |= {topic: max(items.get(topic, 0), 1) * each for topic in heads if topic not in found}
+        return [found[topic] for topic in heads]
+
+    def _pool_sizes(self) -> Mapping[str, int]:
+        if self._items is None:
+            self._items = self._store.read(lambda connection: holdings.pool_sizes(connection, self._campaign))
+        return self._items
+
+    def version_of(self, topic: str) -> str:
+        """Return the name and version of a topic's strategy, for the log."""
+        strategy = self._keep(topic).state.strategy
+        return f"{strategy.name}/{strategy.version}"
+
+    def result(self, topic: str) -> Levels:
+        """Return what is known of a topic now."""
+        return self.state(topic).strategy.result()
+
+    def items(self, topic: str) -> tuple[str, ...]:
+        """Return a topic's candidates."""
+        return self._keep(topic).items
+
+
+def _as_proposal(judgment: Judgment) -> Proposal:
+    return Proposal(judgment.pair, judgment.phase, judgment.proposal)

@@ -1,0 +1,145 @@
+"""Crossed studies: each topic is judged by a few people in each kind of judgment, and nobody sees a topic twice.
+
+Whoever has nothing to do takes a place: a topic that they haven't seen, in the kind that they have had least. From
+then on the topic is theirs alone as far as asking goes: the strategy hears their judgments and nobody else's.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from duelpool.campaign.log.live_topics import LiveTopics
+from duelpool.campaign.questions.proposals import Asking, Out
+from duelpool.campaign.settings import Settings
+from duelpool.records import Kind, Proposal
+from duelpool.store import Store, holdings, schema
+from duelpool.store.leases import Wanted
+from duelpool.store.statements import dialect_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One person's part of the study: a topic, in a kind of judgment."""
+
+    topic: str
+    assessor: str
+    kind: Kind
+    number: int
+
+
+class Crossing:
+    """Who judges what in a crossed study."""
+
+    def __init__(
+        self, store: Store, campaign: str, settings: Settings, live: LiveTopics, asking: Asking
+    ) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._settings = settings
+        self._live = live
+        self._asking = asking
+
+    def wanted(self, assessor: str, out: Out, n: int, topics: Collection[str] | None = None) -> list[Wanted]:
+        """Return the next questions of a person: of a topic that they have begun, or of a new one.
+
+        Where only some topics are asked for, nobody takes a new place.
+        """
+        tried: set[str] = set()
+        while True:
+            own = [
+                place
+                for place in self.places()
+                if place.assessor == assessor and (topics is None or place.topic in topics)
+            ]
+            for place in own:
+                if place.topic in tried:
+                    continue
+                tried.add(place.topic)
+                found = self._open(place, out, n)
+                if found:
+                    return found
+            if topics is not None or not self._store.write(
+                lambda connection, now: self._take_place(connection, assessor)
+            ):
+                return []
+
+    def places(self) -> list[Place]:
+        """Return the places that are taken, in the order of the topics."""
+        return self._store.read(self._places)
+
+    @property
+    def done(self) -> bool:
+        """Whether every place is taken and worked off."""
+        places = self.places()
+        wanted = len(self._live.heads()) * len(self._settings.crossed) * self._settings.people_per_kind
+        nothing = Out({}, {}, {}, {})
+        return len(places) >= wanted and not any(self._open(place, nothing, 1) for place in places)
+
+    def _open(self, place: Place, out: Out, n: int) -> list[Wanted]:
+        judged = self._live.judged_by(place.topic, place.assessor)
+        if place.kind is Kind.GRADE:
+            done = {judgment.left for judgment in judged} | {a for a, _ in out.own.get(place.topic, ())}
+            proposals = [Proposal((item, "")) for item in self._live.items(place.topic) if item not in done]
+        else:
+            own = out.own.get(place.topic, ())
+            leased = [each for each in out.leased.get(place.topic, ()) if each.pair in own]
+            strategy = self._live.strategy_for(place.topic, f"{place.kind}/{place.assessor}")
+            for judgment in judged:
+                strategy.tell(judgment)
+            proposals = strategy.ask(n + len(own), leased)
+            proposals = [proposal for proposal in proposals if proposal.pair not in own]
+        return [
+            self._asking.want(place.topic, each.pair, each, place.assessor, kind=place.kind)
+            for each in proposals[:n]
+        ]
+
+    # ---- places
+
+    def _places(self, connection: Connection) -> list[Place]:
+        columns = schema.topic_person.c
+        rows = connection.execute(
+            select(columns.topic, columns.assessor, columns.kind, columns.place).where(
+                columns.campaign == self._campaign, columns.place.is_not(None)
+            )
+        )
+        order = {topic: at for at, topic in enumerate(holdings.topics(connection, self._campaign))}
+        found = [Place(row.topic, row.assessor, Kind(row.kind), row.place) for row in rows]
+        return sorted(found, key=lambda place: (order[place.topic], place.kind, place.number))
+
+    def _take_place(self, connection: Connection, assessor: str) -> bool:
+        """Take a place for a person, where one is left; the unique keys decide between two who come at once."""
+        places = self._places(connection)
+        seen = {place.topic for place in places if place.assessor == assessor}
+        had = Counter(place.kind for place in places if place.assessor == assessor)
+        taken = Counter(place.topic for place in places)
+        topics = [
+            topic for topic in holdings.topics(connection, self._campaign, state="open") if topic not in seen
+        ]
+        for topic in sorted(topics, key=lambda topic: -taken[topic]):  # what was begun is finished first
+            free = self._free(places, topic)
+            for kind, number in sorted(free, key=lambda place: (had[place[0]], place[1])):
+                if self._enter(connection, topic, assessor, kind, number):
+                    return True
+        return False
+
+    def _free(self, places: Sequence[Place], topic: str) -> list[tuple[Kind, int]]:
+        taken = {(place.kind, place.number) for place in places if place.topic == topic}
+        return [
+            (kind, number)
+            for kind in self._settings.crossed
+            for number in range(1, self._settings.people_per_kind + 1)
+            if (kind, number) not in taken
+        ]
+
+    def _enter(self, connection: Connection, topic: str, assessor: str, kind: Kind, number: int) -> bool:
+        row = {
+            "campaign": self._campaign,
+            "topic": topic,
+            "assessor": assessor,
+            "kind": str(kind),
+            "place": number,
+        }
+        new = dialect_of(connection).insert(schema.topic_person).values(row).on_conflict_do_nothing()
+        return connection.execute(new.returning(schema.topic_person.c.place)).first() is not None

@@ -1,0 +1,60 @@
+"""The grading stage: one item at a time, and what its grades leave of a pool."""
+
+from collections import Counter
+from statistics import fmean
+
+from sqlalchemy import Connection, update
+
+from duelpool.campaign.log.replay import standing
+from duelpool.campaign.settings import Settings
+from duelpool.store import holdings, log, schema
+
+
+def grades_of(connection: Connection, campaign: str, topic: str) -> dict[str, list[float]]:
+    """Return the grades that count, by item."""
+    lines = list(log.read_lines(connection, campaign, topic))
+    gone = standing(lines).retracted
+    found: dict[str, list[float]] = {}
+    for line in lines:
+        judgment = line.judgment
+        if judgment is not None and judgment.grade is not None and line.seq not in gone:
+            found.setdefault(judgment.left, []).append(judgment.grade)
+    return found
+
+
+def all_graded(connection: Connection, campaign: str, settings: Settings) -> bool:
+    """Say whether every candidate has as many grades as it is to get."""
+    for topic in holdings.topics(connection, campaign, state="open"):
+        grades = grades_of(connection, campaign, topic)
+        for row in holdings.items(connection, campaign, topic):
+            wanted = row.twin_of is None and row.state == "in"
+            if wanted and len(grades.get(row.id, ())) < settings.slots:
+                return False
+    return True
+
+
+def thin(connection: Connection, campaign: str, settings: Settings) -> dict[str, int]:
+    """Keep whole grades, the best first, until so many items are in; nothing graded 0 stays."""
+    sizes: dict[str, int] = {}
+    for topic in holdings.topics(connection, campaign, state="open"):
+        means = {item: fmean(given) for item, given in grades_of(connection, campaign, topic).items()}
+        counts = Counter(mean for mean in means.values() if mean > 0)
+        lowest, held = float("inf"), 0
+        for grade in sorted(counts, reverse=True):
+            if settings.thin is not None and held >= settings.thin:
+                break
+            lowest, held = grade, held + counts[grade]
+        sizes[topic] = 0
+        for row in holdings.items(connection, campaign, topic):
+            if row.twin_of is not None:
+                continue
+            stays = row.state == "in" and means.get(row.id, 0.0) >= lowest
+            columns = schema.item.c
+            connection.execute(
+                update(schema.item)
+                .where(columns.campaign == campaign, columns.topic == topic, columns.id == row.id)
+                .values(state="in" if stays else "left", grade=means.get(row.id, row.grade))
+            )
+            sizes[topic] += stays
+        holdings.pool_changed(connection, campaign, topic)
+    return sizes

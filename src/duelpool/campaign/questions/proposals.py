@@ -1,0 +1,224 @@
+"""What may be asked now, of whom: the strategies' proposals less what is out, and test pairs among them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, union_all
+
+from duelpool.campaign.log.live_topics import ALL, LiveTopics
+from duelpool.campaign.settings import Settings, Stage
+from duelpool.errors import BadParameter
+from duelpool.records import Kind, Proposal
+from duelpool.seeds import rng_for
+from duelpool.store import Store, holdings, leases, schema
+from duelpool.store.leases import Wanted
+from duelpool.store.statements import Statement
+
+Pairs = Collection[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """What is not to be asked now, by topic: a person's own pairs, what is leased, what waits for the manager.
+
+    What the person skipped is asked last.
+    """
+
+    own: Mapping[str, Pairs]
+    skipped: Mapping[str, Pairs]
+    leased: Mapping[str, Sequence[Proposal]]
+    parked: Mapping[str, Pairs]
+
+    @property
+    def seen(self) -> int:
+        """How many pairs the person holds or has done."""
+        return sum(map(len, self.own.values()))
+
+
+_QUESTIONS = schema.question.c
+
+
+def _questions(*where: ColumnElement[bool]) -> Select[Any]:
+    return select(
+        _QUESTIONS.topic,
+        _QUESTIONS.a,
+        _QUESTIONS.b,
+        _QUESTIONS.phase,
+        _QUESTIONS.proposal,
+        _QUESTIONS.state,
+        _QUESTIONS.assessor,
+    ).where(
+        _QUESTIONS.campaign == bindparam("campaign"),
+        _QUESTIONS.test_pair.is_(None),
+        _QUESTIONS.source != leases.REPEATED,
+        *where,
+    )
+
+
+# One after the other, each by an index of its own: asked for with "or", all questions of the campaign would be read.
+_OUT = Statement(
+    lambda _: union_all(
+        _questions(_QUESTIONS.state == leases.LEASED),
+        _questions(_QUESTIONS.state == leases.CANNOT_JUDGE),
+        _questions(_QUESTIONS.assessor == bindparam("assessor"), _QUESTIONS.state == leases.ANSWERED),
+        _questions(_QUESTIONS.assessor == bindparam("assessor"), _QUESTIONS.state == leases.SKIPPED),
+    )
+)
+
+
+def what_is_out(connection: Connection, campaign: str, assessor: str, parked_after: int) -> Out:
+    """Look up what is not to be asked of this person now."""
+    rows = _OUT.run(connection, {"campaign": campaign, "assessor": assessor})
+    own: dict[str, set[tuple[str, str]]] = {}
+    skipped: dict[str, set[tuple[str, str]]] = {}
+    leased: dict[str, list[Proposal]] = {}
+    refused: dict[str, dict[tuple[str, str], int]] = {}
+    for row in rows:
+        pair = (row.a, row.b)
+        if row.state == leases.SKIPPED:
+            skipped.setdefault(row.topic, set()).add(pair)
+        elif row.assessor == assessor:
+            own.setdefault(row.topic, set()).add(pair)
+        if row.state == leases.LEASED:
+            leased.setdefault(row.topic, []).append(Proposal(pair, row.phase, row.proposal))
+        elif row.state == leases.CANNOT_JUDGE:
+            counts = refused.setdefault(row.topic, {})
+            counts[pair] = counts.get(pair, 0) + 1
+    parked = {
+        topic: {pair for pair, count in counts.items() if count >= parked_after}
+        for topic, counts in refused.items()
+    }
+    return Out(own, skipped, leased, parked)
+
+
+class Asking:
+    """Turns what the strategies propose into questions for one person."""
+
+    def __init__(self, store: Store, campaign: str, settings: Settings, live: LiveTopics) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._settings = settings
+        self._live = live
+
+    def of_topic(self, topic: str, head: int, out: Out, assessor: str, n: int = ALL) -> list[Wanted]:
+        """Return questions of a topic that this person may be asked, the strategy's first choice first.
+
+        What they skipped comes after everything else.
+        """
+        return [self.want(topic, each.pair, each, assessor) for each in self.proposals(topic, head, out, n)]
+
+    def proposals(self, topic: str, head: int, out: Out, n: int = ALL) -> list[Proposal]:
+        """Return the same as proposals, before the sides are drawn."""
+        own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
+        if self._settings.stage == "grading":
+            n = ALL  # which of them others hold isn't known here
+            chances = {row[1]: row[3] for row in self._settings.planned(topic)}
+            proposals = [
+                Proposal((item, ""), propensity=chances.get(item)) for item in self._live.items(topic)
+            ]
+        else:
+            # What this person has done or skipped may stand first: ask for as many more.
+            proposals = self._live.proposals(
+                topic,
+                n + len(own) + len(skipped),
+                out.leased.get(topic, ()),
+                out.parked.get(topic, ()),
+                head,
+            )
+        fresh = [proposal for proposal in proposals if proposal.pair not in own]
+        fresh.sort(key=lambda proposal: proposal.pair in skipped)
+        return fresh[:n]
+
+    def sizes(self, heads: Mapping[str, int], out: Out) -> list[float]:
+        """Return about how many questions each topic has for everybody, without asking any of them."""
+        return self._live.sizes(heads, {topic: len(leased) for topic, leased in out.leased.items()})
+
+    def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
+        """Return the open topics that are this person's business, each with the end of its log.
+
+        A topic that is kept for certain people is theirs alone, and they judge nothing else.
+        """
+        kept = self._store.read(lambda connection: holdings.assigned(connection, self._campaign))
+        own = {topic for topic, people in kept.items() if assessor in people}
+        return {
+            topic: head
+            for topic, head in self._live.heads().items()
+            if (among is None or topic in among) and (topic in own if own else topic not in kept)
+        }
+
+    def tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
+        """Return test pairs that this person hasn't seen, as many as an assignment takes."""
+        wanted = self._settings.tests
+        if not wanted or self._settings.stage == "grading":
+            return []
+        fresh = self._store.read(lambda connection: self._fresh_tests(connection, assessor))
+        if len(fresh) < wanted:
+            raise BadParameter(
+                f"Only {len(fresh)} test pairs are left for this assessor, and an assignment takes {wanted}.",
+                remedy="Add test pairs, or make a campaign with fewer of them (tests: 0 for none).",
+            )
+        picked = [fresh[at] for at in rng.permutation(len(fresh))[:wanted]]
+        return [
+            replace(
+                self.want(
+                    pair.topic, (pair.better, pair.worse), Proposal((pair.better, pair.worse)), assessor
+                ),
+                test_pair=pair.id,
+            )
+            for pair in picked
+        ]
+
+    def _fresh_tests(self, connection: Connection, assessor: str) -> list[holdings.KnownPair]:
+        columns = schema.question.c
+        seen = set(
+            connection.execute(
+                select(columns.test_pair).where(
+                    columns.campaign == self._campaign,
+                    columns.assessor == assessor,
+                    columns.test_pair.is_not(None),
+                )
+            ).scalars()
+        )
+        known = holdings.known_pairs(connection, self._campaign)
+        return [pair for name, pair in known.items() if name not in seen]
+
+    def want(
+        self,
+        topic: str,
+        pair: tuple[str, str],
+        proposal: Proposal,
+        assessor: str,
+        *,
+        kind: Kind | None = None,
+    ) -> Wanted:
+        """Return a proposal as a question for somebody: the side is drawn here, and written down."""
+        first, second = pair
+        stage: Stage = self._settings.stage
+        kind = kind or (Kind.GRADE if stage == "grading" else self._settings.kind)
+        if kind is Kind.GRADE:
+            return Wanted(
+                topic,
+                first,
+                None,
+                criterion=self._settings.criterion,
+                stage=stage,
+                kind=kind,
+                propensity=proposal.propensity,
+                strategy=self._live.version_of(topic) if self._settings.plan else "",
+            )
+        swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
+        low, high = sorted((first, second))
+        return Wanted(
+            topic,
+            high if swap else low,
+            low if swap else high,
+            criterion=self._settings.criterion,
+            stage=stage,
+            kind=kind,
+            phase=proposal.phase,
+            proposal=proposal.proposal,
+            propensity=proposal.propensity,
+            strategy=self._live.version_of(topic),
+        )

@@ -1,0 +1,228 @@
+"""What can be said of a model as a judge: does it hold to its choice, what does it lean to, does it agree with people.
+
+A pair counts as decided when both orders got a choice. It flips when the two choices aren't of the same item. What
+people said of the same pairs is every vote that counts and prefers something; each is compared on its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.views.people import retracted
+from duelpool.campaign.views.shares import Share
+from duelpool.records import EFFECTS
+from duelpool.store import holdings, llm, log, schema
+from duelpool.store.llm import Order, Said
+
+_CHOICES = {"left", "right", "tie"}
+_LEFT = {str(each) for each, effect in EFFECTS.items() if effect.left > effect.right}
+_RIGHT = {str(each) for each, effect in EFFECTS.items() if effect.right > effect.left}
+_WHOLE = 1e12  # of the currency's unit
+
+Votes = Mapping[tuple[str, str, str, str], Counter[str]]
+"""People's choices by topic, criterion and pair: how often each item won."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByConfidence:
+    """How often people agree with a model that was so sure."""
+
+    confidence: float
+    pairs: int
+    agreement: Share
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """Requests that ended in one way."""
+
+    state: str
+    result: str
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """A model as a judge. Money is in the currency's unit; `unknown` of `spent` may not have been billed."""
+
+    assessor: str
+    model: str
+    address: str
+    prompt: str
+    prompt_hash: str
+    prompt_text: str
+    parameters: Mapping[str, Any]
+    pairs: int  # with a reply in both orders
+    decided: int
+    graded: int
+    replies: Mapping[str, int]
+    refusals: Share
+    malformed: Share
+    flips: Share
+    left: Share  # of all choices of a side, in both orders
+    longer: Share  # of the pairs whose choice held, how often the longer text was chosen
+    people_longer: Share  # of people's votes on those pairs
+    agreement: Share  # of people's votes with the choice that held
+    people_split: Share  # of people's votes on flipped pairs, the share of the more frequent side
+    by_confidence: tuple[ByConfidence, ...]
+    requests: int
+    calls: tuple[CallRow, ...]
+    tokens_in: int
+    tokens_out: int
+    priced: bool
+    spent: float
+    unknown: float
+    held: float
+    budget: float | None
+    budget_left: float | None
+    per_pair: float | None
+    seconds: float | None
+
+
+def model_figures(campaign: Campaign) -> tuple[ModelFigures, ...]:
+    """Return the figures of every model that judges in a campaign, in the order in which they came."""
+
+    def work(connection: Connection) -> tuple[ModelFigures, ...]:
+        judges = llm.judges(connection, campaign.id)
+        votes = people_votes(connection, campaign.id) if judges else {}
+        return tuple(_figures(connection, campaign.id, judge, votes) for judge in judges)
+
+    return campaign.store.read(work)
+
+
+def people_votes(connection: Connection, campaign: str) -> Votes:
+    """Return what people preferred, as far as it counts; models and programs are no people."""
+    columns = schema.log.c
+    kinds = {name: row.kind for name, row in holdings.assessors(connection, campaign).items()}
+    gone = retracted(connection, campaign)
+    rows = connection.execute(
+        select(
+            columns.topic,
+            columns.seq,
+            columns.criterion,
+            columns.left_item,
+            columns.right_item,
+            columns.outcome,
+            columns.assessor,
+        ).where(
+            columns.campaign == campaign,
+            columns.event == log.JUDGMENT,
+            columns.test_pair.is_(None),
+            columns.repeated.is_distinct_from(1),
+            columns.right_item.is_not(None),
+            columns.outcome.in_(_LEFT | _RIGHT),
+        )
+    )
+    found: dict[tuple[str, str, str, str], Counter[str]] = {}
+    for row in rows:
+        if kinds.get(row.assessor, "imported") in {"llm", "program"} or (row.topic, row.seq) in gone:
+            continue
+        a, b = sorted((row.left_item, row.right_item))
+        won = row.left_item if row.outcome in _LEFT else row.right_item
+        found.setdefault((row.topic, row.criterion, a, b), Counter())[won] += 1
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Both replies of a pair, in terms of its items; `choice` is the item that both prefer, or "tie"."""
+
+    key: tuple[str, str, str, str]
+    decided: bool
+    choice: str | None
+    confidence: float | None
+    longer: str | None
+
+
+def _pairs(said: Mapping[Order, Said]) -> Iterator[_Pair]:
+    for order, first in said.items():
+        second = said.get(Order(order.topic, order.criterion, order.right, order.left))
+        if not order.right or order.left > order.right or second is None:
+            continue
+        key = (order.topic, order.criterion, order.left, order.right)
+        lengths = first.left_length - first.right_length
+        longer = None if not lengths else order.left if lengths > 0 else order.right
+        if not {first.outcome, second.outcome} <= _CHOICES:
+            yield _Pair(key, False, None, None, longer)
+            continue
+        chosen = {"left": order.left, "right": order.right, "tie": "tie"}[first.outcome]
+        again = {"left": order.right, "right": order.left, "tie": "tie"}[second.outcome]
+        sure = [each.confidence for each in (first, second) if each.confidence is not None]
+        confidence = sum(sure) / len(sure) if sure else None
+        yield _Pair(key, True, chosen if chosen == again else None, confidence, longer)
+
+
+def _figures(connection: Connection, campaign: str, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
+    said = llm.replies(connection, campaign, judge.assessor)
+    outcomes = Counter(each.outcome for each in said.values())
+    pairs = list(_pairs(said))
+    decided = [pair for pair in pairs if pair.decided]
+    held_to = [pair for pair in decided if pair.choice not in {None, "tie"}]
+    flipped = [pair for pair in decided if pair.choice is None]
+    calls = llm.call_sums(connection, campaign, judge.assessor)
+    asked = sum(outcomes.values())
+    unknown = sum(each.cost for each in calls if each.state == llm.UNKNOWN)
+    sized = [pair for pair in held_to if pair.longer is not None]
+    people_sized = [(pair.longer, votes.get(pair.key, Counter())) for pair in sized]
+    return ModelFigures(
+        assessor=judge.assessor,
+        model=judge.model,
+        address=judge.address,
+        prompt=judge.prompt,
+        prompt_hash=judge.prompt_hash,
+        prompt_text=judge.prompt_text,
+        parameters=judge.parameters,
+        pairs=len(pairs),
+        decided=len(decided),
+        graded=outcomes["grade"],
+        replies=dict(sorted(outcomes.items())),
+        refusals=Share.of(outcomes["refused"], asked),
+        malformed=Share.of(outcomes["malformed"], asked),
+        flips=Share.of(len(flipped), len(decided)),
+        left=Share.of(outcomes["left"], outcomes["left"] + outcomes["right"]),
+        longer=Share.of(sum(pair.choice == pair.longer for pair in sized), len(sized)),
+        people_longer=Share.of(
+            sum(won[str(longer)] for longer, won in people_sized),
+            sum(won.total() for _, won in people_sized),
+        ),
+        agreement=_agreement(held_to, votes),
+        people_split=_split(flipped, votes),
+        by_confidence=_by_confidence(held_to, votes),
+        requests=sum(each.calls for each in calls),
+        calls=tuple(CallRow(each.state, each.result, each.calls) for each in calls),
+        tokens_in=sum(each.tokens_in for each in calls),
+        tokens_out=sum(each.tokens_out for each in calls),
+        priced=judge.price_in is not None,
+        spent=judge.spent / _WHOLE,
+        unknown=unknown / _WHOLE,
+        held=judge.held / _WHOLE,
+        budget=None if judge.budget is None else judge.budget / _WHOLE,
+        budget_left=None if judge.budget is None else (judge.budget - judge.spent - judge.held) / _WHOLE,
+        per_pair=judge.spent / _WHOLE / len(pairs) if pairs else None,
+        seconds=sum(each.seconds for each in said.values()) / asked if asked else None,
+    )
+
+
+def _agreement(pairs: list[_Pair], votes: Votes) -> Share:
+    seen = [(pair, votes[pair.key]) for pair in pairs if pair.key in votes]
+    return Share.of(sum(won[str(pair.choice)] for pair, won in seen), sum(won.total() for _, won in seen))
+
+
+def _split(pairs: list[_Pair], votes: Votes) -> Share:
+    seen = [votes[pair.key] for pair in pairs if pair.key in votes and votes[pair.key].total() > 1]
+    return Share.of(sum(max(won.values()) for won in seen), sum(won.total() for won in seen))
+
+
+def _by_confidence(pairs: list[_Pair], votes: Votes) -> tuple[ByConfidence, ...]:
+    """Return agreement by stated confidence, in steps of ten; two orders may have said different ones."""
+    steps: dict[int, list[_Pair]] = {}
+    for pair in pairs:
+        if pair.confidence is not None:
+            steps.setdefault(int(pair.confidence * 10 + 1e-9) * 10, []).append(pair)
+    return tuple(
+        ByConfidence(step / 100, len(some), _agreement(some, votes)) for step, some in sorted(steps.items())
+    )

@@ -1,0 +1,345 @@
+"""A language model before a campaign: both orders of every pair, several at once, never over the budget.
+
+Asking is a chain of small steps, each on the disk before the next: the most that a request can cost is held, the
+request is sent, what came back is stored with its cost. Killed between any two of them, the next start goes on from
+there; what was answered is never asked again.
+"""
+
+import hashlib
+import json
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.judges.live import JudgeTrouble, Reply, Sheet
+from duelpool.judges.llm.endpoint import Answered, Endpoint, NoAnswer, NotSent
+from duelpool.judges.llm.prices import Prices, most_tokens
+from duelpool.judges.llm.prompts import Prompt, can_read
+from duelpool.judges.llm.replies import (
+    Form,
+    Malformed,
+    ReplyFormat,
+    parse_usage,
+    parse_verdict,
+    preference_form,
+)
+from duelpool.records import Outcome
+from duelpool.seeds import rng_for
+from duelpool.store import holdings, llm
+from duelpool.store.llm import ModelJudge, Order, Said
+
+WAIT_AT_MOST = 600.0  # seconds that a server may ask us to wait; longer, and somebody should look
+_AGAIN = {408, 409, 425, 429}  # of the statuses below 500, those that a later try may change
+
+
+class OutOfBudget(Exception):
+    """The budget can't bear the most that the next request can cost."""
+
+
+class EndpointRefuses(JudgeTrouble):
+    """The model's API will not answer, however often it is asked: the key, the model's name, the request's form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a model is asked. `tries` are for a server in trouble, `tries_malformed` for replies that aren't one."""
+
+    model: str
+    prompt: Prompt
+    reply_format: ReplyFormat = "schema"
+    max_tokens: int = 64
+    token_field: str = "max_tokens"  # newer servers call it max_completion_tokens
+    temperature: float | None = 0.0
+    prices: Prices | None = None
+    budget: int | None = None
+    tries: int = 6
+    tries_malformed: int = 3
+    first_wait: float = 1.0  # seconds, doubled with every try
+    concurrency: int = 4
+
+    def __post_init__(self) -> None:
+        if not self.model.strip():
+            raise BadParameter("No model is named.", remedy="Give its name: --model NAME.")
+        for name in ("max_tokens", "tries", "tries_malformed", "concurrency"):
+            if getattr(self, name) < 1:
+                raise BadParameter(f"'{name}' is a whole number from 1 on, not {getattr(self, name)}.")
+        if self.budget is not None and self.prices is None:
+            raise BadParameter(
+                "A budget needs the prices of tokens.", remedy="Give --price-in and --price-out per million."
+            )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What decides the replies beside model and prompt."""
+        return {
+            "temperature": self.temperature,
+            self.token_field: self.max_tokens,
+            "reply_format": self.reply_format,
+        }
+
+    def body(self, sheet: Sheet, secret: str) -> tuple[bytes, Form]:
+        """Return the request for a question, the same bytes whenever it is made, and the form of its reply."""
+        form = (
+            Form(grades=sheet.grades)
+            if sheet.right is None
+            else preference_form(Outcome.TIE in sheet.outcomes)
+        )
+        asked: dict[str, Any] = {
+            "model": self.model,
+            "messages": self.prompt.messages(sheet, form, secret),
+            self.token_field: self.max_tokens,
+        }
+        if self.temperature is not None:
+            asked["temperature"] = self.temperature
+        wanted = form.response_format(self.reply_format)
+        if wanted is not None:
+            asked["response_format"] = wanted
+        return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode(), form
+
+
+@dataclass(slots=True)
+class Model:
+    """A model that judges in a campaign under a pseudonym: asks, stores, counts. Several threads may ask at once."""
+
+    campaign: Campaign
+    assessor: str
+    endpoint: Endpoint
+    terms: Terms
+    secret: str = ""
+    session: str = field(default_factory=lambda: secrets.token_hex(8))
+    stopping: threading.Event = field(default_factory=threading.Event)
+    settled: int = 0  # calls whose cost is known: where it grows, held money became free
+
+    @classmethod
+    def enrol(cls, campaign: Campaign, assessor: str, endpoint: Endpoint, terms: Terms) -> "Model":
+        """Let a model in, or take it up again where it stopped; what another process left open is closed."""
+        found = cls(campaign, assessor, endpoint, terms)
+        prices = terms.prices
+        row = ModelJudge(
+            assessor=assessor,
+            model=terms.model,
+            address=str(endpoint.address),
+            prompt=terms.prompt.title,
+            prompt_hash=terms.prompt.hash,
+            prompt_text=terms.prompt.text,
+            parameters=terms.parameters,
+            secret=secrets.token_hex(16),
+            price_in=prices.sent if prices else None,
+            price_out=prices.received if prices else None,
+            budget=terms.budget,
+        )
+        known = campaign.store.read(lambda connection: holdings.assessors(connection, campaign.id)).get(
+            assessor
+        )
+        if known is not None and known.kind not in {"llm", "imported"}:
+            raise BadParameter(
+                f"'{assessor}' takes part already, and is no model.", remedy="Name another: --assessor NAME."
+            )
+        campaign.enrol(assessor, "llm")
+
+        def work(connection: Connection, now: float) -> ModelJudge:
+            llm.close_open_calls(connection, campaign.id, assessor, found.session, now)
+            return llm.enrol(connection, campaign.id, row, now)
+
+        found.secret = campaign.store.write(work).secret
+        return found
+
+    # ---- asking
+
+    def say(self, order: Order, sheet: Sheet) -> Said:
+        """Return what the model says of a pair in this order: from the store, or by asking until it is there."""
+        campaign = self.campaign
+        known = campaign.store.read(
+            lambda connection: llm.reply(connection, campaign.id, self.assessor, order)
+        )
+        if known is not None:
+            return known
+        body, form = self.terms.body(sheet, self.secret)
+        request = hashlib.sha256(body).hexdigest()
+        said = Said("malformed", request, left_length=len(sheet.left.text))
+        if sheet.right is not None:
+            said = replace(said, right_length=len(sheet.right.text))
+        malformed = failures = answered = 0
+        began = time.monotonic()
+        while True:
+            call = self._reserve(order, body)
+            try:
+                got = self.endpoint.post(body, f"{request[:32]}-{answered}")
+            except NotSent as error:
+                self._settle(call, llm.FAILED, str(error))
+                failures = self._again(failures, str(error), None, request)
+                continue
+            except NoAnswer as error:
+                self._settle(call, llm.UNKNOWN, str(error))
+                failures = self._again(failures, str(error), None, request)
+                continue
+            except DuelpoolError:  # a forbidden address: nothing was sent
+                self._settle(call, llm.FAILED, "refused here")
+                raise
+            except BaseException:
+                self._settle(call, llm.UNKNOWN, "interrupted")
+                raise
+            if got.status != 200:
+                self._settle(call, llm.FAILED, f"status {got.status}")
+                failures = self._refused(got, failures, request)
+                continue
+            answered += 1
+            said = replace(said, seconds=round(time.monotonic() - began, 3))
+            try:
+                verdict = parse_verdict(got.body, form)
+            except Malformed as error:
+                malformed += 1
+                last = malformed >= self.terms.tries_malformed
+                self._take(
+                    call, got, body, result=f"malformed: {error}", order=order, said=said if last else None
+                )
+                if last:
+                    return said
+                continue
+            found = replace(said, outcome=verdict.outcome, confidence=verdict.confidence, grade=verdict.grade)
+            return self._take(call, got, body, result=verdict.outcome, order=order, said=found) or found
+
+    def _reserve(self, order: Order, body: bytes) -> int:
+        if self.stopping.is_set():
+            raise JudgeTrouble("The judging was stopped.")
+        prices = self.terms.prices
+        most = prices.most(body, self.terms.max_tokens) if prices else 0
+        call = self.campaign.store.write(
+            lambda connection, now: llm.reserve(
+                connection, self.campaign.id, self.assessor, order, most, session=self.session, now=now
+            )
+        )
+        if call is None:
+            raise OutOfBudget
+        return call
+
+    def _settle(self, call: int, state: str, result: str) -> None:
+        self.campaign.store.write(
+            lambda connection, now: llm.settle(connection, call, state, result, now=now)
+        )
+        self.settled += 1
+
+    def _take(
+        self, call: int, got: Answered, body: bytes, *, result: str, order: Order, said: Said | None
+    ) -> Said | None:
+        """Store what came back and what it cost in one step; `said` is there when it settles the matter."""
+        usage, prices = parse_usage(got.body), self.terms.prices
+        sent = usage.sent if usage.sent is not None else most_tokens(body)
+        received = usage.received if usage.received is not None else self.terms.max_tokens
+        over = sent > most_tokens(body) or received > self.terms.max_tokens
+
+        def work(connection: Connection, now: float) -> Said | None:
+            llm.settle(
+                connection,
+                call,
+                llm.ANSWERED,
+                result,
+                now=now,
+                cost=prices.cost(sent, received) if prices else 0,
+                tokens_in=usage.sent,
+                tokens_out=usage.received,
+            )
+            if said is None:
+                return None
+            return llm.store_reply(connection, self.campaign.id, self.assessor, order, said, now=now)
+
+        found = self.campaign.store.write(work)
+        self.settled += 1
+        if over and prices is not None:
+            raise EndpointRefuses(
+                "The server reports more tokens than the request can have had, so a budget can't be kept with it.",
+                remedy="Look at its bill; where it bills hidden tokens, raise --max-tokens.",
+            )
+        return found
+
+    # ---- trouble
+
+    def _refused(self, got: Answered, failures: int, request: str) -> int:
+        if got.status < 500 and got.status not in _AGAIN:
+            remedies = {
+                400: "It may not know the reply's form (--reply-format json or none) or a parameter.",
+                401: "Check the API key in the environment variable.",
+                403: "Check what the API key may do.",
+                404: "Check the URL and the model's name.",
+            }
+            moved = 300 <= got.status < 400
+            raise EndpointRefuses(
+                f"The model's API answered with status {got.status}.",
+                remedy="Redirects aren't followed: give the final URL."
+                if moved
+                else remedies.get(got.status, "Its own documentation says what that means."),
+            )
+        return self._again(failures, f"status {got.status}", got.retry_after, request)
+
+    def _again(self, failures: int, what: str, retry_after: float | None, request: str) -> int:
+        """Wait before another try, longer each time, or give up; return the number of failures."""
+        failures += 1
+        if failures >= self.terms.tries or (retry_after or 0) > WAIT_AT_MOST:
+            raise JudgeTrouble(
+                f"The model's API didn't answer in {failures} tries; the last time: {what}.",
+                remedy="Try again later; what was answered is kept.",
+            )
+        spread = rng_for(0, "back-off", self.session, request, failures).uniform(0.5, 1.0)
+        pause = min(self.terms.first_wait * 2.0 ** (failures - 1), WAIT_AT_MOST) * float(spread)
+        self.stopping.wait(pause if retry_after is None else max(retry_after, 0.0))
+        return failures
+
+    # ---- answering
+
+    def answer(self, sheet: Sheet) -> Reply:
+        """Return the answer to a question: a pair is shown in both orders, and the two replies must agree."""
+        if why := can_read(sheet):
+            return Reply(Outcome.CANNOT_JUDGE, note=f"{self._signature}; {why}")
+        first = self.say(_order(sheet), sheet)
+        if sheet.right is None:
+            return _graded(first, self._signature)
+        swapped = replace(sheet, left=sheet.right, right=sheet.left)
+        second = self.say(_order(swapped), swapped)
+        return combined(first, second, flips=self.campaign.settings.flips, signature=self._signature)
+
+    @property
+    def _signature(self) -> str:
+        prompt = self.terms.prompt
+        return f"model {self.terms.model}; prompt {prompt.title} {prompt.hash}"
+
+
+def _order(sheet: Sheet) -> Order:
+    return Order(
+        sheet.topic.id, sheet.criterion, sheet.left.id, "" if sheet.right is None else sheet.right.id
+    )
+
+
+_OTHER_SIDE = {"left": "right", "right": "left"}
+
+
+def combined(first: Said, second: Said, *, flips: str, signature: str = "") -> Reply:
+    """Return what two replies come to, the second with the sides changed, as the first one's sides have it."""
+    turned = _OTHER_SIDE.get(second.outcome, second.outcome)
+    note = f"{signature}; as shown: {_told(first)}; sides changed: {_told(second)}".removeprefix("; ")
+    seconds = round(first.seconds + second.seconds, 3)
+    if not {first.outcome, turned} <= {"left", "right", "tie"}:
+        return Reply(Outcome.CANNOT_JUDGE, note=note, seconds=seconds)
+    if first.outcome != turned:
+        outcome = Outcome.FLIP_ABSTAIN if flips == "abstain" else Outcome.FLIP_TIE
+        return Reply(outcome, note=note, seconds=seconds)
+    sure = [each.confidence for each in (first, second) if each.confidence is not None]
+    confidence = round(sum(sure) / len(sure), 4) if sure else None
+    return Reply(Outcome(turned), confidence=confidence, note=note, seconds=seconds)
+
+
+def _graded(said: Said, signature: str) -> Reply:
+    note = f"{signature}; {_told(said)}"
+    if said.outcome != "grade":
+        return Reply(Outcome.CANNOT_JUDGE, note=note, seconds=said.seconds)
+    return Reply(Outcome.GRADE, grade=said.grade, confidence=said.confidence, note=note, seconds=said.seconds)
+
+
+def _told(said: Said) -> str:
+    what = said.outcome if said.grade is None else f"{said.grade:g}"
+    return what if said.confidence is None else f"{what} {100 * said.confidence:.0f}"

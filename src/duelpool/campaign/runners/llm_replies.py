@@ -1,0 +1,65 @@
+"""What models said, as preferences and grades: an informed start for people, or a budget's predictor.
+
+This reads what is kept of every reply, not the log: a model may judge beforehand without a say in the campaign.
+"""
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.runners.llm_judge import combined
+from duelpool.errors import UnknownName
+from duelpool.records import Judgment, Outcome
+from duelpool.store import llm
+from duelpool.store.llm import Order, Said
+
+
+def _said(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, Said]]:
+    def work(connection: Connection) -> dict[str, dict[Order, Said]]:
+        known = [judge.assessor for judge in llm.judges(connection, campaign.id)]
+        if assessor is not None and assessor not in known:
+            raise UnknownName("model", assessor, known)
+        return {
+            name: llm.replies(connection, campaign.id, name) for name in known if assessor in {None, name}
+        }
+
+    return campaign.store.read(work)
+
+
+def model_preferences(campaign: Campaign, assessor: str | None = None) -> list[Judgment]:
+    """Return what models prefer, a judgment a pair; one that flips with the sides is a tie."""
+    found = _said(campaign, assessor)
+    return [judgment for name, said in found.items() for judgment in _judgments(name, said)]
+
+
+def _judgments(assessor: str, said: dict[Order, Said]) -> Iterator[Judgment]:
+    for order in sorted(said, key=lambda each: (each.topic, each.criterion, each.left, each.right)):
+        again = Order(order.topic, order.criterion, order.right, order.left)
+        if not order.right or order.left > order.right or again not in said:
+            continue
+        reply = combined(said[order], said[again], flips="tie")
+        if reply.outcome is not Outcome.CANNOT_JUDGE:
+            yield Judgment(
+                order.topic,
+                order.left,
+                order.right,
+                Outcome.TIE if reply.outcome is Outcome.FLIP_TIE else reply.outcome,
+                assessor=assessor,
+                criterion=order.criterion,
+                confidence=reply.confidence,
+                sides_known=False,
+            )
+
+
+def model_grades(campaign: Campaign, assessor: str | None = None) -> dict[str, dict[str, float]]:
+    """Return the grades that models gave, by topic and item; of several models, their mean."""
+    given: dict[str, dict[str, list[float]]] = {}
+    for said in _said(campaign, assessor).values():
+        for order, each in said.items():
+            if each.grade is not None:
+                given.setdefault(order.topic, {}).setdefault(order.left, []).append(each.grade)
+    return {
+        topic: {item: sum(grades) / len(grades) for item, grades in sorted(items.items())}
+        for topic, items in sorted(given.items())
+    }

@@ -1,0 +1,1 @@
+"""What others read of a campaign: tally, status, exports, previews."""

@@ -1,0 +1,207 @@
+"""A campaign ready for a release: labels, preferences, twins, guidelines, settings and a data statement."""
+
+import json
+import platform
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from copy import copy
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, func, select
+
+from duelpool import __version__
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.views.exports import (
+    Progress,
+    Written,
+    ignore,
+    write_levels,
+    write_log,
+    write_prefs,
+    write_qrels,
+)
+from duelpool.campaign.views.status import Status, status
+from duelpool.errors import BadFile
+from duelpool.files import Notice, write_lines, write_topics
+from duelpool.store import Store, holdings, log, schema
+from duelpool.strategies import STRATEGIES
+from duelpool.strategies.parameters import split_spec
+
+_NO_GUIDELINES = (
+    f"(None of its own: who judged on the page saw the guide that comes with Duelpool {__version__}.)"
+)
+
+T = TypeVar("T")
+
+_PRIVATE = ("panel_study", "completion_code", "failed_code", "stopped_code", "no_work_code")  # the panel's
+_NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same bytes
+
+
+def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, **qrels: Any) -> Written:
+    """Write a release into a new folder, or into a .zip file; it appears when it is complete."""
+    target = Path(path)
+    packed = target.suffix.lower() == ".zip"
+    if not packed and target.exists():
+        raise BadFile.at(path, None, "The folder is there already.", "Name a new one, or remove it.")
+    if not target.absolute().parent.is_dir():
+        raise BadFile.at(path, None, "The folder around it isn't there.", "Make it first.")
+    try:
+        place = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise BadFile.at(
+            path, None, f"It can't be written ({error.strerror}).", "Check the rights."
+        ) from None
+    try:
+        rows, notices = campaign.store.read(
+            lambda connection: _fill(_as_of_now(campaign, connection), place, progress, qrels)
+        )
+        names = sorted(each.name for each in place.iterdir())
+        if packed:
+            _pack(place, target)
+        else:
+            place.chmod(0o755)
+            place.rename(target)
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(place)
+    return Written(tuple(str(target / name) for name in names), rows, notices)
+
+
+class _Snapshot(Store):
+    """A store as it is at one moment: whatever is read comes from the same snapshot."""
+
+    def __init__(self, store: Store, connection: Connection) -> None:
+        super().__init__(store.database)
+        self._connection = connection
+
+    def read(self, work: Callable[[Connection], T], *, once: bool = False) -> T:
+        """Run work on the snapshot."""
+        return work(self._connection)
+
+
+def _as_of_now(campaign: Campaign, connection: Connection) -> Campaign:
+    """Return the campaign as it is now, so that all files of a bundle agree while people judge on."""
+    found = copy(campaign)
+    found.store = _Snapshot(campaign.store, connection)
+    return found
+
+
+def _fill(
+    campaign: Campaign, place: Path, progress: Progress, qrels: Mapping[str, Any]
+) -> tuple[int, tuple[Notice, ...]]:
+    found = [
+        write_qrels(campaign, place / "best.qrels", progress=progress, **qrels),
+        write_prefs(campaign, place / "preferences.txt"),
+        write_levels(campaign, place / "levels.json"),
+        write_log(campaign, place / "log.jsonl"),
+    ]
+    topics, passages = campaign.store.read(lambda connection: _topics(connection, campaign.id))
+    write_topics(place / "topics.jsonl", topics.values())
+    write_lines(place / "guidelines.md", [campaign.settings.guidelines or _NO_GUIDELINES])
+    write_lines(place / "settings.json", [json.dumps(settings_of(campaign), indent=1, ensure_ascii=False)])
+    dates = campaign.store.read(lambda connection: _dates(connection, campaign.id))
+    write_lines(place / "DATA-STATEMENT.md", statement(campaign, status(campaign), dates, passages))
+    return sum(each.rows for each in found), tuple(notice for each in found for notice in each.notices)
+
+
+def _topics(connection: Connection, campaign: str) -> tuple[dict[str, Any], int]:
+    passages = connection.execute(
+        select(func.count()).select_from(schema.passage).where(schema.passage.c.campaign == campaign)
+    ).scalar_one()
+    return dict(holdings.topics(connection, campaign)), int(passages)
+
+
+def _dates(connection: Connection, campaign: str) -> tuple[str, str]:
+    columns = schema.log.c
+    first, last = connection.execute(
+        select(func.min(columns.time), func.max(columns.time)).where(
+            columns.campaign == campaign, columns.event == log.JUDGMENT
+        )
+    ).one()
+    return ("", "") if first is None else (log.iso_time(first)[:10], log.iso_time(last)[:10])
+
+
+def settings_of(campaign: Campaign) -> dict[str, Any]:
+    """Return all that fixes how a campaign went: settings, seed and versions."""
+    name, _ = split_spec(campaign.settings.strategy)
+    return {
+        "campaign": campaign.name,
+        "settings": {
+            name: value for name, value in campaign.settings.as_json().items() if name not in _PRIVATE
+        },
+        "seed": campaign.settings.seed,
+        "versions": {
+            "duelpool": __version__,
+            "strategy": f"{name}/{STRATEGIES[name].version}",
+            "schema": schema.SCHEMA_VERSION,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def statement(campaign: Campaign, now: Status, dates: tuple[str, str], passages: int) -> list[str]:
+    """Return the data statement: what the figures say, and what only people can add."""
+    settings = campaign.settings
+    gone = sum(person.state == "excluded" for person in now.assessors)
+    judged = [person for person in now.assessors if person.judgments]
+    kinds = sorted({person.kind for person in judged})
+    made = sum(person.judgments for person in judged)
+    spent = now.money
+    lines = [
+        f"# Data statement: {campaign.name}",
+        "",
+        "## What it is",
+        "",
+        f"Preferences between the candidates of {len(now.topics)} topics ({now.total('items')} items), collected "
+        f"{f'from {dates[0]} to {dates[1]}' if dates[0] else 'not yet'} with Duelpool {__version__}.",
+        "",
+        f"- strategy: `{settings.strategy}`, seed {settings.seed}, at most {settings.cap} judgments of a pair",
+        f"- judgments given: {made}; that count: {now.total('judgments')}",
+        f"- topics that are done: {now.total('done')} of {len(now.topics)}",
+        f"- texts: {passages} passages were shown; they are not part of this bundle",
+        "",
+        "## Who judged",
+        "",
+        f"- assessors: {len(judged)} ({', '.join(kinds) or 'nobody yet'}), of whom {gone} were excluded",
+        f"- test pairs: {settings.tests} an assignment; whoever falls below {settings.test_share:.0%} goes"
+        if settings.judges == "crowd"
+        else "- dedicated assessors, without test pairs",
+        f"- paid: {spent.rewards / 100:,.2f} {spent.currency} and {spent.fees / 100:,.2f} in fees",
+        "- recruitment, languages, training, consent and ethical review: [to be added]",
+        "",
+        "## Files",
+        "",
+        "- `best.qrels`: what was found; every twin has the value of the item that was judged for it",
+        "- `preferences.txt`: the preferences that count, `topic left right winner`, '=' a tie; by canonical ids",
+        "- `preferences.twins.txt`, where there are twins: `topic canonical twin`",
+        "- `levels.json`: all items of each topic in levels, the best first",
+        "- `log.jsonl`: every line of the log, retractions and closed phases included; assessors by pseudonym",
+        "- `topics.jsonl`, `guidelines.md`, `settings.json`: what was asked, how, and under which settings",
+        "",
+        "## Known limits, licence and contact",
+        "",
+        "[to be added]",
+    ]
+    if now.blocks:
+        lines += ["", *(f"- {block}" for block in now.blocks)]
+    return lines
+
+
+def _pack(place: Path, target: Path) -> None:
+    partial = place.with_name(f"{place.name}.partial")
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as bundle:
+            for each in sorted(place.iterdir()):
+                about = zipfile.ZipInfo(f"{target.stem}/{each.name}", _NO_TIME)
+                about.compress_type = zipfile.ZIP_DEFLATED
+                about.external_attr = 0o644 << 16
+                with each.open("rb") as source, bundle.open(about, "w", force_zip64=True) as packed:
+                    shutil.copyfileobj(source, packed)
+        partial.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            partial.unlink()

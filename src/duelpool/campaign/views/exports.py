@@ -1,0 +1,465 @@
+"""A campaign as files: preferences, qrels, levels, the whole log, a spreadsheet.
+
+Every writer streams: what stays in memory is a strategy and sets of whole numbers. A file appears under its name
+only when it is complete. Who somebody is never leaves the store: files hold pseudonyms.
+"""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Connection, Row, select
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.views.reading import Read, read_topic, standing_of, topics_of
+from duelpool.errors import BadParameter, UnknownName, known_names
+from duelpool.files import Notice, write_lines
+from duelpool.files.columns import number_text, refuse_unwritable
+from duelpool.files.notices import Tally
+from duelpool.files.source import STANDARD_INPUT
+from duelpool.files.spreadsheets import harmless
+from duelpool.records import EFFECTS, Kind, Levels, Outcome
+from duelpool.store import holdings, log, schema
+from duelpool.store.statements import streamed
+
+Target: TypeAlias = str | os.PathLike[str]
+Values: TypeAlias = Literal["auto", "best", "top", "levels"]
+"""What qrels hold: the best items, the top k, or every level; "auto" goes by what the strategy looks for."""
+
+Progress: TypeAlias = Callable[[int], None]
+
+_NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
+_SWITCHES = {
+    "sides_known": True,
+    "inferred": False,
+    "told": True,
+    "highlighted": None,
+    "repeated": False,
+}  # and what goes without saying
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an export wrote: the files, how many rows, and what had to be left out or said."""
+
+    files: tuple[str, ...]
+    rows: int
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(slots=True)
+class _Count:
+    rows: int = 0
+
+
+def ignore(_: int) -> None:
+    """Hear of progress and do nothing."""
+
+
+# ---- preferences
+
+
+def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
+    """Write the preferences that count as `topic left right winner`, '=' for a tie, by canonical ids.
+
+    Where items have twins, a file beside it says which: `topic canonical twin`.
+    """
+    count, tally = _Count(), Tally()
+
+    def work(connection: Connection) -> tuple[str, ...]:
+        write_lines(path, _pref_lines(connection, campaign, os.fspath(path), count, tally, progress))
+        twins = twins_path(path)
+        if twins is None or not (lines := list(_twin_lines(connection, campaign))):
+            return (os.fspath(path),)
+        write_lines(twins, lines)
+        return (os.fspath(path), os.fspath(twins))
+
+    files = campaign.store.read(work, once=True)
+    return Written(files, count.rows, tally.notices)
+
+
+def twins_path(path: Target) -> Path | None:
+    """Return the name of the twins file beside a file, None beside standard output."""
+    if os.fspath(path) == STANDARD_INPUT:
+        return None
+    place = Path(path)
+    packed = place.suffix == ".gz"
+    plain = place.with_suffix("") if packed else place
+    return plain.with_name(f"{plain.stem}.twins{plain.suffix}{'.gz' if packed else ''}")
+
+
+def _pref_lines(  # noqa: PLR0917
+    connection: Connection, campaign: Campaign, file: str, count: _Count, tally: Tally, progress: Progress
+) -> Iterator[str]:
+    columns = schema.log.c
+    for topic in topics_of(connection, campaign.id):
+        gone = standing_of(connection, campaign.id, topic).retracted
+        written: set[str] = set()
+        refuse_unwritable(file, "topic", [topic])
+        for row in _rows(
+            connection, campaign, topic, columns.seq, columns.left_item, columns.right_item, columns.outcome
+        ):
+            if row.seq in gone or row.right_item is None:
+                continue
+            for item in (row.left_item, row.right_item):
+                if item not in written:
+                    refuse_unwritable(file, "item", [item])
+                    written.add(item)
+            effect = EFFECTS[Outcome(row.outcome)]
+            if effect.left == effect.right == 0:
+                if effect.told:
+                    tally.add(f"judgments '{row.outcome}' left out, for they prefer nothing")
+                continue
+            winner = "=" if effect.left == effect.right else _winner(row, effect.left > effect.right)
+            count.rows += 1
+            yield f"{topic} {row.left_item} {row.right_item} {winner}"
+        progress(1)
+
+
+def _winner(row: Row[Any], left: bool) -> str:
+    return str(row.left_item if left else row.right_item)
+
+
+def _twin_lines(connection: Connection, campaign: Campaign) -> Iterator[str]:
+    for topic in topics_of(connection, campaign.id):
+        for row in holdings.items(connection, campaign.id, topic):
+            if row.twin_of is not None:
+                yield f"{topic} {row.twin_of} {row.id}"
+
+
+def _rows(connection: Connection, campaign: Campaign, topic: str, *wanted: Any) -> Iterator[Row[Any]]:
+    """Return a topic's judgments of target pairs, in the log's order, a few thousand in memory at a time."""
+    columns = schema.log.c
+    query = (
+        select(*wanted)
+        .where(
+            columns.campaign == campaign.id,
+            columns.topic == topic,
+            columns.event == log.JUDGMENT,
+            columns.test_pair.is_(None),
+            columns.repeated.is_distinct_from(1),
+        )
+        .order_by(columns.seq)
+    )
+    return streamed(connection, query)
+
+
+# ---- what was found
+
+
+def write_qrels(
+    campaign: Campaign,
+    path: Target,
+    *,
+    values: Values = "auto",
+    k: int | None = None,
+    above: Mapping[str, Mapping[str, float]] | Literal["pool"] | None = None,
+    progress: Progress = ignore,
+) -> Written:
+    """Write qrels from what was found; every twin has the value of the item that was judged for it.
+
+    The best level has the highest value and the last one that is kept has 1. With `above` the items found
+    stand above these grades (those of the pool, or of qrels), and all other items keep theirs.
+    """
+    if values not in (known := ("auto", "best", "top", "levels")):
+        raise BadParameter(f"Qrels can't hold '{values}'.", remedy=known_names(values, known))
+    if k is not None and k < 1:
+        raise BadParameter(f"The top k holds one item or more, not {k}.")
+    count, tally = _Count(), Tally()
+
+    def lines(connection: Connection) -> Iterator[str]:
+        return _qrels_lines(
+            connection,
+            campaign,
+            os.fspath(path),
+            count,
+            tally,
+            values=values,
+            k=k,
+            above=above,
+            progress=progress,
+        )
+
+    campaign.store.read(lambda connection: write_lines(path, lines(connection)), once=True)
+    return Written((os.fspath(path),), count.rows, tally.notices)
+
+
+def _qrels_lines(
+    connection: Connection,
+    campaign: Campaign,
+    file: str,
+    count: _Count,
+    tally: Tally,
+    *,
+    values: Values,
+    k: int | None,
+    above: Mapping[str, Mapping[str, float]] | Literal["pool"] | None,
+    progress: Progress,
+) -> Iterator[str]:
+    known = set()
+    for topic in topics_of(connection, campaign.id):
+        known.add(topic)
+        found = read_topic(connection, campaign, topic)
+        progress(1)
+        if not found.judged:
+            tally.add("topics left out, for nothing of them is judged")
+            continue
+        if not found.strategy.done:
+            tally.add("topics that aren't done yet")
+        rows = holdings.items(connection, campaign.id, topic)
+        kept = kept_levels(found, values, k)
+        grades = _with_twins(Levels(kept).as_grades() if kept else {}, rows)
+        if above is not None:
+            old = _grades_of_pool(rows) if above == "pool" else above.get(topic, {})
+            grades = _raised(grades, old)
+        refuse_unwritable(file, "id", [topic, *grades])
+        for item, grade in grades.items():
+            count.rows += 1
+            yield f"{topic} 0 {item} {number_text(grade)}"
+    for topic in above if above is not None and above != "pool" else ():
+        if topic not in known:
+            tally.add("topics of the grades that the campaign doesn't have, left out")
+
+
+def kept_levels(found: Read, values: Values = "auto", k: int | None = None) -> tuple[tuple[str, ...], ...]:
+    """Return the levels of a topic that become grades: the best, the top k or all, as the strategy looks for."""
+    levels = found.strategy.result()
+    goal = getattr(found.strategy, "goal", "best")
+    wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
+    if wanted == "best":
+        return levels.levels[:1]
+    if wanted == "levels":
+        return levels.levels
+    depth = k if k is not None else getattr(found.strategy, "k", None)
+    if depth is None:
+        raise BadParameter("How many are the top?", remedy="Give k, with --top.")
+    return levels.top(int(depth))
+
+
+def _with_twins(grades: Mapping[str, float], rows: list[holdings.ItemRow]) -> dict[str, float]:
+    found = dict(grades)
+    for row in rows:
+        if row.twin_of is not None and row.twin_of in grades:
+            found[row.id] = grades[row.twin_of]
+    return found
+
+
+def _grades_of_pool(rows: list[holdings.ItemRow]) -> dict[str, float]:
+    return {row.id: row.grade for row in rows if row.grade is not None}
+
+
+def _raised(found: Mapping[str, float], grades: Mapping[str, float]) -> dict[str, float]:
+    """Return all the grades, with the items found above the highest of them, by their own values."""
+    highest = max(grades.values(), default=0.0)
+    return {**grades, **{item: highest + value for item, value in found.items()}}
+
+
+def levels_of(campaign: Campaign, progress: Progress = ignore) -> dict[str, Any]:
+    """Return what is known of every topic now, for a program."""
+    return campaign.store.read(lambda connection: levels_in(connection, campaign, progress))
+
+
+def levels_in(connection: Connection, campaign: Campaign, progress: Progress) -> dict[str, Any]:
+    """Return what is known of every topic, inside a transaction."""
+    topics: dict[str, Any] = {}
+    for topic in topics_of(connection, campaign.id):
+        found = read_topic(connection, campaign, topic)
+        levels = found.strategy.result()
+        topics[topic] = {
+            "levels": [list(level) for level in levels.levels],
+            "confidence": levels.confidence,
+            "judgments": found.usable,
+            "done": found.strategy.done,
+        }
+        progress(1)
+    return {"campaign": campaign.name, "strategy": campaign.settings.strategy, "topics": topics}
+
+
+def write_levels(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
+    """Write what is known of every topic as JSON."""
+    found = levels_of(campaign, progress)
+    write_lines(path, [json.dumps(found, indent=1, ensure_ascii=False)])
+    return Written((os.fspath(path),), len(found["topics"]))
+
+
+# ---- the whole log
+
+
+def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
+    """Write every line of the log as JSON lines: judgments, retractions, releases, closings and rewinds."""
+    count = _Count()
+    campaign.store.read(
+        lambda connection: write_lines(path, _log_lines(connection, campaign, count, progress)), once=True
+    )
+    return Written((os.fspath(path),), count.rows)
+
+
+def _log_lines(
+    connection: Connection, campaign: Campaign, count: _Count, progress: Progress
+) -> Iterator[str]:
+    for topic in topics_of(connection, campaign.id):
+        for row in log_rows(connection, campaign, topic):
+            count.rows += 1
+            yield json.dumps(line_to_json(row), ensure_ascii=False)
+        progress(1)
+
+
+def log_rows(
+    connection: Connection, campaign: Campaign, topic: str, last: int | None = None
+) -> Iterator[Row[Any]]:
+    """Return the rows of a topic's log in order, all of them or the last few."""
+    columns = schema.log.c
+    after = 0 if last is None else max(0, log.head(connection, campaign.id, topic) - last)
+    query = (
+        select(schema.log)
+        .where(columns.campaign == campaign.id, columns.topic == topic, columns.seq > after)
+        .order_by(columns.seq)
+    )
+    return streamed(connection, query)
+
+
+_LOG_NAMES = tuple(
+    {"left_item": "left", "right_item": "right"}.get(column.name, column.name)
+    for column in schema.log.columns
+)
+
+
+def line_to_json(row: Row[Any]) -> dict[str, Any]:
+    """Return a line of the log as a JSON object, with the names of a judgment's fields and without empty ones."""
+    found: dict[str, Any] = {"event": row.event}
+    judged = row.event == log.JUDGMENT
+    for name, value in zip(_LOG_NAMES, row, strict=True):
+        if value is None or value == "" or name in _NOT_WRITTEN:
+            continue
+        if name in _SWITCHES:
+            if judged and bool(value) != _SWITCHES[name]:
+                found[name] = bool(value)
+        elif name == "time":
+            found["time"] = log.iso_time(value)
+        elif name == "survivors":
+            found["survivors"] = json.loads(value)
+        elif name != "context_uses" or value:
+            found[name] = value
+    return found
+
+
+# ---- as it is read
+
+STREAMS = ("prefs", "qrels", "levels", "jsonl", "csv")
+"""The forms in which a campaign can be had line by line."""
+
+
+def export_lines(connection: Connection, campaign: Campaign, form: str) -> Iterator[str]:
+    """Yield an export line by line, as `write_prefs` and its like would write it."""
+    if form == "csv":
+        return _csv_lines(connection, campaign, _Count(), ignore)
+    if form == "jsonl":
+        return _log_lines(connection, campaign, _Count(), ignore)
+    if form == "prefs":
+        return _pref_lines(connection, campaign, "preferences", _Count(), Tally(), ignore)
+    if form == "qrels":
+        return _qrels_lines(
+            connection,
+            campaign,
+            "qrels",
+            _Count(),
+            Tally(),
+            values="auto",
+            k=None,
+            above=None,
+            progress=ignore,
+        )
+    if form == "levels":
+        return iter([json.dumps(levels_in(connection, campaign, ignore), indent=1, ensure_ascii=False)])
+    raise UnknownName("form of export", form, STREAMS)
+
+
+# ---- for spreadsheets
+
+CSV_COLUMNS = (
+    "topic",
+    "seq",
+    "time",
+    "assessor",
+    "left",
+    "right",
+    "outcome",
+    "winner",
+    "grade",
+    "counts",
+    "test_pair",
+    "repeated",
+    "phase",
+    "criterion",
+    "stage",
+    "seconds",
+    "confidence",
+    "note",
+    "sides_known",
+    "strategy",
+)
+
+
+def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
+    """Write every judgment for a spreadsheet, test pairs and retracted ones too, with a column `counts`.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    count = _Count()
+    campaign.store.read(
+        lambda connection: write_lines(path, _csv_lines(connection, campaign, count, progress)), once=True
+    )
+    return Written((os.fspath(path),), count.rows)
+
+
+def _csv_lines(
+    connection: Connection, campaign: Campaign, count: _Count, progress: Progress
+) -> Iterator[str]:
+    yield csv_line(CSV_COLUMNS)
+    for topic in topics_of(connection, campaign.id):
+        gone = standing_of(connection, campaign.id, topic).retracted
+        for row in log_rows(connection, campaign, topic):
+            if row.event == log.JUDGMENT:
+                count.rows += 1
+                yield csv_line(_cells(row, row.seq in gone))
+        progress(1)
+
+
+def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:
+    effect = EFFECTS[Outcome(row.outcome)]
+    winner = "" if effect.left == effect.right else _winner(row, effect.left > effect.right)
+    counts = not gone and row.test_pair is None and not row.repeated and effect.told
+    return (
+        row.topic,
+        row.seq,
+        log.iso_time(row.time),
+        row.assessor,
+        row.left_item,
+        row.right_item,
+        row.outcome,
+        "" if row.kind == str(Kind.GRADE) else winner,
+        row.grade,
+        "yes" if counts else "no",
+        row.test_pair,
+        "yes" if row.repeated else "no",
+        row.phase,
+        row.criterion,
+        row.stage,
+        row.seconds,
+        row.confidence,
+        row.note,
+        "yes" if row.sides_known else "no",
+        row.strategy,
+    )
+
+
+def csv_line(cells: tuple[object, ...]) -> str:
+    """Return a line of CSV without its end; texts that look like formulas are made harmless."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow([harmless(cell) for cell in cells])
+    return out.getvalue()

@@ -1,0 +1,107 @@
+"""A campaign's log read from end to end, a few thousand lines in memory at a time; nothing is written.
+
+`LiveTopics` keeps every line for those who judge on. Who only wants to know what was found, or to write the log
+into a file, reads it here: what stays in memory is a strategy and sets of whole numbers.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log.replay import Standing, Telling, standing, usable
+from duelpool.records import Judgment
+from duelpool.store import log, schema
+from duelpool.strategies import Strategy
+
+
+def standing_of(connection: Connection, campaign: str, topic: str, until: float | None = None) -> Standing:
+    """Return which lines of a topic's log count, as `fold.standing` does, from its few lines about others.
+
+    With `until`, a time, as they did then.
+    """
+    columns = schema.log.c
+    rows = connection.execute(
+        select(columns.seq, columns.event, columns.refers_to, columns.phase)
+        .where(
+            columns.campaign == campaign,
+            columns.topic == topic,
+            columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
+            columns.time <= (math.inf if until is None else until),
+        )
+        .order_by(columns.seq)
+    )
+    lines = [
+        log.Line(topic, row.seq, row.event, 0.0, refers_to=row.refers_to, phase=row.phase or "")
+        for row in rows
+    ]
+
+    def judged_apart(before: int, phases: Set[str]) -> Iterator[int]:
+        found = connection.execute(
+            select(columns.seq).where(
+                columns.campaign == campaign,
+                columns.topic == topic,
+                columns.event == log.JUDGMENT,
+                columns.seq < before,
+                columns.phase.not_in(sorted(phases)),
+            )
+        )
+        return (int(seq) for seq in found.scalars())
+
+    return standing(lines, judged_apart)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A topic as its log has made it: the strategy, how many judgments count, and what isn't told yet."""
+
+    topic: str
+    strategy: Strategy
+    usable: int
+    held: tuple[Judgment, ...]
+    position: int
+
+    @property
+    def judged(self) -> bool:
+        """Whether the result says anything: something was judged, or there was nothing to judge."""
+        return self.usable > 0 or self.strategy.done
+
+
+def read_topic(
+    connection: Connection,
+    campaign: Campaign,
+    topic: str,
+    *,
+    until: float | None = None,
+    heard: Callable[[Judgment], None] | None = None,
+) -> Read:
+    """Fold a topic's log without keeping its lines, all of it or that `until` a time.
+
+    Every judgment that counts is `heard`, in the log's order.
+    """
+    counts = standing_of(connection, campaign.id, topic, until)
+    strategy = campaign.live.fresh(connection, topic)
+    telling = Telling(counts)
+    found = position = 0
+    for line in log.read_lines(connection, campaign.id, topic):
+        if until is not None and line.time > until:
+            continue
+        if usable(line, counts) and line.judgment is not None:
+            found += 1
+            if heard is not None:
+                heard(line.judgment)
+        position = line.seq
+        for event in telling.hear(line):
+            strategy.tell(event)
+    return Read(topic, strategy, found, tuple(telling.held()), position)
+
+
+def topics_of(connection: Connection, campaign: str) -> list[str]:
+    """Return the open topics in their order."""
+    columns = schema.topic.c
+    rows = connection.execute(
+        select(columns.id, columns.position).where(columns.campaign == campaign, columns.state == "open")
+    )
+    return [row.id for row in sorted(rows, key=lambda row: (row.position, row.id))]

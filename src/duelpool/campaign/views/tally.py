@@ -1,0 +1,232 @@
+"""A topic's pairs: who voted how, from which side, in how many seconds, and what of it counts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from duelpool.campaign.log.replay import Standing, TopicState, usable
+from duelpool.records import Judgment, Outcome
+from duelpool.store.log import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One judgment of a pair; `not_counted` says why it scores nothing, empty where it does."""
+
+    topic: str
+    seq: int
+    time: str
+    left: str
+    right: str | None
+    outcome: str
+    winner: str | None
+    assessor: str
+    seconds: float | None
+    phase: str
+    note: str
+    sides_known: bool
+    not_counted: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairTally:
+    """How a pair stands: `a` is the smaller id; a tie is half a win for each."""
+
+    topic: str
+    a: str
+    b: str
+    wins_a: float
+    wins_b: float
+    votes: int
+    counted: int
+    assessors: int
+    seconds: float | None
+
+
+def why_not_counted(line: Line, counts: Standing) -> str:
+    """Say why a judgment scores nothing; empty where it does."""
+    judgment = line.judgment
+    if judgment is None or usable(line, counts):
+        return "" if judgment is None or line.seq not in counts.set_aside else "set aside by a rewind"
+    if line.seq in counts.retracted:
+        return "retracted"
+    if line.test_pair is not None:
+        return "test pair"
+    if judgment.repeated:
+        return "repeated pair"
+    return "grade" if judgment.outcome is Outcome.GRADE else "no preference"
+
+
+def vote_of(line: Line, judgment: Judgment, counts: Standing) -> Vote:
+    """Return a judgment of the log as a vote."""
+    return Vote(
+        topic=line.topic,
+        seq=line.seq,
+        time=judgment.time,
+        left=judgment.left,
+        right=judgment.right,
+        outcome=str(judgment.outcome),
+        winner=judgment.winner,
+        assessor=judgment.assessor,
+        seconds=judgment.seconds,
+        phase=judgment.phase,
+        note=judgment.note or "",
+        sides_known=judgment.sides_known,
+        not_counted=why_not_counted(line, counts),
+    )
+
+
+def votes_on(state: TopicState, a: str, b: str) -> tuple[Vote, ...]:
+    """Return every vote on a pair in the log's order, test pairs and retracted ones too."""
+    pair = {a, b}
+    return tuple(
+        vote_of(line, line.judgment, state.counts)
+        for line in state.lines
+        if line.judgment is not None and {line.judgment.left, line.judgment.right} == pair
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    wins: dict[str, float] = field(default_factory=dict)
+    votes: int = 0
+    counted: int = 0
+    people: set[str] = field(default_factory=set)
+    seconds: float = 0.0
+    timed: int = 0
+
+
+def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tuple[PairTally, ...]:
+    """Return a topic's judged pairs by their ids, test pairs left out; with a name, those of one person."""
+    found: dict[tuple[str, str], _Tally] = {}
+    for line in state.lines:
+        judgment = line.judgment
+        if judgment is None or judgment.right is None or line.test_pair is not None:
+            continue
+        tally = found.setdefault(judgment.pair, _Tally())
+        tally.votes += 1
+        tally.people.add(judgment.assessor)
+        if judgment.seconds is not None:
+            tally.seconds += judgment.seconds
+            tally.timed += 1
+        if usable(line, state.counts):
+            tally.counted += 1
+            effect = judgment.effect
+            for item, share in ((judgment.left, effect.left), (judgment.right, effect.right)):
+                tally.wins[item] = tally.wins.get(item, 0.0) + share
+    return tuple(
+        PairTally(
+            topic=topic,
+            a=a,
+            b=b,
+            wins_a=tally.wins.get(a, 0.0),
+            wins_b=tally.wins.get(b, 0.0),
+            votes=tally.votes,
+            counted=tally.counted,
+            assessors=len(tally.people),
+            seconds=tally.seconds / tally.timed if tally.timed else None,
+        )
+        for (a, b), tally in sorted(found.items())
+        if assessor is None or assessor in tally.people
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a topic would lose with a person: judgments that stand, pairs with one that counts, and pairs to ask.
+
+    Only what lies in a phase that hasn't closed is asked again: a closed phase keeps its survivors.
+    """
+
+    judgments: int
+    pairs: int
+    opened: int
+
+
+def loss_of(state: TopicState, assessor: str) -> Loss:
+    """Return what a topic would lose with a person."""
+    judgments = 0
+    pairs, opened = set(), set()
+    for line in state.lines:
+        judgment = line.judgment
+        if judgment is None or judgment.assessor != assessor or line.test_pair is not None:
+            continue
+        if line.seq in state.counts.retracted:
+            continue
+        judgments += 1
+        if usable(line, state.counts):
+            pairs.add(judgment.pair)
+            if judgment.phase not in state.closed_in_log:
+                opened.add(judgment.pair)
+    return Loss(judgments, len(pairs), len(opened))
+
+
+@dataclass(slots=True)
+class Deeds:
+    """What one person did, added up over topics."""
+
+    judgments: int = 0
+    usable: int = 0
+    own_pairs: int = 0  # of the usable ones, pairs rather than grades
+    left: int = 0
+    right: int = 0
+    seconds: float = 0.0
+    timed: int = 0
+    tests_passed: int = 0
+    tests_seen: int = 0
+    agreed: int = 0
+    compared: int = 0
+    topics: int = 0
+
+    def add(self, other: "Deeds", sign: int = 1) -> None:
+        """Add what somebody did elsewhere, or with sign -1 take it away."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + sign * getattr(other, name))
+
+
+def deeds_of(state: TopicState, better: Mapping[str, str]) -> dict[str, Deeds]:
+    """Return what everybody did in a topic; `better` names the better item of each test pair.
+
+    Agreement is with the others on the same pair: each vote that prefers something is compared with each
+    other one, and `agreed` of the `compared` have the same winner.
+    """
+    found: dict[str, Deeds] = {}
+    winners: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for line in state.lines:
+        judgment = line.judgment
+        if judgment is None:
+            continue
+        deeds = found.setdefault(judgment.assessor, Deeds(topics=1))
+        if judgment.seconds is not None:
+            deeds.seconds += judgment.seconds
+            deeds.timed += 1
+        if line.test_pair is not None:
+            if line.seq not in state.counts.retracted and judgment.outcome is not Outcome.SKIP:
+                deeds.tests_seen += 1
+                deeds.tests_passed += judgment.winner is not None and judgment.winner == better.get(
+                    line.test_pair
+                )
+            continue
+        if judgment.repeated:
+            continue
+        effect = judgment.effect
+        deeds.judgments += 1
+        deeds.usable += effect.told and line.seq not in state.counts.retracted
+        if judgment.sides_known:
+            deeds.left += effect.left > effect.right
+            deeds.right += effect.right > effect.left
+        if judgment.right is not None and usable(line, state.counts):
+            deeds.own_pairs += 1
+            if judgment.winner is not None:
+                winners.setdefault(judgment.pair, []).append((judgment.assessor, judgment.winner))
+    _compare(found, winners.values())
+    return found
+
+
+def _compare(found: dict[str, Deeds], pairs: Iterable[list[tuple[str, str]]]) -> None:
+    for votes in pairs:
+        same: dict[str, int] = {}
+        for _, winner in votes:
+            same[winner] = same.get(winner, 0) + 1
+        for assessor, winner in votes:
+            found[assessor].agreed += same[winner] - 1
+            found[assessor].compared += len(votes) - 1

@@ -1,0 +1,1 @@
+"""People at work: participants, assignments, exclusion, the ledger."""

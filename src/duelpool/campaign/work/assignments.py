@@ -1,0 +1,263 @@
+"""Assignments: what a person accepts and is paid for, from the first question to the pay."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from duelpool.campaign.settings import Settings
+from duelpool.campaign.work import exclusion, ledger
+from duelpool.records import Question
+from duelpool.store import leases, log, retractions, schema
+from duelpool.store.leases import Wanted
+
+Ending: TypeAlias = Literal["finished", "stopped", "returned", "timed-out"]
+"""How an assignment ends; the first two are paid."""
+
+_FEWEST_TESTS = 2  # of an assignment that is short of questions
+_PAID = ("finished", "stopped")
+_WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Some questions for one person in their order, test pairs among them; `done` are those that need no answer."""
+
+    id: str
+    assessor: str
+    questions: tuple[Question, ...]
+    done: frozenset[str] = frozenset()
+
+    @property
+    def left(self) -> tuple[Question, ...]:
+        """The questions that wait for an answer."""
+        return tuple(question for question in self.questions if question.id not in self.done)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What became of an assignment: what it is paid, and whether its judgments count."""
+
+    assignment: str
+    state: str
+    answered: int
+    questions: int
+    reward: int
+    counted: bool
+    tests_passed: int
+    tests_seen: int
+
+
+class TooFew(Exception):
+    """Others were quicker; a caller who has more questions tries again with them."""
+
+
+def affordable(connection: Connection, campaign: str, settings: Settings) -> bool:
+    """Say whether the budget has room for one more assignment beside those at work."""
+    if settings.budget is None:
+        return True
+    found = ledger.money(connection, campaign, settings)
+    return found.spent + found.committed + ledger.full_price(settings) <= settings.budget
+
+
+def open_new(
+    connection: Connection,
+    campaign: str,
+    assessor: str,
+    settings: Settings,
+    *,
+    chosen: Sequence[Wanted],
+    tests: Sequence[Wanted],
+    again: Sequence[Wanted] = (),
+    order: Sequence[int],
+    short: bool = True,
+    now: float,
+) -> Assignment | None:
+    """Lease the questions of a new assignment; None when others were quicker with all of them.
+
+    `TooFew` when they were quicker with some of them and it must not be `short`: then nothing is leased. `order`
+    mixes targets, tests and what is asked `again`; it is drawn before, for a transaction may run twice.
+    """
+    assignment = secrets.token_hex(8)
+    connection.execute(
+        insert(schema.assignment).values(
+            id=assignment, campaign=campaign, assessor=assessor, questions=0, created=now
+        )
+    )
+
+    def lease(wanted: Sequence[Wanted], at_most: int) -> list[Question]:
+        return leases.lease(
+            connection,
+            campaign,
+            wanted,
+            [secrets.token_hex(8) for _ in wanted],
+            assessor=assessor,
+            cap=settings.slots,
+            now=now,
+            seconds=settings.lease_seconds,
+            at_most=at_most,
+            assignment=assignment,
+        )
+
+    targets = lease(chosen, settings.targets)
+    lacking = len(targets) < settings.targets
+    if lacking and not short:
+        raise TooFew
+    if not targets:
+        connection.execute(delete(schema.assignment).where(schema.assignment.c.id == assignment))
+        return None
+    found = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))]
+    found += lease(again, len(again))
+    mixed = [found[at] for at in order if at < len(found)]
+    leases.put_in_order(connection, [question.id for question in mixed])
+    connection.execute(
+        update(schema.assignment).where(schema.assignment.c.id == assignment).values(questions=len(mixed))
+    )
+    return Assignment(assignment, assessor, tuple(mixed))
+
+
+def find_open(connection: Connection, campaign: str, assessor: str) -> Assignment | None:
+    """Return the assignment that a person has open, with all its questions in order."""
+    columns = schema.assignment.c
+    found = connection.execute(
+        select(columns.id).where(
+            columns.campaign == campaign, columns.assessor == assessor, columns.state == "open"
+        )
+    ).scalar_one_or_none()
+    if found is None:
+        return None
+    rows = connection.execute(
+        select(schema.question).where(schema.question.c.assignment == found).order_by(schema.question.c.place)
+    ).all()
+    return Assignment(
+        found,
+        assessor,
+        tuple(leases.question_of(row) for row in rows),
+        frozenset(row.id for row in rows if row.state not in (leases.LEASED, leases.EXPIRED)),
+    )
+
+
+def overdue(connection: Connection, campaign: str, now: float) -> list[str]:
+    """Return open assignments of which no lease is left alive, though something is unanswered."""
+    assignments, questions = schema.assignment.c, schema.question.c
+    waiting = (
+        select(questions.id)
+        .where(questions.assignment == assignments.id, questions.state == leases.LEASED)
+        .exists()
+    )
+    expired = (
+        select(questions.id)
+        .where(questions.assignment == assignments.id, questions.state == leases.EXPIRED)
+        .exists()
+    )
+    rows = connection.execute(
+        select(assignments.id).where(
+            assignments.campaign == campaign, assignments.state == "open", expired, ~waiting
+        )
+    )
+    return list(rows.scalars())
+
+
+def finish(
+    connection: Connection, campaign: str, settings: Settings, assignment: str, *, ending: Ending, now: float
+) -> Finished:
+    """End an assignment: look at the tests, let its judgments count or exclude the person, and pay.
+
+    Ending it again changes nothing and returns the same.
+    """
+    columns = schema.assignment.c
+    row = connection.execute(
+        select(schema.assignment).where(columns.id == assignment).with_for_update()
+    ).one_or_none()
+    if row is None or row.campaign != campaign:
+        raise leases.UnknownQuestion(f"There is no assignment '{assignment}'.", remedy="Ask for one.")
+    if row.state == "open":
+        unanswered = connection.execute(
+            select(schema.question.c.id).where(
+                schema.question.c.assignment == assignment, schema.question.c.state == leases.LEASED
+            )
+        ).scalars()
+        leases.give_back(connection, list(unanswered))
+        connection.execute(
+            update(schema.assignment).where(columns.id == assignment).values(state=ending, closed=now)
+        )
+        _settle(connection, campaign, settings, row, ending=ending, now=now)
+    ended = connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
+    return _as_finished(connection, campaign, settings, ended)
+
+
+def _settle(
+    connection: Connection, campaign: str, settings: Settings, row: Row[Any], *, ending: Ending, now: float
+) -> None:
+    staying, _ = exclusion.keeps(connection, campaign, row.assessor, row.id, settings)
+    places = judgments_in(connection, row.id)
+    for topic in places:
+        log.append(connection, campaign, topic, log.RELEASE, now, assignment=row.id)
+    if not staying and settings.test_rule == "share":
+        exclusion.exclude(connection, campaign, row.assessor, reason="failed the test pairs", now=now)
+    elif not staying:
+        for topic, seqs in places.items():
+            retractions.retract(connection, campaign, topic, seqs, reason="failed a test pair", now=now)
+    if ending in _PAID:
+        ledger.pay(
+            connection,
+            campaign,
+            row.assessor,
+            row.id,
+            settings,
+            answered=_answered(connection, row.id),
+            questions=row.questions,
+            now=now,
+            reason=ending,
+        )
+
+
+def judgments_in(connection: Connection, assignment: str) -> dict[str, list[int]]:
+    """Return the places of an assignment's judgments, by topic; test pairs are not among them."""
+    columns, asked = schema.log.c, schema.question.c
+    # By way of its questions, for the log has no index of assignments.
+    rows = connection.execute(
+        select(columns.topic, columns.seq)
+        .join_from(schema.question, schema.log, columns.question == asked.id)
+        .where(
+            asked.assignment == assignment,
+            columns.assignment == assignment,
+            columns.event == log.JUDGMENT,
+            columns.test_pair.is_(None),
+        )
+    )
+    found: dict[str, list[int]] = {}
+    for row in sorted(rows):  # by the ids themselves: databases differ in their alphabets
+        found.setdefault(row.topic, []).append(row.seq)
+    return found
+
+
+def _answered(connection: Connection, assignment: str) -> int:
+    columns = schema.question.c
+    return int(
+        connection.execute(
+            select(func.count()).where(columns.assignment == assignment, columns.state.in_(_WORKED))
+        ).scalar_one()
+    )
+
+
+def _as_finished(connection: Connection, campaign: str, settings: Settings, row: Row[Any]) -> Finished:
+    columns = schema.ledger.c
+    reward = connection.execute(
+        select(func.coalesce(func.sum(columns.amount), 0)).where(
+            columns.assignment == row.id, columns.entry == ledger.REWARD
+        )
+    ).scalar_one()
+    staying, record = exclusion.keeps(connection, campaign, row.assessor, row.id, settings)
+    return Finished(
+        row.id,
+        row.state,
+        _answered(connection, row.id),
+        row.questions,
+        int(reward),
+        staying,
+        record.passed,
+        record.seen,
+    )

@@ -1,0 +1,182 @@
+"""Who may stay: the record on test pairs, exclusion with everything that follows, and the way back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from duelpool.campaign.log.replay import Standing, standing, usable
+from duelpool.campaign.settings import Settings
+from duelpool.records import Outcome
+from duelpool.store import holdings, leases, log, retractions, schema
+
+_AT_ONCE = 500  # places in one question to the database
+_EVERYTHING = Standing(frozenset(), frozenset(), frozenset())  # nothing is retracted
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How somebody did on test pairs so far."""
+
+    passed: int
+    seen: int
+
+    @property
+    def share(self) -> float:
+        """The share passed; 1 before the first."""
+        return self.passed / self.seen if self.seen else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """What excluding somebody takes away: judgments by topic, and pairs that open again."""
+
+    assessor: str
+    judgments: int
+    topics: int
+    pairs: int
+
+
+def judgments_of(connection: Connection, campaign: str, assessor: str) -> dict[str, list[int]]:
+    """Return the places of a person's standing judgments, by topic; test pairs are not among them."""
+    columns = schema.log.c
+    rows = connection.execute(
+        select(columns.topic, columns.seq).where(
+            columns.campaign == campaign,
+            columns.assessor == assessor,
+            columns.event == log.JUDGMENT,
+            columns.test_pair.is_(None),
+        )
+    )
+    places = sorted(
+        (row.topic, row.seq) for row in rows
+    )  # by the ids themselves: databases differ in their alphabets
+    gone = _retracted_of(connection, campaign, places)
+    found: dict[str, list[int]] = {}
+    for topic, seq in places:
+        if (topic, seq) not in gone:
+            found.setdefault(topic, []).append(seq)
+    return found
+
+
+def _retracted_of(
+    connection: Connection, campaign: str, places: Sequence[tuple[str, int]]
+) -> frozenset[tuple[str, int]]:
+    """Return those of some lines that are retracted now."""
+    columns = schema.log.c
+    gone: set[tuple[str, int]] = set()
+    for start in range(0, len(places), _AT_ONCE):
+        some = places[start : start + _AT_ONCE]
+        rows = connection.execute(
+            select(columns.topic, columns.event, columns.refers_to)
+            .where(
+                columns.campaign == campaign,
+                columns.topic.in_(sorted({topic for topic, _ in some})),
+                columns.refers_to.in_(sorted({seq for _, seq in some})),
+            )
+            .order_by(columns.seq)
+        )
+        for row in rows:
+            place = (row.topic, row.refers_to)
+            if row.event == log.RETRACTION:
+                gone.add(place)
+            else:
+                gone.discard(place)
+    return frozenset(gone)
+
+
+def record_of(connection: Connection, campaign: str, assessor: str, assignment: str | None = None) -> Record:
+    """Return how somebody did on all test pairs so far, or on those of one assignment."""
+    columns = schema.log.c
+    known = holdings.known_pairs(connection, campaign)
+    query = select(schema.log).where(
+        columns.campaign == campaign,
+        columns.assessor == assessor,
+        columns.event == log.JUDGMENT,
+        columns.test_pair.is_not(None),
+    )
+    if assignment is not None:
+        query = query.where(columns.assignment == assignment)
+    lines = [log.line_of(row) for row in connection.execute(query)]
+    gone = _retracted_of(connection, campaign, [(line.topic, line.seq) for line in lines])
+    passed = seen = 0
+    for line in lines:
+        if line.judgment is None or (line.topic, line.seq) in gone or line.judgment.outcome is Outcome.SKIP:
+            continue
+        seen += 1
+        passed += line.judgment.winner == known[str(line.test_pair)].better
+    return Record(passed, seen)
+
+
+def keeps(
+    connection: Connection, campaign: str, assessor: str, assignment: str, settings: Settings
+) -> tuple[bool, Record]:
+    """Say whether somebody stays after an assignment, by the campaign's rule, and on what record."""
+    if settings.test_rule == "any-failed":
+        record = record_of(connection, campaign, assessor, assignment)
+        return record.passed == record.seen, record
+    record = record_of(connection, campaign, assessor)
+    return record.share >= settings.test_share, record
+
+
+def preview(connection: Connection, campaign: str, assessor: str) -> Exclusion:
+    """Say what excluding somebody would take away; nothing changes."""
+    places = judgments_of(connection, campaign, assessor)
+    pairs: set[tuple[str, str, str]] = set()
+    for topic, seqs in places.items():
+        for line in log.read_places(connection, campaign, topic, seqs):
+            if line.judgment is not None and usable(line, _EVERYTHING):
+                pairs.add((topic, *line.judgment.pair))
+    return Exclusion(assessor, sum(map(len, places.values())), len(places), len(pairs))
+
+
+def exclude(connection: Connection, campaign: str, assessor: str, *, reason: str, now: float) -> Exclusion:
+    """Take somebody's judgments out of every score, open their pairs again, and let them in no more."""
+    found = preview(connection, campaign, assessor)
+    holdings.set_assessor_state(connection, campaign, assessor, "excluded")
+    for topic, seqs in judgments_of(connection, campaign, assessor).items():
+        retractions.retract(connection, campaign, topic, seqs, reason=reason, now=now)
+    open_now = connection.execute(
+        select(schema.question.c.id).where(
+            schema.question.c.campaign == campaign,
+            schema.question.c.assessor == assessor,
+            schema.question.c.state == leases.LEASED,
+        )
+    ).scalars()
+    leases.give_back(connection, list(open_now))
+    return found
+
+
+def reinstate(
+    connection: Connection, campaign: str, assessor: str, *, cap: int, reason: str, now: float
+) -> int:
+    """Let somebody in again; their judgments count again where the pairs have slots left."""
+    holdings.set_assessor_state(connection, campaign, assessor, "in")
+    columns = schema.log.c
+    rows = connection.execute(
+        select(columns.topic, columns.seq).where(
+            columns.campaign == campaign,
+            columns.assessor == assessor,
+            columns.event == log.JUDGMENT,
+            columns.test_pair.is_(None),
+        )
+    ).all()
+    back = 0
+    for topic in sorted({row.topic for row in rows}):
+        seqs = _undone_by_exclusion(
+            connection, campaign, topic, {row.seq for row in rows if row.topic == topic}
+        )
+        back += len(retractions.restore(connection, campaign, topic, seqs, cap=cap, now=now, reason=reason))
+    return back
+
+
+def _undone_by_exclusion(connection: Connection, campaign: str, topic: str, own: set[int]) -> list[int]:
+    """Return the judgments whose last retraction came from an exclusion, not from the person's own undo."""
+    lines = [
+        line
+        for line in log.read_lines(connection, campaign, topic)
+        if line.refers_to in own or line.judgment is not None
+    ]
+    gone = standing(lines).retracted
+    last = {line.refers_to: line.reason for line in lines if line.event == log.RETRACTION}
+    return sorted(seq for seq in gone & own if last.get(seq) != "undone")

@@ -1,0 +1,289 @@
+"""Visits: how people come in, what they went through before judging, and what they said afterwards.
+
+Who somebody is outside stands in the table `identity` alone.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, literal_column, select
+
+from duelpool.campaign.work.ledger import REWARD
+from duelpool.store import holdings, leases, log, schema
+from duelpool.store.statements import Statement
+
+_ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
+_LOOK_BACK = 20  # answers; what was taken back since is passed over
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    """One thing that somebody went through."""
+
+    name: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentDone:
+    """An assignment of a person's past: how it ended, what of it was done, and what it is paid."""
+
+    id: str
+    state: str
+    answered: int
+    questions: int
+    reward: int
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """All that decides what a visitor sees: the campaign's state, who they are, and what they did."""
+
+    campaign: str
+    person: str | None  # "in", "excluded"; None: nobody of this name takes part yet
+    kind: str | None
+    steps: tuple[StepTaken, ...]
+    assignments: tuple[tuple[str, str], ...]  # id and state, the oldest first
+    feedback: frozenset[str]  # assignments and topics that they spoke about
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        """Return how often each step had each outcome."""
+        return Counter((step.name, step.outcome) for step in self.steps)
+
+
+_PEOPLE, _DONE, _SAID, _STEPS = schema.assessor.c, schema.assignment.c, schema.feedback.c, schema.step.c
+_QUESTIONS, _LOG = schema.question.c, schema.log.c
+_CAMPAIGN: BindParameter[str] = bindparam("campaign")
+_ASSESSOR: BindParameter[str] = bindparam("assessor")
+
+_STATE_AND_PERSON = Statement(
+    lambda _: (
+        select(schema.campaign.c.state.label("campaign"), _PEOPLE.state.label("person"), _PEOPLE.kind)
+        .select_from(
+            schema.campaign.outerjoin(
+                schema.assessor, (_PEOPLE.campaign == schema.campaign.c.id) & (_PEOPLE.id == _ASSESSOR)
+            )
+        )
+        .where(schema.campaign.c.id == _CAMPAIGN)
+    )
+)
+_BEHIND_ANSWER = Statement(
+    lambda _: (
+        select(_PEOPLE.kind, _PEOPLE.state, _DONE.state.label("assignment"))
+        .select_from(schema.assessor.outerjoin(schema.assignment, _DONE.id == bindparam("assignment")))
+        .where(_PEOPLE.campaign == _CAMPAIGN, _PEOPLE.id == _ASSESSOR)
+    )
+)
+_STEPS_OF = Statement(
+    lambda _: (
+        select(_STEPS.name, _STEPS.outcome)
+        .where(_STEPS.campaign == _CAMPAIGN, _STEPS.assessor == _ASSESSOR)
+        .order_by(_STEPS.id)
+    )
+)
+_ASSIGNMENTS_OF = Statement(
+    lambda _: (
+        select(_DONE.id, _DONE.state)
+        .where(_DONE.campaign == _CAMPAIGN, _DONE.assessor == _ASSESSOR)
+        .order_by(_DONE.created, _DONE.id)
+    )
+)
+_SAID_BY = Statement(
+    lambda _: select(_SAID.assignment, _SAID.topic).where(
+        _SAID.campaign == _CAMPAIGN, _SAID.assessor == _ASSESSOR
+    )
+)
+_LAST_ANSWERS = Statement(
+    lambda _: (
+        select(
+            _LOG.question,
+            _LOG.topic,
+            _LOG.attempt,
+            _QUESTIONS.attempt.label("present"),
+            _QUESTIONS.state,
+            _QUESTIONS.assignment,
+        )
+        .join(schema.question, _QUESTIONS.id == _LOG.question)
+        .where(_LOG.campaign == _CAMPAIGN, _LOG.assessor == _ASSESSOR, _LOG.event == log.JUDGMENT)
+        .order_by(_LOG.time.desc(), _QUESTIONS.place.desc())
+        .limit(literal_column(str(_LOOK_BACK)))
+    )
+)
+_ANSWERED_BY = Statement(
+    lambda _: (
+        select(_QUESTIONS.topic, func.count().label("number"))
+        .where(
+            _QUESTIONS.campaign == _CAMPAIGN,
+            _QUESTIONS.assessor == _ASSESSOR,
+            (_QUESTIONS.state == leases.ANSWERED) | (_QUESTIONS.state == leases.CANNOT_JUDGE),
+        )
+        .group_by(_QUESTIONS.topic)
+    )
+)
+
+
+def standing_of(connection: Connection, campaign: str, assessor: str) -> tuple[str, str | None]:
+    """Return a campaign's state, and somebody's in it: None for who doesn't take part."""
+    found = _STATE_AND_PERSON.run(connection, {"campaign": campaign, "assessor": assessor})[0]
+    return found.campaign, found.person
+
+
+def behind_answer(
+    connection: Connection, campaign: str, assessor: str, assignment: str | None
+) -> tuple[str, str, str | None]:
+    """Return an assessor's kind and state, and how the assignment stands that an answer belongs to."""
+    who = {"campaign": campaign, "assessor": assessor, "assignment": assignment or ""}
+    found = _BEHIND_ANSWER.run(connection, who)[0]
+    return found.kind, found.state, found.assignment
+
+
+def look(connection: Connection, campaign: str, assessor: str) -> Present:
+    """Look up all that decides what a visitor sees."""
+    who = {"campaign": campaign, "assessor": assessor}
+    found = _STATE_AND_PERSON.run(connection, who)[0]
+    if found.person is None:
+        return Present(found.campaign, None, None, (), (), frozenset())
+    return Present(
+        found.campaign,
+        found.person,
+        found.kind,
+        tuple(StepTaken(row.name, row.outcome) for row in _STEPS_OF.run(connection, who)),
+        tuple((row.id, row.state) for row in _ASSIGNMENTS_OF.run(connection, who)),
+        frozenset(
+            each
+            for row in _SAID_BY.run(connection, who)
+            for each in (row.assignment, row.topic)
+            if each is not None
+        ),
+    )
+
+
+def known_as(connection: Connection, campaign: str, panel: str, external: str) -> str | None:
+    """Return the pseudonym of somebody who came from outside before."""
+    columns = schema.identity.c
+    return connection.execute(
+        select(columns.assessor).where(
+            columns.campaign == campaign, columns.panel == panel, columns.external == external
+        )
+    ).scalar_one_or_none()
+
+
+def let_in(
+    connection: Connection,
+    campaign: str,
+    assessor: str,
+    kind: str,
+    now: float,
+    *,
+    panel: str = "",
+    external: str = "",
+) -> str:
+    """Enrol a visitor, and note who they are outside; return their pseudonym, an older one where there is one."""
+    if external:
+        known = known_as(connection, campaign, panel, external)
+        if known is not None:
+            return known
+    holdings.enrol(connection, campaign, assessor, kind, now)
+    if external:
+        connection.execute(
+            insert(schema.identity).values(
+                campaign=campaign, assessor=assessor, panel=panel, external=external
+            )
+        )
+    return assessor
+
+
+def take_step(connection: Connection, campaign: str, assessor: str, step: StepTaken, now: float) -> None:
+    """Write down what somebody went through."""
+    connection.execute(
+        insert(schema.step).values(
+            campaign=campaign, assessor=assessor, name=step.name, outcome=step.outcome, time=now
+        )
+    )
+
+
+def take_step_once(connection: Connection, campaign: str, assessor: str, step: StepTaken, now: float) -> bool:
+    """Write a step down unless it stands there; return whether it was new. Two at once: one is first."""
+    people, steps = schema.assessor.c, schema.step.c
+    connection.execute(
+        select(people.id).where(people.campaign == campaign, people.id == assessor).with_for_update()
+    )
+    there = connection.execute(
+        select(steps.id).where(
+            steps.campaign == campaign,
+            steps.assessor == assessor,
+            steps.name == step.name,
+            steps.outcome == step.outcome,
+        )
+    ).first()
+    if there is None:
+        take_step(connection, campaign, assessor, step, now)
+    return there is None
+
+
+def give_feedback(
+    connection: Connection,
+    campaign: str,
+    assessor: str,
+    now: float,
+    *,
+    assignment: str | None = None,
+    topic: str | None = None,
+    confidence: int | None = None,
+    understanding: int | None = None,
+    text: str = "",
+) -> bool:
+    """Keep what somebody said after an assignment or a topic, once; return whether it was new."""
+    people, columns = schema.assessor.c, schema.feedback.c
+    connection.execute(
+        select(people.id).where(people.campaign == campaign, people.id == assessor).with_for_update()
+    )
+    about = columns.assignment == assignment if assignment is not None else columns.topic == topic
+    if connection.execute(
+        select(columns.id).where(columns.campaign == campaign, columns.assessor == assessor, about)
+    ).first():
+        return False
+    connection.execute(
+        insert(schema.feedback).values(
+            campaign=campaign,
+            assessor=assessor,
+            assignment=assignment,
+            topic=topic,
+            confidence=confidence,
+            understanding=understanding,
+            text=text,
+            time=now,
+        )
+    )
+    return True
+
+
+def assignment_done(connection: Connection, assignment: str) -> AssignmentDone:
+    """Return what became of an assignment."""
+    columns, money = schema.assignment.c, schema.ledger.c
+    row = connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
+    answered = connection.execute(
+        select(func.count()).where(
+            schema.question.c.assignment == assignment,
+            schema.question.c.state.in_((*_ENDED, leases.RETRACTED)),
+        )
+    ).scalar_one()
+    reward = connection.execute(
+        select(func.coalesce(func.sum(money.amount), 0)).where(
+            money.assignment == assignment, money.entry == REWARD
+        )
+    ).scalar_one()
+    return AssignmentDone(row.id, row.state, int(answered), row.questions, int(reward))
+
+
+def last_answered(connection: Connection, campaign: str, assessor: str) -> Any:
+    """Return the question that somebody answered last and hasn't taken back, None where there is none."""
+    rows = _LAST_ANSWERS.run(connection, {"campaign": campaign, "assessor": assessor})
+    return next((row for row in rows if row.attempt == row.present and row.state in _ENDED), None)
+
+
+def answered_by(connection: Connection, campaign: str, assessor: str) -> dict[str, int]:
+    """Return how many questions somebody has answered, by topic."""
+    rows = _ANSWERED_BY.run(connection, {"campaign": campaign, "assessor": assessor})
+    return {row.topic: int(row.number) for row in rows}

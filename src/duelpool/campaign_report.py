@@ -1,0 +1,174 @@
+"""A campaign at one glance, for a page that is handed on: leaderboard, best answers, people, trust and money."""
+
+from collections.abc import Sequence
+
+from duelpool.agreement import find
+from duelpool.agreement.campaigns import votes_of
+from duelpool.campaign import Campaign
+from duelpool.campaign.views.watch import Person, Snapshot, Watch
+from duelpool.evaluation import Evaluation
+from duelpool.leaderboard.live import Board, Standings
+from duelpool.leaderboard.scoring import leaderboard
+from duelpool.plots import history_lines, svg_text
+from duelpool.plots import leaderboard as leaderboard_figure
+from duelpool.report import Cell, Chapter, Fact, Grid, Picture, Table
+from duelpool.store import holdings
+
+MEASURES = ("RR", "Compat(p=0.8)")
+TRUSTED = ("summary", "alpha", "transitivity")  # statistics of agreement
+SHOWN = 160  # characters of a best answer
+FEW = 3  # points that a history needs to be worth drawing
+
+
+def facts(snapshot: Snapshot) -> list[Fact]:
+    """Return the figures at the head of the page."""
+    found = [
+        Fact(f"{snapshot.total('done')} of {len(snapshot.topics)}", "topics done"),
+        Fact(f"{snapshot.total('judgments'):,}", "judgments that count"),
+        Fact(f"{len(snapshot.people):,}", "assessors"),
+    ]
+    if snapshot.money.spent:
+        found.append(Fact(_amount(snapshot.money.spent, snapshot), "spent"))
+    return found
+
+
+def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES) -> list[Chapter]:
+    """Return what there is to say of a campaign as it stands."""
+    standings = Standings(watch)
+    snapshot = watch.look()
+    found: list[Chapter] = []
+    board = standings.board(measures[0])
+    if board.rows:
+        scored = leaderboard(campaign, list(measures), interval="t")
+        found.append(_leaders(board, scored, standings))
+    found += [_answers(campaign, snapshot), _people(snapshot), *_agreement(campaign)]
+    if snapshot.money.spent or snapshot.money.budget is not None:
+        found.append(_money(snapshot))
+    return found
+
+
+def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
+    first, *others = board.rows
+    rivals = [row.run for row in others if row.could_be_first]
+    if rivals:
+        doubt = f"Still not told apart from it (paired t-test, Holm's correction): {', '.join(rivals)}."
+    else:
+        doubt = "Every other run is significantly below it (paired t-test, Holm's correction)."
+    pictures = [
+        Picture(
+            svg_text(leaderboard_figure(scored)),
+            f"Each run's mean {board.measure} with its 95 % interval; {first.run} leads.",
+        )
+    ]
+    points = standings.growth(board.measure)
+    if len(points) >= FEW:
+        lines = {
+            row.run: [(point.judgments, point.means.get(row.run)) for point in points] for row in board.rows
+        }
+        pictures.append(
+            Picture(
+                svg_text(history_lines(lines, f"mean {board.measure}")),
+                f"Each run's mean {board.measure} as judgments came in.",
+            )
+        )
+    return Chapter(
+        "Leaderboard",
+        (f"{first.run} leads by {board.measure} over {board.topics} topics. {doubt}",),
+        tuple(pictures),
+        (Table("Means with their 95 % intervals", scored.grid()),),
+    )
+
+
+def _answers(campaign: Campaign, snapshot: Snapshot) -> Chapter:
+    best = {item for view in snapshot.topics for item in view.status.best[:1]}
+    texts = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, sorted(best)))
+    rows: list[tuple[Cell, ...]] = []
+    for view in snapshot.topics:
+        topic = view.status
+        item = topic.best[0] if topic.best else None
+        text = " ".join(texts[item].text.split()) if item in texts else ""
+        rows.append(
+            (
+                topic.text or topic.topic,
+                ", ".join(topic.best[:3]),
+                None if topic.confidence is None or not topic.best else f"{topic.confidence:.2f}",
+                topic.judgments,
+                text if len(text) <= SHOWN else f"{text[: SHOWN - 1].rstrip()}…",
+            )
+        )
+    columns = ("question", "best", "confidence", "judgments", "its text")
+    sure = [view.status.confidence for view in snapshot.topics if view.status.confidence is not None]
+    words = [f"{snapshot.strategy} asked {snapshot.total('judgments'):,} times in {len(rows)} topics."]
+    if sure:
+        words.append(
+            f"Its mean confidence that the best is among those returned is {sum(sure) / len(sure):.2f}."
+        )
+    return Chapter(
+        "Best answers", tuple(words), tables=(Table("Topic by topic", Grid(columns, tuple(rows))),)
+    )
+
+
+def _people(snapshot: Snapshot) -> Chapter:
+    gone = [person for person in snapshot.people if person.state == "excluded"]
+    words = [f"{len(snapshot.people)} people judged."]
+    if gone:
+        lost = sum(person.judgments - person.usable for person in gone)
+        words.append(
+            f"{len(gone)} of them were excluded; {lost} of their judgments count no more, and their pairs were "
+            "asked again. What they did stays in the log, and stays paid."
+        )
+    sided = snapshot.left_choices + snapshot.right_choices
+    if sided:
+        words.append(
+            f"The left side was chosen in {100 * snapshot.left_choices / sided:.1f} % of {sided:,} choices."
+        )
+    columns = ("assessor", "state", "judged", "count", "test pairs", "agrees", "left", "seconds", "pay")
+    grid = Grid(columns, tuple(_person(each) for each in snapshot.people))
+    return Chapter("People", tuple(words), tables=(Table("Everybody who judged", grid, folded=True),))
+
+
+def _person(person: Person) -> tuple[Cell, ...]:
+    return (
+        person.assessor,
+        person.state,
+        person.judgments,
+        person.usable,
+        f"{person.tests_passed} of {person.tests_seen}" if person.tests_seen else None,
+        None if person.agreement is None else f"{person.agreement:.2f}",
+        None if person.left is None else f"{person.left:.2f}",
+        None if person.seconds is None else f"{person.seconds:.1f}",
+        f"{person.pay / 100:,.2f}" if person.pay else None,
+    )
+
+
+def _agreement(campaign: Campaign) -> list[Chapter]:
+    """Say how far people agree, where enough of them judged the same."""
+    votes = votes_of(campaign)
+    found = [each for each in (find(votes, name) for name in TRUSTED) if each.grid.rows]
+    if not found:
+        return []
+    notes = tuple(dict.fromkeys(note for each in found for note in each.notes))
+    tables = tuple(Table(each.title, each.shown) for each in found)
+    return [Chapter("Can they be trusted", notes, tables=tables)]
+
+
+def _money(snapshot: Snapshot) -> Chapter:
+    spent = snapshot.money
+    rows: list[tuple[Cell, ...]] = [
+        (name, _amount(amount, snapshot))
+        for name, amount in (
+            ("rewards", spent.rewards),
+            ("fees", spent.fees),
+            ("other", spent.others),
+            ("spent", spent.spent),
+            ("left of the budget", spent.left),
+            ("for a judgment that counts", spent.per_usable_judgment),
+            ("pay per hour", spent.pay_per_hour),
+        )
+        if amount
+    ]
+    return Chapter("Money", tables=(Table("What it cost", Grid(("what", "amount"), tuple(rows))),))
+
+
+def _amount(minor: float, snapshot: Snapshot) -> str:
+    return f"{minor / 100:,.2f} {snapshot.money.currency}"

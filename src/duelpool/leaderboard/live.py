@@ -1,0 +1,469 @@
+"""A leaderboard that is kept up to date: after a judgment, only the topic that it is about is scored again.
+
+`leaderboard` scores a campaign once, from its whole log. `Standings` gives the same figures to those who look
+again and again, and says more of them: who could still be first, how it came about, and how it is by tag.
+"""
+
+import math
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from duelpool.campaign.log.replay import TopicState, usable
+from duelpool.campaign.views.exports import kept_levels
+from duelpool.campaign.views.reading import Read
+from duelpool.campaign.views.watch import Snapshot, Watch
+from duelpool.comparison import ScoreTable, against_baseline
+from duelpool.errors import UnknownName
+from duelpool.evaluation import measures_of
+from duelpool.files import Preferences, Qrels, Run, Twins
+from duelpool.leaderboard.scoring import Labels, runs_of, topic_weights
+from duelpool.measures import Measure, ReadyRun, Truth
+from duelpool.records import Judgment, Levels
+from duelpool.store import holdings, log
+
+POINTS = 16
+"""How many points a history has at most."""
+
+AT_ONCE = 3000
+"""A log of so many lines is looked back at while somebody waits; a longer one beside."""
+
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One run: its mean with an interval, and what the paired tests say.
+
+    `could_be_first`: it isn't significantly below the leader (paired t-test over topics, Holm's correction).
+    """
+
+    place: int
+    run: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    topics: int
+    could_be_first: bool
+    difference: float | None = None
+    p: float | None = None
+    p_corrected: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The runs' means over the topics of one tag, the best first."""
+
+    tag: str
+    topics: int
+    means: tuple[tuple[str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A leaderboard; `note` says what is missing where it has no rows."""
+
+    measure: str
+    rows: tuple[BoardRow, ...]
+    topics: int
+    judged_topics: int
+    baseline: str | None
+    tag: str | None
+    tags: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The leaderboard as it stood at a time, after so many usable judgments."""
+
+    time: str
+    judgments: int
+    means: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """How a leaderboard came about; `ready` is False while earlier points are still worked out."""
+
+    measure: str
+    points: tuple[Point, ...]
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known of a topic at one place of its log."""
+
+    position: int
+    kept: tuple[tuple[str, ...], ...]
+    judged: tuple[Judgment, ...]
+
+
+@dataclass(slots=True)
+class _Scores:
+    """One measure's values: per topic the place of the log they hold for, and a value per run."""
+
+    stamps: dict[str, int] = field(default_factory=dict)
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Standings:
+    """The leaderboard of one campaign, for those who look again and again."""
+
+    watch: Watch
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _runs: list[Run] = field(default_factory=list)
+    _parts: list[dict[str, pl.DataFrame]] = field(default_factory=list)
+    _names: tuple[str, ...] = ()
+    _weights: Mapping[str, float] = field(default_factory=dict)  # of topics
+    _pools: Mapping[str, int] = field(default_factory=dict)  # their versions, by topic
+    _scores: dict[str, _Scores] = field(default_factory=dict)
+    _past: dict[str, dict[float, Point]] = field(default_factory=dict)
+    _working: dict[str, threading.Thread] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the runs that the campaign keeps."""
+        self._read_runs()
+        return tuple(run.name for run in self._runs)
+
+    # ---- now
+
+    def table(self, measure: str) -> ScoreTable:
+        """Return every run's value in every judged topic, up to the log."""
+        chosen = _measure(measure)
+        with self._lock:
+            self._read_runs()
+            snapshot = self._look()
+            scores = self._scores.setdefault(str(chosen), _Scores())
+            judged = [view for view in snapshot.topics if view.kept]
+            wanted = {view.status.topic: view.position for view in judged}
+            for topic in [each for each in scores.stamps if each not in wanted]:
+                del scores.stamps[topic]
+                scores.values.pop(topic, None)
+            stale = [topic for topic, position in wanted.items() if scores.stamps.get(topic) != position]
+            found = {topic: self.watch.state_of(topic, _found_in(topic)) for topic in stale}
+            fresh = self._score(chosen, {topic: each for topic, each in found.items() if each.kept})
+            for topic in stale:
+                scores.stamps[topic] = wanted[topic]
+                scores.values.pop(topic, None)
+            scores.values.update(fresh)
+            return self._as_table(scores.values, [each for each in wanted if each in scores.values])
+
+    def board(
+        self,
+        measure: str,
+        *,
+        baseline: str | None = None,
+        test: str = "t",
+        correction: str = "holm",
+        tag: str | None = None,
+    ) -> Board:
+        """Return the leaderboard by a measure, over all judged topics or those of a tag."""
+        chosen = str(_measure(measure))
+        snapshot = self._look()
+        tags = tuple(sorted({each for view in snapshot.topics for each in view.tags}))
+        if tag is not None and tag not in tags:
+            raise UnknownName("tag", tag, tags)
+        if baseline is not None and baseline not in self.runs:
+            raise UnknownName("run", baseline, self.runs)
+        judged = sum(bool(view.kept) for view in snapshot.topics)
+
+        def made(rows: tuple[BoardRow, ...], topics: int, note: str = "") -> Board:
+            return Board(chosen, rows, topics, judged, baseline, tag, tags, note)
+
+        if not self.runs:
+            return made((), 0, "The campaign keeps no runs.")
+        if not judged:
+            return made((), 0, "Nothing is judged yet.")
+        table = self.table(measure)
+        if tag is not None:
+            table = table.slices({view.status.topic: view.tags for view in snapshot.topics}).get(
+                tag, table.only([])
+            )
+        rows = _rows(table, baseline, test, correction) if table.topics else ()
+        return made(rows, len(table.topics), "" if rows else "No topic with this tag is judged yet.")
+
+    def slices(self, measure: str) -> tuple[Slice, ...]:
+        """Return the runs' means by tag."""
+        snapshot = self._look()
+        if not self.runs or not any(view.kept for view in snapshot.topics):
+            return ()
+        tags = {view.status.topic: view.tags for view in snapshot.topics}
+        found = []
+        for tag, table in self.table(measure).slices(tags).items():
+            means = dict(zip(table.runs, map(_number, table.means()), strict=True))
+            found.append(Slice(tag, len(table.topics), tuple((run, means[run]) for run in table.order())))
+        return tuple(found)
+
+    # ---- how it came about
+
+    def history(self, measure: str, wait: bool = False) -> History:
+        """Return the leaderboard at up to sixteen times of the campaign and now.
+
+        What has passed doesn't change, so each point is worked out once; of a long log that happens beside,
+        unless somebody wants to wait.
+        """
+        chosen = str(_measure(measure))
+        snapshot = self._look()
+        if not self.runs or not any(view.kept for view in snapshot.topics):
+            return History(chosen, (), True)
+        lines = sum(view.position for view in snapshot.topics)
+        times = self._times()
+        past = self._past.setdefault(chosen, {})
+        if any(time not in past for time in times):
+            if wait or lines <= AT_ONCE:
+                self._look_back(chosen, times)
+            else:
+                self._look_back_beside(chosen, times)
+        points = [past[time] for time in times if time in past]
+        table = self.table(measure)
+        means = dict(zip(table.runs, map(_number, table.means()), strict=True))
+        now = Point(log.iso_time(self._now()), snapshot.total("judgments"), means)
+        return History(chosen, (*points, now), all(time in past for time in times))
+
+    def growth(self, measure: str, points: int = POINTS) -> tuple[Point, ...]:
+        """Return the leaderboard after evenly spread numbers of judgments, for a page that is written once."""
+        chosen = str(_measure(measure))
+        topics = [view.status.topic for view in self._look().topics if view.position]
+        judged = sorted(time for topic in topics for time in self.watch.state_of(topic, _times_of_judgments))
+        if not self.runs or not judged:
+            return ()
+        times = [judged[math.ceil(len(judged) * at / points) - 1] for at in range(1, points)]
+        released = [self.watch.state_of(topic, _ends)[1] for topic in topics]
+        times.append(
+            max(judged[-1], *released)
+        )  # hosts' clocks differ: the last line needn't have the last time
+        past = self._past.setdefault(chosen, {})
+        self._look_back(chosen, times)
+        return tuple(past[time] for time in dict.fromkeys(times))
+
+    def _now(self) -> float:
+        store = self.watch.campaign.store
+        return store.read(store.database.now)
+
+    def _times(self) -> list[float]:
+        """Return the times to look back at: evenly spread, and still among them when the campaign goes on.
+
+        The step is a power of two of seconds since the first line, so that a longer campaign keeps every
+        second point of a shorter one.
+        """
+        ends = [
+            self.watch.state_of(view.status.topic, _ends)
+            for view in self.watch.look().topics
+            if view.position
+        ]
+        if not ends:
+            return []
+        first, last = min(each[0] for each in ends), max(each[1] for each in ends)
+        start = math.floor(first)
+        step = 2.0 ** math.ceil(math.log2(max(last - start, 1.0) / POINTS))
+        return [start + step * at for at in range(1, math.floor((last - start) / step) + 1)]
+
+    def _look_back_beside(self, measure: str, times: Sequence[float]) -> None:
+        with self._lock:
+            running = self._working.get(measure)
+            if running is None or not running.is_alive():
+                thread = threading.Thread(target=self._look_back, args=(measure, times), daemon=True)
+                self._working[measure] = thread
+                thread.start()
+
+    def _look_back(self, measure: str, times: Sequence[float]) -> None:
+        """Fold every topic once, stopping at each time, and score what has changed since the time before."""
+        chosen = _measure(measure)
+        past = self._past.setdefault(measure, {})
+        then: list[dict[str, _Found]] = [{} for _ in times]
+        for view in self.watch.look().topics:
+            topic = view.status.topic
+            for at, found in enumerate(self.watch.state_of(topic, _found_at(self.watch, topic, times))):
+                then[at][topic] = found
+        values: dict[str, np.ndarray] = {}
+        stamps: dict[str, int] = {}
+        for time, known in zip(times, then, strict=True):
+            changed = {
+                topic: each
+                for topic, each in known.items()
+                if stamps.get(topic) != each.position and each.kept
+            }
+            for topic, each in known.items():
+                if not each.kept:
+                    values.pop(topic, None)
+                stamps[topic] = each.position
+            values.update(self._score(chosen, changed))
+            table = self._as_table(values, list(values))
+            means = dict(zip(table.runs, map(_number, table.means()), strict=True))
+            judgments = sum(len(each.judged) for each in known.values())
+            past[time] = Point(log.iso_time(time), judgments, means)
+
+    # ---- scoring
+
+    def _look(self) -> Snapshot:
+        """Return the campaign as it stands; what was scored with another pool counts no more, now or in the past."""
+        with self._lock:
+            snapshot = self.watch.look()
+            pools = {view.status.topic: view.pool_version for view in snapshot.topics}
+            if any(self._pools.get(topic, version) != version for topic, version in pools.items()):
+                self._scores.clear()
+                self._past.clear()
+            self._pools = pools
+            return snapshot
+
+    def _read_runs(self) -> None:
+        """Read the runs that the campaign keeps, again when there are others."""
+        campaign = self.watch.campaign
+        with self._lock:
+            names = campaign.store.read(lambda connection: holdings.run_names(connection, campaign.id))
+            if names != self._names:
+                self._runs = runs_of(campaign) if names else []
+                self._parts = [
+                    {str(key[0]): part for key, part in run.frame.partition_by("topic", as_dict=True).items()}
+                    for run in self._runs
+                ]
+                self._names = names
+                self._scores.clear()
+                self._past.clear()
+
+    def _score(self, measure: Measure, found: Mapping[str, _Found]) -> dict[str, np.ndarray]:
+        """Return a value per run for each of these topics."""
+        if not found:
+            return {}
+        labels = self._labels(found)
+        truth = Truth.of([*labels.truths(), *([labels.twins] if len(labels.twins) else [])])
+        topics = measure.items(truth).topics
+        columns = []
+        for run, parts in zip(self._runs, self._parts, strict=True):
+            own = [parts[topic] for topic in found if topic in parts]
+            frame = pl.concat(own) if own else run.frame.clear()
+            columns.append(measure.values(truth, ReadyRun(Run(run.name, frame))))
+        whole = np.array(columns)
+        return {topic: whole[:, at] for at, topic in enumerate(topics)}
+
+    def _labels(self, found: Mapping[str, _Found]) -> Labels:
+        twins = self._twins_of(found)
+        grades: dict[str, dict[str, float]] = {}
+        for topic, each in found.items():
+            of_topic = {item: float(grade) for item, grade in Levels(each.kept).as_grades().items()}
+            for item, others in twins.get(topic, {}).items():
+                if item in of_topic:
+                    of_topic |= dict.fromkeys(others, of_topic[item])
+            grades[topic] = of_topic
+        judged = [judgment for each in found.values() for judgment in each.judged]
+        groups = {topic: twins[topic] for topic in found if twins.get(topic)}
+        return Labels(
+            Qrels.from_grades(grades), Preferences.from_judgments(judged), Twins.from_groups(groups)
+        )
+
+    def _twins_of(self, topics: Collection[str]) -> dict[str, dict[str, tuple[str, ...]]]:
+        """Return the twins of some topics; items join seldom, so that is read anew each time."""
+        campaign = self.watch.campaign
+        rows = campaign.store.read(lambda connection: holdings.twins(connection, campaign.id))
+        found: dict[str, dict[str, tuple[str, ...]]] = {}
+        for topic, canonical, twin in rows:
+            if topic in topics:
+                group = found.setdefault(topic, {})
+                group[canonical] = (*group.get(canonical, ()), twin)
+        return found
+
+    def _as_table(self, values: Mapping[str, np.ndarray], topics: Sequence[str]) -> ScoreTable:
+        whole = np.array([values[topic] for topic in topics]).T.reshape(len(self._runs), len(topics))
+        if any(topic not in self._weights for topic in topics):
+            self._weights = topic_weights(self.watch.campaign)
+        weights = np.array([self._weights.get(topic, 1.0) for topic in topics])
+        return ScoreTable(tuple(run.name for run in self._runs), tuple(topics), whole, weights)
+
+
+def _measure(name: str) -> Measure:
+    return measures_of(name, {})[0]
+
+
+def _number(value: float) -> float | None:
+    """Return a figure for JSON, None where there is none."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _ends(state: TopicState) -> tuple[float, float]:
+    if state.times is None:
+        raise ValueError("an empty log has no times")
+    return state.times
+
+
+def _times_of_judgments(state: TopicState) -> list[float]:
+    return [line.time for line in state.lines if line.judgment is not None]
+
+
+def _found_in(topic: str) -> Callable[[TopicState], _Found]:
+    """Return what reads a topic's state as it is."""
+
+    def work(state: TopicState) -> _Found:
+        judged = tuple(
+            line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
+        )
+        read = Read(topic, state.strategy, len(judged), (), state.position)
+        return _Found(state.position, kept_levels(read) if judged else (), judged)
+
+    return work
+
+
+def _found_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[TopicState], list[_Found]]:
+    """Return what reads a topic's state as it was at these times, in one pass over its lines."""
+    campaign = watch.campaign
+
+    def work(state: TopicState) -> list[_Found]:
+        lines, at = state.lines, 0
+        then = TopicState.new(
+            lambda: campaign.store.read(lambda connection: campaign.live.fresh(connection, topic)),
+            lambda upto: [line for line in lines if line.seq <= upto],
+        )
+        found: list[_Found] = []
+        read = _found_in(topic)
+        for time in times:
+            upto = at
+            while upto < len(lines) and lines[upto].time <= time:
+                upto += 1
+            if upto > at or not found:
+                then.take(lines[at:upto])
+                at = upto
+                found.append(read(then))
+            else:
+                found.append(found[-1])
+        return found
+
+    return work
+
+
+def _rows(table: ScoreTable, baseline: str | None, test: str, correction: str) -> tuple[BoardRow, ...]:
+    order = table.order()
+    means = dict(zip(table.runs, table.means(), strict=True))
+    ends = dict(zip(table.runs, table.intervals(), strict=True))
+    counts = dict(zip(table.runs, (~np.isnan(table.values)).sum(axis=1), strict=True))
+    behind = set()
+    if len(table.topics) > 1 and len(order) > 1:
+        for each in against_baseline(table, order[0], "t", "holm"):
+            if each.p_corrected < SIGNIFICANT and each.mean < 0:
+                behind.add(each.a)
+    tested = {}
+    if baseline is not None and len(table.topics) > 1:
+        tested = {each.a: each for each in against_baseline(table, baseline, test, correction)}
+    rows = []
+    for place, run in enumerate(order, 1):
+        one = tested.get(run)
+        rows.append(
+            BoardRow(
+                place=place,
+                run=run,
+                mean=_number(means[run]),
+                low=_number(ends[run][0]),
+                high=_number(ends[run][1]),
+                topics=int(counts[run]),
+                could_be_first=run not in behind and math.isfinite(means[run]),
+                difference=None if one is None else _number(one.mean),
+                p=None if one is None else _number(one.p),
+                p_corrected=None if one is None else _number(one.p_corrected),
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,1 @@
+"""Addresses that users give us, and the one HTTP client that calls them."""

@@ -1,0 +1,70 @@
+"""CloudResearch Connect: three parameters in, a code or Connect's own redirect out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from duelpool.panels.base import (
+    Access,
+    Book,
+    Due,
+    Ending,
+    Identity,
+    PanelSettings,
+    Paste,
+    Refused,
+    Reported,
+    Verdict,
+    WayOut,
+    pay_by_hand,
+    percent_of,
+)
+from duelpool.panels.generic import ID, codes_of, way_out
+
+PERSON, STAY, PROJECT = "participantId", "assignmentId", "projectId"
+
+
+class Connect:
+    """CloudResearch Connect; a person pays there."""
+
+    name = "connect"
+    frozen = False
+    example: Mapping[str, str] = MappingProxyType({PERSON: "P123", STAY: "A456", PROJECT: "J789"})
+
+    def __init__(self, settings: PanelSettings, access: Access) -> None:
+        self.settings = settings
+
+    def arrive(self, request: Mapping[str, str]) -> Verdict:
+        """Say who comes in: participant, assignment and project, as Connect names them."""
+        for name in (PERSON, STAY, PROJECT):
+            if not ID.fullmatch(request.get(name, "")):
+                return Refused(f"{name} is missing or is no id")
+        if self.settings.study and request[PROJECT] != self.settings.study:
+            return Refused("the project is another one")
+        return Identity(request[PERSON], request[STAY], request[PROJECT])
+
+    def completion(self, ending: Ending) -> WayOut:
+        """Send somebody to Connect's redirect, or show the code.
+
+        Connect keeps its redirect for those who are done; everybody else gets a code where there is one.
+        """
+        return way_out(self.settings, ending)
+
+    def reconcile(self) -> Iterator[Reported]:
+        """Yield nothing: this panel can't be asked."""
+        return iter(())
+
+    def settle(self, dues: Sequence[Due], book: Book) -> None:
+        """Leave payments to a person, who pays at Connect and says so afterwards."""
+        pay_by_hand(dues, book)
+
+    def fee(self, reward: int) -> int:
+        """Return Connect's fee, as the campaign's setting says."""
+        return percent_of(reward, self.settings.fee_percent)
+
+    def guide(self, arrival: str, hook: str) -> list[Paste]:
+        """Return what to paste where."""
+        return [
+            Paste("Project link", arrival, f"Connect adds {PERSON}, {STAY} and {PROJECT} by itself"),
+            *codes_of(self.settings),
+            Paste("Who may take part", "approved 95 % or more", "Demographics and targeting"),
+        ]

@@ -1,0 +1,101 @@
+"""Mechanical Turk, which closed in September 2026: kept for old data and for reproducing the papers.
+
+An ExternalQuestion came in a frame with four parameters, and went back by a form to one of two hosts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from duelpool.panels.base import (
+    Access,
+    Book,
+    Due,
+    Ending,
+    Form,
+    Identity,
+    Nothing,
+    PanelSettings,
+    PanelTrouble,
+    Paste,
+    Preview,
+    Refused,
+    Reported,
+    Verdict,
+    WayOut,
+    percent_of,
+)
+
+HOSTS = ("www.mturk.com", "workersandbox.mturk.com")
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+SUBMIT = "/mturk/externalSubmit"
+FEE_PERCENT = 20
+_ID = re.compile(r"[A-Z0-9]{1,64}")
+
+
+class MechanicalTurk:
+    """Amazon Mechanical Turk as it was."""
+
+    name = "mturk"
+    frozen = True
+    example: Mapping[str, str] = MappingProxyType(
+        {
+            "assignmentId": "3QY7M81QH8J0PSN9L1WCWM0ZZXX7K1",
+            "hitId": "3X4Q1O9UBHL1R4G3P0H2W2Q9YZZ7O3",
+            "workerId": "A1B2C3D4E5F6G7",
+            "turkSubmitTo": "https://www.mturk.com",
+        }
+    )
+
+    def __init__(self, settings: PanelSettings, access: Access) -> None:
+        self.settings = settings
+        self._back: tuple[str, str] | None = None
+
+    def arrive(self, request: Mapping[str, str]) -> Verdict:
+        """Say who came in; a worker who had not accepted yet only looked."""
+        assignment, hit = request.get("assignmentId", ""), request.get("hitId", "")
+        if assignment == PREVIEW:
+            return Preview()
+        worker = request.get("workerId", "")
+        for name, value in (("assignmentId", assignment), ("hitId", hit), ("workerId", worker)):
+            if not _ID.fullmatch(value):
+                return Refused(f"{name} is missing or is no id")
+        if not _is_known(request.get("turkSubmitTo", "")):
+            return Refused("turkSubmitTo is none of Mechanical Turk's hosts")
+        self._back = (request["turkSubmitTo"].rstrip("/"), assignment)
+        return Identity(worker, assignment, hit)
+
+    def completion(self, ending: Ending) -> WayOut:
+        """Return the form by which the worker who came in last posted back."""
+        if self._back is None:
+            return Nothing()
+        host, assignment = self._back
+        fields = {"assignmentId": assignment, "outcome": str(ending.outcome), "done": str(ending.done)}
+        return Form(f"{host}{SUBMIT}", fields)
+
+    def reconcile(self) -> Iterator[Reported]:
+        """Yield nothing: nobody answers any more."""
+        return iter(())
+
+    def settle(self, dues: Sequence[Due], book: Book) -> None:
+        """Refuse: nobody can be paid there any more."""
+        raise PanelTrouble("Mechanical Turk has closed.", remedy="Pay by another way, and note it there.")
+
+    def fee(self, reward: int) -> int:
+        """Return the fee as it was: 20 %, a cent at least."""
+        return max(1, percent_of(reward, FEE_PERCENT)) if reward else 0
+
+    def guide(self, arrival: str, hook: str) -> list[Paste]:
+        """Say that there is nothing to paste any more."""
+        return [Paste("Mechanical Turk", "closed in September 2026", "take another panel")]
+
+
+def _is_known(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return False
+    plain = not (parts.query or parts.fragment or parts.username or parts.password or port)
+    return parts.scheme == "https" and parts.netloc in HOSTS and parts.path in ("", "/") and plain

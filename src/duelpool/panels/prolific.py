@@ -1,0 +1,343 @@
+"""Prolific: arrival, completion codes, statuses, approvals and bonuses, messages with signatures.
+
+Approving is idempotent and may be repeated. Paying bonuses is not: they are set up, which pays nothing, and then
+paid by one call that must never be made twice for the same people.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.panels import prolific_study
+from duelpool.panels.base import (
+    Access,
+    Book,
+    Delivery,
+    Due,
+    Ending,
+    Finding,
+    Identity,
+    Nothing,
+    PanelSettings,
+    PanelTrouble,
+    Paste,
+    Preview,
+    Redirect,
+    Refused,
+    Reported,
+    Status,
+    Verdict,
+    WayOut,
+    decimal_of,
+    percent_of,
+    variable_of,
+)
+from duelpool.panels.calls import TOO_MANY, Interface, NotSent, NotTaken, Unsure, panel_address
+from duelpool.panels.signatures import read_signed
+
+API = "https://api.prolific.com"
+SITE = "https://app.prolific.com/submissions/complete"
+PERSON, STUDY, SESSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
+AT_ONCE = 100  # bonuses that are paid together
+PAGE = 100
+PAGES_AT_MOST = 10_000
+REJECTION_AT_LEAST = 100  # characters
+CATEGORIES = (
+    *(
+        "TOO_QUICKLY",
+        "TOO_SLOWLY",
+        "FAILED_INSTRUCTIONS",
+        "INCOMP_LONGITUDINAL",
+        "FAILED_CHECK",
+        "LOW_EFFORT",
+    ),
+    *("MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
+)
+"""Why a submission may be rejected, as Prolific names it."""
+
+STATUSES: Mapping[str, Status] = MappingProxyType(
+    {
+        "RESERVED": Status.RESERVED,
+        "ACTIVE": Status.ACTIVE,
+        "TIMED-OUT": Status.TIMED_OUT,
+        "AWAITING REVIEW": Status.SUBMITTED,
+        "APPROVED": Status.APPROVED,
+        "PARTIALLY APPROVED": Status.PARTLY_APPROVED,
+        "RETURNED": Status.RETURNED,
+        "REJECTED": Status.REJECTED,
+        "SCREENED OUT": Status.SCREENED_OUT,
+    }
+)
+"""Prolific's statuses in our words; it is not always sure of blanks, dashes and underscores."""
+
+_PLAIN = {re.sub(r"[^A-Z]", "", name): status for name, status in STATUSES.items()}
+_ID = re.compile(r"[A-Za-z0-9]{1,64}")
+_PLACEHOLDER = re.compile(r"\{\{%[A-Z_]+%\}\}")
+
+
+class Prolific:
+    """The panel at prolific.com."""
+
+    name = "prolific"
+    frozen = False
+    example: Mapping[str, str] = MappingProxyType(
+        {PERSON: "60fd1a2b3c4d5e6f70819203", STUDY: "61ab", SESSION: "62cd1a2b3c4d5e6f70819203"}
+    )
+
+    def __init__(self, settings: PanelSettings, access: Access) -> None:
+        self.settings = settings
+        self._access = access
+        self._kept: Interface | None = None
+
+    # ---- people
+
+    def arrive(self, request: Mapping[str, str]) -> Verdict:
+        """Say who comes in: the participant, the study, and the submission, which Prolific calls a session."""
+        given = [request.get(name, "") for name in (PERSON, STUDY, SESSION)]
+        if any(_PLACEHOLDER.fullmatch(each) for each in given):
+            return Preview()  # Prolific fills these in for participants alone
+        person, study, session = given
+        for name, value in ((PERSON, person), (STUDY, study), (SESSION, session)):
+            if not _ID.fullmatch(value):
+                return Refused(f"{name} is missing or is no id")
+        if self.settings.study and study != self.settings.study:
+            return Refused("the study is another one")
+        return Identity(person, session, study)
+
+    def completion(self, ending: Ending) -> WayOut:
+        """Send somebody back with the code of their outcome."""
+        code = self.settings.code(ending.outcome)
+        return Redirect(f"{SITE}?{urlencode({'cc': code})}") if code else Nothing()
+
+    def fee(self, reward: int) -> int:
+        """Return Prolific's fee, which depends on the contract: the campaign's setting says it."""
+        return percent_of(reward, self.settings.fee_percent)
+
+    # ---- statuses
+
+    def reconcile(self) -> Iterator[Reported]:
+        """Yield every submission of the study, page by page."""
+        seen: set[str] = set()
+        for page in range(1, PAGES_AT_MOST):
+            query = urlencode({"study": self._study(), "page": page, "page_size": PAGE})
+            data = self._ask("GET", f"/submissions/?{query}")
+            rows = data.get("results") if isinstance(data, dict) else None
+            if not isinstance(rows, list):
+                raise PanelTrouble("Prolific's list of submissions can't be read.", remedy="Try again later.")
+            for row in rows:
+                found = _reported(row)
+                if found is not None and found.submission not in seen:
+                    seen.add(found.submission)
+                    yield found
+            # The number of the page is counted here: an address in an answer is never followed.
+            links = data.get("_links")
+            onward = links.get("next") if isinstance(links, dict) else None
+            if not rows or (isinstance(links, dict) and not (onward or {}).get("href")):
+                return
+
+    def stay(self, submission: str) -> Reported | None:
+        """Return one submission; None: Prolific doesn't know it."""
+        try:
+            return _reported(self._ask("GET", f"/submissions/{quote(submission, safe='')}/"))
+        except NotTaken as error:
+            if error.status in (400, 404):
+                return None
+            raise
+
+    def bonuses(self, submission: str) -> list[int]:
+        """Return the bonuses that Prolific shows for a submission."""
+        data = self._ask("GET", f"/submissions/{quote(submission, safe='')}/")
+        paid = data.get("bonus_payments") if isinstance(data, dict) else None
+        return [round(float(each)) for each in paid or () if isinstance(each, int | float)]
+
+    def message(self, headers: Mapping[str, str], body: bytes, now: float) -> Delivery:
+        """Read a message that claims to be from Prolific, or refuse it."""
+        event, signature, values = read_signed(headers, body, now, self._access.secret)
+        if values.get("event_type") != "submission.status.change":
+            return Delivery(event, signature, None)
+        row = {**values, "id": values.get("resource_id")}
+        return Delivery(event, signature, _reported(row))
+
+    # ---- paying
+
+    def reward(self) -> int:
+        """Return what approving a submission of the study pays."""
+        value = prolific_study.study_of(self._ask("GET", f"/studies/{self._study()}/")).reward
+        if value is None:
+            raise PanelTrouble("Prolific doesn't say what the study pays.", remedy="Check the study there.")
+        return value
+
+    def settle(self, dues: Sequence[Due], book: Book) -> None:
+        """Approve, then pay bonuses: each bonus by one call at most, whatever happens."""
+        self._interface()
+        self._study()
+        for due in dues:
+            if due.kind == "approval":
+                self._approve(due, book)
+        bonuses = [due for due in dues if due.kind == "bonus"]
+        for at in range(0, len(bonuses), AT_ONCE):
+            self._pay_together(bonuses[at : at + AT_ONCE], book)
+
+    def _approve(self, due: Due, book: Book) -> None:
+        if not book.claim([due]):
+            return
+        path = f"/submissions/{quote(due.submission, safe='')}/transition/"
+        try:
+            answer = self._ask("POST", path, {"action": "APPROVE"})
+        except NotTaken as error:
+            if error.status == TOO_MANY or error.status >= 500:
+                book.release([due], str(error))
+            else:
+                book.refused([due], str(error))
+            return
+        except PanelTrouble as error:  # it may be repeated: approving twice is approving once
+            book.release([due], str(error))
+            return
+        found = _reported(answer) if isinstance(answer, dict) else None
+        if found is not None and found.status is not Status.APPROVED and found.status in _OVER:
+            book.refused([due], f"Prolific says {found.said}")
+            return
+        book.paid([due])
+
+    def _pay_together(self, dues: Sequence[Due], book: Book) -> None:
+        ours = book.claim(dues)
+        if not ours:
+            return
+        try:
+            batch, fees = self._set_up(ours)
+        except NotTaken as error:
+            if error.status == TOO_MANY or error.status >= 500:
+                book.release(ours, str(error))
+            else:
+                book.refused(ours, str(error))
+            return
+        except PanelTrouble as error:  # nothing is paid by what was set up, and what may be so is left alone
+            book.release(ours, str(error))
+            return
+        if not book.begin(ours, batch, fees):
+            return
+        path = f"/bulk-bonus-payments/{quote(batch, safe='')}/pay/"
+        try:
+            answer = self._interface().once("POST", self._path(path), {})
+        except NotSent as error:
+            book.release(ours, str(error))
+            return
+        except Unsure as error:
+            book.unknown(ours, str(error))
+            return
+        if 200 <= answer.status < 300:
+            book.paid(ours)
+            return
+        refusal = str(self._interface().refusal(answer, "POST", path))
+        if answer.status == TOO_MANY:
+            book.release(ours, refusal)
+        elif 400 <= answer.status < 500:
+            book.refused(ours, refusal)
+        else:  # of an error inside, nobody knows on which side of the payment it was
+            book.unknown(ours, refusal)
+
+    def _set_up(self, dues: Sequence[Due]) -> tuple[str, int]:
+        """Set bonuses up, which pays nothing; return their common id and the fees, if the sums agree."""
+        sums: dict[str, int] = {}
+        for due in dues:
+            sums[due.submission] = sums.get(due.submission, 0) + due.amount
+        lines = "\n".join(f"{submission},{decimal_of(amount)}" for submission, amount in sums.items())
+        data = self._ask(
+            "POST", "/submissions/bonus-payments/", {"study_id": self._study(), "csv_bonuses": lines}
+        )
+        try:
+            batch, amount = str(data["id"]), float(data["amount"])
+            fees = float(data.get("fees") or 0) + float(data.get("vat") or 0)
+        except (KeyError, TypeError, ValueError):
+            raise PanelTrouble(
+                "Prolific's answer to the bonuses can't be read.", remedy="Nothing was paid."
+            ) from None
+        wanted = sum(sums.values())
+        if not batch or not math.isclose(amount, wanted, abs_tol=0.001):
+            raise PanelTrouble(
+                f"Prolific would pay {amount:g} where {wanted} is due.", remedy="Nothing was paid."
+            )
+        return batch, math.ceil(round(fees, 4))
+
+    # ---- what a person decides
+
+    def ask_return(self, submission: str, reason: str) -> None:
+        """Ask a participant to return their submission."""
+        path = f"/submissions/{quote(submission, safe='')}/request-return/"
+        self._ask("POST", path, {"request_return_reasons": [reason]})
+
+    def reject(self, submission: str, category: str, message: str) -> None:
+        """Reject a submission, which can't be taken back."""
+        if category not in CATEGORIES:
+            raise UnknownName("category", category, CATEGORIES)
+        if len(message.strip()) < REJECTION_AT_LEAST:
+            raise BadParameter(
+                f"A rejection is explained in {REJECTION_AT_LEAST} characters or more, not {len(message.strip())}.",
+                remedy="Say what was wrong, in words that help.",
+            )
+        path = f"/submissions/{quote(submission, safe='')}/transition/"
+        self._ask("POST", path, {"action": "REJECT", "rejection_category": category, "message": message})
+
+    # ---- setting up
+
+    def guide(self, arrival: str, hook: str) -> list[Paste]:
+        """Return what to paste where."""
+        return prolific_study.guide(self.settings, arrival, hook, variable_of(self.name))
+
+    def check(self, arrival: str) -> list[Finding]:
+        """Compare the study at Prolific with the campaign."""
+        self._ask("GET", "/users/me/")
+        study = prolific_study.study_of(self._ask("GET", f"/studies/{self._study()}/"))
+        return [Finding("the token is taken"), *prolific_study.compare(self.settings, study, arrival)]
+
+    # ---- inside
+
+    def _study(self) -> str:
+        if not _ID.fullmatch(self.settings.study):
+            raise BadParameter(
+                "The campaign doesn't say which study of Prolific it is.",
+                remedy="Set panel_study in its settings.",
+            )
+        return self.settings.study
+
+    def _path(self, path: str) -> str:
+        return f"/api/v1{path}"
+
+    def _ask(self, method: str, path: str, values: Any = None) -> Any:
+        return self._interface().ask(method, self._path(path), values)
+
+    def _interface(self) -> Interface:
+        if self._kept is None:
+            token = self._access.token.strip()
+            if not token or not token.isascii() or not token.isprintable():
+                raise BadParameter(
+                    "There is no token for Prolific, or it isn't one.",
+                    remedy=f"Put it into the environment variable {variable_of(self.name)}_TOKEN.",
+                )
+            address = panel_address(API, self._access.address, self._access.hosts)
+            self._kept = Interface("Prolific", address, token)
+        return self._kept
+
+
+_OVER = frozenset({Status.RETURNED, Status.REJECTED, Status.TIMED_OUT, Status.SCREENED_OUT})
+
+
+def _reported(row: Any) -> Reported | None:
+    """Return a submission as Prolific tells it; None for what is none."""
+    if not isinstance(row, dict) or not isinstance(row.get("id"), str) or not _ID.fullmatch(row["id"]):
+        return None
+    said = str(row.get("status", ""))[:60]
+    status = _PLAIN.get(re.sub(r"[^A-Z]", "", said.upper()), Status.OTHER)
+    person = row.get("participant_id") or row.get("participant") or ""
+    study = row.get("study_id") or ""
+    return Reported(
+        row["id"],
+        status,
+        said,
+        person if isinstance(person, str) else "",
+        study if isinstance(study, str) else "",
+    )

@@ -1,0 +1,144 @@
+"""A study at Prolific: how to set it up for a campaign, and whether it is set up so."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from duelpool.panels.base import Finding, Outcome, PanelSettings, Paste, decimal_of
+
+PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+CURRENCIES = ("GBP", "USD")
+CODES: Mapping[Outcome, tuple[str, str, str]] = {
+    Outcome.COMPLETED: (
+        "COMPLETED",
+        "MANUALLY_REVIEW",
+        "`duelpool panel settle` approves it",
+    ),
+    Outcome.FAILED_TESTS: (
+        "FAILED_ATTENTION_CHECK",
+        "MANUALLY_REVIEW",
+        "their judgments are left out, and they are approved and paid all the same",
+    ),
+    Outcome.STOPPED_EARLY: (
+        "OTHER",
+        "REQUEST_RETURN",
+        "they return the place, and are paid for what they did as a bonus",
+    ),
+    Outcome.NO_WORK: (
+        "OTHER",
+        "REQUEST_RETURN",
+        "there was nothing to judge; they return the place",
+    ),
+}
+"""The codes that a study has: their type, what Prolific does with them, and what we do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What Prolific says of a study, as far as it matters here."""
+
+    reward: int | None
+    currency: str
+    url: str
+    codes: Mapping[str, tuple[str, ...]]  # with their actions
+    status: str
+
+
+def study_of(data: Any) -> Study:
+    """Return a study from Prolific's answer; what it doesn't say is left empty."""
+    row = data if isinstance(data, dict) else {}
+    reward = row.get("reward")
+    codes: dict[str, tuple[str, ...]] = {}
+    for each in row.get("completion_codes") or ():
+        if isinstance(each, dict) and isinstance(each.get("code"), str):
+            actions = each.get("actions") or ()
+            codes[each["code"]] = tuple(
+                str(action.get("action", "")) for action in actions if isinstance(action, dict)
+            )
+    currency = row.get("presentment_currency_code") or row.get("currency_code") or ""
+    return Study(
+        round(reward) if isinstance(reward, int | float) and not isinstance(reward, bool) else None,
+        str(currency),
+        str(row.get("external_study_url") or ""),
+        codes,
+        str(row.get("status") or ""),
+    )
+
+
+def guide(settings: PanelSettings, arrival: str, hook: str, variable: str) -> list[Paste]:
+    """Return what to paste where, and what to choose."""
+    pastes = [
+        Paste("Study link", f"{arrival}&{PLACEHOLDERS}", "choose: I'll use URL parameters on this link"),
+        Paste("Reward", f"{decimal_of(settings.reward)} {settings.currency}", "for one assignment"),
+    ]
+    for outcome, (kind, action, note) in CODES.items():
+        code = settings.code(outcome)
+        own = code and (outcome is Outcome.COMPLETED or code != settings.complete)
+        what = code if own else "as when completed" if code else "no code is set"
+        pastes.append(Paste(f"Completion code, {outcome}", what, f"{kind}, {action}: {note}"))
+    return [
+        *pastes,
+        Paste("Webhook, submission.status.change", hook, f"its secret goes into {variable}_SECRET"),
+        Paste("API token", f"{variable}_TOKEN", "an environment variable, nowhere else"),
+        Paste("Who may take part", "fluent in the language of the texts", "Screeners: Languages"),
+        Paste(
+            "Who may take part",
+            "approval rate 95 or more, 20 submissions or more",
+            "Screeners: Participation",
+        ),
+        Paste("Who may take part", "nobody of your earlier studies of these topics", "Screeners: Exclude"),
+        Paste("Who may take part", "desktop and tablet", "phones work, and judge more slowly"),
+        Paste("Places per person", "one", "further assignments of a stay are paid as bonuses"),
+    ]
+
+
+def compare(settings: PanelSettings, study: Study, arrival: str) -> list[Finding]:
+    """Say what of a study isn't as the campaign needs it."""
+    found = [_reward(settings, study), _link(study, arrival)]
+    if study.currency:
+        problem = (
+            ""
+            if study.currency == settings.currency
+            else f"the study pays in {study.currency}, the campaign counts in {settings.currency}"
+        )
+        found.append(Finding("the currency", problem))
+    for outcome, (_, action, _) in CODES.items():
+        code = settings.code(outcome)
+        if not code:
+            continue
+        actions = study.codes.get(code)
+        problem = ""
+        if actions is None:
+            problem = f"the study has no code {code}"
+        elif outcome is not Outcome.COMPLETED and code == settings.complete:
+            pass
+        elif "AUTOMATICALLY_APPROVE" in actions and action != "MANUALLY_REVIEW":
+            problem = f"code {code} approves by itself: people would be paid in full for a part"
+        found.append(Finding(f"the code for {outcome}", problem))
+    return found
+
+
+def _reward(settings: PanelSettings, study: Study) -> Finding:
+    if study.reward is None:
+        return Finding("the reward", "Prolific doesn't say it")
+    if study.reward == settings.reward:
+        return Finding("the reward")
+    return Finding(
+        "the reward",
+        f"the study pays {decimal_of(study.reward)}, the campaign promises {decimal_of(settings.reward)}",
+    )
+
+
+def _link(study: Study, arrival: str) -> Finding:
+    what = "the study link"
+    if not study.url:
+        return Finding(what, "the study has none")
+    theirs, ours = urlsplit(study.url), urlsplit(arrival)
+    if ours.netloc and (theirs.netloc, theirs.path) != (ours.netloc, ours.path):
+        return Finding(what, f"it leads to {theirs.netloc}{theirs.path}")
+    if theirs.scheme != "https":
+        return Finding(what, "it is not https")
+    query = parse_qs(theirs.query)
+    missing = [name for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID", "key") if name not in query]
+    return Finding(what, f"it lacks {', '.join(missing)}" if missing else "")

@@ -1,0 +1,52 @@
+"""Messages with a signature: base64 of HMAC-SHA256 over the time and the body as it came."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from duelpool.panels.base import ForgedMessage
+
+SIGNATURE, TIMESTAMP, EVENT = "x-prolific-request-signature", "x-prolific-request-timestamp", "x-event-id"
+WINDOW_SECONDS = 300.0
+_EVENT = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
+
+
+def signature_of(secret: str, timestamp: str, body: bytes) -> str:
+    """Return the signature that a panel with this secret puts under a message."""
+    mac = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256)
+    return base64.b64encode(mac.digest()).decode()
+
+
+def read_signed(
+    headers: Mapping[str, str], body: bytes, now: float, secret: str
+) -> tuple[str, str, dict[str, Any]]:
+    """Return a message's event id, signature and values, or refuse it.
+
+    Names of headers are in small letters. Without a secret nothing is believed.
+    """
+    given, timestamp = headers.get(SIGNATURE, ""), headers.get(TIMESTAMP, "")
+    if not secret:
+        raise ForgedMessage(
+            "No message is taken here.", remedy="The server has no secret to check them with."
+        )
+    expected = signature_of(secret, timestamp, body)
+    if not hmac.compare_digest(expected.encode(), given.encode(errors="replace")):
+        raise ForgedMessage("The signature is not the panel's.", remedy="Sign with the workspace's secret.")
+    if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", timestamp):
+        raise ForgedMessage("The message has no time.", remedy="Send it anew.")
+    if abs(now - float(timestamp)) > WINDOW_SECONDS:
+        raise ForgedMessage("The message is too old, or from the future.", remedy="Send it anew.")
+    event = headers.get(EVENT, "")
+    if not _EVENT.fullmatch(event):
+        raise ForgedMessage("The message has no event id.", remedy="Send it with X-Event-ID.")
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise ForgedMessage("The message can't be read.", remedy="Send a JSON object.")
+    return event, expected, values

@@ -1,0 +1,74 @@
+"""Forgetting who people are: identities and the panel's ids of their stays are erased, the pseudonyms stay."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select, update
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.recruitment.payments import BY_HAND, CLAIMED, PAYING, PLANNED, UNKNOWN, payments
+from duelpool.recruitment.submissions import owed, stays
+from duelpool.store import schema
+
+_OPEN = (PLANNED, CLAIMED, PAYING, UNKNOWN, BY_HAND)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Whose identity is erased, and whose is kept because something is still to be paid to them."""
+
+    erased: tuple[str, ...]
+    unsettled: tuple[str, ...]
+
+
+def forget(campaign: Campaign, people: Collection[str] | None, *, carry_out: bool) -> Forgotten:
+    """Erase who these people are, or everybody; those to whom something is due are kept."""
+
+    def find(connection: Connection) -> Forgotten:
+        known = _known(connection, campaign.id)
+        wanted = known if people is None else known & set(people)
+        due = unsettled(connection, campaign)
+        return Forgotten(tuple(sorted(wanted - due)), tuple(sorted(wanted & due)))
+
+    def work(connection: Connection, now: float) -> Forgotten:
+        found = find(connection)
+        identity, stay = schema.identity.c, schema.submission.c
+        connection.execute(
+            delete(schema.identity).where(
+                identity.campaign == campaign.id, identity.assessor.in_(found.erased)
+            )
+        )
+        connection.execute(
+            update(schema.submission)
+            .where(stay.campaign == campaign.id, stay.assessor.in_(found.erased))
+            .values(external=None)
+        )
+        return found
+
+    return campaign.store.write(work) if carry_out else campaign.store.read(find)
+
+
+def _known(connection: Connection, campaign: str) -> set[str]:
+    identity, stay = schema.identity.c, schema.submission.c
+    named = connection.execute(select(identity.assessor).where(identity.campaign == campaign)).scalars()
+    stayed = connection.execute(
+        select(stay.assessor).where(stay.campaign == campaign, stay.external.is_not(None))
+    ).scalars()
+    return {*named, *stayed}
+
+
+def unsettled(connection: Connection, campaign: Campaign) -> set[str]:
+    """Return the people to whom something is due that isn't paid for sure."""
+    settings = campaign.settings
+    if not settings.panel:
+        return set()
+    everything = stays(connection, campaign.id, settings.panel)
+    rows, _ = owed(connection, campaign.id, everything, settings.fee_percent)
+    booked = payments(connection, campaign.id)
+    settled = {each.ledger for each in booked if each.live and each.state not in _OPEN}
+    people = {stay.id: stay.assessor for stay in everything if stay.external}
+    return {
+        people[name]
+        for name, due in rows.items()
+        if name in people and any(row.ledger not in settled for row in due)
+    } | {each.assessor for each in booked if each.live and each.state in _OPEN}

@@ -1,0 +1,397 @@
+"""The book of payments: each step is on the disk before the next one is taken.
+
+    planned -> claimed -> paying -> paid
+                  |          |---> refused, or planned again: the panel said so, and has not paid
+                  |          `---> unknown: nobody can tell, and a person must look
+                  `-> by-hand: a person pays
+
+A process that dies leaves what it had in hand. Claimed: nothing was called, and another may take it over. Paying:
+the call may have been made, so that nobody makes it again; it is a question to a person. Their answer is `paid`,
+or `unpaid`, after which it may be planned anew.
+"""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Update, func, select, update
+
+from duelpool.campaign.work import ledger
+from duelpool.errors import BadParameter
+from duelpool.panels.base import Due, DueKind
+from duelpool.store import Store, schema
+from duelpool.store.statements import dialect_of
+
+PLANNED, CLAIMED, PAYING, PAID, UNKNOWN = "planned", "claimed", "paying", "paid", "unknown"
+REFUSED, UNPAID, BY_HAND, NONE = "refused", "unpaid", "by-hand", "none"
+QUESTIONS = (UNKNOWN, PAYING, BY_HAND)
+UNDER_WAY_SECONDS = 120.0  # a call may take so long; before, nobody can say that it has failed
+NOTE_AT_MOST = 500
+
+_COLUMNS = schema.payment.c
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A payment that is to be made: the stay, the row of the ledger behind it, and how."""
+
+    stay: str
+    ledger: int
+    kind: DueKind
+    amount: int
+    fee: int
+    state: str = PLANNED
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A payment as the book has it."""
+
+    id: int
+    stay: str
+    assessor: str
+    external: str
+    ledger: int | None
+    kind: str
+    amount: int
+    fee: int
+    stated: int | None
+    currency: str
+    state: str
+    live: bool
+    batch: str
+    note: str
+    created: float
+    changed: float
+
+
+class PaymentBook:
+    """The book of one campaign; one object is one process that settles."""
+
+    def __init__(self, store: Store, campaign: str, panel: str, currency: str) -> None:
+        self._store = store
+        self._campaign = campaign
+        self._panel = panel
+        self._currency = currency
+        self._run = secrets.token_hex(8)
+
+    # ---- planning
+
+    def intend(self, intents: Sequence[Intent]) -> list[Due]:
+        """Write down what is to be paid; return what may be taken in hand, what was left before included."""
+
+        def work(connection: Connection, now: float) -> list[Due]:
+            for intent in intents:
+                if _room(connection, intent):
+                    self._insert(connection, intent, now)
+            wanted = [intent.ledger for intent in intents]
+            rows = _payments(
+                connection,
+                self._campaign,
+                _COLUMNS.ledger.in_(wanted),
+                _COLUMNS.state.in_((PLANNED, CLAIMED)),
+            )
+            return [_due(row) for row in rows]
+
+        return self._store.write(work)
+
+    def _insert(self, connection: Connection, intent: Intent, now: float) -> None:
+        new = (
+            dialect_of(connection)
+            .insert(schema.payment)
+            .values(
+                campaign=self._campaign,
+                panel=self._panel,
+                submission=intent.stay,
+                ledger=intent.ledger,
+                kind=intent.kind,
+                amount=intent.amount,
+                fee=intent.fee,
+                currency=self._currency,
+                state=intent.state,
+                note=intent.note,
+                created=now,
+                changed=now,
+            )
+        )
+        connection.execute(new.on_conflict_do_nothing())
+
+    # ---- the steps of a panel that pays
+
+    def claim(self, dues: Sequence[Due]) -> list[Due]:
+        """Take payments in hand; return those that are ours."""
+
+        def work(connection: Connection, now: float) -> set[int]:
+            ids = [due.payment for due in dues]
+            connection.execute(
+                update(schema.payment)
+                .where(_COLUMNS.id.in_(ids), _COLUMNS.state.in_((PLANNED, CLAIMED)), _COLUMNS.live == 1)
+                .values(state=CLAIMED, run=self._run, changed=now)
+            )
+            return set(connection.execute(select(_COLUMNS.id).where(*self._ours(ids, CLAIMED))).scalars())
+
+        won = self._store.write(work)
+        return [due for due in dues if due.payment in won]
+
+    def begin(self, dues: Sequence[Due], batch: str = "", fees: int | None = None) -> bool:
+        """Write that the call which pays follows now; False when not all of them are ours any more."""
+        shares = {} if fees is None else _shared(fees, dues)
+        ids = [due.payment for due in dues]
+
+        def work(connection: Connection, now: float) -> bool:
+            held = connection.execute(
+                select(_COLUMNS.id).where(*self._ours(ids, CLAIMED)).with_for_update()
+            ).all()
+            if len(held) != len(set(ids)):
+                return False
+            connection.execute(
+                update(schema.payment)
+                .where(*self._ours(ids, CLAIMED))
+                .values(state=PAYING, batch=batch, changed=now)
+            )
+            for number, share in shares.items():
+                connection.execute(update(schema.payment).where(_COLUMNS.id == number).values(stated=share))
+            return True
+
+        return self._store.write(work)
+
+    def paid(self, dues: Sequence[Due]) -> None:
+        """Write that the panel has acknowledged; fees that it states take the place of those expected."""
+
+        def work(connection: Connection, now: float) -> None:
+            rows = self._settle(connection, dues, PAID, now)
+            _correct_fees(connection, self._campaign, [row.id for row in rows], now)
+
+        self._store.write(work)
+
+    def refused(self, dues: Sequence[Due], why: str) -> None:
+        """Write that the panel has refused for good."""
+        self._store.write(
+            lambda connection, now: self._settle(connection, dues, REFUSED, now, note=why, live=None)
+        )
+
+    def unknown(self, dues: Sequence[Due], why: str) -> None:
+        """Write that nobody knows whether the panel has paid."""
+        self._store.write(lambda connection, now: self._settle(connection, dues, UNKNOWN, now, note=why))
+
+    def release(self, dues: Sequence[Due], why: str) -> None:
+        """Write that nothing was paid, and that it may be tried again."""
+        self._store.write(
+            lambda connection, now: self._settle(
+                connection, dues, PLANNED, now, note=why, run=None, batch=None
+            )
+        )
+
+    def by_hand(self, dues: Sequence[Due]) -> None:
+        """Write that a person pays these at the panel."""
+        self._store.write(lambda connection, now: self._settle(connection, dues, BY_HAND, now))
+
+    def _ours(self, ids: Sequence[int], *states: str) -> tuple[Any, ...]:
+        return (
+            _COLUMNS.id.in_(ids),
+            _COLUMNS.run == self._run,
+            _COLUMNS.state.in_(states),
+            _COLUMNS.live == 1,
+        )
+
+    def _settle(
+        self, connection: Connection, dues: Sequence[Due], state: str, now: float, note: str = "", **more: Any
+    ) -> list[Row[Any]]:
+        """Move what is ours on; what isn't any more stays as it is."""
+        ids = [due.payment for due in dues]
+        rows = connection.execute(
+            select(schema.payment).where(*self._ours(ids, CLAIMED, PAYING)).with_for_update()
+        ).all()
+        found = [row.id for row in rows]
+        change: Update = update(schema.payment).where(_COLUMNS.id.in_(found))
+        connection.execute(change.values(state=state, note=note[:NOTE_AT_MOST], changed=now, **more))
+        return list(rows)
+
+    # ---- what the panel did of its own accord
+
+    def approved_there(self, stay: str, assessor: str, reward: int, fee: int, row: Any = None) -> None:
+        """Write that the panel has approved a stay: what it paid is what the ledger says from now on.
+
+        `row` is what the ledger owed for it; None, when it owed nothing.
+        """
+
+        def work(connection: Connection, now: float) -> None:
+            held = connection.execute(
+                select(schema.payment).where(
+                    _COLUMNS.submission == stay, _COLUMNS.kind == "approval", _COLUMNS.live == 1
+                )
+            ).one_or_none()
+            if held is not None:
+                if held.state in (PLANNED, CLAIMED):
+                    connection.execute(
+                        update(schema.payment)
+                        .where(_COLUMNS.id == held.id)
+                        .values(state=PAID, note="found approved", changed=now)
+                    )
+                return
+            owed = row.amount if row is not None else 0
+            owed_fee = row.fee if row is not None else 0
+            new = (
+                dialect_of(connection)
+                .insert(schema.payment)
+                .values(
+                    campaign=self._campaign,
+                    panel=self._panel,
+                    submission=stay,
+                    ledger=row.ledger if row is not None else None,
+                    kind="approval",
+                    amount=reward,
+                    fee=fee,
+                    currency=self._currency,
+                    state=PAID,
+                    note="approved at the panel",
+                    created=now,
+                    changed=now,
+                )
+            )
+            if not connection.execute(new.on_conflict_do_nothing()).rowcount:
+                return
+            if row is not None:  # what was planned before and isn't due any more
+                connection.execute(
+                    update(schema.payment)
+                    .where(
+                        _COLUMNS.ledger == row.ledger,
+                        _COLUMNS.kind == "bonus",
+                        _COLUMNS.live == 1,
+                        _COLUMNS.state.in_((PLANNED, CLAIMED)),
+                        _COLUMNS.amount > max(0, owed - reward),
+                    )
+                    .values(state=NONE, live=None, note="approved at the panel instead", changed=now)
+                )
+            if reward > owed:
+                entries = ((ledger.REWARD, reward - owed), (ledger.FEE, fee - owed_fee))
+                why = "approved in full at the panel"
+                ledger.enter(connection, self._campaign, assessor, entries, reason=why, now=now)
+
+        self._store.write(work)
+
+
+def _shared(fees: int, dues: Sequence[Due]) -> dict[int, int]:
+    """Return each payment's share of the fees on all of them, in whole minor units."""
+    whole = sum(due.amount for due in dues)
+    shares = {due.payment: fees * due.amount // whole if whole else 0 for due in dues}
+    shares[dues[0].payment] += fees - sum(shares.values())
+    return shares
+
+
+def _correct_fees(connection: Connection, campaign: str, ids: Sequence[int], now: float) -> None:
+    """Enter what the panel takes more, or less, than was expected for payments that are made."""
+    rows = [row for row in _payments(connection, campaign, _COLUMNS.id.in_(ids)) if row.stated is not None]
+    difference = sum((row.stated or 0) - row.fee for row in rows)
+    if rows and difference:
+        ledger.enter(
+            connection,
+            campaign,
+            rows[0].assessor,
+            [(ledger.FEE, difference)],
+            reason="the fee as the panel states it",
+            now=now,
+        )
+
+
+def _room(connection: Connection, intent: Intent) -> bool:
+    """Say whether a row of the ledger has so much left to pay, whoever else plans at the same time."""
+    ledger = schema.ledger.c
+    whole = connection.execute(
+        select(ledger.amount).where(ledger.id == intent.ledger).with_for_update()
+    ).scalar_one()
+    rows = connection.execute(
+        select(_COLUMNS.kind, _COLUMNS.amount).where(_COLUMNS.ledger == intent.ledger, _COLUMNS.live == 1)
+    ).all()
+    if any(row.kind == "withdrawal" for row in rows):
+        return False
+    return bool(sum(row.amount for row in rows) + intent.amount <= whole)
+
+
+def _due(row: Payment) -> Due:
+    return Due(
+        row.id, "approval" if row.kind == "approval" else "bonus", row.external, row.amount, row.currency
+    )
+
+
+def _payments(connection: Connection, campaign: str, *conditions: Any) -> list[Payment]:
+    stay = schema.submission.c
+    rows = connection.execute(
+        select(schema.payment, stay.assessor, stay.external)
+        .join(schema.submission, stay.id == _COLUMNS.submission)
+        .where(_COLUMNS.campaign == campaign, *conditions)
+        .order_by(_COLUMNS.id)
+    )
+    return [
+        Payment(
+            row.id,
+            row.submission,
+            row.assessor,
+            row.external or "",
+            row.ledger,
+            row.kind,
+            row.amount,
+            row.fee,
+            row.stated,
+            row.currency,
+            row.state,
+            row.live == 1,
+            row.batch or "",
+            row.note,
+            row.created,
+            row.changed,
+        )
+        for row in rows
+    ]
+
+
+def payments(connection: Connection, campaign: str, states: Iterable[str] = ()) -> list[Payment]:
+    """Return a campaign's payments, all or those in some states, in the order in which they were planned."""
+    wanted = tuple(states)
+    return _payments(connection, campaign, *([_COLUMNS.state.in_(wanted)] if wanted else []))
+
+
+def sums(connection: Connection, campaign: str) -> dict[str, tuple[int, int]]:
+    """Return how many payments are in each state, and what they come to; withdrawals are left out."""
+    rows = connection.execute(
+        select(_COLUMNS.state, func.count().label("number"), func.sum(_COLUMNS.amount).label("amount"))
+        .where(_COLUMNS.campaign == campaign, _COLUMNS.kind != "withdrawal")
+        .group_by(_COLUMNS.state)
+    )
+    return {row.state: (int(row.number), int(row.amount)) for row in rows}
+
+
+def answer(store: Store, campaign: str, given: dict[int, bool], why: str = "") -> list[Payment]:
+    """Take a person's word for payments of which nobody else knows: paid, or not; return them as they are now."""
+
+    def work(connection: Connection, now: float) -> list[Payment]:
+        asked = {each.id: each for each in payments(connection, campaign, QUESTIONS)}
+        for number, was_paid in given.items():
+            payment = asked.get(number)
+            if payment is None:
+                raise BadParameter(
+                    f"Payment {number} is no open question.",
+                    remedy=f"Open: {', '.join(map(str, asked)) or 'none'}.",
+                )
+            if payment.state == PAYING and now - payment.changed < UNDER_WAY_SECONDS:
+                raise BadParameter(
+                    f"Payment {number} may still be under way.",
+                    remedy=f"Look again in {UNDER_WAY_SECONDS:g} seconds.",
+                )
+            connection.execute(
+                update(schema.payment)
+                .where(_COLUMNS.id == number)
+                .values(
+                    state=PAID if was_paid else UNPAID,
+                    live=1 if was_paid else None,
+                    note=f"a person says so{': ' + why if why else ''}"[:NOTE_AT_MOST],
+                    changed=now,
+                )
+            )
+        _correct_fees(connection, campaign, [number for number, was_paid in given.items() if was_paid], now)
+        found = payments(connection, campaign)
+        return [each for each in found if each.id in given]
+
+    return store.write(work)

@@ -1,0 +1,205 @@
+"""What a panel reports of a stay, and what follows from it: slots that are free again, work that is withdrawn."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from duelpool.campaign.settings import Settings
+from duelpool.campaign.work import assignments, ledger
+from duelpool.panels.base import FINAL, Delivery, Reported, Status
+from duelpool.recruitment.submissions import Owed, Stay, assignments_of, find_stay, owed, stays
+from duelpool.store import Store, retractions, schema
+
+KEEP_SECONDS = 60 * 86400.0  # messages that were taken are known for so long
+_ENDINGS: dict[Status, assignments.Ending] = {
+    Status.RETURNED: "returned",
+    Status.REJECTED: "returned",
+    Status.SCREENED_OUT: "returned",
+    Status.TIMED_OUT: "timed-out",
+}
+_SETTLED = ("paying", "paid", "unknown", "by-hand")
+
+
+class _Tried(Exception):  # never leaves this module
+    """Carries what would change out of a transaction that is taken back."""
+
+    def __init__(self, changes: "list[Change]") -> None:
+        self.changes = changes
+        super().__init__("taken back")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A stay whose status is another one now, and what follows from it."""
+
+    stay: str
+    assessor: str
+    before: Status | None
+    after: Status
+    said: str
+    effects: tuple[str, ...] = ()
+
+
+def take_reports(
+    store: Store, campaign: str, settings: Settings, reports: Iterable[Reported], *, carry_out: bool
+) -> list[Change]:
+    """Take over what a panel reports, or only say what would change."""
+    told = list(reports)
+
+    def work(connection: Connection, now: float) -> list[Change]:
+        found = [take_report(connection, campaign, settings, each, now) for each in told]
+        changes = [change for change in found if change is not None]
+        if not carry_out:
+            raise _Tried(changes)
+        return changes
+
+    try:
+        return store.write(work)
+    except _Tried as tried:
+        return tried.changes
+
+
+def take_message(store: Store, campaign: str, settings: Settings, delivery: Delivery) -> str:
+    """Take over a message; return 'taken', 'repeated' for one sent again, or 'replayed' for a copy."""
+
+    def work(connection: Connection, now: float) -> str:
+        columns = schema.delivery.c
+        here = (columns.campaign == campaign, columns.panel == settings.panel)
+        connection.execute(schema.delivery.delete().where(*here, columns.time < now - KEEP_SECONDS))
+        if connection.execute(
+            select(columns.event).where(*here, columns.signature == delivery.signature)
+        ).first():
+            return "replayed"  # who sends again signs anew, with another time
+        if connection.execute(select(columns.event).where(*here, columns.event == delivery.event)).first():
+            return "repeated"
+        connection.execute(
+            insert(schema.delivery).values(
+                campaign=campaign,
+                panel=settings.panel,
+                event=delivery.event,
+                signature=delivery.signature,
+                time=now,
+            )
+        )
+        if delivery.reported is not None:
+            take_report(connection, campaign, settings, delivery.reported, now, message=True)
+        return "taken"
+
+    return store.write(work)
+
+
+def take_report(
+    connection: Connection,
+    campaign: str,
+    settings: Settings,
+    reported: Reported,
+    now: float,
+    *,
+    message: bool = False,
+) -> Change | None:
+    """Take over one stay's status; None when nothing changes, or when nobody of that stay came here.
+
+    Messages come in any order: one of them doesn't take back what is final.
+    """
+    stay = find_stay(connection, campaign, settings.panel, reported.submission)
+    if stay is None or (stay.status, stay.said) == (reported.status, reported.said):
+        return None
+    if message and stay.status in FINAL and reported.status not in FINAL:
+        return None
+    connection.execute(
+        update(schema.submission)
+        .where(schema.submission.c.id == stay.id)
+        .values(status=str(reported.status), said=reported.said, changed=now)
+    )
+    following = _Following(connection, campaign, settings, now)
+    effects = following.end_work(stay, reported.status)
+    effects += following.withdraw(stay, reported.status)
+    return Change(stay.id, stay.assessor, stay.status, reported.status, reported.said, tuple(effects))
+
+
+@dataclass(frozen=True, slots=True)
+class _Following:
+    """What follows from a status, inside the transaction that takes it over."""
+
+    connection: Connection
+    campaign: str
+    settings: Settings
+    now: float
+
+    def end_work(self, stay: Stay, status: Status) -> list[str]:
+        """End what is open of a stay that is over, so that its slots are free."""
+        if status not in _ENDINGS:
+            return []
+        effects = []
+        for row in assignments_of(self.connection, self.campaign, self.settings.panel, stay):
+            if row.state == "open":
+                ended = assignments.finish(
+                    self.connection,
+                    self.campaign,
+                    self.settings,
+                    row.id,
+                    ending=_ENDINGS[status],
+                    now=self.now,
+                )
+                effects.append(f"{ended.questions - ended.answered} open questions go to others")
+        return effects
+
+    def withdraw(self, stay: Stay, status: Status) -> list[str]:
+        """Take out what somebody gave back after finishing it, or what was rejected: it isn't paid or counted."""
+        if status not in (Status.RETURNED, Status.REJECTED):
+            return []
+        everything = stays(self.connection, self.campaign, self.settings.panel)
+        rows, _ = owed(self.connection, self.campaign, everything, self.settings.fee_percent)
+        effects = []
+        for row in rows.get(stay.id, ()):
+            if row.entry != ledger.REWARD or (status is Status.RETURNED and row.state != "finished"):
+                continue  # who stopped early returns the place because we ask for it, and is paid
+            if self._is_settled(row):
+                effects.append("a reward that is paid already stays")
+                continue
+            effects.append(self._take_back(stay, row, str(status)))
+        return effects
+
+    def _is_settled(self, row: Owed) -> bool:
+        columns = schema.payment.c
+        found = self.connection.execute(
+            select(columns.id).where(
+                columns.ledger == row.ledger,
+                columns.live == 1,
+                columns.state.in_(_SETTLED) | (columns.kind == "withdrawal"),
+            )
+        ).first()
+        return found is not None
+
+    def _take_back(self, stay: Stay, row: Owed, why: str) -> str:
+        connection, campaign, now = self.connection, self.campaign, self.now
+        columns = schema.payment.c
+        connection.execute(
+            update(schema.payment)
+            .where(columns.ledger == row.ledger, columns.live == 1)
+            .values(state="none", live=None, note=why, changed=now)
+        )
+        connection.execute(
+            insert(schema.payment).values(
+                campaign=campaign,
+                panel=self.settings.panel,
+                submission=stay.id,
+                ledger=row.ledger,
+                kind="withdrawal",
+                amount=-row.amount,
+                fee=-row.fee,
+                currency=self.settings.currency,
+                state="none",
+                note=why,
+                created=now,
+                changed=now,
+            )
+        )
+        entries = ((ledger.REWARD, -row.amount), (ledger.FEE, -row.fee))
+        ledger.enter(connection, campaign, stay.assessor, entries, reason=f"{why} at the panel", now=now)
+        taken = 0
+        if row.assignment is not None:
+            for topic, seqs in assignments.judgments_in(connection, row.assignment).items():
+                taken += len(retractions.retract(connection, campaign, topic, seqs, reason=why, now=now))
+        return f"{taken} judgments are taken out, and a reward of {row.amount} is not due"

@@ -1,0 +1,127 @@
+"""The stays of people from a panel, and what the ledger owes to each of them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from duelpool.campaign.work.ledger import BONUS, COMPENSATION, FEE, REWARD, fee_on
+from duelpool.panels.base import Status
+from duelpool.store import schema
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """One stay of a person from a panel; an empty status: the panel hasn't said anything of it."""
+
+    id: str
+    assessor: str
+    external: str
+    status: Status | None
+    said: str
+    created: float
+    return_asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A row of the ledger that a stay is to be paid for: `state` is how its assignment ended."""
+
+    ledger: int
+    entry: str
+    assignment: str | None
+    state: str
+    amount: int
+    fee: int
+
+
+def stay_of(row: Row[Any]) -> Stay:
+    """Return a stay from its row."""
+    return Stay(
+        row.id,
+        row.assessor,
+        row.external or "",
+        Status(row.status) if row.status else None,
+        row.said,
+        row.created,
+        row.return_asked is not None,
+    )
+
+
+def stays(connection: Connection, campaign: str, panel: str, assessor: str | None = None) -> list[Stay]:
+    """Return the stays of a campaign's people from a panel, or of one of them, the oldest first."""
+    columns = schema.submission.c
+    query = select(schema.submission).where(columns.campaign == campaign, columns.panel == panel)
+    if assessor is not None:
+        query = query.where(columns.assessor == assessor)
+    return sorted(map(stay_of, connection.execute(query)), key=lambda stay: (stay.created, stay.id))
+
+
+def find_stay(connection: Connection, campaign: str, panel: str, external: str) -> Stay | None:
+    """Return a stay by the panel's id."""
+    columns = schema.submission.c
+    row = connection.execute(
+        select(schema.submission).where(
+            columns.campaign == campaign, columns.panel == panel, columns.external == external
+        )
+    ).one_or_none()
+    return None if row is None else stay_of(row)
+
+
+def behind(assignment_made: float, own: Sequence[Stay]) -> Stay:
+    """Return the stay that an assignment belongs to: the last one that began before it."""
+    earlier = [stay for stay in own if stay.created <= assignment_made]
+    return earlier[-1] if earlier else own[0]
+
+
+def assignments_of(connection: Connection, campaign: str, panel: str, stay: Stay) -> list[Row[Any]]:
+    """Return the assignments of a stay."""
+    own = stays(connection, campaign, panel, stay.assessor)
+    columns = schema.assignment.c
+    rows = connection.execute(
+        select(schema.assignment)
+        .where(columns.campaign == campaign, columns.assessor == stay.assessor)
+        .order_by(columns.created, columns.id)
+    )
+    return [row for row in rows if behind(row.created, own).id == stay.id]
+
+
+def owed(
+    connection: Connection, campaign: str, all_stays: Iterable[Stay], fee_percent: int
+) -> tuple[dict[str, list[Owed]], int]:
+    """Return what the ledger owes to each stay, and what it owes to people who came another way."""
+    own: dict[str, list[Stay]] = defaultdict(list)
+    for stay in all_stays:
+        own[stay.assessor].append(stay)
+    ledger, assignment = schema.ledger.c, schema.assignment.c
+    made = {
+        row.id: row
+        for row in connection.execute(
+            select(assignment.id, assignment.created, assignment.state).where(assignment.campaign == campaign)
+        )
+    }
+    rows = connection.execute(
+        select(schema.ledger).where(ledger.campaign == campaign).order_by(ledger.id)
+    ).all()
+    fees = {row.assignment: row.amount for row in rows if row.entry == FEE and row.assignment is not None}
+    found: dict[str, list[Owed]] = defaultdict(list)
+    elsewhere = 0
+    for row in rows:
+        # Rewards without an assignment correct others: they follow what the panel has done.
+        if row.entry == FEE or (row.entry == REWARD and row.assignment is None) or row.amount <= 0:
+            continue
+        if row.assessor not in own:
+            elsewhere += row.amount
+            continue
+        behind_it = made.get(row.assignment)
+        stay = behind(behind_it.created, own[row.assessor]) if behind_it else own[row.assessor][-1]
+        fee = fees.get(row.assignment, 0) if row.entry == REWARD else fee_on(row.amount, fee_percent)
+        state = behind_it.state if behind_it else ""
+        found[stay.id].append(Owed(row.id, row.entry, row.assignment, state, row.amount, fee))
+    return found, elsewhere
+
+
+GRANTED = (BONUS, COMPENSATION)
+"""Entries that a manager has made; they are owed whatever became of the stay."""

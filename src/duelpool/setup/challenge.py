@@ -1,0 +1,146 @@
+"""A late run against a campaign: what it ranks above the best known items, and nobody has judged, is duelled."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log.newcomers import CHALLENGE, is_challenge
+from duelpool.campaign.views.reading import read_topic, topics_of
+from duelpool.errors import BadParameter
+from duelpool.files import Run
+from duelpool.pool import twins
+from duelpool.records import Passage, Pool
+from duelpool.store import holdings, log, schema
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """What a run brings to a topic: `newcomers` are judged, `twins` have the text of an item that is there."""
+
+    topic: str
+    best: tuple[str, ...]
+    newcomers: tuple[str, ...]
+    twins: Mapping[str, str]  # each to the item that is judged for it
+
+
+def find_challenges(
+    campaign: Campaign,
+    run: Run,
+    *,
+    depth: int = 10,
+    texts: Mapping[str, Passage] | None = None,
+    topics: Collection[str] | None = None,
+) -> list[Challenge]:
+    """Return what a run ranks above a topic's best known items and the campaign doesn't know.
+
+    A run is read down to its first best item, and no deeper than `depth`. With texts, an item whose text is
+    there already becomes a twin, and needs no judgment.
+    """
+    if campaign.settings.stage == "grading":
+        raise BadParameter(
+            "The campaign is still grading: nothing is best yet.", remedy="Go on to preferences first."
+        )
+    if depth < 1:
+        raise BadParameter(f"A run is read one rank deep or more, not {depth}.")
+    ranked: dict[str, list[str]] = {}
+    for topic, item in run.top(depth).select("topic", "docno").iter_rows():
+        ranked.setdefault(topic, []).append(item)
+    return campaign.store.read(lambda connection: _find(connection, campaign, ranked, texts, topics))
+
+
+def _find(
+    connection: Connection,
+    campaign: Campaign,
+    ranked: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Passage] | None,
+    topics: Collection[str] | None,
+) -> list[Challenge]:
+    found: list[Challenge] = []
+    for topic in topics_of(connection, campaign.id):
+        if topic not in ranked or (topics is not None and topic not in topics):
+            continue
+        read = read_topic(connection, campaign, topic)
+        best = read.strategy.result().best if read.judged else ()
+        rows = holdings.items(connection, campaign.id, topic)
+        stop = {row.id for row in rows if (row.twin_of or row.id) in best}
+        known = {row.id for row in rows}
+        new: list[str] = []
+        for item in ranked[topic]:
+            if item in stop:
+                break
+            if item not in known and item not in new:
+                new.append(item)
+        if new:
+            canonical = [row.id for row in rows if row.twin_of is None]
+            newcomers, same = _told_apart(connection, campaign, canonical, new, texts)
+            found.append(Challenge(topic, best, newcomers, same))
+    return found
+
+
+def _told_apart(
+    connection: Connection,
+    campaign: Campaign,
+    canonical: Sequence[str],
+    new: Sequence[str],
+    texts: Mapping[str, Passage] | None,
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return who of the new items is judged, and who is whose twin."""
+    if texts is None:
+        return tuple(new), {}
+    known = holdings.passages(connection, campaign.id, canonical)
+    together = {**{item: texts[item] for item in (*new, *canonical) if item in texts}, **known}
+    # A grade for those who are there lets them stand for their group.
+    groups = twins([*canonical, *new], together, dict.fromkeys(canonical, 1.0))
+    newcomers = {group[0] for group in groups} - set(canonical)
+    same = {item: group[0] for group in groups for item in group[1:] if item in new}
+    return tuple(item for item in new if item in newcomers), same
+
+
+def challenge(
+    campaign: Campaign, challenges: Sequence[Challenge], texts: Mapping[str, Passage] | None = None
+) -> int:
+    """Let the newcomers join, all or none; return how many there are to judge.
+
+    They duel with the best item when their topic is done.
+    """
+
+    def work(connection: Connection, now: float) -> int:
+        for each in challenges:
+            by_item: dict[str, tuple[str, ...]] = {}
+            for twin, item in each.twins.items():
+                by_item[item] = (*by_item.get(item, ()), twin)
+            members = dict.fromkeys((*each.newcomers, *by_item))
+            holdings.add_pool(connection, campaign.id, Pool(each.topic, tuple(members), twins=by_item))
+            if texts:
+                shown = [texts[item] for item in each.newcomers if item in texts]
+                holdings.add_passages(connection, campaign.id, shown)
+            if each.newcomers:
+                log.append(
+                    connection,
+                    campaign.id,
+                    each.topic,
+                    log.PHASE_CLOSED,
+                    now,
+                    phase=f"{CHALLENGE}{_challenges_so_far(connection, campaign.id, each.topic) + 1}",
+                    survivors=json.dumps(each.newcomers),
+                    reason="a late run",
+                )
+        return sum(len(each.newcomers) for each in challenges)
+
+    joined = campaign.store.write(work)
+    for each in challenges:
+        campaign.live.forget(each.topic)
+    return joined
+
+
+def _challenges_so_far(connection: Connection, campaign: str, topic: str) -> int:
+    columns = schema.log.c
+    names = connection.execute(
+        select(columns.phase, func.count())
+        .where(columns.campaign == campaign, columns.topic == topic, columns.event == log.PHASE_CLOSED)
+        .group_by(columns.phase)
+    )
+    return sum(is_challenge(row.phase) for row in names)

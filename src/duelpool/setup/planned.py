@@ -1,0 +1,85 @@
+"""A budget plan as a campaign: what the plan drew is asked, nothing else, with its propensity in the log.
+
+Items are asked about in the grading stage, pairs through a plan source that stands where a strategy would. What cannot
+be judged goes to somebody else, never to another item: that would change the chances the estimate rests on.
+"""
+
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from duelpool.budget.plans import Plan
+from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log.replay import standing
+from duelpool.campaign.settings import Scale, Settings
+from duelpool.errors import BadParameter
+from duelpool.records import Judgment, Pool
+from duelpool.store import log
+
+SCALE_BY_TOP: dict[float, Scale] = {1.0: "binary", 2.0: "abc", 4.0: "five"}
+
+
+def plan_settings(plan: Plan, settings: Settings, scale: Scale | None = None) -> Settings:
+    """Return a campaign's settings for working off a plan; the scale of grades goes by the plan's highest."""
+    rows = tuple(
+        (each.topic, each.item, each.other or "", _chance(plan, each.expected), plan.asked(each))
+        for each in plan.questions
+    )
+    most = max(row[4] for row in rows)
+    if plan.questions[0].other is not None:
+        return replace(settings, plan=rows, stage="preferences", cap=max(most, settings.cap))
+    chosen = scale or SCALE_BY_TOP.get(plan.top)
+    if chosen is None:
+        raise BadParameter(
+            f"No scale of grades has {plan.top:g} as its highest utility.",
+            remedy="Plan with --max-grade "
+            + ", ".join(f"{top:g} (the scale {name})" for top, name in SCALE_BY_TOP.items())
+            + ", or name a scale that goes no higher: --scale.",
+        )
+    return replace(settings, plan=rows, stage="grading", scale=chosen, grades_per_item=most)
+
+
+def _chance(plan: Plan, expected: float) -> float:
+    """Return the chance that a unit is in the sample at all."""
+    if plan.draw != "replacing":
+        return min(1.0, expected)
+    return float(1.0 - max(0.0, 1.0 - expected / plan.n) ** plan.n)
+
+
+def plan_pools(plan: Plan) -> list[Pool]:
+    """Return what a plan drew as pools; topics without a draw have none."""
+    items: dict[str, dict[str, None]] = {}
+    for each in plan.questions:
+        found = items.setdefault(each.topic, {})
+        for name in (each.item, each.other):
+            if name is not None:
+                found[name] = None
+    return [Pool(topic, tuple(names)) for topic, names in items.items()]
+
+
+def plan_judgments(campaign: Campaign) -> list[Judgment]:
+    """Return the judgments of a campaign that count, for an estimate: told, and not taken back."""
+
+    def work(connection: Connection) -> list[Judgment]:
+        found = []
+        for topic in dict.fromkeys(row[0] for row in campaign.settings.plan):
+            lines = list(log.read_lines(connection, campaign.id, topic))
+            gone = standing(lines).retracted
+            released = {line.assignment for line in lines if line.event == log.RELEASE}
+            found += [
+                line.judgment
+                for line in lines
+                if line.judgment is not None
+                and line.test_pair is None
+                and not line.judgment.repeated
+                and line.seq not in gone
+                and (line.told or line.assignment is None or line.assignment in released)
+            ]
+        return found
+
+    if not campaign.settings.plan:
+        raise BadParameter(
+            f"The campaign '{campaign.name}' works off no plan.",
+            remedy="Make one with: duelpool budget campaign",
+        )
+    return campaign.store.read(work)

@@ -1,0 +1,37 @@
+"""What strategies may know before anybody has judged: a score per item, from an LLM's preferences, say."""
+
+import math
+from collections.abc import Mapping
+
+from sqlalchemy import Connection
+
+from duelpool.campaign.campaign import Campaign
+from duelpool.errors import BadParameter
+from duelpool.store import holdings, log
+
+
+def take_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> int:
+    """Let strategies know scores of items beforehand; return how many items got one.
+
+    Only before the first line of a topic's log: everything that is asked there depends on it.
+    """
+    if not all(math.isfinite(score) for scores in prior.values() for score in scores.values()):
+        raise BadParameter("A prior's scores are finite numbers.")
+
+    def work(connection: Connection, now: float) -> int:
+        found = sum(
+            holdings.set_priors(connection, campaign.id, topic, prior[topic]) for topic in sorted(prior)
+        )
+        for (
+            topic
+        ) in prior:  # after the writing, which keeps answers out; it is undone when one was there before
+            if log.head(connection, campaign.id, topic):
+                raise BadParameter(
+                    f"Topic '{topic}' has been judged already.", remedy="Give a prior to a new campaign."
+                )
+        return found
+
+    found = campaign.store.write(work)
+    for topic in prior:
+        campaign.live.forget(topic)
+    return found

@@ -1,0 +1,79 @@
+"""The campaigns that a server shows, each as its settings are now."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+from duelpool.campaign import Campaign
+from duelpool.store import Store, holdings
+from duelpool.store.holdings import UnknownCampaign
+from duelpool.web.judging.flow import Flow
+from duelpool.web.server import malloc
+
+LOOK_AGAIN_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class _Hall:
+    row: holdings.CampaignRow
+    flow: Flow
+    looked: float
+
+
+class Halls:
+    """Campaigns by id; when the settings of one change, it is opened anew."""
+
+    def __init__(self, store: Store, only: str | None = None) -> None:
+        self.store = store
+        self._only = (
+            None
+            if only is None
+            else store.read(lambda connection: holdings.find_campaign(connection, only)).id
+        )
+        self._halls: dict[str, _Hall] = {}
+        self._lock = threading.Lock()
+
+    def flow(self, campaign: str) -> Flow:
+        """Return the way through a campaign; one that isn't shown here is unknown."""
+        now = time.monotonic()
+        hall = self._halls.get(campaign)
+        if hall is not None and now - hall.looked < LOOK_AGAIN_SECONDS:
+            return hall.flow
+        row = self._find(campaign)
+        with self._lock:
+            hall = self._halls.get(campaign)
+            if hall is None or hall.row.settings != row.settings:
+                earlier = None if hall is None else hall.flow.campaign
+                hall = self._halls[campaign] = _Hall(row, Flow(Campaign(self.store, row, earlier)), now)
+            hall.looked = now
+            return hall.flow
+
+    def _find(self, campaign: str) -> holdings.CampaignRow:
+        for row in self.all():
+            if row.id == campaign:
+                return row
+        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+
+    def all(self) -> list[holdings.CampaignRow]:
+        """Return the campaigns that are shown."""
+        rows = self.store.read(holdings.campaigns)
+        return [row for row in rows if self._only is None or row.id == self._only]
+
+    def warm(self) -> None:
+        """Read the logs of the open campaigns, so that the first visitor doesn't wait for it."""
+        for row in self.all():
+            if row.state == "open":
+                live = self.flow(row.id).campaign.live
+                for topic, head in live.heads().items():
+                    live.state(topic, head)
+
+    def sweep(self) -> int:
+        """Free what ran out in every open campaign, and memory; return how many slots that were."""
+        freed = 0
+        for row in self.all():
+            campaign = self.flow(row.id).campaign
+            campaign.live.rest()
+            if row.state != "closed":
+                freed += campaign.sweep()
+        malloc.trim()
+        return freed

@@ -1,0 +1,108 @@
+"""Who stands before a page, and what they brought: every request but the entry begins here."""
+
+import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
+from starlette.responses import RedirectResponse
+
+from duelpool.errors import BadRecord
+from duelpool.web.access.links import Links
+from duelpool.web.access.passes import hide_from_others
+from duelpool.web.campaigns import Halls
+from duelpool.web.i18n import Words
+from duelpool.web.judging.flow import Flow
+from duelpool.web.judging.visitors import Visitor, is_form_key, read_cookie
+from duelpool.web.server.guard import NoVisit, TooLarge, Unsupported, refuse_other_sites
+from duelpool.web.templating import language_of
+
+FIELDS_AT_MOST = 200
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request of somebody who has come in: the campaign, who it is, what they sent."""
+
+    request: Request
+    flow: Flow
+    links: Links
+    visitor: Visitor
+    words: Words
+    values: Mapping[str, Any]
+
+    @property
+    def assessor(self) -> str:
+        """The visitor's pseudonym."""
+        return self.visitor.assessor
+
+    @property
+    def base(self) -> str:
+        """Where the campaign's pages are."""
+        return f"/j/{self.flow.campaign.id}"
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Let what is read for this visitor be of one moment, until something is written."""
+        return self.flow.campaign.store.together()
+
+    def back(self) -> RedirectResponse:
+        """Return the way to the page of the visitor's state."""
+        return RedirectResponse(f"{self.base}/", 303)
+
+
+def halls_of(request: Request) -> Halls:
+    """Return the campaigns that the server shows."""
+    found: Halls = request.app.state.halls
+    return found
+
+
+def links_of(request: Request) -> Links:
+    """Return what signs the server's links."""
+    found: Links = request.app.state.links
+    return found
+
+
+def visit(request: Request, campaign: str) -> Visit:
+    """Say who this is, or refuse; this is what every page but the entry begins with."""
+    flow = halls_of(request).flow(campaign)
+    links = links_of(request)
+    visitor = read_cookie(request, links, campaign)
+    if visitor is None:
+        hide_from_others(request, links, flow.campaign.store, campaign)
+        raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
+    request.app.state.pace.step(f"{campaign} {visitor.assessor}")
+    words = language_of(request, visitor.lang, flow.campaign.settings.languages)
+    return Visit(request, flow, links, visitor, words, {})
+
+
+async def sent(request: Request) -> Mapping[str, Any]:
+    """Return what a request brought, a form or JSON."""
+    if request.scope.get("too_large"):
+        raise TooLarge("That is too much at once.", remedy="Send less.")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if kind not in (_FORM, _JSON) and (body or kind):
+        raise Unsupported("Only forms and JSON are taken.", remedy="Use the page's own buttons.")
+    try:
+        if kind == _JSON:
+            values = json.loads(body or b"{}")
+        else:
+            values = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
+    except (ValueError, RecursionError):
+        raise BadRecord("What was sent can't be read.", remedy="Use the page's own buttons.") from None
+    if not isinstance(values, dict):
+        raise BadRecord("What was sent is not an object.", remedy="Send an object with named values.")
+    return values
+
+
+async def changing(
+    found: Annotated[Visit, Depends(visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
+) -> Visit:
+    """Say who wants to change something, and refuse what comes from another site."""
+    given = str(values.get("form_key", ""))
+    refuse_other_sites(found.request.headers, lambda: is_form_key(found.links, found.visitor, given))
+    return Visit(found.request, found.flow, found.links, found.visitor, found.words, values)

@@ -1,0 +1,317 @@
+"""Where a visitor stands: what comes before judging, the work itself, and what comes after it.
+
+Nothing is kept here. Each look reads the store, so that a closed tab, a second one or another server process
+makes no difference.
+"""
+
+import logging
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from duelpool.campaign import Assignment, Campaign, NotAllowed
+from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
+from duelpool.campaign.work import participants as kept
+from duelpool.campaign.work.assignments import affordable
+from duelpool.campaign.work.ledger import prorated
+from duelpool.campaign.work.participants import AssignmentDone, Present, StepTaken
+from duelpool.errors import BadParameter
+from duelpool.records import Kind, Question
+from duelpool.store.leases import Receipt
+from duelpool.web.i18n import Words
+from duelpool.web.judging.schemas import Sheets, money
+
+TRIES = 2  # at the check
+AHEAD = 2  # questions that a dedicated assessor holds: one to answer, one to go on with
+_PAID = ("finished", "stopped")
+
+logger = logging.getLogger("duelpool.web")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where somebody stands, and what the page needs to show it."""
+
+    state: str
+    present: Present
+    questions: tuple[Question, ...] = ()
+    assignment: Assignment | None = None
+    last: AssignmentDone | None = None
+    topic: str = ""  # of the feedback
+    number: int = 0  # of the practice pair, from 0
+    tries_left: int = TRIES
+    practised: str = ""  # what was answered to the practice pair
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+def checks(campaign: Campaign, words: Words) -> dict[str, CheckQuestion]:
+    """Return the questions of the check: the campaign's own, or the page's about its own guide."""
+    own = campaign.settings.check
+    if own:
+        return {f"c{at}": each for at, each in enumerate(own, 1)}
+    if campaign.settings.guidelines:
+        return {}  # the page's questions are about another guide
+    listed = words.listed("check")
+    return {str(each.get("id", f"c{at}")): CheckQuestion.from_json(each) for at, each in enumerate(listed, 1)}
+
+
+def practice_pairs(campaign: Campaign, words: Words) -> tuple[PracticePair, ...]:
+    """Return the pairs to try the page on; a grading stage has none but the campaign's own."""
+    own = campaign.settings.practice
+    if own:
+        return own
+    return tuple(PracticePair.from_json(each) for each in words.listed("practice"))
+
+
+class Flow:
+    """The way of visitors through one campaign."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self.sheets = Sheets(campaign)
+
+    # ---- where somebody stands
+
+    def look(self, assessor: str) -> Present:
+        """Look up what decides what somebody sees."""
+        return self.campaign.store.read(lambda connection: kept.look(connection, self.campaign.id, assessor))
+
+    def place(self, assessor: str, words: Words, just: Receipt | None = None) -> Place:
+        """Return where somebody stands; questions are leased when they have come that far.
+
+        `just` is an answer that was stored a moment ago, so that nobody has to look for it.
+        """
+        present = self.look(assessor)
+        after = self._after_work(present)
+        if after is not None:
+            return after
+        if present.campaign != "open":
+            return Place("paused" if present.campaign == "paused" else "ended", present)
+        before = self._before_work(present, words)
+        if before is not None:
+            return before
+        if present.person is None:
+            self.campaign.enrol(assessor)
+        try:
+            if self.campaign.settings.judges == "crowd":
+                return self._crowd(assessor, present)
+            return self._dedicated(assessor, present, just)
+        except NotAllowed:  # paused, closed or excluded a moment ago
+            present = self.look(assessor)
+            state = "excluded" if present.person == "excluded" else present.campaign
+            return Place({"open": "waiting", "closed": "ended"}.get(state, state), present)
+
+    def after_answer(self, assessor: str, words: Words, receipt: Receipt) -> Place:
+        """Return where somebody stands after an answer.
+
+        Answers that come after their assignment was given up come in a row: a new assignment would ask for the
+        same pairs again and so shut the door on the rest of them.
+        """
+        crowd = self.campaign.settings.judges == "crowd"
+        if crowd and receipt.late and self.campaign.open_assignment(assessor) is None:
+            present = self.look(assessor)
+            return self._after_work(present) or Place("waiting", present)
+        return self.place(assessor, words, receipt)
+
+    def _after_work(self, present: Present) -> Place | None:
+        ended = [(name, state) for name, state in present.assignments if state != "open"]
+        paid = [name for name, state in ended if state in _PAID]
+        at_work = len(ended) < len(present.assignments)
+        if present.person == "excluded":
+            return Place("excluded", present, last=self._done(paid[-1]) if paid else None)
+        if paid and not at_work and ended[-1][0] == paid[-1]:
+            if self.campaign.settings.feedback and paid[-1] not in present.feedback:
+                return Place("feedback", present, last=self._done(paid[-1]))
+            if not present.counts()["another", paid[-1]]:
+                return Place(
+                    "complete", present, last=self._done(paid[-1]), more={"again": self._may_go_on(paid)}
+                )
+        if not present.assignments:
+            stops = [step.name for step in present.steps if step.name in ("stopped", "another")]
+            if stops and stops[-1] == "stopped":
+                return Place("complete", present, more={"again": True})
+        return None
+
+    def _may_go_on(self, paid: Collection[str]) -> bool:
+        return len(paid) < self.campaign.settings.assignments_each
+
+    def _done(self, assignment: str) -> AssignmentDone:
+        return self.campaign.store.read(lambda connection: kept.assignment_done(connection, assignment))
+
+    def _before_work(self, present: Present, words: Words) -> Place | None:
+        """Return the first step that is still to be taken."""
+        counts = present.counts()
+        steps = self.campaign.settings.steps
+        for step in ("consent", "guide"):
+            if step in steps and not counts[step, "yes"]:
+                return Place(step, present)
+        if "check" in steps and checks(self.campaign, words) and not counts["check", "passed"]:
+            left = TRIES - counts["check", "failed"]
+            return Place("check" if left > 0 else "check-failed", present, tries_left=max(0, left))
+        pairs = practice_pairs(self.campaign, words) if "practice" in steps else ()
+        seen = sum(step.name == "practised" for step in present.steps)
+        if self.campaign.settings.stage != "grading" and seen < len(pairs):
+            answers = [step.outcome for step in present.steps if step.name == "practice"]
+            given = next((each for each in reversed(answers) if each.startswith(f"{seen}:")), "")
+            return Place("practice", present, number=seen, practised=given.partition(":")[2])
+        return None
+
+    def _crowd(self, assessor: str, present: Present) -> Place:
+        try:
+            found = self.campaign.next_assignment(assessor)
+        except BadParameter as error:  # this person has seen all test pairs
+            logger.warning("no assignment for %s: %s", assessor, error)
+            return Place("no-work", present)
+        if found is not None and not found.left:  # all is answered, and the end got lost on its way
+            self.campaign.finish(found.id)
+            return self._after_work(self.look(assessor)) or Place("waiting", present)
+        if found is None:
+            return Place(self._why_nothing(), present)
+        return Place("judging", present, questions=found.left, assignment=found)
+
+    def _dedicated(self, assessor: str, present: Present, just: Receipt | None) -> Place:
+        questions = self.campaign.next_questions(assessor, AHEAD, one_topic=True)
+        state = "judging" if questions else self._why_nothing()
+        asked = questions[0].topic if questions else ""
+        topic = "" if just is not None and just.topic == asked else self._topic_left(assessor, present, asked)
+        if state == "waiting":
+            topic = ""
+        if topic:
+            return Place("feedback", present, questions=questions, topic=topic)
+        return Place(state, present, questions=questions)
+
+    def _topic_left(self, assessor: str, present: Present, asked: str) -> str:
+        """Return the topic that somebody has just done with and hasn't spoken about."""
+        campaign = self.campaign
+        if not campaign.settings.feedback:
+            return ""
+        last = self.last_answered(assessor)
+        if last is None or last.topic in present.feedback or last.topic == asked:
+            return ""
+        shared = campaign.settings.stage == "preferences" and not campaign.settings.crossed
+        if shared and not campaign.live.state(last.topic).strategy.done:
+            return ""  # others hold the rest of it, and some of that may come back
+        return str(last.topic)
+
+    def _why_nothing(self) -> str:
+        campaign = self.campaign
+
+        def pays(connection: Connection) -> bool:
+            return campaign.settings.judges != "crowd" or affordable(
+                connection, campaign.id, campaign.settings
+            )
+
+        return "no-work" if campaign.done or not campaign.store.read(pays) else "waiting"
+
+    def last_answered(self, assessor: str) -> Any:
+        """Return the question that somebody answered last and could take back."""
+        return self.campaign.store.read(
+            lambda connection: kept.last_answered(connection, self.campaign.id, assessor)
+        )
+
+    def leave(self, assessor: str) -> None:
+        """Let a dedicated assessor go: what they hold goes to others, and they may come back."""
+        campaign = self.campaign
+        present = self.look(assessor)
+        if present.person is None or self._after_work(present) is not None:
+            return
+        for question in campaign.held(assessor):
+            campaign.give_back(question.id, assessor)
+        campaign.store.write(
+            lambda connection, now: kept.take_step(
+                connection, campaign.id, assessor, StepTaken("stopped", ""), now
+            )
+        )
+
+    # ---- as JSON
+
+    def work(
+        self,
+        assessor: str,
+        place: Place,
+        words: Words,
+        *,
+        saved: dict[str, Any] | None = None,
+        have: Collection[str] = (),
+        can_undo: str | None = None,
+    ) -> dict[str, Any]:
+        """Return a place as the page's scripts get it."""
+        campaign = self.campaign
+        now = campaign.store.read(campaign.store.database.now)
+        judging = place.state == "judging"
+        return {
+            "state": place.state,
+            "saved": saved,
+            "progress": self._progress(assessor, place),
+            "questions": self.sheets.questions(place.questions, words, now, have) if judging else [],
+            "can_undo": can_undo if can_undo and judging else self.can_undo(assessor, place),
+            "credit": self.credit(place),
+            "stoppable": judging,
+        }
+
+    def can_undo(self, assessor: str, place: Place) -> str | None:
+        """Return the question whose answer may be taken back now."""
+        if place.present.person is None or place.state in ("excluded", "complete"):
+            return None
+        last = self.last_answered(assessor)
+        if last is None:
+            return None
+        wanted = place.assignment.id if place.assignment is not None else None
+        return str(last.question) if last.assignment == wanted else None
+
+    def credit(self, place: Place) -> dict[str, Any] | None:
+        """Return what somebody is paid: for what is done so far, or for the assignment that ended."""
+        settings = self.campaign.settings
+        if settings.judges != "crowd":
+            return None
+        if place.assignment is not None:
+            of, done = len(place.assignment.questions), len(place.assignment.done)
+            return {
+                "done": done,
+                "of": of,
+                "pay": money(prorated(settings.reward, done, of), settings.currency),
+            }
+        if place.last is not None:
+            last = place.last
+            return {"done": last.answered, "of": last.questions, "pay": money(last.reward, settings.currency)}
+        return None
+
+    def _progress(self, assessor: str, place: Place) -> dict[str, Any]:
+        if place.assignment is not None:
+            return {"done": len(place.assignment.done), "of": len(place.assignment.questions)}
+        if place.last is not None:
+            return {"done": place.last.answered, "of": place.last.questions}
+        if self.campaign.settings.judges == "crowd":
+            return {"done": 0, "of": None}
+        own = self.campaign.store.read(
+            lambda connection: kept.answered_by(connection, self.campaign.id, assessor)
+        )
+        found: dict[str, Any] = {"done": sum(own.values()), "of": None}
+        if place.questions:
+            first = place.questions[0]
+            done = own.get(first.topic, 0)
+            found["topic"] = {"done": done, "of": self._expected(first, done)}
+        return found
+
+    def _expected(self, question: Question, done: int) -> int:
+        """Return about how many answers a topic takes: more than are there, while there is a question."""
+        campaign = self.campaign
+        items = len(campaign.live.items(question.topic))
+        if question.kind is Kind.GRADE:
+            return max(items, done + 1)
+        wanted = campaign.live.state(question.topic, head=0).strategy.expected_judgments(items)
+        return max(math.ceil(wanted), done + 1)
+
+
+def saved_json(receipt: Receipt, outcome: str, attempt: int | None) -> dict[str, Any]:
+    """Return that an answer is stored."""
+    return {
+        "question": receipt.question,
+        "attempt": attempt,
+        "outcome": outcome,
+        "repeated": receipt.repeated,
+        "late": receipt.late,
+    }

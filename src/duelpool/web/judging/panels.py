@@ -1,0 +1,181 @@
+"""The routes of panels: where their people come in, how they get back, and where panels send their messages."""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from sqlalchemy import Connection, update
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.work.participants import assignment_done
+from duelpool.panels import Access, Panel, make_panel
+from duelpool.panels.base import Code, Ending, Outcome, Preview, Redirect, Refused, Speaking, WayOut
+from duelpool.recruitment import arrivals as kept
+from duelpool.recruitment.reports import take_message
+from duelpool.recruitment.submissions import Stay, assignments_of, stays
+from duelpool.store import schema
+from duelpool.store.holdings import UnknownCampaign
+from duelpool.web.access.links import ExpiredLink
+from duelpool.web.judging.callers import Visit, halls_of, links_of, visit
+from duelpool.web.judging.flow import Place
+from duelpool.web.judging.visitors import Visitor, write_cookie
+from duelpool.web.server.guard import TooLarge, TurnedAway
+
+MESSAGE_AT_MOST = 16 * 1024
+PARAMETERS_AT_MOST = 30
+VALUE_AT_MOST = 500
+ENDED = ("complete", "excluded", "no-work", "check-failed", "ended")
+
+router = APIRouter(include_in_schema=False)
+
+
+def panel_of(request: Request, campaign: Campaign, name: str) -> Panel:
+    """Return the panel of a campaign; another one's name is unknown there."""
+    if not name or campaign.settings.panel != name:
+        raise UnknownCampaign("There is no such panel here.", remedy="Use the link as you got it.")
+    environment: Mapping[str, str] = getattr(request.app.state, "environment", os.environ)
+    return make_panel(campaign.settings.panel_settings, Access.of(name, environment))
+
+
+# ---- coming in
+
+
+@router.get("/j/{campaign}/from/{panel}")
+def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Response:
+    """Come in from a panel: by a signed link, with what the panel adds to it."""
+    flow, links = halls_of(request).flow(campaign), links_of(request)
+    store = flow.campaign.store
+    found = panel_of(request, flow.campaign, panel)
+    link = links.open(key, campaign, store.read(store.database.now))
+    if found.frozen:
+        raise ExpiredLink("This panel has closed.", remedy="Ask for another link.")
+    if link.kind != "open":
+        raise TurnedAway("This link is not for a panel.", remedy="Use the link as you got it.")
+    verdict = found.arrive(_parameters(request))
+    response = RedirectResponse(f"/j/{campaign}/", 303)
+    if isinstance(verdict, Preview):
+        write_cookie(response, request, links, Visitor(campaign, "preview", "manager", preview="0"))
+        return response
+    if isinstance(verdict, Refused):
+        kept.turn_away(store, campaign, panel, verdict)
+        raise _turned_away(verdict)
+    let_in = kept.let_in(store, campaign, flow.campaign.settings.judges, panel, verdict)
+    if isinstance(let_in, Refused):
+        raise _turned_away(let_in)
+    write_cookie(response, request, links, Visitor(campaign, let_in.assessor, "open", panel=panel))
+    return response
+
+
+def _turned_away(refused: Refused) -> TurnedAway:
+    return TurnedAway(
+        f"You can't come in: {refused.reason}.", remedy="Open the task from the panel's own page again."
+    )
+
+
+def _parameters(request: Request) -> dict[str, str]:
+    given = list(request.query_params.multi_items())[:PARAMETERS_AT_MOST]
+    names = [name for name, _ in given]
+    # What is given twice is given wrongly: nobody knows which of the two is meant.
+    return {name: value for name, value in given if names.count(name) == 1 and len(value) <= VALUE_AT_MOST}
+
+
+# ---- going out
+
+
+@router.get("/j/{campaign}/out")
+def leave(found: Annotated[Visit, Depends(visit)]) -> Response:
+    """Go back to the panel, with the code of how it ended; who isn't done goes back to their page."""
+    if found.visitor.previews or not found.visitor.panel:
+        return found.back()
+    place = found.flow.place(found.assessor, found.words)
+    ended = ending_of(found, place)
+    if ended is None:
+        return found.back()
+    ending, stay = ended
+    way = _way(found, ending)
+    if stay is not None:
+        _note(found.flow.campaign, stay, ending)
+    if isinstance(way, Redirect):
+        return RedirectResponse(way.url, 303, headers={"Referrer-Policy": "no-referrer"})
+    return found.back()
+
+
+def ending_of(found: Visit, place: Place) -> tuple[Ending, Stay | None] | None:
+    """Return how a visitor's stay has ended, None where it hasn't.
+
+    One finished assignment makes a stay complete, whatever came after it: further ones are paid beside it.
+    """
+    if place.state not in ENDED:
+        return None
+    campaign = found.flow.campaign
+    if campaign.settings.judges != "crowd":
+        return Ending(Outcome.COMPLETED), None
+
+    def work(connection: Connection) -> tuple[Ending, Stay | None]:
+        name = campaign.settings.panel
+        own = stays(connection, campaign.id, name, found.assessor)
+        rows = assignments_of(connection, campaign.id, name, own[-1]) if own else []
+        by_state = {row.state: row.id for row in rows}
+        stay = own[-1] if own else None
+        for state, outcome in (
+            ("finished", Outcome.FAILED_TESTS if place.state == "excluded" else Outcome.COMPLETED),
+            ("stopped", Outcome.STOPPED_EARLY),
+        ):
+            if state in by_state:
+                done = assignment_done(connection, by_state[state])
+                return Ending(outcome, done.answered, done.questions), stay
+        return Ending(Outcome.NO_WORK), stay
+
+    return campaign.store.read(work)
+
+
+def way_out(found: Visit, place: Place) -> dict[str, Any]:
+    """Return what the page at the end shows: a code, or the way back."""
+    ended = ending_of(found, place)
+    way = None if ended is None else _way(found, ended[0])
+    return {
+        "code": way.code if isinstance(way, Code) else None,
+        "redirect_url": f"{found.base}/out" if isinstance(way, Redirect) else None,
+    }
+
+
+def _way(found: Visit, ending: Ending) -> WayOut:
+    return make_panel(found.flow.campaign.settings.panel_settings).completion(ending)
+
+
+def _note(campaign: Campaign, stay: Stay, ending: Ending) -> None:
+    def work(connection: Connection, now: float) -> None:
+        columns = schema.submission.c
+        connection.execute(
+            update(schema.submission).where(columns.id == stay.id).values(outcome=str(ending.outcome))
+        )
+
+    campaign.store.write(work)
+
+
+# ---- messages
+
+
+@router.post("/hooks/{panel}/{campaign}")
+async def hook(request: Request, panel: str, campaign: str) -> Response:
+    """Take a panel's message, if it is truly from the panel, and once."""
+    if request.scope.get("too_large"):
+        raise TooLarge("That is too much at once.", remedy="Send less.")
+    body = await request.body()
+    if len(body) > MESSAGE_AT_MOST:
+        raise TooLarge("That is too much at once.", remedy="Send less.")
+    return await run_in_threadpool(_take, request, panel, campaign, body)
+
+
+def _take(request: Request, panel: str, campaign: str, body: bytes) -> Response:
+    found = halls_of(request).flow(campaign).campaign
+    speaking = panel_of(request, found, panel)
+    if not isinstance(speaking, Speaking):
+        raise UnknownCampaign("This panel sends no messages.", remedy="Use the address as you got it.")
+    now = found.store.read(found.store.database.now)
+    delivery = speaking.message({name.lower(): value for name, value in request.headers.items()}, body, now)
+    came = take_message(found.store, found.id, found.settings, delivery)
+    return JSONResponse({"message": came}, 409 if came == "replayed" else 200)

@@ -1,0 +1,92 @@
+"""The preview: a manager goes through all pages as a visitor would, and nothing of it is kept.
+
+How far they have come stands in their cookie alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from duelpool.campaign import Assignment, Campaign
+from duelpool.campaign.work.participants import AssignmentDone, Present
+from duelpool.errors import BadParameter
+from duelpool.records import Kind, Question
+from duelpool.store.leases import UnknownQuestion
+from duelpool.web.i18n import Words
+from duelpool.web.judging.flow import Flow, Place, checks, practice_pairs
+
+SAMPLES = 3
+_NOBODY = Present("open", "in", None, (), (), frozenset())
+
+
+def stations(campaign: Campaign, words: Words) -> list[str]:
+    """Return all that a visitor goes through, one entry a page."""
+    settings = campaign.settings
+    found: list[str] = [step for step in settings.steps if step in ("consent", "guide")]
+    if "check" in settings.steps and checks(campaign, words):
+        found.append("check")
+    if "practice" in settings.steps and settings.stage != "grading":
+        found += [f"practice {at}" for at in range(len(practice_pairs(campaign, words)))]
+    found += [f"judging {at}" for at in range(len(samples(campaign)))]
+    return [*found, *(["feedback"] if settings.feedback else []), "complete"]
+
+
+def samples(campaign: Campaign) -> tuple[Question, ...]:
+    """Return a few questions that nobody is asked: the first candidates of the first topics."""
+    found: list[Question] = []
+    graded = campaign.settings.stage == "grading"
+    kind = Kind.GRADE if graded else campaign.settings.kind
+    for topic in campaign.live.heads():
+        items = campaign.live.items(topic)
+        if len(items) >= (1 if graded else 2) and len(found) < SAMPLES:
+            right = None if graded else items[1]
+            found.append(Question(f"preview-{len(found)}", topic, items[0], right, "preview", kind=kind))
+    return tuple(found)
+
+
+def place(flow: Flow, at: str, words: Words) -> Place:
+    """Return what a manager sees who has come so far."""
+    number, _, chosen = at.partition(":")
+    all_of_it = stations(flow.campaign, words)
+    index = min(int(number), len(all_of_it) - 1) if number.isdigit() else 0
+    state, _, place_of = all_of_it[index].partition(" ")
+    if state == "practice":
+        return Place(state, _NOBODY, number=int(place_of), practised=chosen)
+    if state == "judging":
+        asked = samples(flow.campaign)
+        done = asked[: int(place_of)]
+        held = Assignment("preview", "preview", asked, frozenset(each.id for each in done))
+        return Place(state, _NOBODY, questions=held.left, assignment=held)
+    if state in ("feedback", "complete"):
+        size = len(samples(flow.campaign))
+        last = AssignmentDone("preview", "finished", size, size, flow.campaign.settings.reward)
+        return Place(state, _NOBODY, last=last, more={"again": state == "complete"})
+    return Place(state, _NOBODY)
+
+
+def onward(flow: Flow, at: str, words: Words, verb: str, values: Mapping[str, Any]) -> str:
+    """Return how far a manager has come after a click."""
+    number, _, chosen = at.partition(":")
+    index = int(number) if number.isdigit() else 0
+    all_of_it = stations(flow.campaign, words)
+    state = place(flow, at, words).state
+    if verb == "undo":
+        before = all_of_it[max(0, index - 1)]
+        return str(index - 1) if before.startswith("judging") else at
+    if verb == "stop":
+        return str(next(n for n, each in enumerate(all_of_it) if each in ("feedback", "complete")))
+    if verb == "step" and values.get("step") == "another":
+        return "0"
+    if state == "practice" and not chosen:
+        outcome = values.get("outcome")
+        if outcome not in ("left", "right"):
+            raise BadParameter("A practice pair is answered left or right.", remedy="Use the buttons.")
+        return f"{index}:{outcome}"
+    return str(min(index + 1, len(all_of_it) - 1))
+
+
+def sample(flow: Flow, question: str) -> Question:
+    """Return a question of the preview by its id."""
+    for each in samples(flow.campaign):
+        if each.id == question:
+            return each
+    raise UnknownQuestion("There is no such question in the preview.", remedy="Go back to the page.")

@@ -1,0 +1,220 @@
+"""Records on their way to the browser and back: what a page may know of a question, and what it may send.
+
+Nothing here names an item, a run, a rank or a score, or tells a test pair or a repeated one from any other.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.runners.judging_session import Desk
+from duelpool.errors import BadRecord
+from duelpool.records import Kind, Outcome, Passage, Question, Topic
+from duelpool.store.leases import Answer
+from duelpool.web.i18n import Words
+from duelpool.web.judging import passages
+
+NOTE_AT_MOST = 10_000
+SECONDS_AT_MOST = 7 * 86400.0
+_NEVER_SHOWN = (Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN, Outcome.GRADE)
+_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+_FUNCTION_WORDS = frozenset(
+    _WORD.findall(
+        "a an the of in on at to for from by with without and or but nor not no is are was were be been do does "
+        "did has have had can could will would shall should may might must what which who whom whose when where "
+        "why how it its he his him she her they their them you your we our us i me my this that these those there "
+        "as if than then so such into about over under between "
+        "der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind war "
+        "waren sein wird werden wurde hat haben hatte kann können soll muss was welche welcher welches wer wen "
+        "wem wann wo warum wie es er sie wir ihr ich mich mir mein dein sich auf aus bei bis für im mit nach über "
+        "um unter von vom vor zu zum zur als wenn dass"
+    )
+)
+
+
+def terms_of(topic: Topic) -> list[str]:
+    """Return the words of a question that are worth marking in a passage, in their order."""
+    found: dict[str, str] = {}
+    for word in _WORD.findall(topic.text):
+        if word.lower() not in _FUNCTION_WORDS and (len(word) > 1 or not word.isascii()):
+            found.setdefault(word.lower(), word)
+    return list(found.values())
+
+
+def passage_json(passage: Passage, frame: str = "") -> Mapping[str, Any]:
+    """Return a passage as the page gets it; `frame` is where its HTML is served alone."""
+    return _rendered(passage) if passage.format == "markdown" else passages.shown(passage, frame)
+
+
+@lru_cache(maxsize=1024)
+def _rendered(passage: Passage) -> Mapping[str, Any]:
+    return passages.shown(passage)
+
+
+def outcomes_of(campaign: Campaign, kind: Kind) -> list[str]:
+    """Return the answers that a question's page offers."""
+    if kind is Kind.GRADE:
+        offered = [Outcome.GRADE, Outcome.CANNOT_JUDGE, Outcome.SKIP]
+    else:
+        offered = [
+            each
+            for each in Outcome
+            if each in campaign.settings.outcomes_of(kind) and each not in _NEVER_SHOWN
+        ]
+    crowd = campaign.settings.judges == "crowd"  # who is paid by the question has "cannot judge"
+    return [str(each) for each in offered if not (crowd and each is Outcome.SKIP)]
+
+
+class Sheets:
+    """Puts texts and choices beside a campaign's questions."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+        self._desk = Desk(campaign)
+
+    def question(self, question: Question, words: Words, now: float) -> dict[str, Any]:
+        """Return a question as the page gets it."""
+        sheet = self._desk.sheet(question)
+        settings = self.campaign.settings
+        kind = question.kind
+        frame = f"/j/{self.campaign.id}/frame/{question.id}"
+        return {
+            "id": question.id,
+            "attempt": question.attempt,
+            "kind": str(kind),
+            "topic": topic_json(sheet.topic),
+            "criterion": question.criterion,
+            "left": passage_json(sheet.left, f"{frame}/left"),
+            "right": None if sheet.right is None else passage_json(sheet.right, f"{frame}/right"),
+            "outcomes": outcomes_of(self.campaign, kind),
+            "grades": grades_json(settings.scale, settings.grades, words) if kind is Kind.GRADE else [],
+            "terms": terms_of(sheet.topic),
+            "expires_in": expires_in(question, now),
+        }
+
+    def questions(
+        self, questions: Sequence[Question], words: Words, now: float, have: Collection[str] = ()
+    ) -> list[dict[str, Any]]:
+        """Return questions as the page gets them; of those that it has, only what changes."""
+        known = {each.id for each in questions if f"{each.id}:{each.attempt}" in have}
+        self._desk.gather(each for each in questions if each.id not in known)
+        return [
+            self.brief(each, now) if each.id in known else self.question(each, words, now)
+            for each in questions
+        ]
+
+    def brief(self, question: Question, now: float) -> dict[str, Any]:
+        """Return what changes of a question that the page has already."""
+        return {"id": question.id, "attempt": question.attempt, "expires_in": expires_in(question, now)}
+
+    def passages_of(self, question: Question) -> tuple[Passage, Passage | None]:
+        """Return the texts of a question."""
+        sheet = self._desk.sheet(question)
+        return sheet.left, sheet.right
+
+    def topic(self, question: Question) -> Topic:
+        """Return the topic of a question."""
+        return self._desk.sheet(question).topic
+
+
+def expires_in(question: Question, now: float) -> int:
+    """Return the whole seconds that are left of a lease."""
+    return max(0, math.floor(question.expires - now)) if math.isfinite(question.expires) else 0
+
+
+def topic_json(topic: Topic) -> dict[str, Any]:
+    """Return a topic as the page gets it."""
+    return {
+        "text": topic.text,
+        "description": topic.description,
+        "conversation": list(topic.conversation),
+    }
+
+
+def grades_json(scale: str, grades: Sequence[float], words: Words) -> list[dict[str, Any]]:
+    """Return the grades of a scale with their names."""
+    found = []
+    for grade in grades:
+        key = f"grade_{scale}_{grade:g}"
+        found.append({"value": grade, "label": words(key) if words.has(key) else f"{grade:g}"})
+    return found
+
+
+def money(amount: int, currency: str) -> str:
+    """Return an amount of minor units for a person."""
+    return f"{amount / 100:.2f} {currency}"
+
+
+# ---- what comes back
+
+
+def answer_of(values: Mapping[str, Any]) -> Answer:
+    """Return the answer that a form or JSON holds."""
+    try:
+        outcome = Outcome(str(values.get("outcome", "")))
+    except ValueError:
+        raise BadRecord(
+            f"There is no answer called '{str(values.get('outcome', ''))[:50]}'.",
+            remedy="Use the page's buttons.",
+        ) from None
+    uses = _number(values, "context_uses", 0, 10**6)
+    attempt = _number(values, "attempt", 1, 10**6)
+    return Answer(
+        outcome,
+        grade=_number(values, "grade", -1e9, 1e9) if outcome is Outcome.GRADE else None,
+        confidence=_number(values, "confidence", 0, 100),
+        note=text_of(values, "note"),
+        seconds=_number(values, "seconds", 0, SECONDS_AT_MOST),
+        context_uses=0 if uses is None else int(uses),
+        highlighted=_yes(values.get("highlighted")),
+        attempt=None if attempt is None else int(attempt),
+    )
+
+
+def _number(values: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    given = values.get(name)
+    if given is None or given == "":
+        return None
+    try:
+        number = float(given) if not isinstance(given, bool) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not low <= number <= high:
+        raise BadRecord(f"'{name}' can't be '{str(given)[:50]}'.", remedy="Use the page's own fields.")
+    return number
+
+
+def _yes(given: Any) -> bool | None:
+    if given is None or given == "":
+        return None
+    return str(given).lower() in ("1", "true", "yes", "on")
+
+
+def text_of(values: Mapping[str, Any], name: str) -> str:
+    """Return what somebody wrote, if every database can keep it."""
+    given = values.get(name) or ""
+    if not isinstance(given, str) or len(given) > NOTE_AT_MOST:
+        raise BadRecord(f"The {name} is too long.", remedy=f"It may have {NOTE_AT_MOST:,} letters.")
+    if "\0" in given or given.encode(errors="replace").decode() != given:
+        raise BadRecord(f"The {name} holds a character that can't be stored.", remedy="Leave it out.")
+    return given
+
+
+def scale_point(values: Mapping[str, Any], name: str) -> int | None:
+    """Return a point from 1 to 5, None where nothing was chosen."""
+    found = _number(values, name, 1, 5)
+    if found is not None and found != int(found):
+        raise BadRecord(f"'{name}' is a whole number from 1 to 5.")
+    return None if found is None else int(found)
+
+
+def question_id(values: Mapping[str, Any]) -> str:
+    """Return the id of the question that is meant."""
+    found = values.get("question")
+    if not isinstance(found, str) or not _ID.fullmatch(found):
+        raise BadRecord("No question is named.", remedy="Send the question's id.")
+    return found

@@ -1,0 +1,208 @@
+"""The application: a store's campaigns as web pages."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from anyio import to_thread
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from duelpool.access.limits import Pace, TooMany
+from duelpool.errors import BadFile, BadRecord, DuelpoolError
+from duelpool.setup.uploads import TooMuch
+from duelpool.store import StoreTrouble, open_store
+from duelpool.store.holdings import UnknownCampaign
+from duelpool.web import templating
+from duelpool.web.access.links import link_keys
+from duelpool.web.access.pages import router as door
+from duelpool.web.campaigns import Halls
+from duelpool.web.judging import panels, routes
+from duelpool.web.manage.api import add_api
+from duelpool.web.manage.dashboard import Desks, StillCounting
+from duelpool.web.manage.pages import router as dashboard
+from duelpool.web.manage.settings import router as settings_page
+from duelpool.web.server import health, malloc
+from duelpool.web.server.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
+from duelpool.web.server.metrics import Counts
+from duelpool.web.setup.drafts import Sketches, folder_for
+from duelpool.web.setup.pages import router as setting_up
+from duelpool.web.templating import error_json, error_page, language_of, render, static_response
+
+SWEEP_SECONDS = 20.0
+SWITCH_SECONDS = 0.001  # Python's own is five times that: who answers waits so long for each who computes
+THREADS = 100  # most of them wait: for the database, or for their turn to get an assignment
+REPORT_AT_MOST = 2000
+
+
+def make_app(
+    store_target: str | Path,
+    *,
+    campaign: str | None = None,
+    sweep_seconds: float = SWEEP_SECONDS,
+    counts: Path | None = None,
+    uploads: Path | None = None,
+) -> FastAPI:
+    """Return the judging pages of a store, or of one campaign of it; an old store is upgraded after a backup.
+
+    Leases that ran out are swept up every few seconds. `counts` is a folder where several processes of one server
+    count their requests, `uploads` is where files lie while campaigns are set up.
+    """
+    store = open_store(store_target)
+    try:
+        halls, links = Halls(store, campaign), link_keys(store)
+    except BaseException:
+        store.close()
+        raise
+
+    place = uploads or folder_for(str(store.database.place))
+    sketches = Sketches(store, place) if campaign is None else None
+
+    def warm() -> None:
+        templating.warm()
+        halls.warm()
+        app.state.desks.warm()
+
+    def sweep() -> None:
+        links.refresh()  # somebody may have replaced the key that signs
+        halls.sweep()
+
+    async def sweep_on() -> None:
+        task = warm
+        while True:
+            try:
+                await run_in_threadpool(task)
+            except DuelpoolError as error:
+                logger.warning("in the background: %s", error)
+            except Exception:  # whatever it was: without a sweeper, leases would never end
+                logger.exception("in the background")
+            await asyncio.sleep(sweep_seconds)
+            task = sweep
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        malloc.share()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        sweeper = asyncio.create_task(sweep_on())
+        try:
+            yield
+        finally:
+            app.state.stopping = True
+            sweeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await sweeper
+            if sketches is not None:
+                sketches.close()
+            await run_in_threadpool(store.close)
+
+    app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.state.halls, app.state.links, app.state.store = halls, links, store
+    app.state.desks, app.state.sketches = Desks(halls), sketches
+    app.state.pace, app.state.counts = Pace(store), Counts(counts)
+    app.add_middleware(Guard, counts=app.state.counts)
+    _furnish(app)
+    return app
+
+
+def _furnish(app: FastAPI) -> None:
+    """Give an application its routes, and its words for what goes wrong."""
+    for router in (routes.router, door, health.router, panels.router, setting_up, settings_page, dashboard):
+        app.include_router(router)
+    add_api(app)
+    app.add_exception_handler(DuelpoolError, _refused)
+    app.add_exception_handler(HTTPException, _no_such_page)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _unexpected)
+    app.add_api_route("/static/{name:path}", static, methods=["GET"])
+    app.add_api_route("/csp-report", csp_report, methods=["POST"])
+
+
+def static(name: str) -> Response:
+    """Return a file of the page."""
+    found = static_response(name)
+    return found if found is not None else PlainTextResponse("There is no such file.", 404)
+
+
+async def csp_report(request: Request) -> Response:
+    """Note what a browser refused to load or to run."""
+    body = (await request.body())[:REPORT_AT_MOST].decode(errors="replace")
+    logger.warning("content policy: %r", without_secrets(body))
+    return Response(status_code=204)
+
+
+def _told(request: Request, error: DuelpoolError, status: int, name: str, reference: str) -> Response:
+    try:
+        words = language_of(request)
+    except Exception:  # pragma: no cover (an error page must not fail for want of words)
+        words = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
+    if isinstance(error, StillCounting) and not request.url.path.startswith("/api/"):
+        told = {"told": error.problem, "title": "Still counting", "state": "counting"}
+        page = render("manage/counting.html", words, told, status)
+        page.headers["Retry-After"] = "2"
+        return page
+    if request.url.path.startswith("/api/"):  # a program reads what is exactly wrong
+        # of a file the person's own name is told; other places are the server's own
+        place = f"{error.place}: " if isinstance(error, BadFile | TooMuch) and error.place else ""
+        whole = {"problem": place + error.problem, "remedy": error.remedy, "reference": reference}
+        return JSONResponse(whole, status, {"Retry-After": "2"} if status == 503 else None)
+    if wants_json(request):
+        return JSONResponse(error_json(error, words, reference, name), status)
+    base = "/".join(request.url.path.split("/")[:3]) if request.url.path.startswith("/j/") else ""
+    context = {"base": base, "state": "error"}
+    if name == "lease_lost":
+        told = error_json(error, words, reference, name)
+        return render(
+            "lease_lost.html",
+            words,
+            {**context, **told, "state": "lease-lost", "status": status, "credit": None},
+            status,
+        )
+    page = error_page(error, words, reference, context)
+    page.status_code = status
+    return page
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, DuelpoolError)  # noqa: S101 (that is what it is registered for)
+    status, name = status_of(error)
+    reference = new_reference()
+    logger.log(
+        40 if status >= 500 and not isinstance(error, StillCounting) else 20,
+        "%s: %s %r: %s",
+        reference,
+        request.method,
+        request.url.path,
+        error,
+    )
+    told = await run_in_threadpool(_told, request, error, status, name, reference)
+    if isinstance(error, TooMany):
+        told.headers["Retry-After"] = str(error.seconds)
+    return told
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 (that is what it is registered for)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]).encode(errors="replace").decode()
+    where = where or "the request"
+    told = BadRecord(f"{where}: {first['msg']}.", remedy="See /api/v1/openapi.json for what is taken.")
+    return await run_in_threadpool(_told, request, told, 422, "invalid", new_reference())
+
+
+async def _no_such_page(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    told = UnknownCampaign("There is no such page.", remedy="Use the link as you got it.")
+    return await run_in_threadpool(_told, request, told, status, "not_found", new_reference())
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    reference = new_reference()
+    logger.error("%s: %s %r", reference, request.method, request.url.path, exc_info=error)
+    told = StoreTrouble("Something went wrong on our side.", remedy="Try again; your answers are safe.")
+    return await run_in_threadpool(_told, request, told, 500, "unexpected", reference)

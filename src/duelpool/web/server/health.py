@@ -1,0 +1,50 @@
+"""For those who watch the server: is it alive, can it take answers, what has it counted."""
+
+from fastapi import APIRouter, Request
+from starlette.responses import PlainTextResponse, Response
+
+from duelpool.access import tokens
+from duelpool.store import Store
+from duelpool.web.access.passes import address_of, count_guess
+from duelpool.web.manage.keys import bearer_of
+from duelpool.web.server.guard import NoVisit
+from duelpool.web.server.metrics import exposition
+
+_HERE = frozenset({"127.0.0.1", "::1"})
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/healthz")
+async def healthz() -> Response:
+    """Say that the process lives; a supervisor that hears nothing starts another."""
+    return PlainTextResponse("ok")
+
+
+@router.get("/readyz")
+def readyz(request: Request) -> Response:
+    """Say whether answers are taken: the store answers, and the server isn't about to stop."""
+    if getattr(request.app.state, "stopping", False):
+        return PlainTextResponse("stopping", 503)
+    store: Store = request.app.state.store
+    store.read(store.database.now)
+    return PlainTextResponse("ready")
+
+
+@router.get("/metrics")
+def metrics(request: Request) -> Response:
+    """Return the figures for Prometheus, to this machine's own programs or to a token for it."""
+    store: Store = request.app.state.store
+    given = bearer_of(request)
+    if given is not None:
+        now = store.read(store.database.now)
+        token = store.read(lambda connection: tokens.open_token(connection, given, now))
+        if token is None or "metrics" not in token.scopes:
+            count_guess(store, address_of(request))
+            raise NoVisit(
+                "This token isn't for metrics.", remedy="Make one: `duelpool token new --scope metrics`."
+            )
+    elif address_of(request) not in _HERE or "x-forwarded-for" in request.headers:
+        raise NoVisit("The figures are for this machine.", remedy="Send a token with the scope 'metrics'.")
+    text = exposition(request.app.state.counts, store)
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

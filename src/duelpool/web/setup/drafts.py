@@ -1,0 +1,223 @@
+"""Campaigns that are being set up: each one's files, options, and what the dry run has come to so far.
+
+They lie in a folder of the server's, for there may be several processes, and are swept away after two days.
+"""
+
+import dataclasses
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.views.watch import NotFound
+from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.setup import Brought, Comparison, Draft, Observed, draw_up, observe, read_files
+from duelpool.setup.uploads import Limits, Tray
+from duelpool.store import Store, StoreTrouble, holdings, schema
+from duelpool.web.setup.options import Options
+from duelpool.web.setup.work import Work
+
+KEPT_SECONDS = 2 * 86400.0
+SKETCHES_AT_MOST = 200
+_ID = re.compile(r"[A-Za-z0-9_-]{8,40}")
+
+
+def folder_for(place: str) -> Path:
+    """Return where a store's uploads lie, unless somebody says otherwise: the system's place for such things."""
+    name = hashlib.blake2b(place.encode(), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir(), f"duelpool-setup-{name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a sketch comes to: a draft, or the trouble that stands in its way."""
+
+    draft: Draft | None
+    trouble: DuelpoolError | None
+    observed: Observed | None = None
+    comparison: Comparison | None = None
+
+
+@dataclass(slots=True)
+class Sketch:
+    """One campaign that is being set up."""
+
+    id: str
+    folder: Path
+    tray: Tray
+    store: Store
+    work: Work
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _brought: tuple[object, Brought] | None = None
+    _seen: tuple[object, Seen] | None = None
+
+    # ---- options
+
+    @property
+    def options(self) -> Options:
+        """The options as they were last saved."""
+        place = self.folder / "options.json"
+        return Options.model_validate_json(place.read_text("utf-8")) if place.exists() else Options()
+
+    def save(self, options: Options) -> None:
+        """Keep other options."""
+        options.settings()  # refuses what no campaign can have
+        _write(self.folder / "options.json", options.model_dump_json())
+
+    # ---- what it comes to
+
+    def look(self) -> Seen:
+        """Read what was sent, once, and say what it comes to."""
+        options = self.options
+        with self._lock:
+            files = tuple(
+                (str(path), path.stat().st_mtime_ns, path.stat().st_size)
+                for kind, name, _ in self.tray.listed()
+                for path in (self.tray.folder / kind / name,)
+            )
+            key = (files, options.model_dump_json(exclude={"name"}), self._heard(options.learn_from))
+            if self._seen is None or self._seen[0] != key:
+                self._seen = (key, self._looked(files, options))
+            return self._seen[1]
+
+    def _looked(self, files: object, options: Options) -> Seen:
+        try:
+            with self.tray.told():
+                named = self.tray.files(options.tests or None)
+                if not named:
+                    raise BadParameter(
+                        "There is nothing to pool yet.", remedy="Send runs, qrels or preferences."
+                    )
+                if self._brought is None or self._brought[0] != files:
+                    self._brought = (files, read_files(named))
+                brought = dataclasses.replace(self._brought[1], files=named)
+                draft = draw_up(brought, options.settings(), options.rules(), share=options.share)
+                observed = self._observed(options.learn_from)
+                asked = Comparison.of(draft.whole.values(), draft.settings, options.max_cost, observed)
+                return Seen(draft, self._not_ready(draft), observed, asked)
+        except DuelpoolError as error:
+            return Seen(None, error)
+
+    def _not_ready(self, draft: Draft) -> DuelpoolError | None:
+        try:
+            with self.tray.told():
+                draft.ready()
+        except DuelpoolError as error:
+            return error
+        return None
+
+    def _heard(self, campaign: str) -> int:
+        """Return a number that grows with every judgment of a pilot."""
+        columns = schema.topic.c
+        total = select(func.sum(columns.next_seq)).where(columns.campaign == campaign)
+        return self.store.read(lambda connection: int(connection.execute(total).scalar() or 0))
+
+    def _observed(self, campaign: str) -> Observed | None:
+        if not campaign:
+            return None
+        row = self.store.read(lambda connection: holdings.find_campaign(connection, campaign))
+        return observe(Campaign(self.store, row))
+
+    def simulated(self) -> dict[str, Any] | None:
+        """Return what the simulation has come to, and have it done where nobody has yet; None without a draft."""
+        seen = self.look()
+        if seen.comparison is None:
+            return None
+        return self.work.simulated(self.folder / "compared.json", seen.comparison)
+
+    # ---- its end
+
+    def found(self, name: str, paused: bool) -> tuple[Campaign, str]:
+        """Make the campaign; the sketch is done with then."""
+        seen = self.look()
+        if seen.trouble is not None:
+            raise seen.trouble
+        if seen.draft is None:  # pragma: no cover (without trouble there is a draft)
+            raise BadParameter("There is nothing to make a campaign of.")
+        with self.tray.told():
+            ready = seen.draft.ready()
+        campaign, held = ready.found(self.store, name, "paused" if paused else "open")
+        self.clear()
+        return campaign, f"Made the campaign '{campaign.name}': {held}."
+
+    def clear(self) -> None:
+        """Throw the sketch away."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _write(place: Path, text: str) -> None:
+    """Write a small file so that nobody ever sees half of it."""
+    part = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    part.write_text(text, encoding="utf-8")
+    part.replace(place)
+
+
+@dataclass(slots=True)
+class Sketches:
+    """All campaigns that are being set up in a store."""
+
+    store: Store
+    folder: Path
+    limits: Limits = field(default_factory=Limits)
+    work: Work = field(default_factory=Work)
+    _known: dict[str, Sketch] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def new(self) -> Sketch:
+        """Begin another one; what nobody has touched for long goes."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "getuid") and self.folder.stat().st_uid != os.getuid():
+            raise StoreTrouble(
+                "The folder for uploads is somebody else's.",
+                remedy="Name another: `duelpool serve --uploads DIR`.",
+            )
+        self.sweep()
+        if sum(1 for _ in self.folder.iterdir()) >= SKETCHES_AT_MOST:
+            raise BadParameter(
+                f"{SKETCHES_AT_MOST} campaigns are being set up already.",
+                remedy="Finish or leave some of them.",
+            )
+        name = secrets.token_urlsafe(12)
+        (self.folder / name).mkdir(mode=0o700)
+        return self.of(name)
+
+    def of(self, name: str) -> Sketch:
+        """Return one of them."""
+        place = self.folder / name
+        if not _ID.fullmatch(name) or not place.is_dir():
+            raise NotFound("There is no such draft, or it is done with.", remedy="Begin another one.")
+        with self._lock:
+            if name not in self._known:
+                tray = Tray(place / "files", self.limits)
+                self._known[name] = Sketch(name, place, tray, self.store, self.work)
+            return self._known[name]
+
+    def all(self) -> list[Sketch]:
+        """Return all of them, the newest first."""
+        if not self.folder.is_dir():
+            return []
+        found = [each for each in self.folder.iterdir() if each.is_dir() and _ID.fullmatch(each.name)]
+        return [self.of(each.name) for each in sorted(found, key=lambda each: -each.stat().st_mtime)]
+
+    def sweep(self) -> None:
+        """Remove what nobody has touched for long, and forget what is gone."""
+        for each in self.folder.iterdir():
+            if time.time() - each.stat().st_mtime > KEPT_SECONDS:
+                shutil.rmtree(each, ignore_errors=True)
+        with self._lock:
+            for name in [name for name, sketch in self._known.items() if not sketch.folder.is_dir()]:
+                del self._known[name]
+
+    def close(self) -> None:
+        """End what is worked out beside."""
+        self.work.close()

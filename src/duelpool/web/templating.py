@@ -1,0 +1,152 @@
+"""Templates and files: how a place becomes a page."""
+
+import hashlib
+import mimetypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, TemplateNotFound
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from duelpool.errors import DuelpoolError
+from duelpool.web.i18n import FIRST, Words, choose, languages
+from duelpool.web.i18n import words as words_of
+from duelpool.web.judging import passages
+from duelpool.web.server.guard import status_of
+
+TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+LONG_CACHE = "public, max-age=31536000, immutable"
+SHORT_CACHE = "no-cache"
+
+TEMPLATE_OF = {
+    "consent": "consent.html",
+    "guide": "guide.html",
+    "check": "check.html",
+    "check-failed": "check.html",
+    "practice": "practice.html",
+    "judging": "judge.html",
+    "waiting": "judge.html",
+    "feedback": "feedback.html",
+    "complete": "complete.html",
+    "no-work": "no_work.html",
+    "paused": "paused.html",
+    "ended": "ended.html",
+    "excluded": "excluded.html",
+}
+"""Every state that a visitor can be in, and its page."""
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
+
+
+def _static_files() -> dict[str, bytes]:
+    return {
+        path.relative_to(STATIC).as_posix(): path.read_bytes()
+        for path in sorted(STATIC.rglob("*"))
+        if path.is_file()
+    }
+
+
+@cache
+def static_files() -> dict[str, bytes]:
+    """Return the page's files by name; they don't change while the server runs."""
+    return _static_files()
+
+
+@cache
+def static_hash() -> str:
+    """Return the name that the present files have together: another one after every change."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, data in static_files().items():
+        digest.update(f"{name} {len(data)} ".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def warm() -> None:
+    """Read templates, files and catalogues, so that the first visitor doesn't wait for it."""
+    static_hash()
+    for lang in languages():
+        words_of(lang)
+    for name in {*TEMPLATE_OF.values(), "error.html", "lease_lost.html"}:
+        _environment().get_template(name)
+
+
+def asset(name: str) -> str:
+    """Return the address of a file, which may be kept for ever."""
+    return f"/static/{static_hash()}/{name}"
+
+
+def static_response(name: str) -> Response | None:
+    """Return a file of the page, None where there is no such file."""
+    first, _, rest = name.partition("/")
+    lasting = first == static_hash() and rest in static_files()
+    found = static_files().get(rest if lasting else name)
+    if found is None:
+        return None
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if name.endswith((".js", ".mjs")):
+        kind = "text/javascript"
+    return Response(found, media_type=kind, headers={"Cache-Control": LONG_CACHE if lasting else SHORT_CACHE})
+
+
+def language_of(request: Request, wished: str = "", offered: tuple[str, ...] = ()) -> Words:
+    """Return the words in the language of a request."""
+    lang = choose(
+        request.query_params.get("lang", "") or wished, request.headers.get("accept-language", ""), offered
+    )
+    return words_of(lang)
+
+
+def render(template: str, words: Words, context: dict[str, Any], status: int = 200) -> HTMLResponse:
+    """Return a page."""
+    whole: dict[str, Any] = {
+        "words": words,
+        "lang": words.lang,
+        "dir": words.dir,
+        "asset": asset,
+        "preview": False,
+        "campaign": "",
+        "base": "",
+        "form_key": "",
+        "state": "",
+        "visitor": "",
+        **context,
+    }
+    return HTMLResponse(_environment().get_template(template).render(whole), status_code=status)
+
+
+def markdown_or(text: str, key: str, words: Words) -> str:
+    """Return the campaign's own text as safe HTML, or the catalogue's."""
+    return passages.markdown(text or words(key), links=True)
+
+
+def error_page(
+    error: DuelpoolError, words: Words, reference: str, context: dict[str, Any], template: str = "error.html"
+) -> HTMLResponse:
+    """Return the page of an error."""
+    status, name = status_of(error)
+    told = error_json(error, words, reference, name)
+    try:
+        return render(template, words, {**context, **told, "status": status, "name": name}, status)
+    except TemplateNotFound:  # pragma: no cover (the templates are part of the package)
+        return HTMLResponse("<!doctype html><title>Error</title>", status)
+
+
+def error_json(error: DuelpoolError, words: Words, reference: str, name: str) -> dict[str, str]:
+    """Return an error for a script: what is wrong, what to do, and under which name it stands in the log.
+
+    What somebody sent wrong is told as it is in English; for all else the catalogue has words for people.
+    """
+    own = words.lang == FIRST and name == "invalid"
+    problem, remedy = f"problem_{name}", f"remedy_{name}"
+    return {
+        "problem": words(problem) if words.has(problem) and not own else error.problem,
+        "remedy": words(remedy) if words.has(remedy) and not own else error.remedy,
+        "reference": reference,
+    }

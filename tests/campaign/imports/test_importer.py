@@ -1,0 +1,532 @@
+"""Import: every form, twins, strangers, phases from blocks, whole logs, and that it is all or nothing."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.imports import importer as intake_module
+from duelpool.campaign.imports.batch import Changed
+from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.views.exports import write_log
+from duelpool.cli import app
+from duelpool.cli.intake import ranges
+from duelpool.errors import BadFile, BadParameter, DuelpoolError
+from duelpool.files import read_qrels
+from duelpool.records import Judgment, Outcome, Pool
+from duelpool.store import Store, log, open_store
+from duelpool.store.holdings import KnownPair
+from duelpool.store.leases import Answer
+from duelpool.testing.stores import audit
+from support.campaigns import judge_all, make_campaign
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "campaign.db", create=True) as opened:
+        yield opened
+
+
+def file_of(tmp_path: Path, *lines: str, name: str = "given.txt") -> Path:
+    path = tmp_path / name
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def winners(campaign: Campaign, topic: str) -> list[str | None]:
+    return [judgment.winner for judgment in campaign.judgments(topic)]
+
+
+def lines_in(store: Store) -> int:
+    return int(store.read(lambda c: c.exec_driver_sql("select count(*) from log").scalar_one()))
+
+
+# ---- forms
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("one a b a", "one c b c"),
+        ("one a b", "one c b"),
+        ("one 1 1 a 1", "one 1 1 b 0", "one 2 1 c 1", "one 2 1 b 0"),
+        (
+            '{"topic": "one", "left": "a", "right": "b", "outcome": "left"}',
+            '{"event": "judgment", "topic": "one", "left": "c", "right": "b", "outcome": "left"}',
+        ),
+    ],
+    ids=["pairs", "winners", "trec", "jsonl"],
+)
+def test_every_form_of_preferences(store: Store, tmp_path: Path, lines: tuple[str, ...]) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    taken = take_in_file(campaign, file_of(tmp_path, *lines), assessor="them")
+    assert (taken.judgments, taken.topics, taken.others) == (2, 1, 0)
+    assert winners(campaign, "one") == ["a", "c"]
+    assert {judgment.assessor for judgment in campaign.judgments("one")} == {"them"}
+    assert campaign.live.state("one").position == lines_in(store) == 2
+
+
+def test_what_json_lines_say_is_kept(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    row = {
+        "topic": "one", "left": "a", "right": "b", "outcome": "definitely-left", "kind": "definite",
+        "assessor": "anna", "seconds": 3.5, "note": "clear", "confidence": 0.9, "propensity": 0.25,
+        "sides_known": False, "strategy": "other/2", "question": "theirs", "seq": 77,
+    }  # fmt: skip
+    take_in_file(campaign, file_of(tmp_path, json.dumps(row)), assessor="nobody")
+    (found,) = campaign.judgments("one")
+    assert (found.outcome, found.assessor, found.seconds, found.note) == (
+        Outcome.DEFINITELY_LEFT, "anna", 3.5, "clear",
+    )  # fmt: skip
+    assert (found.confidence, found.propensity, found.sides_known, found.strategy) == (
+        0.9,
+        0.25,
+        False,
+        "other/2",
+    )
+    assert found.seq == 1
+    assert found.question != "theirs"
+
+
+def test_a_packed_file_and_rows_of_it(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    path = tmp_path / "given.gz"
+    path.write_bytes(gzip.compress(b"# a comment\none a b a\n\none a c c\none b c b\none a d a\n"))
+    take_in_file(campaign, path, rows=[(1, 1), (3, 4)])
+    assert winners(campaign, "one") == ["a", "b", "a"]
+
+
+# ---- what doesn't fit
+
+
+def test_twins_count_for_the_item_that_is_judged_for_them(store: Store, tmp_path: Path) -> None:
+    pool = Pool("one", ("a", "b", "c"), twins={"a": ("a2", "a3")})
+    campaign = make_campaign(store, [pool], strategy="allpairs")
+    taken = take_in_file(
+        campaign, file_of(tmp_path, "one a2 b a2", "one a a3 a", "one a2 a3 a3", "one b c c")
+    )
+    assert [(j.left, j.right) for j in campaign.judgments("one")] == [("a", "b"), ("b", "c")]
+    assert {notice.what: notice.count for notice in taken.notices} == {
+        "judgments of twins, counted for the item that is judged for them": 1,
+        "votes between twins dropped": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("six a b a", ":4: The campaign has no topic 'six'."),
+        ("one a zz a", ":4: Topic 'one' has no candidate 'zz'."),
+    ],
+)
+def test_strangers_are_refused_with_their_line_or_counted(
+    store: Store, tmp_path: Path, line: str, told: str
+) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    path = file_of(tmp_path, "# comment", "one a b a", "", line, "one b c b")
+    with pytest.raises(BadFile) as refused:
+        take_in_file(campaign, path)
+    assert f"given.txt{told}" in str(refused.value)
+    assert lines_in(store) == 0
+    taken = take_in_file(campaign, path, skip_unknown=True)
+    assert taken.judgments == 2
+    assert any("left out" in notice.what and notice.first_line == 4 for notice in taken.notices)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"event": "hello", "topic": "one"}', ":2: There is no event called 'hello'"),
+        ('{"event": "release"}', ':2: The field "topic" is missing'),
+        ('{"event": "retraction", "topic": "one"}', ':2: The field "refers_to"'),
+        ('{"event": "retraction", "topic": "one", "refers_to": 9}', "refers to line 9"),
+        ('{"event": "phase-closed", "topic": "one", "phase": "x", "survivors": "a"}', ":2: \"survivors\" must"),
+        ('{"event": "phase-closed", "topic": "one", "phase": "x", "survivors": ["a"]}', ":2: This line doesn't follow"),
+        ('{"topic": "one", "left": "a", "right": "b"}', ':2: The field "outcome"'),
+        ('{"topic": "one", "left": "a", "right": "b", "outcome": "left", "told": 3}', ':2: "told"'),
+        ('{"topic": "one", "left": "a", "right": "o", "outcome": "left", "test_pair": "x"}', "no test pair 'x'"),
+        ("{", ":2: This is not valid JSON"),
+    ],
+)  # fmt: skip
+def test_wrong_lines_are_refused_and_nothing_is_written(
+    store: Store, tmp_path: Path, line: str, told: str
+) -> None:
+    campaign = make_campaign(store)
+    good = '{"topic": "one", "left": "a", "right": "b", "outcome": "left", "seq": 1, "phase": "final-1"}'
+    with pytest.raises(DuelpoolError) as refused:
+        take_in_file(campaign, file_of(tmp_path, good, line))
+    assert told in str(refused.value)
+    assert lines_in(store) == 0
+
+
+@pytest.mark.parametrize("rows", [[(0, 3)], [(3, 2)], [(1, 5), (4, 6)], [(1, 99)]])
+def test_rows_that_are_no_ranges_are_refused(
+    store: Store, tmp_path: Path, rows: list[tuple[int, int]]
+) -> None:
+    campaign = make_campaign(store)
+    with pytest.raises(DuelpoolError, match=r"Rows|rows"):
+        take_in_file(campaign, file_of(tmp_path, *["one a b a"] * 8), rows=rows)
+
+
+def test_nothing_of_this_campaign_is_an_error(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="Nothing in it"):
+        take_in_file(make_campaign(store), file_of(tmp_path, "six a b a"), skip_unknown=True)
+
+
+def test_somebody_who_judges_meanwhile_loses_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    plan = intake_module._plan
+    tries: list[int] = []
+
+    def planned_then_judged(*given: object, **more: object) -> object:
+        found = plan(*given, **more)  # type: ignore[arg-type]
+        if not tries:
+            campaign.take_in([Judgment("one", "d", "e", Outcome.LEFT)])
+        tries.append(1)
+        return found
+
+    monkeypatch.setattr(intake_module, "_plan", planned_then_judged)
+    take_in_file(campaign, file_of(tmp_path, "one a b a"))
+    assert len(tries) == 2
+    assert winners(campaign, "one") == ["d", "a"]
+
+    def never_first(*given: object, **more: object) -> object:
+        found = plan(*given, **more)  # type: ignore[arg-type]
+        campaign.take_in([Judgment("one", "d", "e", Outcome.LEFT)])
+        return found
+
+    monkeypatch.setattr(intake_module, "_plan", never_first)
+    with pytest.raises(Changed, match="judged all the time"):
+        take_in_file(campaign, file_of(tmp_path, "one b a a"))
+
+
+# ---- phases
+
+
+def test_a_strategy_that_scores_by_phase_says_what_is_lost(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, {"one": "abc"})
+    taken = take_in_file(campaign, file_of(tmp_path, "one a b a"))
+    assert "can't score" in taken.notices[0].what
+    with pytest.raises(BadParameter, match="has no phases"):
+        take_in_file(
+            make_campaign(store, {"one": "abc"}, strategy="allpairs", name="other"),
+            file_of(tmp_path, "one a b a"),
+            phases="blocks",
+        )
+
+
+def blocks(items: str, *pairs_of_phases: list[tuple[str, str]]) -> list[str]:
+    """Return rows of topic one, phase by phase, with a row of topic two between the phases."""
+    rows: list[str] = []
+    for pairs in pairs_of_phases:
+        rows += [f"one {a} {b} {min(a, b)}" for a, b in pairs] + ["two a b a"]
+    return rows
+
+
+def test_blocks_are_phases_and_the_rule_says_who_goes_on(store: Store, tmp_path: Path) -> None:
+    items = "abcdefgh"
+    ring = [(items[at], items[(at + step) % 8]) for at in range(8) for step in (1, 2)]
+    campaign = make_campaign(store, {"one": items, "two": "ab"}, strategy="prefbest:n=3,m=6")
+    half = "abcdef"  # in this ring, who won at least half of the games
+    wins = {item: sum(item == min(pair) for pair in ring if item in pair) for item in items}
+    assert sorted(item for item in items if 2 * wins[item] >= 4) == list(half)
+    rows = blocks(items, ring, list(combinations(half, 2)))
+    taken = take_in_file(campaign, file_of(tmp_path, *rows), phases="blocks")
+    state = campaign.live.state("one")
+    assert state.closed_in_log == ("prune-1", "final-1")
+    closing = next(line for line in state.lines if line.event == log.PHASE_CLOSED)
+    assert set(closing.survivors) == set(half)
+    assert campaign.result("one").levels == (*((item,) for item in half), tuple("gh"))
+    assert campaign.done
+    assert taken.closings == 3
+    assert take_in_file(campaign, file_of(tmp_path, "one a b b"), phases="blocks").judgments == 1
+    assert campaign.result("one").best == ("a",)
+    assert_replays(store, campaign)
+
+
+def assert_replays(store: Store, campaign: Campaign) -> None:
+    fresh = Campaign.open(store, campaign.name)
+    for topic in campaign.live.heads():
+        assert fresh.result(topic) == campaign.result(topic)
+        assert fresh.live.state(topic).strategy.ask(99) == campaign.live.state(topic).strategy.ask(99)
+
+
+def test_a_second_import_goes_on_where_the_first_ended(store: Store, tmp_path: Path) -> None:
+    items = "abcdefgh"
+    ring = [(items[at], items[(at + step) % 8]) for at in range(8) for step in (1, 2)]
+    campaign = make_campaign(store, {"one": items}, strategy="prefbest:n=3,m=6")
+    take_in_file(campaign, file_of(tmp_path, *(f"one {a} {b} {min(a, b)}" for a, b in ring)), phases="blocks")
+    campaign.enrol("p")
+    question = campaign.next_question("p")
+    assert question is not None
+    assert question.phase == "final-1"
+    campaign.give_back(question.id, "p")
+    final = combinations("abcdef", 2)
+    take_in_file(campaign, file_of(tmp_path, *(f"one {a} {b} {a}" for a, b in final)), phases="blocks")
+    assert campaign.done
+
+
+def test_a_phase_that_closes_before_its_block_ends_is_decided_by_the_whole_block(
+    store: Store, tmp_path: Path
+) -> None:
+    """All pairs are judged, more than the strategy would have asked; the last rows turn d's luck."""
+    items = "abcdefgh"
+    campaign = make_campaign(store, {"one": items}, strategy="prefbest:n=2,m=3")
+    asked = {proposal.pair for proposal in campaign.live.state("one").strategy.ask(99)}
+    pairs = sorted(combinations(items, 2), key=lambda pair: pair not in asked)
+    rows = [f"one {a} {b} {a}" for a, b in pairs]
+    assert len(asked) < len(pairs)
+    take_in_file(campaign, file_of(tmp_path, *rows), phases="blocks")
+    closing = next(line for line in campaign.live.state("one").lines if line.event == log.PHASE_CLOSED)
+    assert set(closing.survivors) == set("abcd")
+    assert_replays(store, campaign)
+
+
+def test_a_log_with_phases_of_its_own_needs_no_blocks(store: Store, tmp_path: Path) -> None:
+    path = file_of(tmp_path, '{"event": "release", "topic": "one", "assignment": "x"}')
+    with pytest.raises(BadParameter, match="needs no blocks"):
+        take_in_file(make_campaign(store), path, phases="blocks")
+
+
+# ---- whole logs
+
+
+@pytest.mark.parametrize("strategy", ["prefbest:n=3,m=5", "swissfinals"])
+def test_a_whole_log_moves_to_another_campaign(store: Store, tmp_path: Path, strategy: str) -> None:
+    pools = {"one": "abcdefghij", "two": "abcd"}
+    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(9)]
+    first = make_campaign(store, pools, strategy=strategy, judges="crowd", known=known)
+    for name in ("w1", "w2", "w3"):
+        first.enrol(name, "crowd")
+        assignment = first.next_assignment(name)
+        assert assignment is not None
+        for question in assignment.questions:
+            assert question.right is not None
+            first.answer(
+                question.id, name, Answer(Outcome.LEFT if question.left < question.right else Outcome.RIGHT)
+            )
+        if name != "w3":  # the third one's answers are still held
+            first.finish(assignment.id)
+    judge_all(first)
+    first.retract("one", [1, 2], "mistaken")
+    write_log(first, tmp_path / "log.jsonl")
+    second = make_campaign(store, pools, strategy=strategy, judges="crowd", known=known, name="second")
+    taken = take_in_file(second, tmp_path / "log.jsonl")
+    assert taken.judgments + taken.others == len((tmp_path / "log.jsonl").read_text().splitlines())
+    for topic in pools:
+        mine, theirs = first.live.state(topic), second.live.state(topic)
+        assert mine.strategy.result() == theirs.strategy.result()
+        assert mine.strategy.ask(99) == theirs.strategy.ask(99)
+        assert mine.closed_in_log == theirs.closed_in_log
+        assert mine.counts == theirs.counts
+        assert [j.winner for j in mine.held()] == [j.winner for j in theirs.held()]
+
+
+def test_a_log_of_other_phases_is_refused(store: Store, tmp_path: Path) -> None:
+    first = make_campaign(store, {"one": "abcdefghij"}, strategy="prefbest:n=3,m=5")
+    judge_all(first)
+    write_log(first, tmp_path / "log.jsonl")
+    second = make_campaign(store, {"one": "abcdefghij"}, strategy="prefbest:m=10", name="second")
+    judge_all(second)
+    before = lines_in(store)
+    with pytest.raises(BadFile, match="doesn't follow from the campaign's log"):
+        take_in_file(second, tmp_path / "log.jsonl")
+    assert lines_in(store) == before
+
+
+def test_what_refers_to_something_left_out_is_left_out_too(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    rows = [
+        {"topic": "one", "left": "a", "right": "stranger", "outcome": "left", "seq": 1},
+        {"topic": "one", "left": "a", "right": "b", "outcome": "left", "seq": 2},
+        {"event": "retraction", "topic": "one", "refers_to": 1, "seq": 3},
+        {"event": "retraction", "topic": "one", "refers_to": 2, "seq": 4},
+        {"event": "restoration", "topic": "one", "refers_to": 2, "seq": 5},
+    ]
+    taken = take_in_file(campaign, file_of(tmp_path, *map(json.dumps, rows)), skip_unknown=True)
+    assert (taken.judgments, taken.others) == (1, 2)
+    assert winners(campaign, "one") == ["a"]
+
+
+# ---- by command line
+
+
+def call(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def test_ranges_as_they_are_written() -> None:
+    assert ranges("1-9713, 10698-11681,20000") == [(1, 9713), (10698, 11681), (20000, 20000)]
+    for wrong in ("", "a", "1-", "-5", "1,,2", "1-2-3"):
+        with pytest.raises(BadParameter, match="no range"):
+            ranges(wrong)
+
+
+def test_the_released_labels_come_out_of_the_real_judgments(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By command line alone: pool, import with phases, export; 50 of 50 topics as they were released."""
+    monkeypatch.chdir(tmp_path)
+    judgments = str(data / "dl21" / "judgments.txt")
+    call("pool", "--prefs", judgments, "--strategy", "prefbest:final_phases=2", "-o", "dl21.db")
+    rows = "1-9713,10698-11681"
+    told = call("import", "dl21.db", judgments, "--rows", rows, "--phases", "blocks", "--json")
+    assert json.loads(told) == {
+        "judgments": 10697,
+        "other_lines": 178,
+        "topics": 50,
+        "phases_closed": 178,
+        "notices": {},
+    }
+    call("export", "dl21.db", "--as", "qrels", "-o", "dl21.qrels")
+    released = read_qrels(data / "dl21" / "Combined-I+II.qrels").grades()
+    assert read_qrels("dl21.qrels").grades() == released
+    assert len(released) == 50
+
+
+def test_the_same_rows_are_taken_in_once(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    file = file_of(tmp_path, "one a b a", "one c b c")
+    take_in_file(campaign, file)
+    with pytest.raises(BadFile, match="taken in already") as caught:
+        take_in_file(campaign, file)
+    assert "--again" in str(caught.value)
+    assert lines_in(store) == 2
+    take_in_file(campaign, file, rows=[(1, 1)])
+    take_in_file(campaign, file, again=True)
+    take_in_file(campaign, file, again=True)
+    assert lines_in(store) == 7
+
+
+def test_imported_judgments_hold_slots_and_retracted_ones_none(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs:repeats=3", cap=3)
+    rows: list[dict[str, object]] = [
+        {"topic": "one", "left": "a", "right": "b", "outcome": "left", "assessor": "anna", "seq": 1},
+        {"topic": "one", "left": "a", "right": "b", "outcome": "left", "assessor": "bert", "seq": 2},
+        {"event": "retraction", "topic": "one", "refers_to": 1, "seq": 3},
+    ]
+    take_in_file(campaign, file_of(tmp_path, *map(json.dumps, rows)))
+    for person in ("anna", "bert", "carla", "dora"):
+        campaign.enrol(person)
+    assert campaign.next_question("bert") is None
+    for person in ("anna", "carla"):
+        question = campaign.next_question(person)
+        assert question is not None
+        campaign.answer(question.id, person, Answer(Outcome.LEFT))
+    assert campaign.next_question("dora") is None
+    assert len(campaign.judgments("one")) == 3
+
+
+# ---- large files
+
+
+@pytest.fixture
+def in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every file with more than three lines be a large one."""
+    monkeypatch.setattr(intake_module, "AT_ONCE", 3)
+    monkeypatch.setattr(intake_module, "BREATH_SECONDS", 0.0)
+
+
+def long_file(tmp_path: Path) -> Path:
+    """Return a file of three topics: two of judgments alone, one with a retraction."""
+    rows: list[dict[str, object]] = [
+        {"topic": topic, "left": left, "right": right, "outcome": "left", "assessor": f"p{at}", "seq": at}
+        for topic in ("one", "two", "three")
+        for at, (left, right) in enumerate(combinations("abcde", 2), 1)
+    ]
+    rows.append({"event": "retraction", "topic": "three", "refers_to": 2, "seq": 11, "reason": "slip"})
+    return file_of(tmp_path, *map(json.dumps, rows), name="long.jsonl")
+
+
+POOLS = {"one": "abcde", "two": "abcde", "three": "abcde"}
+
+
+def _by(line: log.Line) -> str:
+    return line.judgment.assessor if line.judgment is not None else ""
+
+
+def logged(campaign: Campaign) -> list[tuple[object, ...]]:
+    """Return what the log says, without times and ids."""
+
+    def look(connection: object) -> list[tuple[object, ...]]:
+        return [
+            (
+                line.topic,
+                line.seq,
+                line.event,
+                line.refers_to,
+                line.judgment and line.judgment.pair,
+                _by(line),
+            )
+            for topic in POOLS
+            for line in log.read_lines(connection, campaign.id, topic)  # type: ignore[arg-type]
+        ]
+
+    return campaign.store.read(look)
+
+
+@pytest.mark.parametrize("stop_after", range(1, 11))
+def test_an_import_that_stops_midway_goes_on(
+    store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch, stop_after: int
+) -> None:
+    campaign = make_campaign(store, POOLS, strategy="allpairs")
+    other = make_campaign(store, POOLS, strategy="allpairs", name="undisturbed")
+    file = long_file(tmp_path)
+    take_in_file(other, file)
+    write, left = store.database.write, stop_after
+
+    def dies(work: object) -> object:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        return write(work)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.database, "write", dies)
+    with pytest.raises(KeyboardInterrupt):
+        take_in_file(campaign, file)
+    monkeypatch.setattr(store.database, "write", write)
+    assert len(logged(campaign)) < 31 or stop_after == 10  # all is written then, but nobody has said so
+    taken = take_in_file(campaign, file)
+    assert (taken.judgments, taken.others, taken.topics) == (30, 1, 3)
+    assert logged(campaign) == logged(other)
+    assert audit(store, campaign.id, 10**6) == []
+    with pytest.raises(BadFile, match="taken in already"):
+        take_in_file(campaign, file)
+
+
+def test_people_judge_between_the_pieces(
+    store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = make_campaign(store, POOLS, strategy="allpairs", cap=20)
+    write, at_work = store.database.write, False
+
+    def judged_first(work: object) -> object:
+        nonlocal at_work
+        if not at_work:
+            at_work = True
+            for topic in POOLS:
+                campaign.take_in([Judgment(topic, "d", "e", Outcome.LEFT, assessor="in between")])
+            at_work = False
+        return write(work)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.database, "write", judged_first)
+    with pytest.raises(Changed, match="import again: it goes on"):  # 'three' hangs together, and never rests
+        take_in_file(campaign, long_file(tmp_path))
+    monkeypatch.setattr(store.database, "write", write)
+    take_in_file(campaign, long_file(tmp_path))
+    own = [row for row in logged(campaign) if row[2] == "judgment" and row[5] != "in between"]
+    assert len(own) == 30
+    assert len(set(own)) == 30
+    assert audit(store, campaign.id, 10**6) == []

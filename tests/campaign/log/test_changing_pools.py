@@ -1,0 +1,173 @@
+"""Pools that change while others are at work: every process asks about what is there, and folds the log alike."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.log.live_topics import ALL
+from duelpool.campaign.views.exports import write_log
+from duelpool.campaign.views.watch import Watch
+from duelpool.files import Run
+from duelpool.leaderboard.live import Standings
+from duelpool.leaderboard.scoring import keep_runs
+from duelpool.records import Pool
+from duelpool.setup.challenge import Challenge, challenge
+from duelpool.setup.priors import take_prior
+from duelpool.store import open_store, schema
+from store.make_old_store import better
+from support.campaigns import judge_all, make_campaign
+from support.stores import BACK_ENDS, new_target
+
+STRATEGIES = ("prefbest:n=3,m=5", "allpairs", "swissfinals")
+Processes = Callable[..., list[Campaign]]
+LATER = Pool("one", tuple("0abcdefg1"))
+
+
+@pytest.fixture(params=BACK_ENDS)
+def two_processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Processes]:
+    """Make a campaign, and open it as another process does, with a store of its own."""
+    with (
+        new_target(request.param, tmp_path) as target,
+        open_store(target, create=True) as here,
+        open_store(target) as there,
+    ):
+
+        def make(strategy: str, name: str = "letters", one: str = "abcdefg") -> list[Campaign]:
+            made = make_campaign(here, {"one": one, "two": "abcd"}, name=name, strategy=strategy)
+            return [made, Campaign.open(there, made.id)]
+
+        yield make
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_items_that_join_are_judged_everywhere(two_processes: Processes, strategy: str) -> None:
+    here, there = two_processes(strategy)
+    for campaign in (here, there):
+        campaign.live.state("one")  # both know the pool as it was
+    assert here.add_items(LATER) == 2
+    assert judge_all(here) > 0
+    assert there.result("one") == here.result("one")
+    assert there.result("one").levels[0] == ("0",)  # it came later, and is the smallest
+    assert there.live.items("one") == (*LATER.items[1:-1], "0", "1")
+    assert judge_all(there) == 0
+
+
+def test_an_item_that_leaves_is_asked_about_nowhere(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+
+    def proposed() -> set[str]:
+        head = there.live.heads()["one"]
+        return {item for each in there.live.proposals("one", 30, (), (), head) for item in each.pair}
+
+    assert proposed() == set("abcdefg")
+    here.let_go("one", "a")
+    here.let_go("two")
+    assert proposed() == set("bcdefg")
+    judge_all(there)
+    asked = {judgment.pair for judgment in there.live.judged_by("one", "p0")}
+    assert asked
+    assert not any("a" in pair for pair in asked)
+    assert there.result("one").levels[0] == ("b",)
+    assert list(there.live.heads()) == ["one"]
+
+
+def test_scores_that_are_known_beforehand_are_known_everywhere(
+    two_processes: Processes,
+) -> None:
+    here, there = two_processes("swissfinals")
+    unknowing = there.live.state("one")
+    assert there.live.state("one") is unknowing
+    take_prior(here, {"one": {item: float(at) for at, item in enumerate("gfedcba")}})
+    assert there.live.state("one") is not unknowing
+
+
+def test_what_was_looked_up_before_is_folded_up_to_there(
+    two_processes: Processes,
+) -> None:
+    here, there = two_processes("prefbest:n=3,m=5")
+    there.live.state("one")
+    here.enrol("first", "dedicated")
+    question = here.next_question("first", ["one"])
+    assert question is not None
+    here.answer(question.id, "first", better(question))
+    head = there.live.heads()["one"]
+    here.add_items(LATER)
+    judge_all(here)
+    # from here on the log names items of which this process has not heard
+    assert there.live.state("one", head).position == head == 1
+    assert there.live.state("one").position == here.live.heads()["one"]
+
+
+def test_somebody_who_watches_sees_it(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+    watch = Watch(there)
+    before, pulse = watch.look().topics[0].status, watch.pulse()
+    here.add_items(LATER)
+    assert watch.pulse() != pulse
+    after = watch.look().topics[0].status
+    assert after.expected > before.expected
+    judge_all(here)
+    assert watch.look().done
+
+
+def test_what_was_there_already_is_not_counted_as_new(two_processes: Processes) -> None:
+    here, _ = two_processes("allpairs")
+    assert here.add_items(Pool("one", tuple("abc"))) == 0
+    assert here.add_items(Pool("one", ("a", "new-1", "b", "new-2", "c"))) == 2
+    assert here.add_items(Pool("three", ("x",), twins={"x": ("y", "z")})) == 3
+    assert here.add_items(Pool("three", ("x",), twins={"x": ("y", "z")})) == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_newcomers_of_an_imported_log_are_newcomers_everywhere(
+    two_processes: Processes, tmp_path: Path, strategy: str
+) -> None:
+    first, _ = two_processes(strategy, one="cdef")
+    judge_all(first)
+    challenge(first, [Challenge("one", ("c",), ("a", "b"), {})])
+    judge_all(first)
+    write_log(first, tmp_path / "log.jsonl")
+    here, there = two_processes(strategy, name="second", one="cdefab")
+    there.live.state("one")
+    take_in_file(here, tmp_path / "log.jsonl")
+    assert there.result("one") == here.result("one")
+    assert (there.done, judge_all(there)) == (here.done, 0)
+
+
+def test_a_size_that_outlives_its_state_is_of_the_pool_as_it_is(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+    judge_all(here)
+    for topic, head in there.live.heads().items():
+        there.live.proposals(topic, ALL, (), (), head)
+    assert there.live.sizes(there.live.heads(), {}) == [0.0, 0.0]
+    there.live.rest(seconds=0.0, lines_at_most=0)  # of a very long log states are let go, and sizes stay
+    assert there.live.sizes(there.live.heads(), {}) == [0.0, 0.0]
+    here.add_items(LATER)
+    assert there.live.sizes(there.live.heads(), {})[0] > 0
+
+
+def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> None:
+    here, there = two_processes("allpairs")
+    rankings = {"forwards": "abcdefg", "backwards": "gfedcba", "middle": "cbadefg"}
+    for name, order in rankings.items():
+        scored = [(item, float(-at)) for at, item in enumerate(order)]
+        keep_runs(here, [Run.from_rankings(name, {"one": scored})])
+    judge_all(here)
+    later = update(schema.log).values(time=schema.log.c.time + schema.log.c.seq)  # so that there is a history
+    here.store.write(lambda connection, now: connection.execute(later))
+    standings = Standings(Watch(there))
+
+    def rows(of: Standings) -> list[tuple[str, float | None]]:
+        return [(row.run, row.mean) for row in of.board("ndcg@3").rows]
+
+    before, history = rows(standings), standings.history("ndcg@3", wait=True)
+    assert history.ready
+    assert len(history.points) > 2
+    here.let_go("one", "a")
+    anew = Standings(Watch(Campaign.open(there.store, there.id)))
+    assert rows(standings) == rows(anew) != before
+    assert standings.history("ndcg@3", wait=True).points[:-1] == anew.history("ndcg@3", wait=True).points[:-1]

@@ -1,0 +1,235 @@
+"""Filling an assignment: random over all that is open, few of a topic, and no topic asked in vain."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import Connection, event
+
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.questions import proposals
+from duelpool.campaign.questions.proposals import Asking, Out
+from duelpool.campaign.questions.sampler import Urn
+from duelpool.campaign.work.assignments import judgments_in
+from duelpool.records import Outcome, Passage, Pool, Proposal, Topic
+from duelpool.seeds import rng_for
+from duelpool.store import Store, open_store
+from duelpool.store.holdings import KnownPair
+from duelpool.store.leases import Answer, Wanted
+from support.stores import BACK_ENDS, new_target
+
+SIZES = {"small": 4, "middle": 12, "large": 24}
+
+
+class Told(Asking):
+    """Topics with so many open questions; whoever is asked is written down."""
+
+    def __init__(self, guesses: dict[str, float] | None = None) -> None:
+        self.guesses = guesses or {topic: float(size) for topic, size in SIZES.items()}
+        self.asked: list[str] = []
+
+    def sizes(self, heads: object, out: Out) -> list[float]:
+        return [self.guesses[topic] for topic in SIZES]
+
+    def proposals(self, topic: str, head: int, out: Out, n: int = 0) -> list[Proposal]:
+        self.asked.append(topic)
+        return [Proposal((topic, f"{at:02d}")) for at in range(SIZES[topic])]
+
+
+def an_urn(told: Told, number: int, skipped: dict[str, set[tuple[str, str]]] | None = None) -> Urn:
+    return Urn(told, Out({}, skipped or {}, {}, {}), dict.fromkeys(SIZES, 0), rng_for(1, "urn", number))
+
+
+def test_the_first_is_any_open_question_with_the_same_chance() -> None:
+    drawn = Counter(next(an_urn(Told(), at).draw(3)).proposal.pair for at in range(8_000))
+    assert len(drawn) == 40
+    counts = np.array(list(drawn.values()))
+    assert ((counts - 200) ** 2 / 200).sum() < 39 + 5 * np.sqrt(2 * 39)
+
+
+def test_so_many_of_a_topic_where_others_are_and_each_question_once() -> None:
+    for number in range(50):
+        drawn = list(an_urn(Told(), number).draw(3))
+        first = Counter(each.topic for each in drawn[:9])
+        assert set(first.values()) == {3}
+        assert len({each.proposal.pair for each in drawn}) == len(drawn) == 40
+
+
+def test_what_was_skipped_comes_last() -> None:
+    skipped = {"small": {("small", "00"), ("small", "01")}, "large": {("large", "05")}}
+    for number in range(20):
+        drawn = [each.proposal.pair for each in an_urn(Told(), number, skipped).draw(3)]
+        assert len(drawn) == 40
+        assert set(drawn[-3:]) == skipped["small"] | skipped["large"]
+
+
+def test_only_the_topics_that_are_drawn_are_asked_and_each_once() -> None:
+    told = Told()
+    drawn = list(islice(an_urn(told, 1).draw(3), 2))
+    assert sorted(told.asked) == sorted({each.topic for each in drawn})
+
+
+def test_a_wrong_guess_loses_no_question() -> None:
+    told = Told({"small": 500.0, "middle": 0.5, "large": 1.0})
+    assert len(list(an_urn(told, 1).draw(3))) == 40
+
+
+# ---- with a campaign
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    back_end = getattr(request, "param", "sqlite")
+    with new_target(back_end, tmp_path) as target, open_store(target, create=True) as opened:
+        yield opened
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Do something in another thread, as another visitor does."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def a_crowd(store: Store, topics: int, items: int, **settings: object) -> Campaign:
+    names = [f"t{at:02d}" for at in range(topics)]
+    texts = [f"i{at:02d}" for at in range(items)]
+    return Campaign.create(
+        store,
+        "crowd",
+        Settings(judges="crowd", **settings),  # type: ignore[arg-type]
+        topics=[Topic(name, f"What is {name}?") for name in names],
+        pools=[Pool(name, tuple(texts)) for name in names],
+        passages=[Passage(item, f"text of {item}") for item in texts],
+        known_pairs=[KnownPair(f"k{at}", names[at % topics], texts[0], f"off-{at}") for at in range(20)],
+    )
+
+
+def test_a_campaign_is_worked_off_to_its_last_question(store: Store) -> None:
+    campaign = a_crowd(store, topics=5, items=6, strategy="allpairs")
+    for number in range(40):
+        campaign.enrol(f"w{number}")
+        assignment = campaign.next_assignment(f"w{number}")
+        if assignment is None:
+            break
+        for question in assignment.questions:
+            assert question.right is not None
+            left = question.right.startswith("off") or question.left < question.right
+            outcome = Outcome.LEFT if left and not question.left.startswith("off") else Outcome.RIGHT
+            campaign.answer(question.id, f"w{number}", Answer(outcome))
+        campaign.finish(assignment.id)
+    assert campaign.done
+    assert all(len(campaign.judgments(topic)) == 15 for topic in campaign.live.heads())
+
+
+def test_graders_get_what_is_left_however_much_is_full(store: Store) -> None:
+    """Which items are full isn't known before they are leased: sixteen of them drawn may all be."""
+    campaign = a_crowd(store, topics=6, items=10, stage="grading", scale="abc", tests=0, cap=1)
+    graded = 0
+    for number in range(10):
+        campaign.enrol(f"w{number}")
+        assignment = campaign.next_assignment(f"w{number}")
+        assert assignment is not None or graded == 60
+        for question in assignment.questions if assignment is not None else ():
+            campaign.answer(question.id, f"w{number}", Answer(Outcome.GRADE, grade=1.0))
+            graded += 1
+    assert graded == 60
+
+
+@pytest.mark.parametrize("store", BACK_ENDS, indirect=True)
+def test_two_tabs_of_a_person_get_the_same_assignment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have seen that there is none: in one process, and in another one while the first was choosing.
+
+    There are test pairs for one assignment only.
+    """
+    campaign, other = a_crowd(store, topics=4, items=6, strategy="allpairs", tests=20), Campaign.open(store)
+    monkeypatch.setattr(Campaign, "open_assignment", lambda *_: None)
+    campaign.enrol("w")
+    tests = Asking.tests
+    opened: list[str | None] = []
+
+    def meanwhile(self: Asking, assessor: str, rng: np.random.Generator) -> list[Wanted]:
+        found = tests(self, assessor, rng)
+        if not opened:
+            opened.append("")
+            opened.append(getattr(other.next_assignment("w"), "id", None))
+        return found
+
+    monkeypatch.setattr(Asking, "tests", meanwhile)
+    first = campaign.next_assignment("w")
+    again = campaign.next_assignment("w")
+    assert first is not None
+    assert again is not None
+    assert opened[1] == first.id == again.id
+    assert [each.id for each in first.questions] == [each.id for each in again.questions]
+
+
+@pytest.mark.parametrize("store", BACK_ENDS, indirect=True)
+def test_who_waited_for_others_knows_what_they_got(store: Store) -> None:
+    campaign = a_crowd(store, topics=4, items=6, strategy="allpairs", tests=0)
+    taken: list[tuple[str, frozenset[str]]] = []
+
+    def take(assessor: str) -> None:
+        found = campaign.next_assignment(assessor)
+        assert found is not None
+        taken.extend((each.topic, frozenset((each.left, str(each.right)))) for each in found.questions)
+
+    for number in range(6):
+        campaign.enrol(f"w{number}")
+    with store.together():
+        assert campaign.open_assignment("w5") is None
+        for number in range(5):
+            elsewhere(lambda number=number: take(f"w{number}"))  # type: ignore[misc]
+        take("w5")
+    assert len(taken) == len(set(taken)) == 60
+
+
+def test_what_joins_while_somebody_reads_is_not_forgotten(store: Store) -> None:
+    campaign = a_crowd(store, topics=2, items=3)
+    with store.together():
+        assert campaign.live.heads()
+        elsewhere(lambda: campaign.add_items(Pool("t00", ("i00", "new"))))
+        assert "new" in campaign.live.items("t00")
+    assert "new" in campaign.live.items("t00")
+
+
+def test_a_topic_that_joins_in_another_process_is_drawn(store: Store) -> None:
+    campaign = a_crowd(store, topics=1, items=8, strategy="allpairs", tests=0)
+    campaign.enrol("first")
+    assert campaign.next_assignment("first") is not None
+    Campaign.open(store).add_items(Pool("late", tuple("abcdefgh")))
+    campaign.enrol("second")
+    found = campaign.next_assignment("second")
+    assert found is not None
+    assert "late" in {each.topic for each in found.questions}
+
+
+# ---- what is read, however long the log is
+
+
+def test_what_is_out_and_what_was_judged_are_found_by_index(tmp_path: Path) -> None:
+    plans: list[str] = []
+
+    def explain(connection: Connection, cursor: object, text: str, values: Any, *_: object) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        plans.extend(row[3] for row in driver.execute(f"explain query plan {text}", values))
+
+    def out(connection: Connection) -> None:
+        written = proposals._OUT._written["sqlite"]
+        explain(connection, None, written.text, {**written.fixed, "campaign": "c", "assessor": "anna"})
+
+    with open_store(tmp_path / "campaign.db", create=True) as store:
+        store.read(out)
+        searches = [each for each in plans if " question " in each]
+        assert len(searches) == 4
+        assert all("state=?" in each for each in searches), searches
+        plans.clear()
+        event.listen(store.database.engine, "before_cursor_execute", explain)
+        store.read(lambda connection: judgments_in(connection, "nothing"))
+    assert any("question_by_assignment" in each for each in plans), plans
+    assert any("log_answer_once" in each for each in plans), plans

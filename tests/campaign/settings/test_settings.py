@@ -1,0 +1,197 @@
+"""Settings of the page: validated at the door, kept by the store, read from files."""
+
+import json
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.settings.file import CHANGEABLE, read_changes, read_settings
+from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
+from duelpool.cli import app
+from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
+from duelpool.store import open_store
+from duelpool.web.i18n import FOLDER, choose, languages, words
+from support.campaigns import make_campaign
+
+TOML = """
+judges = "crowd"
+completion_code = "C1"
+steps = ["consent", "check"]
+languages = ["de", "en"]
+reward = 250
+[[check]]
+text = "Which?"
+choices = ["a", "b"]
+answer = 1
+[[practice]]
+topic = "Q"
+left = "x"
+right = "y"
+better = "right"
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "settings.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_file_sets_everything_by_name(tmp_path: Path) -> None:
+    found = read_settings(write(tmp_path, TOML), Settings(cap=3))
+    assert found == Settings(
+        judges="crowd",
+        completion_code="C1",
+        steps=("consent", "check"),
+        languages=("de", "en"),
+        reward=250,
+        cap=3,
+        check=(CheckQuestion("Which?", ("a", "b"), 1),),
+        practice=(PracticePair("Q", "x", "y", "right"),),
+    )
+    assert Settings.from_json(json.loads(json.dumps(found.as_json()))) == found
+    as_json = write(tmp_path, json.dumps({"completion_code": "C1", "budget": 5}))
+    assert read_settings(as_json, Settings()) == Settings(completion_code="C1", budget=5)
+
+
+def test_an_option_of_the_command_line_wins(tmp_path: Path) -> None:
+    assert read_settings(write(tmp_path, TOML), Settings(reward=300)).reward == 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "completion_code = 5",
+        "feedback = 1",
+        "reward = true",
+        'reward = "2"',
+        "reward = 2.5",
+        "lease_seconds = 'x'",
+        "steps = 'consent'",
+        "steps = ['guide', 'consent']",
+        "steps = ['exam']",
+        "languages = ['English']",
+        "check = [1]",
+        "check = [{text = 'x', choices = ['a', 'b'], answer = 2}]",
+        "check = [{text = 'x', choices = ['a'], answer = 0}]",
+        "practice = [{topic = 'x'}]",
+        "practice = [{topic = 'x', left = 'l', right = 'r', better = 'both'}]",
+        "completion_url = 'javascript:alert(1)'",
+        "completion_url = '//evil.example'",
+        "completion_url = 'https://user@evil.example/'",
+        "completion_url = 'https://[x'",
+        "identity_parameter = 'key'",
+        "identity_parameter = 'a b'",
+        "assignments_each = 0",
+        "= 1",
+        "{",
+        "[1]",
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_file(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(DuelpoolError) as caught:
+        read_settings(path, Settings())
+    assert path in str(caught.value) or isinstance(caught.value, UnknownName)
+
+
+def test_unknown_names_are_told(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"settings\.toml.*completion_code"):
+        read_settings(write(tmp_path, 'completion_cod = "x"'), Settings())
+
+
+def test_only_what_leaves_the_questions_alone_may_change(tmp_path: Path) -> None:
+    present = Settings(seed=7)
+    changed = read_changes(write(tmp_path, 'completion_code = "C2"\nties = true'), present)
+    assert (changed.completion_code, changed.ties, changed.seed) == ("C2", True, 7)
+    for name in sorted(set(present.as_json()) - set(CHANGEABLE)):
+        value: Any = present.as_json()[name]
+        if value is None:
+            continue
+        with pytest.raises(BadFile, match=name):
+            read_changes(write(tmp_path, json.dumps({name: value})), present)
+
+
+@pytest.mark.parametrize("url", ["https://panel.example/complete?cc=1", "http://localhost:1/x", ""])
+def test_addresses_at_the_end(url: str) -> None:
+    assert Settings(completion_url=url).completion_url == url
+
+
+def test_addresses_at_the_end_are_addresses() -> None:
+    for url in ("javascript:alert(1)", "data:text/html,x", "/j/", "https://", "https://a\nb", "https:\\\\x"):
+        with pytest.raises(BadParameter):
+            Settings(completion_url=url)
+
+
+def call(*given: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, list(given))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_pool_takes_a_settings_file_and_change_changes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.run").write_text("".join(f"1 Q0 {item} {at} {-at} r\n" for at, item in enumerate("abc")))
+    Path("s.toml").write_text('completion_code = "C1"\ncontext = false\n')
+    call("pool", "r.run", "-o", "c.db", "--settings", "s.toml")
+    Path("t.toml").write_text('completion_code = "C2"\n')
+    call("change", "c.db", "--settings", "t.toml", "--state", "paused")
+    with open_store("c.db") as store:
+        campaign = Campaign.open(store)
+        assert (campaign.settings.completion_code, campaign.settings.context) == ("C2", False)
+    Path("t.toml").write_text("seed = 2\n")
+    assert "can't change" in call("change", "c.db", "--settings", "t.toml", code=2)
+    assert "nothing to change" in call("change", "c.db", code=2)
+    assert "There is no state" in call("change", "c.db", "--state", "asleep", code=2)
+
+
+def test_settings_of_older_stores_get_the_defaults(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = make_campaign(store)
+        old = {"strategy": "prefbest", "seed": 3}
+        assert Settings.from_json(old) == Settings(strategy="prefbest", seed=3)
+        assert campaign.settings.steps == ("consent", "guide", "check", "practice")
+
+
+# ---- the catalogue
+
+
+def test_the_language_is_the_one_wished_for_or_the_best_accepted() -> None:
+    assert choose("de", "en") == "de"
+    assert choose("", "fr, de-AT;q=0.8, en;q=0.5") == "de"
+    assert choose("", "en;q=0.5, de;q=0.8") == "de"
+    assert choose("", "de;q=0") == "en"
+    assert choose("", "") == "en"
+    assert choose("", "xx;q=y, ;;,") == "en"
+    assert choose("xx", "de") == "de"
+    assert choose("en", "en", ("de",)) == "de"
+    assert choose("", "", ("xx", "de")) == "de"
+
+
+def test_every_language_has_every_text_and_its_placeholders() -> None:
+    english = words("en").all()
+    for lang in languages():
+        own = json.loads((FOLDER / f"{lang}.json").read_text(encoding="utf-8"))
+        assert set(own) == set(english), lang
+        for key, text in own.items():
+            if isinstance(text, str):
+                fields = {name for _, name, _, _ in string.Formatter().parse(text) if name}
+                assert fields == {name for _, name, _, _ in string.Formatter().parse(english[key]) if name}, (
+                    key
+                )
+
+
+def test_words_take_values_and_an_unknown_key_is_its_own_text() -> None:
+    found = words("en")
+    assert found("nowhere") == "nowhere"
+    assert "2" in found("check.text", tries=2)
+    assert words("de").lang == "de"
+    assert found.dir == "ltr"

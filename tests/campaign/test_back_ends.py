@@ -1,0 +1,77 @@
+"""The same campaign on SQLite and on PostgreSQL: status, exports, import and challenge say the same."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.views.exports import levels_of, write_csv, write_log, write_prefs, write_qrels
+from duelpool.campaign.views.status import status
+from duelpool.files import Run
+from duelpool.records import Pool
+from duelpool.setup.challenge import challenge, find_challenges
+from duelpool.store import Store, open_store
+from support.campaigns import judge_all, make_campaign
+from support.postgres import drop_database, new_database
+
+POOLS = [Pool("one", tuple("cdefghijkl"), twins={"c": ("c2",)}), Pool("two", ("É", "z", "a"))]
+LATE = Run.from_rankings("late", {"one": [("a", 2.0), ("c", 1.0)]})
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[tuple[Store, Store]]:
+    url = new_database()
+    try:
+        with (
+            open_store(tmp_path / "campaign.db", create=True) as file,
+            open_store(url, create=True) as server,
+        ):
+            yield file, server
+    finally:
+        drop_database(url)
+
+
+def story(store: Store, folder: Path) -> dict[str, Any]:
+    """Judge, exclude, rewind, challenge, export and import; return everything but times and ids."""
+    folder.mkdir()
+    campaign = make_campaign(store, POOLS, strategy="prefbest:n=3,m=5")
+    judge_all(campaign)
+    campaign.exclude("p2", "to see")
+    campaign.rewind("one", "prune-1", "to see")
+    judge_all(campaign, people=2)
+    campaign.reinstate("p2")
+    judge_all(campaign)
+    challenge(campaign, find_challenges(campaign, LATE))
+    judge_all(campaign)
+    for write, name in ((write_prefs, "p"), (write_qrels, "q"), (write_log, "l"), (write_csv, "c")):
+        write(campaign, folder / name)
+    lines = [json.loads(line) for line in (folder / "l").read_text().splitlines()]
+    for line in lines:
+        line.pop("time")
+        line.pop("question", None)
+    second = make_campaign(
+        store, [Pool("one", (*POOLS[0].items, "a")), POOLS[1]], strategy="prefbest:n=3,m=5", name="2"
+    )
+    taken = take_in_file(second, folder / "l")
+    assert levels_of(second)["topics"] == levels_of(campaign)["topics"]
+    now = status(campaign).as_json()
+    return {
+        "status": now,
+        "prefs": (folder / "p").read_text(),
+        "qrels": (folder / "q").read_text(),
+        "rows": len((folder / "c").read_text().splitlines()),
+        "log": lines,
+        "taken": (taken.judgments, taken.others, taken.closings),
+    }
+
+
+def test_both_back_ends_tell_the_same_story(both: tuple[Store, Store], tmp_path: Path) -> None:
+    file, server = both
+    mine, theirs = story(file, tmp_path / "file"), story(server, tmp_path / "server")
+    assert mine.keys() == theirs.keys()
+    for name in mine:
+        assert mine[name] == theirs[name], name
+    assert mine["qrels"] == "one 0 a 1\ntwo 0 a 1\n"

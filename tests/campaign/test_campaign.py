@@ -1,0 +1,866 @@
+"""The one loop: asking, answering, undo, assignments, tests, exclusion, phases, stages, money."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
+from duelpool.campaign.work.ledger import prorated
+from duelpool.errors import BadParameter, BadRecord, UnknownName
+from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Question, Topic
+from duelpool.store import Store, log, open_store
+from duelpool.store.holdings import KnownPair
+from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
+
+ITEMS = tuple("abcdefghijkl")
+TOPICS = tuple(Topic(name, f"Question {name}?") for name in ("one", "two", "three", "four"))
+KNOWN = tuple(KnownPair(f"known-{at}", TOPICS[at % 4].id, "a", f"off-{at}") for at in range(40))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "campaign.db", create=True) as opened:
+        yield opened
+
+
+def make(store: Store, settings: Settings, topics: int = 4, items: int = 12, name: str = "demo") -> Campaign:
+    return Campaign.create(
+        store,
+        name,
+        settings,
+        topics=TOPICS,
+        pools=[Pool(topic.id, ITEMS[:items]) for topic in TOPICS[:topics]],
+        passages=[Passage(item, f"text of {item}") for item in ITEMS],
+        known_pairs=KNOWN[:: 1 if topics == 4 else 4],
+    )
+
+
+def better(question: Question) -> Answer:
+    """Answer as somebody who knows: the smaller letter wins, whatever is off topic loses."""
+    assert question.right is not None
+    left_off, right_off = question.left.startswith("off"), question.right.startswith("off")
+    left_wins = right_off or (not left_off and question.left < question.right)
+    return Answer(Outcome.LEFT if left_wins else Outcome.RIGHT, seconds=2.87)
+
+
+def wrong(question: Question) -> Answer:
+    return Answer(Outcome.RIGHT if better(question).outcome is Outcome.LEFT else Outcome.LEFT)
+
+
+def work_off(campaign: Campaign, assignment: Assignment, careless: bool = False) -> None:
+    for question in assignment.questions:
+        campaign.answer(question.id, assignment.assessor, wrong(question) if careless else better(question))
+
+
+def judge_alone(campaign: Campaign, people: int = 3) -> int:
+    """Let dedicated people judge in turns until nobody gets a question; return the answers."""
+    answers, idle = 0, 0
+    for at in range(people):
+        campaign.enrol(f"person-{at}", "dedicated")
+    while idle < people:
+        for at in range(people):
+            question = campaign.next_question(f"person-{at}")
+            if question is None:
+                idle += 1
+                continue
+            idle = 0
+            campaign.answer(question.id, f"person-{at}", better(question))
+            answers += 1
+    return answers
+
+
+def is_done(campaign: Campaign) -> bool:
+    """Ask anew: `done` changes under the type checker's eyes."""
+    return campaign.done
+
+
+def same_state(one: Campaign, other: Campaign) -> bool:
+    """Say whether two views of a campaign agree on results, phases and the next questions, bit for bit."""
+    for topic in one.live.heads():
+        mine, theirs = one.live.state(topic), other.live.state(topic)
+        if mine.position != theirs.position or mine.closed_in_log != theirs.closed_in_log:
+            return False
+        if mine.strategy.result() != theirs.strategy.result() or mine.held() != theirs.held():
+            return False
+        if mine.strategy.ask(50) != theirs.strategy.ask(50):
+            return False
+    return True
+
+
+# ---- dedicated assessors
+
+
+@pytest.mark.parametrize(
+    "strategy", ["prefbest", "prefbest:final_phases=2", "swissfinals", "knockout", "sorting", "topk"]
+)
+def test_dedicated_people_find_the_best_of_every_topic(store: Store, strategy: str) -> None:
+    campaign = make(store, Settings(strategy=strategy), topics=2)
+    judge_alone(campaign, people=6)  # a pair may be asked six times, each time of somebody else
+    assert is_done(campaign)
+    assert all(levels.best == ("a",) for levels in campaign.results().values())
+    assert same_state(campaign, Campaign.open(store))
+
+
+def test_topics_are_judged_one_at_a_time(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=2, items=3)
+    campaign.enrol("p")
+    seen = []
+    while (question := campaign.next_question("p")) is not None:
+        seen.append(question.topic)
+        campaign.answer(question.id, "p", better(question))
+    assert seen == ["one"] * 3 + ["two"] * 3
+
+
+def test_who_comes_second_gets_a_topic_of_their_own_and_stays_with_it(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=2, items=3)
+    seen: dict[str, list[str]] = {"p": [], "q": []}
+    for name in seen:
+        campaign.enrol(name)
+    for _ in range(3):
+        held = {name: campaign.next_question(name) for name in seen}
+        for name, question in held.items():
+            assert question is not None
+            seen[name].append(question.topic)
+            campaign.answer(question.id, name, better(question))
+    assert seen == {"p": ["one"] * 3, "q": ["two"] * 3}
+
+
+def test_a_topic_is_shared_where_there_is_no_other(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
+    for name in ("p", "q"):
+        campaign.enrol(name)
+        question = campaign.next_question(name)
+        assert question is not None
+        assert question.topic == "one"
+
+
+def test_named_people_get_named_topics(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=3, items=3)
+    campaign.enrol("p")
+    question = campaign.next_question("p", topics={"three"})
+    assert question is not None
+    assert question.topic == "three"
+
+
+def test_a_held_question_is_returned_again(store: Store) -> None:
+    campaign = make(store, Settings())
+    campaign.enrol("p")
+    first, second = campaign.next_question("p"), campaign.next_question("p")
+    assert first == second is not None
+
+
+def test_nobody_gets_a_pair_twice_and_the_cap_is_kept(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs:repeats=3", cap=2), topics=1, items=3)
+    judge_alone(campaign, people=5)
+    judged = campaign.judgments("one")
+    assert {pair: sum(j.pair == pair for j in judged) for pair in combinations("abc", 2)} == {
+        ("a", "b"): 2,
+        ("a", "c"): 2,
+        ("b", "c"): 2,
+    }
+    assert len({(j.pair, j.assessor) for j in judged}) == len(judged)
+
+
+def test_everything_known_at_ask_time_is_written_down(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", seed=5), topics=1)
+    campaign.enrol("p", "dedicated")
+    question = campaign.next_question("p")
+    assert question is not None
+    campaign.answer(
+        question.id, "p", Answer(Outcome.LEFT, confidence=0.5, note="hm", seconds=3.0, context_uses=2)
+    )
+    (judgment,) = campaign.judgments("one")
+    assert (judgment.left, judgment.right, judgment.phase) == (question.left, question.right, "prune-1")
+    assert (judgment.strategy, judgment.question, judgment.assessor) == ("prefbest/1", question.id, "p")
+    assert (judgment.confidence, judgment.note, judgment.seconds, judgment.context_uses) == (
+        0.5,
+        "hm",
+        3.0,
+        2,
+    )
+    assert judgment.seq == 1
+    assert judgment.time.endswith("Z")
+
+
+def test_sides_are_random_and_independent_of_the_item(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs:repeats=30", cap=30), topics=1, items=8)
+    lefts = 0
+    total = 0
+    for at in range(20):
+        campaign.enrol(f"p{at}")
+        while (question := campaign.next_question(f"p{at}")) is not None:
+            assert question.right is not None
+            lefts += question.left < question.right
+            total += 1
+            campaign.answer(question.id, f"p{at}", better(question))
+    assert total == 20 * 28
+    assert abs(lefts - total / 2) < 4 * (total / 4) ** 0.5
+
+
+def test_cannot_judge_goes_to_others_and_is_parked_after_three(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=2)
+    for at in range(4):
+        campaign.enrol(f"p{at}")
+    for at in range(3):
+        question = campaign.next_question(f"p{at}")
+        assert question is not None
+        campaign.answer(question.id, f"p{at}", Answer(Outcome.CANNOT_JUDGE, note="no idea"))
+        assert campaign.next_question(f"p{at}") is None
+    assert campaign.next_question("p3") is None
+    assert not is_done(campaign)
+    assert campaign.judgments("one") == []
+
+
+def test_a_skipped_pair_may_come_back_to_the_same_person(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=2)
+    campaign.enrol("p")
+    first = campaign.next_question("p")
+    assert first is not None
+    campaign.answer(first.id, "p", Answer(Outcome.SKIP))
+    again = campaign.next_question("p")
+    assert again is not None
+    assert (again.id != first.id, again.pair) == (True, first.pair)
+
+
+def test_bad_takes_an_item_out_and_undo_brings_it_back(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=4)
+    campaign.enrol("p")
+    question = campaign.next_question("p")
+    assert question is not None
+    campaign.answer(question.id, "p", Answer(Outcome.LEFT_BAD))
+    bad = question.left
+    assert all(bad not in proposal.pair for proposal in campaign.live.state("one").strategy.ask(100))
+    assert campaign.result("one").levels[-1] == (bad,)
+    again = campaign.undo(question.id, "p")
+    assert (again.id, again.left) == (question.id, question.left)
+    assert any(bad in proposal.pair for proposal in campaign.live.state("one").strategy.ask(100))
+    campaign.answer(question.id, "p", better(question))
+    assert [j.outcome for j in campaign.judgments("one")] == [better(question).outcome]
+    events = [line.event for line in campaign.live.state("one").lines]
+    assert events == [log.JUDGMENT, log.RETRACTION, log.JUDGMENT]
+
+
+def test_answers_that_the_campaign_does_not_take_are_refused(store: Store) -> None:
+    campaign = make(store, Settings())
+    campaign.enrol("p")
+    question = campaign.next_question("p")
+    assert question is not None
+    for outcome in (Outcome.TIE, Outcome.SAME, Outcome.DEFINITELY_LEFT, Outcome.GRADE):
+        with pytest.raises(BadRecord, match="doesn't take"):
+            campaign.answer(question.id, "p", Answer(outcome))
+    campaign.enrol("q")
+    with pytest.raises(UnknownQuestion):
+        campaign.answer(question.id, "q", Answer(Outcome.LEFT))
+    campaign.answer(question.id, "p", Answer(Outcome.LEFT))
+    assert campaign.answer(question.id, "p", Answer(Outcome.LEFT)).repeated
+    with pytest.raises(Conflict, match="kept"):
+        campaign.answer(question.id, "p", Answer(Outcome.RIGHT))
+
+
+def test_who_may_not_judge_is_told_why(store: Store) -> None:
+    campaign = make(store, Settings())
+    with pytest.raises(NotAllowed, match="Nobody"):
+        campaign.next_question("stranger")
+    campaign.enrol("p")
+    campaign.set_state("paused")
+    with pytest.raises(NotAllowed, match="paused"):
+        campaign.next_question("p")
+    campaign.set_state("open")
+    campaign.exclude("p", "by hand")
+    with pytest.raises(NotAllowed, match="no more"):
+        campaign.next_question("p")
+
+
+def test_time_runs_out_and_the_slot_is_free(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", cap=1, lease_seconds=1e-6), topics=1, items=2)
+    campaign.enrol("p")
+    campaign.enrol("q")
+    late = campaign.next_question("p")
+    assert late is not None
+    other = campaign.next_question("q")
+    assert other is not None
+    assert other.pair == late.pair
+    campaign.answer(other.id, "q", better(other))
+    with pytest.raises(TooLate, match="still paid"):
+        campaign.answer(late.id, "p", better(late))
+
+
+# ---- phases
+
+
+def test_a_retraction_in_an_open_phase_opens_the_pair_again(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest"), topics=1)
+    campaign.enrol("p")
+    campaign.enrol("q")
+    question = campaign.next_question("p")
+    assert question is not None
+    receipt = campaign.answer(question.id, "p", better(question))
+    open_before = {proposal.pair for proposal in campaign.live.state("one").strategy.ask(100)}
+    assert campaign.retract("one", [receipt.seq], "a test") == [receipt.seq]
+    assert campaign.retract("one", [receipt.seq], "twice") == []
+    open_after = {proposal.pair for proposal in campaign.live.state("one").strategy.ask(100)}
+    assert open_after - open_before == {question.pair}
+
+
+def test_a_closed_phase_keeps_its_survivors_until_it_is_rewound(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest:n=3,m=4"), topics=1)
+    judge_alone(campaign)
+    state = campaign.live.state("one")
+    assert state.closed_in_log[0] == "prune-1"
+    survivors = state.strategy.closed[0].survivors
+    first = next(line for line in state.lines if line.phase == "prune-1" and line.judgment is not None)
+    campaign.retract("one", [first.seq], "a test")
+    assert campaign.live.state("one").strategy.closed[0].survivors == survivors
+    assert is_done(campaign)
+    assert same_state(campaign, Campaign.open(store))
+    expected = campaign.preview_rewind("one", "prune-1")
+    assert campaign.rewind("one", "prune-1", "a test") == expected > 0
+    state = campaign.live.state("one")
+    assert state.closed_in_log == ()
+    assert not is_done(campaign)
+    assert len(state.counts.set_aside) == expected
+    assert first.judgment is not None
+    assert [proposal.pair for proposal in state.strategy.ask(100)] == [first.judgment.pair]
+    assert same_state(campaign, Campaign.open(store))
+    with pytest.raises(BadParameter, match="isn't closed"):
+        campaign.rewind("one", "final-1", "a test")
+
+
+# ---- the crowd
+
+
+def test_an_assignment_has_ten_questions_and_three_tests_in_any_order(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    tests = [
+        at
+        for at, each in enumerate(assignment.questions)
+        if each.left[:3] == "off" or (each.right or "")[:3] == "off"
+    ]
+    assert (len(assignment.questions), len(tests)) == (13, 3)
+    targets = [each.topic for at, each in enumerate(assignment.questions) if at not in tests]
+    assert max(map(targets.count, set(targets))) <= 3
+    assert campaign.next_assignment("w") == assignment
+
+
+def test_crowd_answers_are_told_only_when_the_assignment_ends(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    work_off(campaign, assignment)
+    held = sum(len(campaign.live.state(topic.id).held()) for topic in TOPICS)
+    assert held == 10
+    asked = {
+        (topic.id, proposal.pair)
+        for topic in TOPICS
+        for proposal in campaign.live.proposals(topic.id, 999, (), (), 0)
+    }
+    assert asked.isdisjoint((each.topic, each.pair) for each in assignment.questions)
+    finished = campaign.finish(assignment.id)
+    assert (finished.counted, finished.tests_passed, finished.tests_seen) == (True, 3, 3)
+    assert (finished.reward, finished.answered, finished.questions) == (200, 13, 13)
+    assert sum(len(campaign.live.state(topic.id).held()) for topic in TOPICS) == 0
+    assert campaign.finish(assignment.id, "stopped") == finished
+    with pytest.raises(Conflict, match="finished"):
+        campaign.undo(assignment.questions[0].id, "w")
+
+
+def test_a_careless_worker_goes_is_paid_and_leaves_nothing(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
+    for name in ("good", "bad"):
+        campaign.enrol(name)
+        assignment = campaign.next_assignment(name)
+        assert assignment is not None
+        work_off(campaign, assignment, careless=name == "bad")
+        finished = campaign.finish(assignment.id)
+        assert finished.counted == (name == "good")
+        assert finished.reward == 200
+    with pytest.raises(NotAllowed):
+        campaign.next_assignment("bad")
+    everybody = {j.assessor for topic in TOPICS for j in campaign.judgments(topic.id)}
+    assert everybody == {"good"}
+    assert same_state(campaign, Campaign.open(store))
+
+
+@pytest.mark.parametrize(
+    ("passed", "seen", "stays"),
+    [(3, 3, True), (2, 3, False), (5, 6, True), (4, 6, False), (7, 9, True), (6, 9, False)],
+)
+def test_the_three_quarters_rule_over_all_tests_so_far(
+    store: Store, passed: int, seen: int, stays: bool
+) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
+    campaign.enrol("w")
+    wrong_left = seen - passed
+    finished = None
+    for at in range(seen // 3):
+        last = at == seen // 3 - 1
+        assignment = campaign.next_assignment("w")
+        assert assignment is not None
+        for question in assignment.questions:
+            is_test = "off" in question.left + str(question.right)
+            fail = is_test and wrong_left > 0 and last
+            wrong_left -= fail
+            campaign.answer(question.id, "w", wrong(question) if fail else better(question))
+        finished = campaign.finish(assignment.id)
+    assert finished is not None
+    assert (finished.tests_passed, finished.tests_seen, finished.counted) == (passed, seen, stays)
+
+
+def test_any_failed_test_discards_the_assignment_but_not_the_person(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd", test_rule="any-failed"))
+    campaign.enrol("w")
+    for careless in (False, True, False):
+        assignment = campaign.next_assignment("w")
+        assert assignment is not None
+        work_off(campaign, assignment, careless)
+        assert campaign.finish(assignment.id).counted != careless
+    assert sum(len(campaign.judgments(topic.id)) for topic in TOPICS) == 20
+
+
+def test_a_test_pair_that_was_taken_back_counts_as_it_was_answered_at_last(store: Store) -> None:
+    campaign = make(store, Settings(judges="crowd"))
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    for question in assignment.left:
+        if question.right is not None and "off" in question.left + question.right:
+            campaign.answer(question.id, "w", wrong(question))
+            campaign.undo(question.id, "w")
+        campaign.answer(question.id, "w", better(question))
+    ended = campaign.finish(assignment.id)
+    assert ended.counted
+    assert ended.tests_passed == ended.tests_seen == campaign.settings.tests > 0
+
+
+def test_what_excluding_takes_away_is_what_still_stands(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=4)
+    campaign.enrol("p")
+    while (question := campaign.next_question("p")) is not None and len(campaign.judgments("one")) < 3:
+        campaign.answer(question.id, "p", better(question))
+    assert campaign.preview_exclusion("p").judgments == 3
+    campaign.retract("one", [2], "by hand")
+    assert campaign.preview_exclusion("p").judgments == 2
+    campaign.exclude("p", "careless")
+    assert campaign.preview_exclusion("p").judgments == 0
+    back = campaign.reinstate("p")
+    assert campaign.preview_exclusion("p").judgments == back > 0
+
+
+def test_exclusion_and_the_way_back(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    work_off(campaign, assignment)
+    campaign.finish(assignment.id)
+    before = {topic.id: campaign.judgments(topic.id) for topic in TOPICS}
+    preview = campaign.preview_exclusion("w")
+    assert (preview.judgments, preview.pairs) == (10, 10)
+    assert campaign.exclude("w", "by hand") == preview
+    assert all(not campaign.judgments(topic.id) for topic in TOPICS)
+    assert campaign.reinstate("w") == 10
+    assert {topic.id: campaign.judgments(topic.id) for topic in TOPICS} == before
+    assert same_state(campaign, Campaign.open(store))
+
+
+def test_re_instatement_never_passes_the_cap(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", cap=1), topics=1, items=3)
+    campaign.enrol("first")
+    campaign.enrol("second")
+    while (question := campaign.next_question("first")) is not None:
+        campaign.answer(question.id, "first", better(question))
+    campaign.exclude("first", "by hand")
+    question = campaign.next_question("second")
+    assert question is not None
+    campaign.answer(question.id, "second", better(question))
+    assert campaign.reinstate("first") == 2
+    assert len(campaign.judgments("one")) == 3
+
+
+def test_stopping_early_is_paid_for_what_is_done_rounded_up(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    for question in assignment.questions[:4]:
+        campaign.answer(question.id, "w", better(question))
+    finished = campaign.finish(assignment.id, "stopped")
+    assert (finished.answered, finished.reward) == (4, 62)  # 200 * 4 / 13 = 61.5
+    assert prorated(200, 13, 13) == 200
+    assert prorated(200, 0, 13) == 0
+
+
+def test_a_budget_stops_new_assignments(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd", budget=500))
+    for name in ("one", "two", "three"):
+        campaign.enrol(name)
+    first, second = campaign.next_assignment("one"), campaign.next_assignment("two")
+    assert first is not None
+    assert second is not None
+    assert campaign.next_assignment("three") is None  # 240 + 240 are promised, 500 would be passed
+    campaign.finish(second.id, "returned")
+    assert campaign.next_assignment("three") is not None
+
+
+def test_an_abandoned_assignment_times_out(store: Store) -> None:
+    campaign = make(store, Settings(strategy="prefbest", judges="crowd", lease_seconds=1e-6))
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    assert campaign.sweep() == 13
+    finished = campaign.finish(assignment.id)
+    assert (finished.state, finished.reward) == ("timed-out", 0)
+
+
+def test_a_short_assignment_has_two_tests(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", judges="crowd"), topics=1, items=3)
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    assert len(assignment.questions) == 3 + 2
+
+
+def test_without_test_pairs_a_crowd_campaign_says_so(store: Store) -> None:
+    campaign = Campaign.create(
+        store, "bare", Settings(judges="crowd"), topics=TOPICS, pools=[Pool("one", ITEMS)]
+    )
+    campaign.enrol("w")
+    with pytest.raises(BadParameter, match="test pairs"):
+        campaign.next_assignment("w")
+
+
+# ---- stages, joining and leaving
+
+
+def test_grades_thin_the_pool_before_preferences(store: Store) -> None:
+    settings = Settings(strategy="allpairs", stage="grading", scale="abc", thin=2)
+    campaign = make(store, settings, topics=1, items=5)
+    campaign.enrol("p")
+    given = {"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.0, "e": 0.0}
+    while (question := campaign.next_question("p")) is not None:
+        assert question.right is None
+        with pytest.raises(BadRecord, match="scale"):
+            campaign.answer(question.id, "p", Answer(Outcome.GRADE, grade=4.0))
+        campaign.answer(question.id, "p", Answer(Outcome.GRADE, grade=given[question.left]))
+    assert is_done(campaign)
+    assert campaign.next_stage() == {"one": 3}
+    judge_alone(campaign)
+    assert campaign.result("one").levels == (("a",), ("b",), ("c",))
+    assert same_state(campaign, Campaign.open(store))
+    with pytest.raises(BadParameter, match="already"):
+        campaign.next_stage()
+
+
+def test_items_and_topics_join_and_leave(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
+    judge_alone(campaign)
+    assert is_done(campaign)
+    assert campaign.add_items(Pool("one", ("A", "b"))) == 1
+    assert campaign.add_items(Pool("new", ("x", "y"))) == 2
+    assert not is_done(campaign)
+    judge_alone(campaign)
+    assert campaign.result("one").best == ("A",)
+    campaign.let_go("one", "A")
+    assert campaign.result("one").best == ("a",)
+    campaign.let_go("new")
+    assert list(campaign.results()) == ["one"]
+    with pytest.raises(BadParameter, match="could leave"):
+        campaign.let_go("one", "nobody")
+
+
+def test_judgments_from_elsewhere_count_and_strangers_are_refused(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
+    given = [Judgment("one", a, b, Outcome.LEFT, assessor="import") for a, b in combinations("abc", 2)]
+    assert campaign.take_in(given) == 3
+    assert is_done(campaign)
+    with pytest.raises(BadRecord, match="no candidate 'z'"):
+        campaign.take_in([given[0], Judgment("one", "a", "z", Outcome.LEFT)])
+    with pytest.raises(log.UnknownTopic):
+        campaign.take_in([Judgment("nowhere", "a", "b", Outcome.LEFT)])
+    assert len(campaign.judgments("one")) == 3
+
+
+def test_a_store_holds_many_campaigns_that_do_not_meet(store: Store) -> None:
+    one, two = (
+        make(store, Settings(strategy="allpairs"), name="one"),
+        make(store, Settings(strategy="allpairs"), name="two"),
+    )
+    judge_alone(one)
+    assert all(not two.judgments(topic.id) for topic in TOPICS)
+    for campaign in (one, two):
+        campaign.enrol("p")
+    question = two.next_question("p")
+    assert question is not None
+    for verb in (one.undo, one.extend, one.give_back):
+        with pytest.raises(UnknownQuestion):
+            verb(question.id, "p")
+    with pytest.raises(UnknownQuestion):
+        one.answer(question.id, "p", better(question))
+    assert two.next_question("p") == question
+    assert Campaign.open(store, "two").id == two.id
+    with pytest.raises(BadParameter, match="already"):
+        make(store, Settings(), name="two")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cap": 0},
+        {"tests": -1},
+        {"lease_seconds": 0.0},
+        {"lease_seconds": float("nan")},
+        {"test_share": 1.5},
+        {"judges": "robots"},
+        {"test_rule": "never"},
+        {"stage": "party"},
+        {"scale": "stars"},
+        {"kind": Kind.GRADE},
+        {"grades_per_item": 0},
+        {"strategy": "prefbest:final_phases=2", "cap": 1},
+        {"strategy": "prefbest:speed=2"},
+    ],
+)
+def test_settings_out_of_range_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(BadParameter):
+        replace(Settings(), **wrong)  # type: ignore[arg-type]
+
+
+def test_settings_survive_the_store_and_name_their_strategy() -> None:
+    settings = Settings(strategy="prefbest:n=5", cap=3, budget=10000, guidelines="Look twice.")
+    assert Settings.from_json(settings.as_json()) == settings
+    assert Settings.from_json({**settings.as_json(), "of a later version": 1}) == settings
+    with pytest.raises(UnknownName, match="prefbest"):
+        Settings(strategy="prefbets")
+
+
+# ---- skipped, repeated, kept for somebody
+
+
+def test_what_was_skipped_comes_after_everything_else(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=2, items=3)
+    campaign.enrol("anna")
+    first = campaign.next_question("anna")
+    assert first is not None
+    campaign.answer(first.id, "anna", Answer(Outcome.SKIP))
+    pairs = []
+    while (question := campaign.next_question("anna")) is not None:
+        pairs.append((question.topic, question.pair))
+        campaign.answer(question.id, "anna", better(question))
+    assert len(pairs) == len(set(pairs)) == 6
+    assert pairs[-1] == (first.topic, first.pair)
+    assert campaign.done
+
+
+def test_who_skips_everything_is_asked_again_and_again(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=2)
+    campaign.enrol("anna")
+    for _ in range(4):
+        question = campaign.next_question("anna")
+        assert question is not None
+        campaign.answer(question.id, "anna", Answer(Outcome.SKIP))
+
+
+def test_repeated_pairs_for_dedicated_people(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", repeat_every=4, cap=1), topics=2, items=5)
+    campaign.enrol("anna")
+    asked = []
+    while (question := campaign.next_question("anna")) is not None:
+        asked.append((question.topic, question.pair))
+        campaign.answer(question.id, "anna", better(question))
+    lines = [line for topic in ("one", "two") for line in campaign.live.state(topic).lines if line.judgment]
+    repeated = [line.judgment for line in lines if line.judgment and line.judgment.repeated]
+    assert len(repeated) == 20 // 4
+    assert len(asked) == 25
+    assert len(set(asked)) == 20
+    for at, pair in enumerate(asked):
+        if pair in asked[:at]:
+            assert at - asked.index(pair) > 2  # not what has just been seen
+    assert campaign.done
+    assert sum(len(campaign.judgments(topic)) for topic in ("one", "two")) == 20  # and they score nothing
+
+
+def test_repeated_pairs_in_a_crowd(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", judges="crowd", repeat_every=5))
+    campaign.enrol("worker")
+    sizes = []
+    for _ in range(3):
+        assignment = campaign.next_assignment("worker")
+        assert assignment is not None
+        sizes.append(len(assignment.questions))
+        work_off(campaign, assignment)
+        assert campaign.finish(assignment.id).counted
+    assert sizes == [13, 15, 15]
+    repeated = [
+        line.judgment
+        for topic in TOPICS
+        for line in campaign.live.state(topic.id).lines
+        if line.judgment is not None and line.judgment.repeated
+    ]
+    assert len(repeated) == 4
+
+
+def test_an_undone_skip_and_an_undone_repeat(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", repeat_every=1), topics=1, items=3)
+    campaign.enrol("anna")
+    first = campaign.next_question("anna")
+    assert first is not None
+    campaign.answer(first.id, "anna", better(first))
+    again = campaign.next_question("anna")
+    assert again is not None
+    assert again.pair == first.pair
+    campaign.answer(again.id, "anna", wrong(again))
+    assert campaign.undo(again.id, "anna").attempt == 2
+    campaign.answer(again.id, "anna", Answer(Outcome.SKIP))
+    after = campaign.next_question("anna")
+    assert after is not None
+    assert after.pair != first.pair
+
+
+def test_topics_for_certain_people(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=3, items=3)
+    campaign.assign(["two", "three"], ["anna", "bert"])
+    campaign.enrol("carla")
+    seen: dict[str, set[str]] = {}
+    for person in ("anna", "bert", "carla"):
+        while (question := campaign.next_question(person)) is not None:
+            seen.setdefault(person, set()).add(question.topic)
+            campaign.answer(question.id, person, better(question))
+    assert seen == {"anna": {"two", "three"}, "carla": {"one"}}
+    campaign.assign(["two"], [])
+    question = campaign.next_question("carla")
+    assert question is None  # all pairs of it are judged
+    with pytest.raises(log.UnknownTopic, match="no topic 'nowhere'"):
+        campaign.assign(["one", "nowhere"], ["anna"])
+    campaign.enrol("dora")
+    assert campaign.next_question("dora") is None
+    assert campaign.done
+
+
+def test_several_questions_are_held_at_once(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
+    campaign.enrol("anna")
+    two = campaign.next_questions("anna", 2)
+    assert len({question.pair for question in two}) == 2
+    assert campaign.next_questions("anna", 2) == two
+    assert campaign.next_question("anna") == two[0]
+    campaign.answer(two[0].id, "anna", better(two[0]))
+    after = campaign.next_questions("anna", 2)
+    assert after[0] == two[1]
+    assert len(after) == 2
+    for question in after:
+        campaign.answer(question.id, "anna", better(question))
+    assert campaign.next_questions("anna", 2) == ()
+    assert campaign.done
+
+
+def test_an_open_assignment_knows_what_is_left(store: Store) -> None:
+    campaign = make(store, Settings(judges="crowd"))
+    campaign.enrol("worker")
+    assignment = campaign.next_assignment("worker")
+    assert assignment is not None
+    assert assignment.left == assignment.questions
+    campaign.answer(assignment.questions[1].id, "worker", better(assignment.questions[1]))
+    resumed = campaign.open_assignment("worker")
+    assert resumed is not None
+    assert resumed.left == (assignment.questions[0], *assignment.questions[2:])
+
+
+def test_judgments_from_elsewhere_count_to_the_cap(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs:repeats=2", cap=2), topics=1, items=2)
+    campaign.enrol("anna")
+    campaign.enrol("bert")
+    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT, assessor="anna")])
+    assert campaign.next_question("anna") is None
+    question = campaign.next_question("bert")
+    assert question is not None
+    campaign.answer(question.id, "bert", better(question))
+    assert campaign.done
+    assert campaign.exclude("anna", "left").judgments == 1
+    assert not is_done(campaign)
+
+
+# ---- crossed studies
+
+KINDS = (Kind.PREFERENCE, Kind.DEFINITE, Kind.GRADE)
+
+
+def answer_to(question: Question) -> Answer:
+    if question.kind is Kind.GRADE:
+        return Answer(Outcome.GRADE, grade=1.0)
+    plain = better(question).outcome
+    if question.kind is Kind.DEFINITE:
+        return Answer(Outcome.DEFINITELY_LEFT if plain is Outcome.LEFT else Outcome.DEFINITELY_RIGHT)
+    return Answer(plain)
+
+
+def test_a_crossed_study(store: Store) -> None:
+    campaign = make(store, Settings(strategy="allpairs", crossed=KINDS), topics=4, items=4)
+    people = [f"person-{at}" for at in range(9)]
+    for person in people:
+        campaign.enrol(person)
+    done: dict[tuple[str, str], list[Kind]] = {}
+    idle: set[str] = set()
+    while len(idle) < len(people):
+        for person in people:
+            question = campaign.next_question(person)
+            if question is None:
+                idle.add(person)
+                continue
+            done.setdefault((question.topic, person), []).append(question.kind)
+            campaign.answer(question.id, person, answer_to(question))
+    assert campaign.done
+    assert all(len(set(kinds)) == 1 for kinds in done.values())  # nobody sees a topic in two kinds
+    cells = [(topic, kinds[0]) for (topic, _), kinds in done.items()]
+    assert {cells.count((topic.id, kind)) for topic in TOPICS for kind in KINDS} == {2}
+    assert {len(kinds) for kinds in done.values() if kinds[0] is Kind.GRADE} == {4}
+    assert {len(kinds) for kinds in done.values() if kinds[0] is not Kind.GRADE} == {6}
+    assert Campaign.open(store).done
+
+
+def test_a_crossed_study_takes_each_kind_its_answers(store: Store) -> None:
+    campaign = make(store, Settings(strategy="sorting", crossed=KINDS, people_per_kind=1), topics=1, items=3)
+    kinds = {}
+    for person in ("anna", "bert", "carla", "dora"):
+        campaign.enrol(person)
+        question = campaign.next_question(person)
+        if question is None:
+            assert person == "dora"
+            continue
+        kinds[question.kind] = question, person
+    assert set(kinds) == set(KINDS)
+    question, person = kinds[Kind.PREFERENCE]
+    for outcome in (Outcome.DEFINITELY_LEFT, Outcome.GRADE):
+        with pytest.raises(BadRecord):
+            campaign.answer(
+                question.id, person, Answer(outcome, grade=1.0 if outcome is Outcome.GRADE else None)
+            )
+    question, person = kinds[Kind.GRADE]
+    with pytest.raises(BadRecord, match="doesn't take the answer 'left' here"):
+        campaign.answer(question.id, person, Answer(Outcome.LEFT))
+    assert not campaign.done
+
+
+@pytest.mark.parametrize(
+    ("wrong_settings", "words"),
+    [
+        ({"crossed": KINDS, "strategy": "prefbest"}, "has phases"),
+        ({"crossed": KINDS, "judges": "crowd"}, "dedicated"),
+        ({"crossed": (Kind.GRADE, Kind.GRADE)}, "once"),
+        ({"crossed": KINDS, "people_per_kind": 0}, "from 1 on"),
+    ],
+)
+def test_what_a_crossed_study_is_not(wrong_settings: dict[str, object], words: str) -> None:
+    with pytest.raises(BadParameter, match=words):
+        Settings(**wrong_settings)  # type: ignore[arg-type]
+
+
+def test_settings_of_a_crossed_study_are_kept() -> None:
+    settings = Settings(crossed=KINDS)
+    assert Settings.from_json(settings.as_json()) == settings

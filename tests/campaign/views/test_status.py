@@ -1,0 +1,238 @@
+"""How a campaign stands: every figure counted by hand, and what blocks it said in words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from duelpool.campaign.views.status import status
+from duelpool.cli.status import shared_beginning, show
+from duelpool.records import Judgment, Outcome, Pool, Question
+from duelpool.store import Store, open_store
+from duelpool.store.holdings import KnownPair
+from duelpool.store.leases import Answer
+from support.campaigns import judge_all, make_campaign
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "campaign.db", create=True) as opened:
+        yield opened
+
+
+def knows(question: Question) -> Answer:
+    return Answer(Outcome.LEFT if question.left < str(question.right) else Outcome.RIGHT, seconds=36.0)
+
+
+def test_a_new_campaign(store: Store) -> None:
+    now = status(make_campaign(store, {"one": "abc", "two": "a"}))
+    one, two = now.topics
+    assert (one.phase, one.items, one.judgments, one.open, one.expected) == ("final-1", 3, 0, 3, 3)
+    assert (one.done, one.best, one.waits) == (False, (), "")
+    assert (two.phase, two.done, two.best) == ("done", True, ("a",))
+    assert (now.done, now.blocks, now.assessors) == (False, (), ())
+    assert now.money.per_usable_judgment is None
+
+
+def test_open_leased_and_done_add_up_as_judging_goes_on(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcd"})
+    campaign.enrol("p")
+    for judged in range(6):
+        question = campaign.next_question("p")
+        assert question is not None
+        (topic,) = status(campaign).topics
+        assert (topic.judgments, topic.leased, topic.open) == (judged, 1, 5 - judged)
+        assert topic.waits == ("1 out with assessors" if judged == 5 else "")
+        campaign.answer(
+            question.id, "p", Answer(Outcome.LEFT if question.left < str(question.right) else Outcome.RIGHT)
+        )
+    (topic,) = status(campaign).topics
+    assert (topic.done, topic.phase, topic.best, topic.expected) == (True, "done", ("a",), 6)
+
+
+def test_expired_leases_are_not_out(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "ab"}, lease_seconds=0.001)
+    campaign.enrol("p")
+    assert campaign.next_question("p") is not None
+    (topic,) = status(campaign).topics
+    assert (topic.leased, topic.open) == (0, 1)
+
+
+def test_held_judgments_and_parked_pairs_say_why_a_topic_waits(store: Store) -> None:
+    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
+    campaign = make_campaign(store, {"one": "abc"}, judges="crowd", known=known, parked_after=1)
+    campaign.enrol("w", "crowd")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    targets = [
+        each
+        for each in assignment.questions
+        if not str(each.right).startswith("off") and not each.left.startswith("off")
+    ]
+    campaign.answer(targets[0].id, "w", Answer(Outcome.LEFT))
+    campaign.answer(targets[1].id, "w", Answer(Outcome.CANNOT_JUDGE))
+    (topic,) = status(campaign).topics
+    assert (topic.open, topic.leased, topic.held, topic.parked) == (0, 1, 1, 1)
+    assert topic.waits == (
+        "1 out with assessors, 1 held until their assignment ends, 1 parked: nobody could judge them"
+    )
+    assert status(campaign).money.committed == 240
+    assert any("parked" in block for block in status(campaign).blocks)
+
+
+def test_assessors_by_hand(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcd"})
+    campaign.enrol("p")
+    campaign.enrol("q")
+    given = [Outcome.LEFT, Outcome.LEFT, Outcome.RIGHT, Outcome.LEFT_BAD, Outcome.SKIP]
+    seqs = []
+    for at, outcome in enumerate(given):
+        question = campaign.next_question("p")
+        assert question is not None
+        seqs.append(campaign.answer(question.id, "p", Answer(outcome, seconds=float(at))).seq)
+    campaign.retract("one", [seqs[0]], "mistaken")
+    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT, assessor="other", sides_known=False)])
+    found = {person.assessor: person for person in status(campaign).assessors}
+    p = found["p"]
+    assert (p.judgments, p.usable, p.left, p.seconds) == (5, 3, 0.5, 2.0)
+    assert (found["q"].judgments, found["q"].left, found["q"].seconds) == (0, None, None)
+    assert (found["other"].kind, found["other"].judgments, found["other"].left) == ("imported", 1, None)
+
+
+def test_pay_per_hour_by_hand(store: Store) -> None:
+    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
+    campaign = make_campaign(store, {"one": "abcde"}, judges="crowd", known=known, budget=1000)
+    campaign.enrol("w", "crowd")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    assert len(assignment.questions) == 13
+    for question in assignment.questions:
+        better = question.left if question.left < str(question.right) else question.right
+        campaign.answer(
+            question.id, "w", Answer(Outcome.LEFT if better == question.left else Outcome.RIGHT, seconds=36.0)
+        )
+    campaign.finish(assignment.id)
+    money = status(campaign).money
+    assert (money.rewards, money.fees, money.spent, money.left) == (200, 40, 240, 760)
+    assert money.pay_per_hour == pytest.approx(200 / (13 * 36 / 3600))
+    assert money.per_usable_judgment == 24.0
+    (w,) = status(campaign).assessors
+    assert (w.tests_passed, w.tests_seen, w.pay) == (3, 3, 200)
+
+
+def test_test_pairs_that_were_undone_or_skipped_are_not_seen(store: Store) -> None:
+    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
+    campaign = make_campaign(store, {"one": "abcde"}, judges="crowd", known=known)
+    campaign.enrol("w", "crowd")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    tests = [each for each in assignment.questions if not {each.left, each.right} <= set("abcde")]
+    wrong = Outcome.RIGHT if tests[0].left == "a" else Outcome.LEFT
+    campaign.answer(tests[0].id, "w", Answer(wrong))
+    (w,) = status(campaign).assessors
+    assert (w.tests_passed, w.tests_seen, w.judgments) == (0, 1, 0)
+    campaign.undo(tests[0].id, "w")
+    campaign.answer(tests[0].id, "w", knows(tests[0]))
+    campaign.answer(tests[1].id, "w", Answer(Outcome.SKIP))
+    (w,) = status(campaign).assessors
+    assert (w.tests_passed, w.tests_seen) == (1, 1)
+
+
+def test_what_blocks_is_said(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abc"}, judges="crowd", budget=100)
+    campaign.set_state("paused")
+    campaign.enrol("w")
+    campaign.exclude("w", "tried")
+    blocks = " ".join(status(campaign).blocks)
+    for words in (
+        "is paused",
+        "no room for another",
+        "takes 3 test pairs, and there are 0",
+        "Every assessor is excluded",
+    ):
+        assert words in blocks
+    assert status(campaign).topics[0].waits == "the campaign is paused"
+
+
+def test_the_grading_stage(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "ab"}, stage="grading", grades_per_item=2)
+    campaign.enrol("p")
+    question = campaign.next_question("p")
+    assert question is not None
+    seq = campaign.answer(question.id, "p", Answer(Outcome.GRADE, grade=1.0)).seq
+    (topic,) = status(campaign).topics
+    assert (topic.phase, topic.judgments, topic.expected, topic.open, topic.done) == (
+        "grading",
+        1,
+        4,
+        3,
+        False,
+    )
+    campaign.retract("one", [seq], "mistaken")
+    assert status(campaign).topics[0].open == 4
+
+
+def test_it_reads_only_and_in_a_bounded_number_of_queries(store: Store) -> None:
+    campaign = make_campaign(store, {f"t{n}": "abc" for n in range(6)})
+    judge_all(campaign)
+    queries: list[str] = []
+    event.listen(store.database.engine, "before_cursor_execute", lambda *given: queries.append(given[2]))
+    before = status(campaign)
+    assert len(queries) <= 16 + 6 * 6
+    assert {query.split()[0].upper() for query in queries} <= {"SELECT", "BEGIN", "ROLLBACK"}
+    assert status(campaign) == before
+
+
+def test_everything_for_a_program(store: Store) -> None:
+    found = status(make_campaign(store)).as_json()
+    assert found["totals"] == {
+        "topics": 2, "items": 9, "judgments": 0, "expected": 16, "open": 16, "leased": 0, "held": 0,
+        "parked": 0, "done": 0,
+    }  # fmt: skip
+    assert found["topics"][0]["topic"] == "one"
+
+
+def test_long_names_fit_a_narrow_window(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = tuple(f"collection_of_passages_{number:012}" for number in range(4))
+    campaign = make_campaign(store, [Pool("one", names), Pool("two", names[:2])], strategy="knockout")
+    campaign.enrol("p")
+    question = campaign.next_question("p")
+    assert question is not None
+    campaign.answer(question.id, "p", knows(question))
+    campaign.next_questions("p", 1)
+    show(status(campaign), people=False)
+    shown = capsys.readouterr().out
+    topics = shown[shown.index("Topics") :]
+    assert "… stands for collection_of_passages_" in topics
+    rows = [line for line in topics.splitlines() if line.startswith("│")]
+    assert [row.split()[1] for row in rows] == ["one", "two"]  # a line each
+    assert max(map(len, topics.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "200")
+    show(status(campaign), people=False)
+    assert "…" not in capsys.readouterr().out
+
+
+def test_what_topics_wait_for_is_said_once(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    campaign = make_campaign(store, dict.fromkeys("cdefghijklmn", "ab"))
+    campaign.set_state("paused")
+    show(status(campaign), people=False)
+    said = "Waiting, the campaign is paused: c, d, e, f, g, h, i, j, k, l and 2 more\n"
+    assert capsys.readouterr().out.count(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"),
+    [
+        (["doc-one-1", "doc-one-2"], "doc-one-"),
+        (["doc-one", "doc-two"], ""),  # four letters are no loss
+        (["passage12", "passage13"], ""),  # a number isn't cut
+        (["a_long_one"], ""),
+        ([], ""),
+    ],
+)
+def test_what_names_begin_with(names: list[str], shared: str) -> None:
+    assert shared_beginning(names) == shared

@@ -1,0 +1,151 @@
+"""A language model by command line: judging, its figures, and its answers as a start for people or a budget."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.test_campaign import RUN, TEXTS, call, figures, make
+from duelpool.campaign import Campaign
+from duelpool.campaign.log.newcomers import WithNewcomers
+from duelpool.errors import BadParameter
+from duelpool.files import read_preferences, read_qrels
+from duelpool.judges.llm import PROMPTS
+from duelpool.setup.priors import take_prior
+from duelpool.store import open_store
+from duelpool.strategies.swissfinals import SwissFinals
+from support.fake_llm import Provider, serving
+
+KEY = "sk-very-secret-key-0123456789"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "r.run").write_text(RUN)
+    (tmp_path / "t.tsv").write_text(TEXTS)
+    (tmp_path / "q.tsv").write_text("1\tfirst question\n2\tsecond question\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DUELPOOL_LLM_KEY", KEY)
+    return tmp_path
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with serving(Provider()) as found:
+        yield found
+
+
+def judged(provider: Provider, *more: str) -> dict[str, object]:
+    words = ("judge", "c.db", "--judge", "llm", "--url", f"{provider.address}/v1", "--model", "example")
+    return figures(*words, "--allow-host", "localhost", *more)
+
+
+def test_a_model_first_and_people_after(folder: Path, provider: Provider) -> None:
+    make("--strategy", "allpairs")
+    sat = judged(provider, "--price-in", "2.50", "--price-out", "10", "--budget", "1")
+    assert (sat["judged"], sat["ended"]) == (20, "done")
+    assert provider.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    (found,) = json.loads(call("llm", "c.db", "--json")[0])
+    assert found["assessor"] == "llm-example"
+    assert found["prompt_hash"] == PROMPTS["preference"].hash
+    assert found["flips"]["share"] == 0.0
+    told = " ".join(call("llm", "c.db")[0].split())
+    assert "chooses another when the sides change" in told
+    assert "0.0% (0.0% to 16.1%) of 20" in told
+    assert "Wrote 20 rows" in call("llm", "c.db", "--as", "prior", "-o", "llm.prefs")[1]
+    assert len(read_preferences("llm.prefs")) == 20
+    assert "Wrote 10 rows" in call("llm", "c.db", "--as", "predictor", "-o", "llm.qrels")[1]
+    grades = read_qrels("llm.qrels").grades()["1"]
+    assert sorted(grades, key=lambda item: -grades[item]) == list("abcde")
+    assert all(0 <= grade <= 100 for grade in grades.values())
+    call(
+        "budget",
+        "plan",
+        "r.run",
+        "--metric",
+        "P@3",
+        "--n",
+        "4",
+        "--predictor",
+        "llm.qrels",
+        "-o",
+        "plan.jsonl",
+    )
+    words = ("pool", "r.run", "--texts", "t.tsv", "--topics", "q.tsv", "--prior", "llm.prefs")
+    call(*words, "--strategy", "swissfinals", "-o", "people.db")
+    with open_store("people.db") as store:
+        campaign = Campaign.open(store)
+        strategy = campaign.live.state("1").strategy
+        assert isinstance(strategy, WithNewcomers)
+        made = strategy.own
+        assert isinstance(made, SwissFinals)
+        assert made._prior is not None
+        assert list(made._prior) == sorted(made._prior, reverse=True)  # a to e, as the model has it
+        campaign.enrol("anna", "dedicated")
+        assert campaign.next_question("anna") is not None
+        with pytest.raises(BadParameter, match="finite"):
+            take_prior(campaign, {"1": {"a": float("nan")}})
+    call("judge", "people.db", "--judge", "simulated", "--limit", "1")
+    with open_store("people.db") as store:
+        campaign = Campaign.open(store)
+        topic = next(name for name in "12" if campaign.live.state(name).lines)
+        with pytest.raises(BadParameter, match="judged already"):
+            take_prior(campaign, {topic: {"a": 1.0}})
+    assert "takes a prior" in call(*words, "--strategy", "prefbest", "-o", "x.db", code=2)[1]
+    (folder / "other.qrels").write_text("9 0 z 1\n")
+    words = (*words[:-1], "other.qrels")
+    assert "knows none" in call(*words, "--strategy", "swissfinals", "-o", "y.db", code=2)[1]
+    assert not Path("y.db").exists()
+
+
+def test_the_budget_ends_it_and_nothing_is_lost(folder: Path, provider: Provider) -> None:
+    make("--strategy", "allpairs")
+    prices = ("--price-in", "2.50", "--price-out", "10")
+    assert judged(provider, *prices, "--budget", "0.01")["ended"] == "budget"
+    first = provider.number
+    assert 0 < first < 40
+    out = call("judge", "c.db", "--judge", "llm", "--url", f"{provider.address}/v1", "--model", "example",
+               "--allow-host", "localhost", *prices, "--budget", "0.01")[0]  # fmt: skip
+    assert "The budget can't bear another request." in out
+    assert judged(provider, *prices, "--budget", "5")["ended"] == "done"
+    assert provider.number == 40
+
+
+REFUSED = [
+    ((), "No API is named"),
+    (("--url", "https://x.org/v1"), "No model is named"),
+    (("--url", "https://x.org/v1", "--model", "m", "--price-in", "1"), "Only one of the two prices"),
+    (("--url", "https://x.org/v1", "--model", "m", "--budget", "1"), "needs the prices"),
+    (("--url", "https://x.org/v1", "--model", "m", "--reply-format", "xml"), "no form of reply"),
+    (("--url", "https://x.org/v1", "--model", "m", "--prompt", "none.txt"), "none.txt"),
+    (("--url", "http://x.org/v1", "--model", "m"), "--allow-host x.org"),
+    (("--url", "https://127.0.0.1:1/v1", "--model", "m"), "private network"),
+    (("--url", "https://localhost:1/v1", "--model", "n"), "private network"),
+    (("--url", f"https://{KEY}@x.org/v1", "--model", "m"), "without a name or password"),
+]
+
+
+def test_what_is_refused(folder: Path) -> None:
+    make()
+    for words, told in REFUSED:
+        out, err = call("judge", "c.db", "--judge", "llm", *words, code=2)
+        assert told in " ".join(err.split())
+        assert KEY not in out + err
+
+
+def test_the_prompt_is_shown(folder: Path) -> None:
+    assert PROMPTS["preference"].hash in call("prompt")[0]
+    assert figures("prompt", "grade")["hash"] == PROMPTS["grade"].hash
+    (folder / "mine.txt").write_text("Choose.\n---\n{question}\n{left}\n{right}\n")
+    assert call("prompt", "--file", "mine.txt")[0].startswith("mine/1 ")
+    assert "no prompt called" in call("prompt", "haiku", code=2)[1]
+
+
+def test_without_a_model_there_is_nothing_to_say(folder: Path) -> None:
+    make()
+    assert "No language model has judged here." in call("llm", "c.db")[0]
+    assert "No model has compared" in call("llm", "c.db", "--as", "prior", code=2)[1]
+    assert "No model has judged" in call("llm", "c.db", "--as", "predictor", code=2)[1]
+    assert "no form called" in call("llm", "c.db", "--as", "poem", code=2)[1]
+    assert "no model called" in call("llm", "c.db", "--as", "prior", "--assessor", "x", code=2)[1]

@@ -1,0 +1,89 @@
+"""`duelpool demo --serve`: a real process, people at work, a leaderboard that moves, and an end to all of it."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import HTTPCookieProcessor, build_opener
+
+import pytest
+
+from support.serving import children_of, free_port
+
+PATIENCE = 120.0
+
+
+def until(found: Callable[[], Any], process: subprocess.Popen[bytes], said: Path) -> Any:
+    """Wait until something is found, as long as the process lives."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError):
+            if value := found():
+                return value
+        time.sleep(0.1)
+    pytest.fail(said.read_text(encoding="utf-8")[-2000:])
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    said = tmp_path / "said.txt"
+    words = [
+        "demo",
+        "--serve",
+        "--port",
+        str(free_port()),
+        "--folder",
+        str(tmp_path / "shown"),
+        "--pace",
+        "0.02",
+    ]
+    with said.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "duelpool", *words],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "COLUMNS": "300"},
+            start_new_session=True,
+        )
+    yield process, said
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)  # its own session, which we started
+        process.wait()
+
+
+def managed(said: Path) -> str | None:
+    """Return the link to manage that the demo printed, once it is whole."""
+    found = re.search(r"to manage: +(http://127\.0\.0\.1:\d+/manage/\S+)\n", said.read_text(encoding="utf-8"))
+    return found[1] if found else None
+
+
+@pytest.mark.parametrize(
+    "sign", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)], ids=lambda sign: sign.name
+)
+def test_people_judge_before_your_eyes_and_stop_with_the_server(
+    demo: tuple[subprocess.Popen[bytes], Path], sign: signal.Signals
+) -> None:
+    process, said = demo
+    link = until(lambda: managed(said), process, said)
+    browser = build_opener(HTTPCookieProcessor())
+
+    def leaderboard() -> str:
+        with browser.open(link, timeout=30) as page:  # which leads on to the leaderboard
+            table = re.search(r"<table.*?</table>", page.read().decode(), re.DOTALL)
+        return table[0] if table else ""
+
+    first = until(leaderboard, process, said)
+    assert "bm25" in first
+    if sign is signal.SIGTERM:
+        until(lambda: leaderboard() not in ("", first), process, said)
+    (crowd,) = children_of(process.pid)
+    process.send_signal(sign)
+    assert process.wait(PATIENCE) in (0, 130, 143), said.read_text(encoding="utf-8")
+    assert not Path(f"/proc/{crowd}").exists()
+    assert "Traceback" not in said.read_text(encoding="utf-8")

@@ -1,0 +1,123 @@
+"""A campaign's leaderboard: by what was judged so far, twins as one, now and as it stood."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from duelpool.campaign import Campaign
+from duelpool.cli import app
+from duelpool.errors import BadParameter
+from duelpool.files import Qrels, Run
+from duelpool.files.packed import pack_run, unpack_run
+from duelpool.leaderboard.scoring import keep_runs, labels_of, leaderboard, runs_of
+from duelpool.measures import RR
+from duelpool.records import Judgment, Outcome, Pool
+from duelpool.store import Store, holdings, open_store
+from support.campaigns import judge_all, make_campaign
+
+GOOD = Run.from_rankings("good", {"one": [("a", 3.0), ("b", 2.0)], "two": [("a", 3.0)]})
+POOR = Run.from_rankings(
+    "poor", {"one": [("e", 3.0), ("a2", 2.0)], "two": [("c", 3.0), ("b", 1.0), ("a", 0.5)]}
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "campaign.db", create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def campaign(store: Store) -> Campaign:
+    pools = [Pool("one", tuple("abcde"), twins={"a": ("a2",)}), Pool("two", tuple("abcd"))]
+    made = make_campaign(store, pools, strategy="allpairs")
+    assert keep_runs(made, [GOOD, POOR]) == 2
+    return made
+
+
+def test_runs_are_kept_as_they_are(campaign: Campaign) -> None:
+    assert [run.name for run in runs_of(campaign)] == ["good", "poor"]
+    assert runs_of(campaign)[1].frame.equals(POOR.frame)
+    assert keep_runs(campaign, [POOR]) == 0  # by its name
+    deep = Run.from_rankings("deep", {"one": [(f"d{at}", float(-at)) for at in range(9)]})
+    assert unpack_run("deep", pack_run(deep, 3)).frame.equals(deep.frame.head(3))
+
+
+def test_nothing_judged_and_nothing_kept(store: Store, campaign: Campaign) -> None:
+    with pytest.raises(BadParameter, match="Nothing in the campaign is judged"):
+        leaderboard(campaign, "RR")
+    other = make_campaign(store, {"one": "ab"}, name="other")
+    judge_all(other)
+    with pytest.raises(BadParameter, match="keeps no runs"):
+        leaderboard(other, "RR")
+
+
+def test_scores_by_what_was_found(campaign: Campaign) -> None:
+    judge_all(campaign)
+    found = leaderboard(campaign, ["RR", "ppref", "Success@1"], interval="t")
+    means = {(row.run, row.measure): row.value for row in found.rows}
+    assert means["good", "RR"] == means["good", "ppref"] == 1.0
+    assert means["poor", "ppref"] == pytest.approx((3 / 7 + 3 / 6) / 2)
+    grades = labels_of(campaign).qrels.grades()
+    assert grades["one"]["a"] == grades["one"]["a2"] == max(grades["one"].values())
+    by_hand = leaderboard(campaign, RR(rel=5), runs=[POOR]).rows[0].value
+    assert by_hand == pytest.approx(0.5 * (1 / 2))  # topic two has four levels only
+
+
+def test_the_best_only_where_a_strategy_looks_for_it(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcde"}, strategy="prefbest")
+    judge_all(campaign)
+    assert labels_of(campaign).qrels == Qrels.from_grades({"one": {"a": 1.0}})
+
+
+def test_what_is_not_judged_or_not_done_yet_is_known(campaign: Campaign) -> None:
+    campaign.take_in([Judgment("one", "b", "a", Outcome.LEFT)])
+    found = labels_of(campaign)
+    assert (found.unjudged, found.unfinished) == (("two",), ("one",))
+    judge_all(campaign)
+    found = labels_of(campaign)
+    assert (found.unjudged, found.unfinished) == ((), ())
+
+
+def test_as_it_stood(campaign: Campaign) -> None:
+    campaign.take_in([Judgment("one", "b", "a", Outcome.LEFT)])
+    between = campaign.store.read(campaign.store.database.now)
+    (line,) = campaign.live.state("one").lines
+    campaign.retract("one", [line.seq], "a slip")
+    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT), Judgment("two", "a", "c", Outcome.TIE)])
+    then, now = labels_of(campaign, until=between), labels_of(campaign)
+    assert [judgment.winner for judgment in then.preferences.judgments()] == ["b"]
+    assert [judgment.winner for judgment in now.preferences.judgments()] == ["a", None]
+    assert leaderboard(campaign, "ppref", until=between, runs=[GOOD]).rows[0].value == 0.0
+    assert leaderboard(campaign, "ppref", runs=[GOOD]).rows[0].value == 1.0
+    with pytest.raises(BadParameter, match="Nothing in the campaign is judged"):
+        leaderboard(campaign, "ppref", until=line.time - 60)
+
+
+def test_at_the_command_line(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "good.run").write_text("one Q0 a 1 2 x\none Q0 b 2 1 x\n")
+    (runs / "poor.run").write_text("one Q0 c 1 2 x\none Q0 a 2 1 x\n")
+    late = tmp_path / "late.run"
+    late.write_text("one Q0 d 1 2 x\none Q0 a 2 1 x\n")
+    target = str(tmp_path / "c.db")
+
+    def run(*words: str) -> str:
+        result = CliRunner().invoke(app, list(words))
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    run("pool", str(runs), "-o", target, "--strategy", "allpairs")
+    with open_store(target) as store:
+        judge_all(Campaign.open(store))
+    assert "good" in run("evaluate", target, "-m", "RR")
+    assert run("evaluate", target, str(late), "-m", "ppref", "--format", "csv").count("late") == 1
+    run("challenge", target, str(late))
+    with open_store(target) as store:
+        names = store.read(lambda c: [each.name for each in holdings.runs(c, Campaign.open(store).id)])
+    assert names == ["good", "late", "poor"]
+    empty = CliRunner().invoke(app, ["evaluate", str(tmp_path / "none.db"), "-m", "RR"])
+    assert empty.exit_code == 2

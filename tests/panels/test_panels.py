@@ -1,0 +1,233 @@
+"""Panels: the contract over every row, what is each one's own, and a stranger's panel in one file and one row."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.settings import Settings
+from duelpool.errors import BadParameter, UnknownName
+from duelpool.panels import PANELS, Access, PanelSettings, make_panel
+from duelpool.panels.base import (
+    Book,
+    Code,
+    Due,
+    Ending,
+    Form,
+    Identity,
+    Nothing,
+    Outcome,
+    Paste,
+    Preview,
+    Redirect,
+    Refused,
+    Reported,
+    Verdict,
+    WayOut,
+    decimal_of,
+    pay_by_hand,
+    percent_of,
+)
+from duelpool.recruitment.payments import answer
+from duelpool.recruitment.settlement import settle, totals
+from duelpool.testing import PANEL_CHECKS, ContractError, panel_contract
+from support.panels import panel_campaign
+from support.visitors import Person, new_store, served
+
+ALL = tuple(Outcome)
+
+
+@pytest.mark.parametrize("check", PANEL_CHECKS)
+@pytest.mark.parametrize("name", PANELS)
+def test_every_panel_keeps_the_contract(name: str, check: str) -> None:
+    PANEL_CHECKS[check](name)
+
+
+def made(name: str, **settings: Any) -> Any:
+    return make_panel(PanelSettings(name, **settings))
+
+
+# ---- a stranger's panel: this class would be the one file, and the line in `stranger` the one row
+
+
+class Neighbours:
+    """People from next door, who are known by their door."""
+
+    name = "neighbours"
+    frozen = False
+    example: Mapping[str, str] = {"door": "12"}
+
+    def __init__(self, settings: PanelSettings, access: Access) -> None:
+        self.settings = settings
+
+    def arrive(self, request: Mapping[str, str]) -> Verdict:
+        door = request.get("door", "")
+        return Identity(door, door) if re.fullmatch("[0-9]{1,4}", door) else Refused("there is no such door")
+
+    def completion(self, ending: Ending) -> WayOut:
+        return Code(self.settings.code(ending.outcome)) if self.settings.code(ending.outcome) else Nothing()
+
+    def reconcile(self) -> Iterator[Reported]:
+        return iter(())
+
+    def settle(self, dues: Sequence[Due], book: Book) -> None:
+        pay_by_hand(dues, book)
+
+    def fee(self, reward: int) -> int:
+        return percent_of(reward, self.settings.fee_percent)
+
+    def guide(self, arrival: str, hook: str) -> list[Paste]:
+        return [Paste("On the notice board", arrival)]
+
+
+@pytest.fixture
+def stranger(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setitem(PANELS, "neighbours", Neighbours)
+    return "neighbours"
+
+
+def test_a_stranger_adds_a_panel_by_one_file_and_one_row(stranger: str, tmp_path: Path) -> None:
+    panel_contract(stranger)
+    target = tmp_path / "campaign.db"
+    with new_store(target) as store:
+        panel_campaign(store, panel=stranger, completion_code="DONE1", fee_percent=0)
+    with served(target) as app:
+        people = [Person(app, link="none") for _ in range(2)]
+        for at, person in enumerate(people):
+            query = {"key": person.key(), "door": str(at)}
+            got = person.client.get(f"{person.base}/from/{stranger}", params=query, follow_redirects=False)
+            assert got.status_code == 303
+            person.judge_on()
+            assert "DONE1" in person.page().text
+        campaign = Campaign.open(app.state.store)
+        panel = make_panel(campaign.settings.panel_settings)
+        done = settle(campaign, panel, carry_out=True)
+        assert [(each.kind, each.state) for each in done.questions] == [("approval", "by-hand")] * 2
+        answer(app.state.store, campaign.id, {each.id: True for each in done.questions})
+        settle(campaign, panel, carry_out=True)
+        assert totals(campaign) == {"ledger": 400, "fees": 0, "paid": 400}
+
+
+def test_the_contract_notices_what_is_broken(stranger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pays_at_once(self: Neighbours, dues: Sequence[Due], book: Book) -> None:
+        book.paid(book.claim(dues))
+
+    broken: dict[str, Any] = {
+        "arrive": lambda self, request: Identity(request.get("door", ""), "x"),
+        "completion": lambda self, ending: Redirect("http://panel.example"),
+        "fee": lambda self, reward: reward / 5,
+        "settle": pays_at_once,
+    }
+    for name, instead in broken.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(Neighbours, name, instead)
+            with pytest.raises(ContractError):
+                panel_contract(stranger)
+
+
+# ---- each one's own
+
+
+def test_prolific_knows_people_by_three_parameters() -> None:
+    panel = made("prolific", study="61ab")
+    assert panel.arrive(panel.example) == Identity(
+        "60fd1a2b3c4d5e6f70819203", "62cd1a2b3c4d5e6f70819203", "61ab"
+    )
+    assert panel.arrive({**panel.example, "STUDY_ID": "other"}) == Refused("the study is another one")
+    assert isinstance(panel.arrive({**panel.example, "PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}), Preview)
+
+
+def test_prolific_has_a_code_for_each_outcome() -> None:
+    codes = {"complete": "C1", "failed": "C2", "stopped": "C3", "no_work": "C4"}
+    panel = made("prolific", **codes)
+    ways = {outcome: panel.completion(Ending(outcome)) for outcome in ALL}
+    site = "https://app.prolific.com/submissions/complete?cc="
+    assert ways == {
+        Outcome.COMPLETED: Redirect(f"{site}C1"),
+        Outcome.FAILED_TESTS: Redirect(f"{site}C2"),
+        Outcome.STOPPED_EARLY: Redirect(f"{site}C3"),
+        Outcome.NO_WORK: Redirect(f"{site}C4"),
+        Outcome.RETURNED: Nothing(),
+        Outcome.TIMED_OUT: Nothing(),
+    }
+    assert made("prolific", complete="C1").completion(Ending(Outcome.FAILED_TESTS)) == Redirect(f"{site}C1")
+    assert made("prolific", complete="C1").completion(Ending(Outcome.STOPPED_EARLY)) == Nothing()
+
+
+def test_connect_and_any_other_give_a_code_or_an_address() -> None:
+    assert made("connect").arrive(made("connect").example) == Identity("P123", "A456", "J789")
+    assert isinstance(made("connect", study="J1").arrive(made("connect").example), Refused)
+    assert made("connect", complete="C1").completion(Ending(Outcome.COMPLETED)) == Code("C1")
+    url = "https://connect.cloudresearch.com/participant/project/J789/complete"
+    assert made("connect", url=url).completion(Ending(Outcome.COMPLETED)) == Redirect(url)
+    assert made("connect", url=url).completion(Ending(Outcome.NO_WORK)) == Nothing()
+    assert made("generic", parameter="pid").arrive({"pid": "anna@example.org"}) == Identity(
+        "anna@example.org", "anna@example.org"
+    )
+    way = made("generic", complete="A&B", url="https://panel.example/?c={code}").completion(
+        Ending(Outcome.COMPLETED)
+    )
+    assert way == Redirect("https://panel.example/?c=A%26B")
+
+
+RECORDED = {
+    "assignmentId": "3QY7M81QH8J0PSN9L1WCWM0ZZXX7K1",
+    "hitId": "3X4Q1O9UBHL1R4G3P0H2W2Q9YZZ7O3",
+    "workerId": "A1B2C3D4E5F6G7",
+    "turkSubmitTo": "https://workersandbox.mturk.com",
+}
+
+
+def test_mechanical_turk_is_as_it_was() -> None:
+    panel = made("mturk")
+    assert panel.frozen
+    assert panel.arrive(RECORDED) == Identity(
+        RECORDED["workerId"], RECORDED["assignmentId"], RECORDED["hitId"]
+    )
+    assert panel.completion(Ending(Outcome.COMPLETED, 13, 13)) == Form(
+        "https://workersandbox.mturk.com/mturk/externalSubmit",
+        {"assignmentId": RECORDED["assignmentId"], "outcome": "completed", "done": "13"},
+    )
+    preview = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": RECORDED["hitId"]}
+    assert isinstance(panel.arrive(preview), Preview)
+    assert [panel.fee(amount) for amount in (0, 1, 200, 201)] == [0, 1, 40, 41]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "http://www.mturk.com",
+        "https://www.mturk.com.evil.example",
+        "https://evil.example/www.mturk.com",
+        "https://www.mturk.com@evil.example",
+        "https://www.mturk.com:8443",
+        "https://www.mturk.com/?to=evil",
+        "https://[x",
+        "//www.mturk.com",
+        "",
+    ],
+)
+def test_mechanical_turk_posts_to_its_two_hosts_alone(host: str) -> None:
+    panel = made("mturk")
+    assert isinstance(panel.arrive({**RECORDED, "turkSubmitTo": host}), Refused)
+    assert panel.completion(Ending(Outcome.COMPLETED)) == Nothing()
+
+
+# ---- settings
+
+
+def test_settings_name_a_panel_that_there_is() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'prolific'"):
+        Settings(panel="prolifik")
+    with pytest.raises(BadParameter, match="the same completion code"):
+        Settings(panel="prolific", completion_code="A", failed_code="A")
+    with pytest.raises(BadParameter, match="no completion code"):
+        Settings(panel="prolific", completion_code="A&cc=B")
+
+
+def test_minor_units_are_told_exactly() -> None:
+    told = [decimal_of(amount) for amount in (0, 5, 200, -31, 12345)]
+    assert told == ["0.00", "0.05", "2.00", "-0.31", "123.45"]

@@ -1,0 +1,248 @@
+"""The files around the code: workflows, image, release and citation name what exists, and each other's versions."""
+
+import re
+import tomllib
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from check_dist import metadata_problems, sdist_problems, wheel_problems
+from check_tag import problems
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINNED = re.compile(r"^([\w.-]+)==([\w.+!-]+)", re.MULTILINE)
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(name: str) -> dict[str, str]:
+    return {normal(package): version for package, version in PINNED.findall(read(name))}
+
+
+def jobs(path: Path) -> dict[str, Any]:
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"])
+
+
+def steps() -> list[Any]:
+    return [
+        pytest.param(step, id=f"{path.stem}-{name}-{number}")
+        for path in WORKFLOWS
+        for name, job in jobs(path).items()
+        for number, step in enumerate(job["steps"])
+    ]
+
+
+# ---- workflows
+
+
+def test_there_are_workflows_for_tests_and_releases() -> None:
+    assert {path.stem for path in WORKFLOWS} == {"test", "release"}
+
+
+@pytest.mark.parametrize("step", steps())
+def test_a_step_calls_what_exists(step: dict[str, Any]) -> None:
+    if "uses" in step:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@(v\d+|release/v\d+)", step["uses"]), "not bound to a version"
+        for key in ("file", "cache-dependency-path"):
+            if key in step.get("with", {}):
+                assert (ROOT / step["with"][key]).is_file()
+        return
+    words = step["run"].split()
+    if words[0] == "choco":  # Windows has no make of its own
+        return
+    assert words[0] == "make", "a workflow calls the same make targets as a person"
+    targets = [word for word in words[1:] if "=" not in word]
+    assert targets
+    assert set(targets) <= TARGETS
+
+
+def test_tests_run_on_three_systems_four_pythons_and_both_processors() -> None:
+    matrix = jobs(ROOT / ".github" / "workflows" / "test.yml")["test"]["strategy"]["matrix"]
+    assert {name.split("-")[0] for name in matrix["system"]} == {"ubuntu", "macos", "windows"}
+    assert {name.endswith("-arm") for name in matrix["system"] if name.startswith("ubuntu")} == {True, False}
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    named = {text.rsplit(" ", 1)[-1] for text in PROJECT["classifiers"] if "Python :: 3." in text}
+    assert named <= set(matrix["python"])
+    assert f">={matrix['python'][0]}" == PROJECT["requires-python"]
+
+
+def test_a_release_is_checked_before_it_is_published_without_a_password() -> None:
+    release = jobs(ROOT / ".github" / "workflows" / "release.yml")
+    calls = [step["run"].split()[1] for step in release["build"]["steps"] if "run" in step]
+    assert calls == ["check-tag", "sbom", "check-dist"]  # what is published is what was tried
+    assert release["publish"]["needs"] == release["image"]["needs"] == "build"
+    assert release["publish"]["permissions"] == {"id-token": "write"}
+    assert "password" not in str(release["publish"])
+
+
+def test_every_target_is_declared_and_those_of_help_exist() -> None:
+    declared = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
+    assert declared
+    assert set(declared[1].replace("\\", " ").split()) - {"build/plain"} == TARGETS
+    for page in ("README.md", "CONTRIBUTING.md", "docs/releases.md"):
+        called = set(re.findall(r"`make (?:[A-Z]+=\S+ )*([a-z-]+)", read(page)))
+        assert called <= TARGETS, page
+
+
+# ---- versions
+
+
+def test_the_changelog_has_the_last_release_closed_and_this_one_open() -> None:
+    heads = re.findall(r"^## (\S+) - (\S+)$", read("CHANGELOG.md"), re.MULTILINE)
+    assert heads[0] == (PROJECT["version"].split(".dev")[0], "unreleased") or "dev" not in PROJECT["version"]
+    closed = [version for version, when in heads if re.fullmatch(r"\d{4}-\d\d-\d\d", when)]
+    assert closed[-1] == "0.1.0"
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert citation["version"] == closed[0]
+    assert str(citation["date-released"]) == dict(heads)[closed[0]]
+    assert citation["license"] == PROJECT["license"]
+    assert citation["repository-code"] == PROJECT["urls"]["Source"]
+
+
+def test_a_tag_is_refused_until_everything_names_its_release(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "CHANGELOG.md", "CITATION.cff"):
+        (tmp_path / name).write_text(read(name), encoding="utf-8")
+    assert len(problems("v9.9.9", tmp_path)) == 3
+    assert "v9.9 is no tag of a release, such as v0.2.0" in problems("v9.9", tmp_path)
+    for name, pattern, new in (
+        ("pyproject.toml", r'^version = ".*"', 'version = "9.9.9"'),
+        ("CHANGELOG.md", r"^## \S+ - unreleased", "## 9.9.9 - 2027-01-31"),
+        ("CITATION.cff", r"^version: .*", "version: 9.9.9"),
+    ):
+        text = re.sub(pattern, new, read(name), count=1, flags=re.MULTILINE)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert problems("v9.9.9", tmp_path) == []
+
+
+def test_the_hashed_requirements_are_the_pinned_versions_without_addresses() -> None:
+    text = read("requirements-hashed.txt")
+    pinned, hashed = pins("constraints.txt"), pins("requirements-hashed.txt")
+    assert "://" not in text
+    assert "index-url" not in text
+    blocks = re.split(r"^(?=[A-Za-z])", text, flags=re.MULTILINE)[1:]
+    assert len(blocks) == len(hashed)
+    assert all("--hash=sha256:" in block for block in blocks)
+    elsewhere = {"colorama"}  # on Windows only, where nothing was pinned
+    assert {
+        name: version for name, version in hashed.items() if name not in elsewhere
+    }.items() <= pinned.items()
+    direct = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["postgres"]]
+    assert {normal(re.split(r"[\[<>=;]", each)[0]) for each in direct} <= hashed.keys()
+
+
+def test_the_licences_of_what_is_installed_are_listed() -> None:
+    rows = re.findall(r"^\| (\S+) \| (\S+) \| (.+) \|$", read("docs/licences.md"), re.MULTILINE)
+    listed = {normal(name): version for name, version, _ in rows if version != "version"}
+    elsewhere = {"colorama", "tzdata"}  # installed on Windows only
+    hashed = pins("requirements-hashed.txt")
+    wanted = {name: version for name, version in hashed.items() if name not in elsewhere}
+    assert wanted.items() <= listed.items() <= pins("constraints.txt").items()
+    extras = [
+        each for name in ("postgres", "cluster", "testing") for each in PROJECT["optional-dependencies"][name]
+    ]
+    assert {normal(re.split(r"[\[<>=;]", each)[0]) for each in extras} <= listed.keys()
+    assert not [name for name, _, licence in rows if licence == "not stated"]
+
+
+def test_pre_commit_runs_the_pinned_ruff() -> None:
+    repos = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
+    assert [repo["rev"] for repo in repos if "ruff" in repo["repo"]] == [
+        f"v{pins('constraints.txt')['ruff']}"
+    ]
+    entries = [hook["entry"] for repo in repos if repo["repo"] == "local" for hook in repo["hooks"]]
+    assert entries
+    assert {entry.split()[1] for entry in entries} <= TARGETS
+
+
+# ---- wheel and sdist
+
+FILES = {"src/duelpool/__init__.py", "src/duelpool/py.typed", "tests/test_x.py", "README.md"}
+INFO = "duelpool-1.dist-info"
+WHEEL = {"duelpool/__init__.py", "duelpool/py.typed"} | {
+    f"{INFO}/{name}" for name in ("METADATA", "entry_points.txt", "licenses/LICENSE")
+}
+
+
+def test_a_wheel_is_the_package_and_nothing_else() -> None:
+    assert wheel_problems(WHEEL, FILES) == []
+    assert wheel_problems(WHEEL - {"duelpool/py.typed"}, FILES) == ["the wheel lacks duelpool/py.typed"]
+    assert wheel_problems(WHEEL - {f"{INFO}/METADATA"}, FILES) == [f"the wheel lacks {INFO}/METADATA"]
+    assert wheel_problems(WHEEL | {"tests/test_x.py"}, FILES) == [
+        "the wheel has tests/test_x.py, which is no file of the package"
+    ]
+
+
+def test_an_sdist_has_sources_and_tests_and_nothing_untracked() -> None:
+    files = FILES | {"LICENSE", "CHANGELOG.md", "Makefile", "pyproject.toml", "constraints.txt"}
+    inside = {f"duelpool-1/{name}" for name in files | {"PKG-INFO"}}
+    assert sdist_problems(inside, files) == []
+    assert sdist_problems(inside - {"duelpool-1/tests/test_x.py"}, files) == [
+        "the sdist lacks tests/test_x.py"
+    ]
+    assert sdist_problems(inside | {"duelpool-1/secret.db"}, files) == [
+        "the sdist has secret.db, which is no file of the project"
+    ]
+
+
+def test_metadata_are_those_of_the_project_and_links_work_from_an_index() -> None:
+    message = Message()
+    for field, value in (
+        ("Name", PROJECT["name"]), ("Version", PROJECT["version"]), ("Requires-Python", PROJECT["requires-python"]),
+        ("License-Expression", PROJECT["license"]), ("Description-Content-Type", "text/markdown"),
+        *(("Classifier", each) for each in PROJECT["classifiers"]),
+        *(("Project-URL", f"{name}, {url}") for name, url in PROJECT["urls"].items()),
+    ):  # fmt: skip
+        message[field] = value
+    message.set_payload("[one](https://example.org/x) [two](#here)")
+    assert metadata_problems(message) == []
+    message.set_payload("![three](docs/pictures/judging.png)")
+    assert metadata_problems(message) == [
+        "the README links to docs/pictures/judging.png, which an index can't show"
+    ]
+    del message["Version"]
+    assert len(metadata_problems(message)) == 2
+
+
+# ---- the image, and what a host shows
+
+
+def test_the_image_has_its_own_user_a_health_check_and_files_that_exist() -> None:
+    lines = read("Containerfile").splitlines()
+    assert "USER 10001" in lines
+    assert any(line.startswith("HEALTHCHECK") for line in lines)
+    copied = [line.split()[1] for line in lines if line.startswith("COPY") and "--from" not in line]
+    assert copied
+    assert all((ROOT / name).exists() for name in copied)
+    compose = yaml.safe_load(read("docs/compose.yaml"))
+    assert (ROOT / compose["services"]["judge-1"]["build"]["dockerfile"]).is_file()
+
+
+@pytest.mark.parametrize(
+    "name", ["SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff", ".github/ISSUE_TEMPLATE/bug.yml"]
+)
+def test_expected_files_are_there(name: str) -> None:
+    assert read(name).strip()
+
+
+def test_set_up_and_release_name_no_address_but_the_projects_own() -> None:
+    """Packages come from wherever the user's own pip, uv or container engine looks for them."""
+    paths = [
+        *WORKFLOWS,
+        *ROOT.glob("*.txt"),
+        *(ROOT / name for name in ("Makefile", "Containerfile", "pyproject.toml")),
+    ]
+    for path in paths:
+        hosts = set(re.findall(r"\w+://([\w.-]+)", path.read_text(encoding="utf-8")))
+        assert hosts <= {"github.com", "raw.githubusercontent.com", "127.0.0.1"}, path.name

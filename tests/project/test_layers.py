@@ -1,0 +1,146 @@
+"""The house: who may import whom, which modules load without extras, and that the tree is what the docs say."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import duelpool
+
+SOURCE = Path(duelpool.__file__).parent
+
+GROUND = ("errors", "seeds", "records")
+# From the ground up: a room imports from the rooms named here, all of which stand above it in this table.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "errors": (),
+    "seeds": (),
+    "records": ("errors",),
+    "net": ("errors",),
+    "files": GROUND,
+    "pool": (*GROUND, "files"),
+    "preferences": (*GROUND, "files"),
+    "strategies": GROUND,
+    "measures": (*GROUND, "files", "preferences"),
+    "judges": (*GROUND, "net", "files", "strategies"),
+    "comparison": (*GROUND, "files", "measures"),
+    "budget": (*GROUND, "files", "measures"),
+    "simulation": (*GROUND, "strategies", "judges"),
+    "store": GROUND,
+    "access": (*GROUND, "store"),
+    "panels": ("errors", "net"),
+    "campaign": (*GROUND, "net", "files", "budget", "pool", "strategies", "judges", "store", "panels"),
+    "recruitment": (*GROUND, "store", "panels", "campaign"),
+    "report": (*GROUND, "files"),
+    "agreement": (*GROUND, "files", "store", "campaign", "report"),
+    "evaluation": (*GROUND, "files", "strategies", "measures", "comparison", "report"),
+    "leaderboard": (*GROUND, "files", "measures", "comparison", "store", "campaign", "evaluation"),
+    "setup": (
+        *GROUND,
+        *(
+            "files",
+            "pool",
+            "strategies",
+            "preferences",
+            "judges",
+            "budget",
+            "simulation",
+            "store",
+            "campaign",
+            "leaderboard",
+        ),
+    ),
+    "client": ("errors",),
+    "plots": (*GROUND, "comparison", "agreement", "simulation", "evaluation"),
+    "campaign_report": (
+        *GROUND,
+        *("store", "campaign", "report", "agreement", "evaluation", "leaderboard", "plots"),
+    ),
+    "experiments": (
+        *GROUND,
+        *("files", "pool", "preferences", "strategies", "measures", "judges", "comparison"),
+        *("budget", "simulation", "report", "agreement", "evaluation", "plots"),
+    ),
+    "web": (
+        *GROUND,
+        *("files", "pool", "preferences", "strategies", "measures", "comparison", "simulation", "store"),
+        *("access", "panels", "campaign", "recruitment", "report", "agreement", "leaderboard", "setup"),
+    ),
+    "demo": (
+        *GROUND,
+        *("files", "budget", "campaign", "comparison", "evaluation", "leaderboard", "report"),
+    ),
+    "testing": (*GROUND, "strategies", "store", "panels", "campaign"),
+}
+MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
+DOORS = {"__init__", "__main__"}  # the package's own face may look at any room
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: imports are absolute"
+            module = node.module
+            names = [f"duelpool.{alias.name}" for alias in node.names] if module == "duelpool" else [module]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("duelpool.")}
+    return found - {"__version__", room_of(path)}
+
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def test_the_table_is_ordered_from_the_ground_up() -> None:
+    rooms = list(MAY_IMPORT)
+    for at, (room, below) in enumerate(MAY_IMPORT.items()):
+        assert set(below) <= set(rooms[:at]), f"{room} may import only rooms that stand above it in the table"
+
+
+def test_every_room_has_its_row_and_every_row_its_room() -> None:
+    assert {room_of(path) for path in MODULES} - DOORS == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_room_imports_only_from_floors_below(path: Path) -> None:
+    room = room_of(path)
+    if room not in DOORS:
+        strays = imported_rooms(path) - set(MAY_IMPORT[room])
+        assert not strays, f"{path.relative_to(SOURCE)} imports from {sorted(strays)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_module_outgrows_its_room(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+
+
+def test_only_the_readers_of_columns_and_of_packed_runs_read_with_polars() -> None:
+    readers = [
+        path.name for path in MODULES if "pl.read_" in path.read_text() or "pl.scan_" in path.read_text()
+    ]
+    assert readers == ["columns.py", "packed.py"]
+
+
+def test_every_module_imports_with_the_plain_installation() -> None:
+    """Optional packages may not be needed for importing; the peers of the tests stand in for all of them."""
+    names = [
+        ".".join(("duelpool", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        for path in MODULES
+        if path.stem not in {"__main__", "env"}  # run, not imported: by Python, by Alembic
+    ]
+    optional = ("ir_measures", "pytrec_eval", "hypothesis", "pytest", "psycopg", "distributed", "openai")
+    code = (
+        "import sys, importlib\n"
+        f"for name in {optional!r}: sys.modules[name] = None\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,83 @@
+"""What this machine can't run is left out and told; a test that is skipped fails under CI."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import DATA_VARIABLE
+
+TESTS = Path(__file__).parents[1]
+EXAMPLES = """
+import pytest
+
+def test_plain(): pass
+
+def test_on_real_data(data): assert data.is_dir()
+
+@pytest.mark.data
+def test_marked(): pass
+
+@pytest.mark.peer("a_tool_of_the_future")
+def test_live(): pass
+
+@pytest.mark.peer("pytest")
+def test_installed(): pass
+"""
+SKIPPED = "import pytest\ndef test_skipped(): pytest.skip('not today')\n"
+
+
+def run(folder: Path, text: str, *words: str, data: str = "", ci: str = "true") -> tuple[int, str]:
+    """Run a file of tests under our conftest in another process."""
+    path = folder / "test_examples.py"
+    path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "conftest", "-c", str(TESTS.parent / "pyproject.toml"),
+         "-p", "no:cacheprovider", "--rootdir", str(folder), str(path), *words],
+        env={
+            **os.environ, "PYTHONPATH": str(TESTS), DATA_VARIABLE: data, "CI": ci, "COLUMNS": "200",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # those that take long to import
+        },
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "two processes"])
+def test_what_needs_data_or_a_peer_is_left_out_and_told(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    code, told = run(tmp_path, EXAMPLES, *workers)
+    assert code == 0, told
+    assert "2 tests need the data folder: DUELPOOL_DATA names none" in told
+    assert re.search(r"peers that aren't installed: .*a_tool_of_the_future", told)
+    assert "1 live comparisons were left out" in told
+    assert re.search(r"\b2 passed", told)
+
+
+def test_what_would_not_have_run_anyway_is_not_counted(tmp_path: Path) -> None:
+    code, told = run(tmp_path, EXAMPLES, "-k", "marked or plain")
+    assert code == 0, told
+    assert "1 tests need the data folder" in told
+    assert "live comparisons" not in told
+
+
+def test_with_the_data_folder_its_tests_run(tmp_path: Path) -> None:
+    code, told = run(tmp_path, EXAMPLES, data=str(tmp_path))
+    assert code == 0, told
+    assert "need the data folder" not in told
+    assert re.search(r"\b4 passed", told)
+
+
+def test_a_data_folder_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    code, told = run(tmp_path, EXAMPLES, data=str(tmp_path / "nowhere"))
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "nowhere, which is no folder" in told
+
+
+def test_a_skip_fails_under_ci_alone(tmp_path: Path) -> None:
+    code, told = run(tmp_path, SKIPPED)
+    assert code == pytest.ExitCode.TESTS_FAILED
+    assert "1 tests were skipped, and CI takes no skips" in told
+    assert run(tmp_path, SKIPPED, ci="")[0] == 0

@@ -1,0 +1,183 @@
+"""Money, whatever people do and whatever fails: the ledger is what the panel paid, and nobody is paid twice."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, note, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, insert
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.work import ledger
+from duelpool.net.addresses import Address
+from duelpool.panels.base import Access, Identity
+from duelpool.panels.calls import Answer, Interface, NotSent, Unsure
+from duelpool.panels.prolific import Prolific
+from duelpool.recruitment.arrivals import LetIn, let_in
+from duelpool.recruitment.payments import answer
+from duelpool.recruitment.settlement import look, settle, totals
+from duelpool.store import Store, schema
+from support.campaigns import make_campaign
+from support.fake_prolific import TOKEN, FakeProlific, Fault, Submission
+from support.visitors import new_store
+
+REWARD = 200
+FINAL = ("APPROVED", "RETURNED", "REJECTED", "SCREENED OUT", "TIMED-OUT")
+
+
+class Wire(Interface):
+    """An interface that speaks to the fake without a socket."""
+
+    def __init__(self, fake: FakeProlific) -> None:
+        super().__init__("Prolific", Address("https", "x", 1, ""), TOKEN, sleep=lambda seconds: None)
+        self._fake = fake
+
+    def once(self, method: str, path: str, values: Any = None) -> Answer:
+        if self._fake.faults and self._fake.faults[0].status == -1 and "/pay/" in path:
+            self._fake.faults.pop(0)
+            raise NotSent("gone")
+        body = b"" if values is None else json.dumps(values).encode()
+        got = self._fake.answer(method, path, f"Token {TOKEN}", body)
+        if got is None:
+            raise Unsure("no answer")
+        return Answer(*got)
+
+
+@dataclass(frozen=True)
+class Took:
+    """What somebody did: how much of their assignments, and what became of their stay, at first and in the end."""
+
+    done: tuple[int, ...]
+    granted: int
+    first: str
+    last: str
+
+
+people = st.lists(
+    st.builds(
+        Took,
+        st.lists(st.integers(0, 13), min_size=0, max_size=3).map(tuple),
+        st.sampled_from((0, 0, 0, 45)),
+        st.sampled_from(("ACTIVE", "AWAITING REVIEW", "TIMED-OUT", "RETURNED", "APPROVED")),
+        st.sampled_from(FINAL),
+    ),
+    min_size=1,
+    max_size=5,
+)
+faults = st.lists(
+    st.builds(
+        Fault,
+        st.sampled_from(("/pay/", "/pay/", "/bonus-payments/", "/transition/", "/request-return/")),
+        status=st.sampled_from((0, 429, 500, -1)),
+        after=st.booleans(),
+        times=st.sampled_from((1, 1, 9)),
+    ).filter(lambda fault: not (fault.status == 429 and fault.after)),  # by 429 the panel says: not done
+    max_size=3,
+)
+
+
+def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
+    """Write down what somebody did, as the loop would have."""
+    made = fake.take()
+    stay = let_in(
+        campaign.store, campaign.id, "crowd", "prolific", Identity(made.participant, made.id, fake.study)
+    )
+    assert isinstance(stay, LetIn)
+    who = stay.assessor
+
+    def work(connection: Connection, now: float) -> None:
+        for at, done in enumerate(took.done):
+            state = "finished" if done == 13 else "stopped"
+            name = f"{made.id}-{at}"
+            connection.execute(
+                insert(schema.assignment).values(
+                    id=name,
+                    campaign=campaign.id,
+                    assessor=who,
+                    state=state,
+                    questions=13,
+                    created=now,
+                    closed=now,
+                )
+            )
+            ledger.pay(
+                *(connection, campaign.id, who, name, campaign.settings),
+                answered=done,
+                questions=13,
+                now=now,
+                reason=state,
+            )
+        if took.granted:
+            ledger.compensate(
+                connection, campaign.id, who, campaign.settings, amount=took.granted, reason="sorry", now=now
+            )
+
+    campaign.store.write(work)
+    return made
+
+
+def become(fake: FakeProlific, submission: Submission, status: str) -> None:
+    """Move a stay on, as far as Prolific lets it."""
+    if submission.status in ("APPROVED", "RETURNED", "REJECTED", "SCREENED OUT"):
+        return
+    if status == "APPROVED":
+        fake.approve(submission)
+    else:
+        fake.move(submission, status)
+
+
+def answered(campaign: Campaign, fake: FakeProlific) -> None:
+    """Answer every question as somebody does who has looked at the panel's site."""
+    asked = look(campaign).questions
+    if asked:
+        answer(campaign.store, campaign.id, {each.id: each.batch in fake.paid_calls for each in asked})
+
+
+def fresh(store: Store, fake: FakeProlific, name: str) -> Campaign:
+    return make_campaign(
+        store,
+        {"one": "ab"},
+        name=name,
+        judges="crowd",
+        panel="prolific",
+        panel_study=fake.study,
+        completion_code="C",
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with new_store(tmp_path_factory.mktemp("money") / "money.db") as found:
+        yield found
+
+
+@settings(max_examples=15, phases=[Phase.explicit, Phase.generate], print_blob=False)
+@given(people, faults)
+def test_property_the_ledger_is_what_the_panel_paid(
+    store: Store, took: list[Took], wrong: list[Fault]
+) -> None:
+    note(f"{took} {wrong}")
+    fake = FakeProlific(page_size=3)
+    campaign = fresh(store, fake, fake.study)
+    stays = [worked(campaign, fake, each) for each in took]
+    panel = Prolific(campaign.settings.panel_settings, Access(token=TOKEN))
+    panel._kept = Wire(fake)
+    for each, submission in zip(took, stays, strict=True):
+        become(fake, submission, each.first)
+    fake.faults = [Fault(each.path, each.status, each.after, each.times) for each in wrong]
+    for _ in range(2):
+        settle(campaign, panel, carry_out=True)
+    fake.faults.clear()
+    answered(campaign, fake)
+    for each, submission in zip(took, stays, strict=True):
+        become(fake, submission, each.last)
+    for _ in range(3):
+        settle(campaign, panel, carry_out=True)
+        answered(campaign, fake)
+    found = totals(campaign)
+    assert found["paid"] == found["ledger"] == sum(each.received for each in stays)
+    assert found["ledger"] + found["fees"] == fake.wallet
+    assert len(fake.paid_calls) == len(set(fake.paid_calls))

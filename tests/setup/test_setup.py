@@ -1,0 +1,387 @@
+"""Setting up: a draft of a campaign, what its dry run says, what a pilot teaches, and files that somebody sends."""
+
+import gzip
+import io
+import json
+import math
+import stat
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from duelpool.campaign import Settings
+from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.settings.changes import EFFECTS, FIXED, changed, changes
+from duelpool.campaign.settings.file import CHANGEABLE
+from duelpool.cli import app
+from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
+from duelpool.leaderboard.scoring import runs_of
+from duelpool.records import Pool
+from duelpool.setup import (
+    Comparison,
+    Files,
+    Forecast,
+    Observed,
+    candidates,
+    compare,
+    draw_up,
+    every_strategy,
+    forecast,
+    judges_like,
+    observe,
+    read_files,
+    recommend,
+)
+from duelpool.setup.pilots import _agreement_of
+from duelpool.setup.uploads import Limits, TooMuch, Tray, checked_name
+from duelpool.simulation.cost import Pay
+from duelpool.store import holdings, open_store
+from duelpool.strategies import STRATEGIES
+from support.campaigns import Knows, make_campaign
+from support.visitors import new_store
+
+TOPICS = 10
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let simulations be short."""
+    monkeypatch.setattr("duelpool.setup.forecasts.TRIALS_AT_MOST", 12)
+    monkeypatch.setattr("duelpool.setup.pilots._FIT_TRIALS", 9)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    (tmp_path / "one.run").write_text(
+        "".join(f"{t} Q0 d{t}{at} {at} {9 - at} one\n" for t in range(TOPICS) for at in range(4))
+    )
+    (tmp_path / "texts.tsv").write_text(
+        "".join(f"d{t}{at}\ttext {t} {at}\n" for t in range(TOPICS) for at in range(3))
+    )
+    (tmp_path / "topics.tsv").write_text("0\tWhat is it?\n")
+    return Files(
+        (str(tmp_path / "one.run"),),
+        topics=str(tmp_path / "topics.tsv"),
+        texts=str(tmp_path / "texts.tsv"),
+    )
+
+
+def test_a_draft_becomes_a_campaign_with_its_runs(files: Files, tmp_path: Path) -> None:
+    draft = draw_up(read_files(files), Settings(judges="crowd"))
+    assert draft.pools.candidates == 4 * TOPICS
+    assert len(draft.pools.without_text) == TOPICS
+    assert len(draft.untitled) == TOPICS - 1
+    ready = draft.ready()
+    assert len(ready.known) == 5 * TOPICS
+    with new_store(tmp_path / "made.db") as store:
+        campaign, held = ready.found(store, "made", "paused")
+        assert (held.topics, held.candidates, held.runs) == (TOPICS, 4 * TOPICS, 1)
+        assert [run.name for run in runs_of(campaign)] == ["one"]
+        assert store.read(lambda connection: holdings.find_campaign(connection, "made")).state == "paused"
+        with pytest.raises(BadParameter, match="already"):
+            ready.found(store, "made")
+        assert len(store.read(holdings.campaigns)) == 1
+
+
+def test_a_pilot_takes_a_share_of_the_topics_by_the_seed(files: Files) -> None:
+    brought = read_files(files)
+    drafts = [draw_up(brought, Settings(seed=seed), share=0.25) for seed in (1, 1, 2)]
+    chosen = [tuple(draft.pools.sizes) for draft in drafts]
+    assert chosen[0] == chosen[1] != chosen[2]
+    assert len(chosen[0]) == 3  # a quarter of ten, rounded up
+    assert all(len(draft.whole) == TOPICS for draft in drafts)
+    for share in (0, -1, 1.5, math.nan):
+        with pytest.raises(BadParameter, match="share"):
+            draw_up(brought, Settings(), share=share)
+
+
+def test_a_forecast_adds_up_and_is_the_same_again() -> None:
+    pay = Pay(reward=100, fee_percent=50, questions=10)
+    sizes = (1, 5, 5, 5)
+    found = forecast(sizes, "allpairs", pay, usable=0.5, seed=3)
+    assert found.judgments == 30  # ten pairs in each of three topics
+    assert found.assignments == 6  # half of what is paid counts
+    assert found.cost == 6 * 150
+    assert 0.25 < found.found <= 1  # the pool of one is always right
+    assert found.error == pytest.approx(math.sqrt(found.found * (1 - found.found) / found.trials))
+    assert forecast(sizes, "allpairs", pay, usable=0.5, seed=3) == found
+    sure = forecast(sizes, "allpairs", pay, judges="order")
+    assert sure.found == 1
+    assert set(every_strategy()) == set(STRATEGIES) - {"difference"}
+    for wrong in ((), (3,)):
+        with pytest.raises(BadParameter):
+            forecast(wrong, "allpairs", usable=0)
+
+
+def _forecast(name: str, cost: int, found: float, error: float = 0.02) -> Forecast:
+    return Forecast(name, 1, 1.0, 1, cost, found, error, 100)
+
+
+def test_what_is_recommended_is_the_cheapest_that_is_as_good_as_the_best() -> None:
+    made = [_forecast("a", 900, 0.90), _forecast("b", 500, 0.89), _forecast("c", 100, 0.70)]
+    assert recommend(made).strategy == "b"
+    assert recommend(made, 400).strategy == "c"
+    assert recommend(made, 499).strategy == "c"
+    assert recommend(made, 500).strategy == "b"
+    none = recommend(made, 50)
+    assert none.strategy is None
+    assert "50% of the topics" in none.reason
+    with pytest.raises(BadParameter):
+        recommend([])
+    pay = Pay(reward=100, fee_percent=0)
+    within = candidates([4] * 10, pay, 1000)  # ten assignments: a hundred judgments, ten a topic
+    assert "swissfinals:budget=10" in within
+    assert candidates([40] * 10, pay, 1000) == candidates([], pay, None)
+
+
+def test_a_pilots_noise_is_found_again() -> None:
+    """Judges of a known spread, met by the pilot's own strategy, are told from others by their agreement."""
+    pilot = Observed("p", "allpairs:repeats=3", 3, (6, 6, 7), 200, 400, 0.5, 0.0, 9.0, 0, None, 0.8)
+    met = {spread: _agreement_of(f"bt:sd={spread}", pilot, 6, 5) for spread in (0.5, 3.0)}
+    for spread, agreement in met.items():
+        assert agreement is not None
+        seen = Observed("p", pilot.strategy, 3, pilot.sizes, 200, 400, agreement, 0.0, 9.0, 0, None, 0.8)
+        like = judges_like(seen, seed=6)
+        found = float(like.judges.removeprefix("bt:sd="))
+        assert 0.5 * spread <= found <= 2 * spread, like
+    few = Observed("p", "allpairs", 3, (6,), 9, 3, 0.5, 0.125, 9.0, 30, 0.1, 1.0)
+    assert judges_like(few).judges == "bt:sd=1,error=0.100,ties=0.125"
+    assert few.hourly(Pay(reward=200)) == pytest.approx(200 * 3600 / 90)
+
+
+def test_a_pilot_is_observed_by_what_counts(tmp_path: Path) -> None:
+    with new_store(tmp_path / "pilot.db") as store:
+        campaign = make_campaign(store, [Pool("one", tuple("abcd"))], strategy="allpairs:repeats=2", steps=())
+        assert observe(campaign).judgments == 0
+        for name in ("anna", "ben"):
+            campaign.enrol(name, "dedicated")
+        in_turns([Sitting(campaign, name, Knows()) for name in ("anna", "ben")])
+        seen = observe(campaign)
+        assert (seen.judgments, seen.topics, seen.sizes) == (12, 1, (4,))
+        assert (seen.compared, seen.agreement, seen.usable) == (6, 1.0, 1.0)
+        campaign.exclude("ben", "gone")
+        seen = observe(campaign)
+        assert seen.judgments == 6
+        assert seen.usable == pytest.approx(0.5)
+
+
+def test_a_comparison_crosses_to_another_process_and_back() -> None:
+    seen = Observed("p", "allpairs", 1, (3,), 9, 3, None, 0.0, None, 0, None, 0.9)
+    asked = Comparison((2, 3), "knockout", Pay(), 6, 1, 5000, seen)
+    assert Comparison.from_json(json.loads(json.dumps(asked.as_json()))) == asked
+    told: list[int] = []
+    small = Comparison((2,), "allpairs", Pay(), 6, 1)
+    found = compare(small, lambda now: told.append(now.left))
+    assert told == sorted(told, reverse=True)
+    assert told[-1] == found.left == 0
+    assert {each.strategy for each in found.forecasts} == set(every_strategy())
+    assert found.recommendation is not None
+
+
+# ---- on the command line
+
+
+def call(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, list(words))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_a_dry_run_makes_nothing_and_a_pilot_is_learnt_from(files: Files, tmp_path: Path) -> None:
+    pilot, whole = str(tmp_path / "pilot.db"), tmp_path / "whole.db"
+    run = files.runs[0]
+    call("pool", run, "--strategy", "allpairs:repeats=3", "--pilot", "0.2", "-o", pilot)
+    with open_store(pilot) as store:
+        assert len(store.read(holdings.campaigns)) == 1
+    call("judge", pilot, "--judge", "simulated", "--model", "bt:sd=3")
+    told = call(
+        *("pool", run, "--learn-from", pilot, "--max-cost", "100000", "--dry-run", "-o", str(whole)),
+        *("--strategy", "knockout"),
+    )
+    assert "Recommended: " in told
+    assert "two votes on a pair agree" in told
+    assert "was not written" in told
+    assert not whole.exists()
+    assert "share of the topics" in call("pool", run, "--pilot", "2", code=2)
+
+
+# ---- settings
+
+
+def test_every_setting_may_change_or_says_why_not() -> None:
+    names = set(Settings().as_json())
+    assert set(EFFECTS) == set(CHANGEABLE)
+    assert set(FIXED) == names - set(CHANGEABLE)
+    before = Settings()
+    after = changed(before, {"reward": 300, "budget": None, "steps": ["guide"], "ties": True})
+    found = {each.name: (each.before, each.after) for each in changes(before, after)}
+    assert found == {
+        "reward": ("200", "300"),
+        "steps": ("consent, guide, check, practice", "guide"),
+        "ties": ("no", "yes"),
+    }
+    assert changes(before, before) == ()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"cap": 9},
+        {"strategy": "knockout"},
+        {"reward": -1},
+        {"reward": "2"},
+        {"reward": True},
+        {"reward": 10**30},
+        {"lease_seconds": math.inf},
+        {"steps": [[1]]},
+        {"steps": ["dance"]},
+        {"languages": [1]},
+        {"check": ["x"]},
+        {"check": [{"text": "?"}]},
+        {"practice": [None]},
+        {"consent": "\0"},
+        {"consent": "\ud800"},
+        {"completion_url": "javascript:alert(1)"},
+        {"identity_parameter": "key"},
+    ],
+)
+def test_no_setting_becomes_what_it_can_not_be(values: dict[str, object]) -> None:
+    with pytest.raises(BadParameter):
+        changed(Settings(), values)
+    with pytest.raises(UnknownName):
+        changed(Settings(), {"no such": 1})
+
+
+# ---- files that somebody sends
+
+
+def put(tray: Tray, kind: str, name: str, data: bytes) -> None:
+    with tray.receiving(kind, name) as write:
+        write(data)
+
+
+def zipped(*members: tuple[str, bytes], mode: int = 0) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as out:
+        for name, data in members:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            out.writestr(info, data)
+    return held.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", " ", ".", "..", "../x", "/etc/passwd", "a/b.run", "..\\x", "C:\\x", ".hidden", "a\0b", "a\nb"),
+        *("x" * 300, "\ud800", "\u202egnp.exe"),
+    ],
+)
+def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+    tray = Tray(tmp_path / "tray")
+    with pytest.raises(BadRecord):
+        put(tray, "runs", name, b"x")
+    assert tray.listed() == []
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+
+
+def test_a_name_may_be_odd() -> None:
+    for name in ("<img src=x onerror=alert(1)>.run", "=cmd|x.run", "naïve.run", "a b'\"&.run"):
+        assert checked_name(name) == name
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "../evil.run",
+        "/etc/cron.run",
+        "runs/../../evil.run",
+        "runs\\..\\evil.run",
+        "C:/x.run",
+        "runs/.hidden.run",
+    ],
+)
+def test_an_archive_leads_nowhere_else(tmp_path: Path, member: str) -> None:
+    tray = Tray(tmp_path / "tray")
+    data = zipped(("qrels.txt", b"1 0 a 1\n"), (member, b"1 Q0 a 1 1 x\n"))
+    with pytest.raises(BadRecord):
+        put(tray, "archive", "all.zip", data)
+    assert tray.listed() == []
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+
+
+def test_an_archive_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
+    tray = Tray(tmp_path / "tray")
+    put(
+        tray,
+        "archive",
+        "all.zip",
+        zipped(
+            ("mine/runs/a.run", b"1"),
+            ("mine/runs/b.txt", b"2"),
+            ("mine/qrels.txt", b"3"),
+            ("mine/passages.tsv", b"4"),
+            ("mine/topics.xml", b"5"),
+            ("mine/c.run.gz", gzip.compress(b"6")),
+            ("__MACOSX/x", b"7"),
+        ),
+    )
+    assert [(kind, name) for kind, name, _ in tray.listed()] == [
+        *(("runs", "a.run"), ("runs", "b.txt"), ("runs", "c.run.gz")),
+        *(("qrels", "qrels.txt"), ("topics", "topics.xml"), ("texts", "passages.tsv")),
+    ]
+    before = tray.listed()
+    link = zipped(("runs/link.run", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777)
+    for wrong in (
+        zipped(("what.is.this", b"x")),
+        zipped(("qrels.a", b"1"), ("qrels.b", b"2")),
+        link,
+        zipped(),
+        b"PK no zip",
+        zipped(("runs/z.run", b"z"))[:-30],
+    ):
+        with pytest.raises((BadRecord, BadFile)):
+            put(tray, "archive", "more.zip", wrong)
+    assert tray.listed() == before
+    assert tray.remove("runs", "a.run")
+    assert not tray.remove("runs", "../qrels/qrels.txt")
+    assert not tray.remove("..", "tray")
+
+
+def test_what_grows_beyond_measure_is_refused(tmp_path: Path) -> None:
+    tray = Tray(tmp_path / "tray", Limits(file=4 << 20, whole=6 << 20, files=2, ratio=100))
+    bomb = b"\0" * (3 << 20)
+    with pytest.raises(TooMuch, match="100 times"):
+        put(tray, "runs", "a.run.gz", gzip.compress(bomb))
+    with pytest.raises(TooMuch, match="more than it may"):
+        put(tray, "archive", "a.zip", zipped(("runs/a.run", bomb), ("runs/b.run", bomb)))
+    with pytest.raises(TooMuch, match="larger than 4 MB"):
+        put(tray, "runs", "b.run", b"x" * (5 << 20))
+    with pytest.raises(TooMuch, match="more than 2 files"):
+        put(tray, "archive", "a.zip", zipped(*((f"runs/{at}.run", b"x") for at in range(3))))
+    with pytest.raises(BadFile, match="damaged"):
+        put(tray, "runs", "c.run.gz", gzip.compress(b"whole" * 99)[:-9])
+    with pytest.raises(BadFile, match="empty"):
+        put(tray, "runs", "d.run", b"")
+    assert tray.listed() == []
+    put(tray, "runs", "e.run", b"x" * (3 << 20))
+    with pytest.raises(TooMuch, match="together"):
+        put(tray, "texts", "f.tsv", b"x" * ((4 << 20) - 1))
+    assert Counter(kind for kind, _, _ in tray.listed()) == {"runs": 1}
+    with pytest.raises(UnknownName):
+        put(tray, "etc", "x", b"x")
+
+
+def test_errors_name_files_as_they_were_sent(tmp_path: Path) -> None:
+    tray = Tray(tmp_path / "tray")
+    put(tray, "runs", "bad.run", b"1 Q0 a 1 5 x\n1 Q0 b one\n")
+    with pytest.raises(BadFile) as raised, tray.told():
+        read_files(tray.files())
+    assert raised.value.place == "runs/bad.run:2"
+    assert raised.value.remedy

@@ -1,0 +1,99 @@
+"""The store's contract, on SQLite and on a real PostgreSQL."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from duelpool.store import Store, leases, open_store, retractions
+from duelpool.testing.promises import ContractError
+from duelpool.testing.stores import STORE_CHECKS, Scene, audit
+from support.stores import BACK_ENDS, new_target
+
+
+@pytest.fixture(scope="module", params=BACK_ENDS)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """One store for all checks: each makes a campaign of its own, and must not mind the others."""
+    with (
+        new_target(request.param, tmp_path_factory.mktemp("store")) as target,
+        open_store(target, create=True) as opened,
+    ):
+        yield opened
+
+
+@pytest.mark.parametrize("check", STORE_CHECKS.values(), ids=STORE_CHECKS)
+def test_the_contract(store: Store, check: Callable[[Store], None]) -> None:
+    check(store)
+
+
+def break_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everybody finds every pair empty: the database alone holds the cap."""
+    monkeypatch.setattr(leases, "_slots", lambda *_, **__: set())
+
+
+def break_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second answer is waved through."""
+    monkeypatch.setattr(
+        leases, "_again", lambda connection, row, given, attempt: leases.Receipt(row.id, row.topic, 0)
+    )
+
+
+def break_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lease ever ends."""
+    monkeypatch.setattr(leases, "expire", lambda connection, campaign, now: 0)
+
+
+def break_retraction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that was said always counts."""
+    monkeypatch.setattr(retractions, "_stands", lambda *_: True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        (break_answer, "the same answer ten times"),
+        (break_answer, "cannot judge and skip"),
+        (break_expiry, "expiry"),
+        (break_retraction, "retract and restore"),
+        (break_lease, "cannot judge and skip"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each.__name__,
+)
+def test_a_store_with_a_fault_is_found_out(
+    store: Store, monkeypatch: pytest.MonkeyPatch, fault: Callable[[pytest.MonkeyPatch], None], check: str
+) -> None:
+    fault(monkeypatch)
+    with pytest.raises(ContractError):
+        STORE_CHECKS[check](store)
+
+
+def test_the_database_holds_the_cap_when_the_code_forgets_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_lease(monkeypatch)
+    STORE_CHECKS["the cap under threads"](store)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ("update log set seq = 9 where seq = 2", "stands where"),
+        ("delete from log where seq = 3", "the next line is 3"),
+        (
+            "update question set state = 'expired', live = null where assessor = 'p1'",
+            "its question is expired",
+        ),
+        ("update question set live = null where assessor = 'p1'", "live is None"),
+        ("update question set slot = null where slot = 1", "4 live slots"),
+    ],
+)
+def test_the_recount_finds_what_was_damaged(store: Store, damage: str, words: str) -> None:
+    scene = Scene.set_up(store)
+    for person in ("p0", "p1", "p2"):
+        scene.judged(person)
+    assert audit(store, scene.campaign, 3) == []
+    clause = " and " if " where " in damage else " where "
+    whole = f"{damage}{clause}campaign = '{scene.campaign}'"
+    store.write(lambda connection, now: connection.exec_driver_sql(whole))
+    if "slot" in damage:  # the key no longer sees one of three
+        scene.judged("p3")
+    assert any(words in wrong for wrong in audit(store, scene.campaign, 3))

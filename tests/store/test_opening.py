@@ -1,0 +1,532 @@
+"""Opening a store, and what may stand in the way: every error says what to do, and nothing is half-written."""
+
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import CheckConstraint, Connection, inspect, text
+
+from duelpool.errors import MissingExtra
+from duelpool.records import Outcome, Passage
+from duelpool.store import Store, StoreTrouble, database, holdings, leases, log, open_store, opening, schema
+from duelpool.testing.stores import Scene, audit
+from support.stores import BACK_ENDS, new_target
+
+NOW, NEXT = schema.SCHEMA_VERSION, f"{int(schema.SCHEMA_VERSION) + 1:04}"
+
+
+@pytest.fixture(params=BACK_ENDS)
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with new_target(request.param, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "campaign.db"
+
+
+def refuses(target: str | Path, words: str, *, create: bool = False, writable: bool = True) -> StoreTrouble:
+    with pytest.raises(StoreTrouble, match=words) as caught:
+        open_store(target, create=create, writable=writable)
+    assert caught.value.problem
+    assert caught.value.remedy
+    return caught.value
+
+
+# ---- what is not there, and what is something else
+
+
+def test_a_store_is_made_once_and_found_again(target: str) -> None:
+    with open_store(target, create=True) as store:
+        scene = Scene.set_up(store)
+        scene.judged("p0")
+    with open_store(target, create=True) as store:
+        assert len(store.read(holdings.campaigns)) == 1
+    with open_store(target, writable=False) as store:
+        assert audit(store, scene.campaign, 3) == []
+
+
+def test_what_is_not_a_store_is_not_made_one(target: str) -> None:
+    if target.startswith("postgresql"):
+        refuses(target, "not a Duelpool store")
+    else:
+        refuses(target, "no such store")
+        refuses(f"sqlite:///{target}", "no such store")
+        assert not Path(target).exists()
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    assert str(tmp_path / "no") in str(refuses(tmp_path / "no" / "x.db", "no folder", create=True))
+
+
+def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
+    refuses(tmp_path, "unable to open")
+
+
+def test_an_address_of_another_database() -> None:
+    refuses("mysql://localhost/x", "mysql://")
+    refuses("postgresql://host:port/x", "URL")
+
+
+def test_a_postgresql_that_does_not_answer(tmp_path: Path) -> None:
+    error = refuses(f"postgresql://me:secret@/x?host={tmp_path}&password=secret", "connection")
+    assert "secret" not in str(error)
+
+
+def test_the_driver_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match="duelpool\\[postgres\\]"):
+        open_store("postgresql:///x")
+
+
+@pytest.mark.parametrize("content", [b"", b"judgments\n" * 500, b"SQLite format 3\x00" + b"x" * 5000])
+def test_a_file_of_another_kind_is_left_as_it_is(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    refuses(path, "not a|malformed")
+    assert path.read_bytes() == content
+    if content:
+        refuses(path, "not a|malformed", create=True)
+        assert path.read_bytes() == content
+
+
+def test_somebody_elses_database_is_left_as_it_is(target: str) -> None:
+    if target.startswith("postgresql"):
+        with psycopg.connect(target, autocommit=True) as connection:
+            connection.execute("create table bookmarks (id integer)")
+    else:
+        with sqlite3.connect(target) as connection_:
+            connection_.execute("create table bookmarks (id integer)")
+        connection_.close()
+    for create in (False, True):
+        refuses(target, "not a Duelpool store", create=create)
+    if not target.startswith("postgresql"):
+        with sqlite3.connect(target) as connection_:
+            assert connection_.execute("pragma journal_mode").fetchone() == ("delete",)
+            assert connection_.execute("select name from sqlite_master").fetchall() == [("bookmarks",)]
+        connection_.close()
+
+
+@pytest.mark.parametrize("name", ["50 % of it.db", "what?.db", "a#b.db", "ä ö.db", "a&b=c.db"])
+def test_odd_file_names(tmp_path: Path, name: str) -> None:
+    with open_store(tmp_path / name, create=True) as store:
+        Scene.set_up(store)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+# ---- versions
+
+
+def test_a_newer_schema_is_refused_and_left_alone(target: str) -> None:
+    with open_store(target, create=True) as store:
+        store.write(
+            lambda connection, now: connection.execute(
+                text("update alembic_version set version_num = '9999'")
+            )
+        )
+    for writable in (False, True):
+        refuses(target, "schema 9999", writable=writable)
+
+
+def test_the_migrations_make_the_tables_of_the_schema(target: str) -> None:
+    """Columns, keys, indexes and checks, as the database itself tells them; the second set is made directly."""
+    with open_store(target, create=True) as store:
+        migrated = store.read(described)
+
+        def direct(connection: Connection, now: float) -> dict[str, object]:
+            schema.metadata.drop_all(connection)
+            schema.metadata.create_all(connection)
+            return described(connection)
+
+        assert store.write(direct) == migrated
+    assert set(migrated) == set(schema.metadata.tables)
+    checks = {
+        constraint.name
+        for table in schema.metadata.tables.values()
+        for constraint in table.constraints
+        if isinstance(constraint, CheckConstraint)
+    }
+    assert len(checks) >= 9
+
+
+def described(connection: Connection) -> dict[str, object]:
+    look = inspect(connection)
+
+    def index(each: dict[str, object]) -> tuple[object, ...]:
+        options = {key: str(value) for key, value in dict(each.get("dialect_options") or {}).items()}  # type: ignore[call-overload]
+        return each["name"], tuple(each["column_names"]), each["unique"], tuple(sorted(options.items()))  # type: ignore[arg-type]
+
+    def table(name: str) -> object:
+        return (
+            [
+                (
+                    each["name"],
+                    str(each["type"]),
+                    each["nullable"],
+                    str(each["default"]),
+                )
+                for each in look.get_columns(name)
+            ],
+            look.get_pk_constraint(name)["constrained_columns"],
+            sorted(
+                (each["constrained_columns"], each["referred_table"], each["referred_columns"])
+                for each in look.get_foreign_keys(name)
+            ),
+            sorted((each["name"], each["sqltext"]) for each in look.get_check_constraints(name)),
+            sorted(each["column_names"] for each in look.get_unique_constraints(name)),
+            sorted(index(dict(each)) for each in look.get_indexes(name)),
+        )
+
+    return {name: table(name) for name in look.get_table_names() if name != "alembic_version"}
+
+
+@pytest.fixture
+def old_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of a schema before ours: the present one, once there is a newer."""
+    with open_store(path, create=True) as store:
+        Scene.set_up(store).judged("p0")
+    for module in (opening, schema):
+        monkeypatch.setattr(module, "SCHEMA_VERSION", NEXT)
+    return path
+
+
+def test_an_old_store_is_upgraded_after_a_backup(old_store: Path) -> None:
+    before = sorted(each.name for each in old_store.parent.iterdir())
+    refuses(old_store, f"old schema {NOW}", writable=False)
+    assert sorted(each.name for each in old_store.parent.iterdir()) == before
+    open_store(old_store).close()
+    (backup,) = old_store.parent.glob(f"campaign.db.{NOW}.*.backup")
+    with sqlite3.connect(backup) as connection:
+        assert connection.execute("select count(*) from log").fetchone() == (1,)
+        assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    connection.close()
+
+
+def test_postgresql_keeps_its_old_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with new_target("postgresql", tmp_path) as url:
+        with open_store(url, create=True) as store:
+            Scene.set_up(store).judged("p0")
+        monkeypatch.setattr(opening, "SCHEMA_VERSION", NEXT)
+        open_store(url).close()
+        with psycopg.connect(url) as connection:
+            copies = connection.execute(
+                "select schema_name from information_schema.schemata "
+                f"where schema_name like 'duelpool_{NOW}_%'"
+            ).fetchall()
+            assert len(copies) == 1
+            for table in ("log", "question", "alembic_version"):
+                rows = connection.execute(f'select count(*) from "{copies[0][0]}".{table}').fetchone()
+                assert rows == (1,)
+
+
+def test_without_room_for_the_backup_nothing_is_upgraded(
+    old_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, target: Path) -> None:
+        raise StoreTrouble("The disk is full.", remedy="Free some space.")
+
+    upgraded: list[object] = []
+    monkeypatch.setattr(opening, "bring_to", upgraded.append)
+    monkeypatch.setattr(opening, "backup_sqlite", full)
+    refuses(old_store, "The disk is full")
+    assert not upgraded
+
+
+def test_a_backup_that_fails_leaves_nothing_behind(path: Path) -> None:
+    open_store(path, create=True).close()
+    path.with_name("copy.db").mkdir()  # so that the copy can't take its place
+    with pytest.raises(StoreTrouble, match="could not be copied"):
+        database.backup_sqlite(path, path.with_name("copy.db"))
+    assert sorted(each.name for each in path.parent.iterdir()) == ["campaign.db", "copy.db"]
+
+
+def test_a_backup_while_people_judge_on(path: Path) -> None:
+    copies = []
+    with open_store(path, create=True) as store:
+        scene = Scene.set_up(store, people=40, cap=40)
+        judging = threading.Thread(target=lambda: [scene.judged(f"p{at}") for at in range(40)])
+        judging.start()
+        for at in range(4):
+            copies.append(path.with_name(f"copy{at}.db"))
+            database.backup_sqlite(path, copies[-1])
+        judging.join()
+    sizes = []
+    for copy in copies:
+        with open_store(copy, writable=False) as store:
+            assert audit(store, scene.campaign, 40) == []
+            sizes.append(len(Scene(store, scene.campaign).lines()))
+    assert sizes == sorted(sizes)
+    assert not list(path.parent.glob("*.partial*"))
+
+
+def test_a_backup_of_nothing_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreTrouble):
+        database.backup_sqlite(tmp_path / "none.db", tmp_path / "copy.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+MAKE = "import sys; from duelpool.store import open_store; open_store(sys.argv[1], create=True).close()"
+
+
+def test_many_make_the_same_store_at_once(target: str) -> None:
+    makers = [
+        subprocess.Popen([sys.executable, "-c", MAKE, target], stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    told = [maker.communicate(timeout=60)[1] for maker in makers]
+    assert [maker.returncode for maker in makers] == [0, 0, 0], told
+    with open_store(target) as store:
+        Scene.set_up(store).judged("p0")
+
+
+def test_many_threads_open_stores_at_once(tmp_path: Path) -> None:
+    failures: list[BaseException] = []
+
+    def make(at: int) -> None:
+        try:
+            open_store(tmp_path / f"{at}.db", create=True).close()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=make, args=(at,)) for at in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+# ---- trouble on the way
+
+
+def grow(store: Store, scene: Scene, at: int) -> int:
+    passages = [Passage(f"{at}-{part}", "x" * 5000) for part in range(20)]
+    return store.write(lambda connection, now: holdings.add_passages(connection, scene.campaign, passages))
+
+
+def texts(store: Store) -> int:
+    count = text("select count(*) from passage")
+    return int(store.read(lambda connection: connection.execute(count).scalar_one()))
+
+
+def test_a_full_disk_acknowledges_nothing_that_is_not_stored(path: Path) -> None:
+    """The database is told that it can't grow: SQLite then answers as it does on a full disk."""
+    with open_store(path, create=True) as store:
+        scene = Scene.set_up(store, people=60, cap=60)
+        store.write(
+            lambda connection, now: connection.exec_driver_sql("pragma max_page_count = 120").scalar_one()
+        )
+        stored, refusals = 0, []
+        for at in range(8):
+            try:
+                stored += grow(store, scene, at)
+            except StoreTrouble as error:
+                refusals.append(error)
+        assert refusals
+        assert all("disk is full" in str(error) and "Free some space" in error.remedy for error in refusals)
+        assert texts(store) == stored
+        before = len(scene.lines())
+        done: list[int] = []
+
+        def judge(person: str) -> None:
+            with suppress(StoreTrouble):
+                done.append(scene.judged(person).seq)
+
+        def overfill() -> None:
+            with pytest.raises(StoreTrouble):
+                grow(store, scene, 99)
+
+        judges = [threading.Thread(target=judge, args=(f"p{at}",)) for at in range(60)]
+        judges.insert(30, threading.Thread(target=overfill))
+        for thread in judges:
+            thread.start()
+        for thread in judges:
+            thread.join()
+        assert len(scene.lines()) == before + len(done)
+        store.write(lambda connection, now: connection.exec_driver_sql("pragma max_page_count = 99999"))
+        assert grow(store, scene, 100) == 20
+        assert audit(store, scene.campaign, 60) == []
+    with open_store(path, writable=False) as store:
+        assert store.read(lambda c: c.exec_driver_sql("pragma integrity_check").scalar_one()) == "ok"
+
+
+UNTIL_FULL = """
+import resource, signal, sys
+from duelpool.records import Passage
+from duelpool.store import open_store, StoreTrouble, holdings
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = open_store(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+try:
+    for at in range(50):
+        texts = [Passage(f"{at}-{part}", "x" * 5000) for part in range(20)]
+        store.write(lambda connection, now: holdings.add_passages(connection, sys.argv[2], texts))
+        print(at, flush=True)
+except StoreTrouble as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_takes_no_more(path: Path) -> None:
+    """The system refuses to let the files grow: a real failure of writing, in a process of its own."""
+    with open_store(path, create=True) as store:
+        scene = Scene.set_up(store)
+        done = subprocess.run(
+            [sys.executable, "-c", UNTIL_FULL, str(path), scene.campaign],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        *acknowledged, told = done.stdout.splitlines()
+        assert "full" in told or "disk I/O error" in told
+        assert "everything that was acknowledged is stored" in told
+        assert 0 < len(acknowledged) < 50
+        assert texts(store) == 20 * len(acknowledged)
+        assert grow(store, scene, 100) == 20
+        assert audit(store, scene.campaign, 3) == []
+
+
+AS_NOBODY = """
+import os, sys
+from duelpool.store import open_store, StoreTrouble, holdings
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+with open_store(sys.argv[1]) as store:
+    print(len(store.read(holdings.campaigns)))
+    try:
+        store.write(lambda connection, now: holdings.enrol(connection, sys.argv[2], "new", "crowd", now))
+    except StoreTrouble as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("where", ["file", "folder too"])
+def test_a_read_only_file_is_read_and_not_written(where: str) -> None:
+    with tempfile.TemporaryDirectory() as name:  # a folder on whose path everybody may go
+        folder = Path(name)
+        with open_store(folder / "campaign.db", create=True) as store:
+            campaign = Scene.set_up(store).campaign
+        (folder / "campaign.db").chmod(0o444)
+        folder.chmod(0o777 if where == "file" else 0o555)
+        before = (folder / "campaign.db").read_bytes()
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, str(folder / "campaign.db"), campaign],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        count, _, told = done.stdout.partition("\n")
+        assert count == "1"
+        assert "readonly" in told or "unable to open" in told
+        assert "Check the" in told
+        assert (folder / "campaign.db").read_bytes() == before
+        folder.chmod(stat.S_IRWXU)
+
+
+def test_a_closed_store_says_so(path: Path) -> None:
+    store = open_store(path, create=True)
+    scene = Scene.set_up(store)
+    store.close()
+    store.close()
+    with pytest.raises(StoreTrouble, match="closed"):
+        scene.judged("p0")
+
+
+def test_closing_answers_everybody_who_waits(path: Path) -> None:
+    for _ in range(20):
+        store = open_store(path, create=True)
+        scene = Scene.set_up(store, people=8, cap=8)
+        answered: list[str] = []
+
+        def judge(person: str, scene: Scene = scene, answered: list[str] = answered) -> None:
+            try:
+                scene.judged(person)
+                answered.append("stored")
+            except StoreTrouble as error:
+                answered.append(error.problem)
+
+        threads = [threading.Thread(target=judge, args=(f"p{at}",)) for at in range(8)]
+        for thread in threads:
+            thread.start()
+        store.close()
+        for thread in threads:
+            thread.join(timeout=30)
+        assert len(answered) == 8
+        assert set(answered) <= {"stored", "The store is closed."}
+
+
+def test_a_write_inside_a_write_is_refused_rather_than_waited_for(path: Path) -> None:
+    with open_store(path, create=True) as store:
+        scene = Scene.set_up(store)
+        with pytest.raises(RuntimeError, match="inside"):
+            store.write(lambda connection, now: scene.judged("p0"))
+
+
+def test_a_lost_connection_in_the_middle() -> None:
+    with new_target("postgresql", Path()) as url, open_store(url, create=True) as store:
+        scene = Scene.set_up(store)
+        question = scene.leased("p0")
+
+        def cut(connection: Connection, now: float) -> None:
+            leases.answer(
+                connection, question.id, "p0", leases.Answer(Outcome.LEFT), cap=3, now=now, told=True
+            )
+            own = connection.execute(text("select pg_backend_pid()")).scalar_one()
+            with psycopg.connect(url, autocommit=True) as other:
+                other.execute("select pg_terminate_backend(%s)", [own])
+            log.append(connection, scene.campaign, "t1", log.REWIND, now)
+
+        with pytest.raises(StoreTrouble, match="connection") as caught:
+            store.write(cut)
+        assert "PostgreSQL" in caught.value.remedy
+        assert scene.lines() == []
+        assert scene.answer(question, "p0").seq == 1
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and pid <> pg_backend_pid()"
+            )
+        scene.judged("p1")
+        assert len(scene.lines()) == 2
+        assert audit(store, scene.campaign, 3) == []
+
+
+JUDGE_ON = """
+import sys
+from duelpool.store import open_store
+from duelpool.testing.stores import Scene
+store = open_store(sys.argv[1])
+scene = Scene(store, sys.argv[2], 1000)
+for at in range(1000):
+    scene.judged(f"p{at}")
+    print(at, flush=True)
+"""
+
+
+def test_what_was_acknowledged_survives_its_process(target: str) -> None:
+    with open_store(target, create=True) as store:
+        scene = Scene.set_up(store, people=1000, cap=1000)
+        child = subprocess.Popen(
+            [sys.executable, "-c", JUDGE_ON, target, scene.campaign], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        acknowledged = [child.stdout.readline() for _ in range(20)]
+        os.kill(child.pid, signal.SIGKILL)
+        acknowledged += child.stdout.read().splitlines()
+        child.wait()
+        child.stdout.close()
+        people = {line.judgment.assessor for line in scene.lines() if line.judgment is not None}
+        assert {f"p{int(at)}" for at in acknowledged} <= people
+        assert audit(store, scene.campaign, 1000) == []

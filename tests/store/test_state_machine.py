@@ -1,0 +1,348 @@
+"""The rules of leases and answers as a few dictionaries, and a store of each back end held to them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import run_state_machine_as_test as run
+from sqlalchemy import select
+
+from duelpool.errors import DuelpoolError
+from duelpool.records import Outcome
+from duelpool.store import Store, leases, log, open_store, retractions, schema
+from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion, Wanted
+from duelpool.testing.stores import Scene, audit
+from support.stores import new_target
+
+PEOPLE = ("p0", "p1", "p2")
+OTHERS = ("b", "b", "b", "c")  # most of it happens to one pair
+CAP = 2
+SECONDS = 60.0
+OUTCOMES = (Outcome.LEFT, Outcome.RIGHT, Outcome.SKIP, Outcome.CANNOT_JUDGE)
+ENDS_AS = {Outcome.SKIP: "skipped", Outcome.CANNOT_JUDGE: "cannot-judge"}
+
+
+@dataclass
+class Asked:
+    """A question as the rules see it."""
+
+    other: str  # the pair is that of a and this one
+    person: str
+    test: bool
+    expires: float
+    state: str = "leased"
+    attempt: int = 1
+    place: int = 0  # of the present answer in the log, 0 for none
+
+    @property
+    def live(self) -> bool:
+        return self.state in {"leased", "answered"}
+
+
+@dataclass
+class Rules:
+    """What is right, written down plainly."""
+
+    questions: dict[str, Asked]
+    log: list[tuple[str, str, Outcome | None, int | None]]  # event, question, outcome, the line it is about
+
+    def barred(self, person: str, other: str, besides: str = "") -> bool:
+        return any(
+            name != besides
+            and (each.person, each.other) == (person, other)
+            and (each.live or each.state == "cannot-judge")
+            for name, each in self.questions.items()
+        )
+
+    def room(self, other: str, test: bool) -> bool:
+        taken = sum(each.other == other and each.live and not each.test for each in self.questions.values())
+        return test or taken < CAP
+
+    def stands(self, place: int) -> bool:
+        about = [event for event, _, _, refers in self.log if refers == place]
+        return not about or about[-1] == log.RESTORATION
+
+    def write(self, event: str, name: str, outcome: Outcome | None = None, refers: int | None = None) -> int:
+        self.log.append((event, name, outcome, refers))
+        return len(self.log)
+
+    def lease(self, name: str, person: str, other: str, test: bool, now: float) -> bool:
+        if self.barred(person, other) or not self.room(other, test):
+            return False
+        self.questions[name] = Asked(other, person, test, now + SECONDS)
+        return True
+
+    def admit_late(self, name: str) -> None:
+        asked = self.questions[name]
+        if self.barred(asked.person, asked.other, besides=name) or not self.room(asked.other, asked.test):
+            raise TooLate("late")
+
+    def answer(self, name: str, person: str, outcome: Outcome) -> int:
+        asked = self.questions.get(name)
+        if asked is None or asked.person != person:
+            raise UnknownQuestion("unknown")
+        if asked.state in {"answered", "skipped", "cannot-judge"}:
+            if self.log[asked.place - 1][2] is not outcome:
+                raise Conflict("another")
+            return asked.place
+        if asked.state == "retracted":
+            raise Conflict("taken back")
+        ended = ENDS_AS.get(outcome, "answered")
+        if asked.state != "leased" and ended == "answered":
+            self.admit_late(name)
+        asked.state = ended
+        asked.place = self.write(log.JUDGMENT, name, outcome)
+        return asked.place
+
+    def undo(self, name: str, person: str, now: float) -> None:
+        asked = self.questions.get(name)
+        if asked is None or asked.person != person:
+            raise UnknownQuestion("unknown")
+        if asked.state not in {"answered", "skipped", "cannot-judge"} or not self.stands(asked.place):
+            raise Conflict("nothing to undo")
+        if asked.state != "answered":
+            self.admit_late(name)
+        self.write(log.RETRACTION, "", refers=asked.place)
+        asked.state, asked.place, asked.expires = "leased", 0, now + SECONDS
+        asked.attempt += 1
+
+    def end(self, name: str, state: str) -> int:
+        asked = self.questions.get(name)
+        if asked is None or asked.state != "leased":
+            return 0
+        asked.state = state
+        return 1
+
+    def retract(self, places: list[int]) -> list[int]:
+        taken = []
+        for place in sorted(set(places)):
+            if (
+                not 0 < place <= len(self.log)
+                or self.log[place - 1][0] != log.JUDGMENT
+                or not self.stands(place)
+            ):
+                continue
+            self.write(log.RETRACTION, "", refers=place)
+            asked = self.questions[self.log[place - 1][1]]
+            if asked.state == "answered" and asked.place == place:
+                asked.state = "retracted"
+            taken.append(place)
+        return taken
+
+    def restore(self, places: list[int]) -> list[int]:
+        back = []
+        for place in sorted(set(places)):
+            if not 0 < place <= len(self.log) or self.log[place - 1][0] != log.JUDGMENT or self.stands(place):
+                continue
+            name = self.log[place - 1][1]
+            asked = self.questions[name]
+            if asked.place != place:
+                continue  # its assessor took it back
+            if asked.state == "retracted":
+                try:
+                    self.admit_late(name)
+                except TooLate:
+                    continue
+                asked.state = "answered"
+            self.write(log.RESTORATION, "", refers=place)
+            back.append(place)
+        return back
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Everything that people and managers do to questions, in any order."""
+
+    store: ClassVar[Store]
+    numbers = count()
+
+    @initialize()
+    def set_up(self) -> None:
+        self.scene = Scene.set_up(self.store, people=len(PEOPLE), cap=CAP)
+        self.book = Rules({}, [])
+        self.now = 1_000.0
+
+    def known(self, at: int) -> str:
+        names = list(self.book.questions)
+        return names[at % len(names)] if names else "nothing"
+
+    def holder(self, name: str, stranger: bool) -> str:
+        asked = self.book.questions.get(name)
+        person = PEOPLE[0] if asked is None else asked.person
+        return PEOPLE[(PEOPLE.index(person) + 1) % len(PEOPLE)] if stranger else person
+
+    def in_the_log(self, places: list[int]) -> list[int]:
+        """Return places of which most are there."""
+        return [place % (len(self.book.log) + 2) for place in places]
+
+    def both(self, real: Any, ruled: Any) -> None:
+        """Do it in the store and by the rules: the same result, or the same refusal."""
+        results: list[object] = []
+        for work in (lambda: self.store.write(lambda connection, _: real(connection)), ruled):
+            try:
+                results.append(work())
+            except DuelpoolError as error:
+                results.append(type(error))
+        assert results[0] == results[1]
+
+    @rule(
+        person=st.sampled_from(PEOPLE),
+        other=st.sampled_from(OTHERS),
+        test=st.sampled_from([False] * 4 + [True]),
+    )
+    def lease(self, person: str, other: str, test: bool) -> None:
+        name = f"{self.scene.campaign}-{next(self.numbers)}"
+        want = Wanted("t1", other, "a", test_pair="k" if test else None)
+        self.both(
+            lambda connection: bool(
+                leases.lease(
+                    connection,
+                    self.scene.campaign,
+                    [want],
+                    [name],
+                    assessor=person,
+                    cap=CAP,
+                    now=self.now,
+                    seconds=SECONDS,
+                )
+            ),
+            lambda: self.book.lease(name, person, other, test, self.now),
+        )
+
+    @rule(
+        at=st.integers(0, 40),
+        outcome=st.sampled_from(OUTCOMES),
+        stranger=st.sampled_from([False] * 9 + [True]),
+    )
+    def answer(self, at: int, outcome: Outcome, stranger: bool) -> None:
+        name = self.known(at)
+        person = self.holder(name, stranger)
+        self.both(
+            lambda connection: (
+                leases.answer(connection, name, person, Answer(outcome), cap=CAP, now=self.now, told=True).seq
+            ),
+            lambda: self.book.answer(name, person, outcome),
+        )
+
+    @precondition(lambda self: any(each.state == "leased" for each in self.book.questions.values()))
+    @rule(at=st.integers(0, 40), outcome=st.sampled_from(OUTCOMES))
+    def answer_what_is_open(self, at: int, outcome: Outcome) -> None:
+        names = [name for name, each in self.book.questions.items() if each.state == "leased"]
+        self.answer(list(self.book.questions).index(names[at % len(names)]), outcome, stranger=False)
+
+    @rule(at=st.integers(0, 40), stranger=st.sampled_from([False] * 9 + [True]))
+    def undo(self, at: int, stranger: bool) -> None:
+        name = self.known(at)
+        person = self.holder(name, stranger)
+
+        def undone(connection: Any) -> None:
+            again = retractions.undo(connection, name, person, cap=CAP, now=self.now, seconds=SECONDS)
+            assert (again.id, again.assessor, again.expires) == (name, person, self.now + SECONDS)
+
+        self.both(undone, lambda: self.book.undo(name, person, self.now))
+
+    @rule(seconds=st.sampled_from([1.0, 30.0, 61.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        over = [
+            name
+            for name, each in self.book.questions.items()
+            if each.state == "leased" and each.expires < self.now
+        ]
+        self.both(
+            lambda connection: leases.expire(connection, self.scene.campaign, self.now),
+            lambda: sum(self.book.end(name, "expired") for name in over),
+        )
+
+    @rule(at=st.integers(0, 40))
+    def give_back(self, at: int) -> None:
+        name = self.known(at)
+        self.both(
+            lambda connection: leases.give_back(connection, [name]), lambda: self.book.end(name, "returned")
+        )
+
+    @rule(at=st.integers(0, 40), stranger=st.sampled_from([False] * 9 + [True]))
+    def extend(self, at: int, stranger: bool) -> None:
+        name = self.known(at)
+        person = self.holder(name, stranger)
+
+        def ruled() -> float:
+            asked = self.book.questions.get(name)
+            if asked is None or asked.person != person:
+                raise UnknownQuestion("unknown")
+            if asked.state != "leased":
+                raise TooLate("over")
+            asked.expires = self.now + SECONDS
+            return asked.expires
+
+        self.both(
+            lambda connection: leases.extend(connection, name, person, now=self.now, seconds=SECONDS), ruled
+        )
+
+    @rule(places=st.lists(st.integers(0, 30), min_size=1, max_size=3))
+    def retract(self, places: list[int]) -> None:
+        places = self.in_the_log(places)
+        self.both(
+            lambda connection: retractions.retract(
+                connection, self.scene.campaign, "t1", places, reason="r", now=self.now
+            ),
+            lambda: self.book.retract(places),
+        )
+
+    @rule(places=st.lists(st.integers(0, 30), min_size=1, max_size=3))
+    def restore(self, places: list[int]) -> None:
+        places = self.in_the_log(places)
+        self.both(
+            lambda connection: retractions.restore(
+                connection, self.scene.campaign, "t1", places, cap=CAP, now=self.now, reason="r"
+            ),
+            lambda: self.book.restore(places),
+        )
+
+    @invariant()
+    def the_rows_are_what_the_rules_say(self) -> None:
+        lines = [
+            (
+                line.event,
+                line.judgment.question if line.judgment else "",
+                line.judgment.outcome if line.judgment else None,
+                line.refers_to,
+            )
+            for line in self.scene.lines()
+        ]
+        assert lines == self.book.log
+        columns = schema.question.c
+        rows = self.store.read(
+            lambda connection: connection.execute(
+                select(columns.id, columns.state, columns.attempt, columns.live, columns.expires).where(
+                    columns.campaign == self.scene.campaign
+                )
+            ).all()
+        )
+        assert {row.id: (row.state, row.attempt, bool(row.live), row.expires) for row in rows} == {
+            name: (each.state, each.attempt, each.live, each.expires)
+            for name, each in self.book.questions.items()
+        }
+
+    def teardown(self) -> None:
+        assert audit(self.store, self.scene.campaign, CAP) == []
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def machine(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[type[StoreMachine]]:
+    with new_target(request.param, tmp_path) as target, open_store(target, create=True) as opened:
+        yield type("StoreMachine", (StoreMachine,), {"store": opened})
+
+
+def test_every_path_keeps_the_rules_property(
+    machine: type[StoreMachine], request: pytest.FixtureRequest
+) -> None:
+    share = 2 if request.node.callspec.params["machine"] == "sqlite" else 6
+    run(
+        machine,
+        settings=settings(max_examples=max(1, settings().max_examples // share), stateful_step_count=40),
+    )

@@ -1,0 +1,116 @@
+"""The page that is handed on: whole, harmless, and true to the campaign."""
+
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, Dialog
+from typer.testing import CliRunner
+
+from duelpool.campaign import Campaign, Settings
+from duelpool.cli import app
+from duelpool.records import Pool, Topic
+from duelpool.report import Chapter, Fact, Grid, Picture, Table, html_page
+from duelpool.store import open_store
+from support.browsing import plain
+from support.xss import PAYLOADS
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page: its elements, and its text without the style."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._open = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open != "style":
+            self.words.append(data)
+
+
+@given(st.text(min_size=1).filter(lambda text: text.isprintable()))
+def test_whatever_is_said_is_shown_as_it_is(text: str) -> None:
+    table = Table(text, Grid((text,), ((text,),)))
+    chapter = Chapter(text, (text,), (Picture("<svg/>", text),), (table,), (text,))
+    seen = Seen(html_page(text, text, [Fact(text, text)], [chapter]))
+    assert seen.words.count(text) == 12
+    (image,) = (attributes for tag, attributes in seen.elements if tag == "img")
+    assert image["alt"] == text
+    allowed = "html head meta title style body header h1 p dl div dt dd nav ul li a main section h2 img table"
+    allowed += " caption thead tbody tr th td pre code"
+    assert {tag for tag, _ in seen.elements} <= set(allowed.split())
+
+
+def test_two_chapters_of_one_title_have_two_places() -> None:
+    page = html_page("t", "", [], [Chapter("Money"), Chapter("Money"), Chapter("金")])
+    ids = re.findall(r'<section id="([^"]+)"', page)
+    assert len(set(ids)) == 3
+    assert re.findall(r'href="#([^"]+)"', page) == ids
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """A finished campaign whose texts are full of traps."""
+    target = tmp_path / "c.db"
+    with open_store(target, create=True) as store:
+        Campaign.create(
+            store,
+            "<script>name</script>",
+            Settings(strategy="allpairs"),
+            topics=[Topic(f"t{at}", payload) for at, payload in enumerate(PAYLOADS[:5])],
+            pools=[Pool(f"t{at}", ("a", "b", "c")) for at in range(5)],
+            passages=[plain(item) for item in "abc"],
+        )
+    run = ["judge", str(target), "--judge", "simulated", "--model", "bt:sd=2"]
+    assert CliRunner().invoke(app, run).exit_code == 0
+    return target
+
+
+def test_a_report_of_a_campaign_without_runs_or_money(
+    campaign: Path, tmp_path: Path, browser: Browser
+) -> None:
+    page = tmp_path / "report.html"
+    done = CliRunner().invoke(app, ["report", str(campaign), "-o", str(page)])
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    seen = Seen(text)
+    assert "Leaderboard" not in seen.words
+    assert "Money" not in seen.words
+    for payload in PAYLOADS[:5]:
+        assert payload in seen.words
+    tab = browser.new_page()
+    heard: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        heard.append(dialog.message)
+        dialog.dismiss()
+
+    tab.on("dialog", answer)
+    tab.on("request", lambda request: heard.append(request.url))
+    tab.goto(page.as_uri())
+    assert tab.locator("h2").all_inner_texts() == ["Best answers", "People", "Can they be trusted"]
+    tab.close()
+    assert heard == [page.as_uri()]
+
+
+def test_a_report_without_a_store_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["report", str(tmp_path / "none.db"), "-o", str(tmp_path / "r.html")])
+    assert done.exit_code == 2
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_pictures_stand_in_the_page(tmp_path: Path) -> None:
+    page = html_page("t", "", [], [Chapter("c", pictures=(Picture("<svg>é</svg>", "a thing"),))])
+    (data,) = re.findall(r"base64,([^\"]+)", page)
+    assert base64.b64decode(data).decode() == "<svg>é</svg>"

@@ -1,0 +1,356 @@
+"""The dashboard in a browser: a manager watches, steps in, and sees what came of it."""
+
+import csv
+import io
+import itertools
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from sqlalchemy import update
+
+from duelpool.agreement import STATISTICS, Options, find
+from duelpool.agreement.campaigns import votes_of
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.experiments.assessor_study import simulated_study
+from duelpool.files import Run
+from duelpool.records import Kind, Pool, Topic
+from duelpool.store import schema
+from support.accessibility import look_with_axe
+from support.browsing import People, Person, Site
+from support.managed import RUNS, judge, key_for, managed, run, state_of
+from support.xss import PAYLOADS
+
+_NUMBERS = itertools.count()
+PAGES = (
+    *("leaderboard", "topics", "topic?topic=one", "pairs", "pair?topic=one&a=a&b=b", "assessors"),
+    *("assessor?assessor=p", "agreement", "money", "llm", "log", "export", "settings"),
+)
+
+
+class Manager:
+    """Somebody before the dashboard of one campaign."""
+
+    def __init__(self, site: Site, person: Person, campaign: Campaign) -> None:
+        self.site, self.person, self.page, self.campaign = site, person, person.page, campaign
+        self.page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+
+    def go(self, path: str) -> None:
+        got = self.page.goto(f"{self.site.address}/manage/{self.campaign.id}/{path}")
+        assert got is not None
+        assert got.status == 200, (path, got.status)
+
+    def figure(self, name: str) -> str:
+        return " ".join(self.page.inner_text(f".figures div:has(dt:text-is('{name}')) dd").split())
+
+    def step(self, reason: str = "") -> str:
+        """Look at what a step would do, and take it; return what was told before."""
+        self.page.wait_for_selector("#sure")
+        told = self.page.inner_text("#told")
+        self.page.click("#sure")
+        self.page.wait_for_selector("[role=status].notice")
+        return told
+
+
+@pytest.fixture
+def letters(site: Site) -> Campaign:
+    return managed(site.store, f"dashboard {next(_NUMBERS)}")
+
+
+@pytest.fixture
+def manager(site: Site, people: People, letters: Campaign) -> Manager:
+    return Manager(site, people(), letters)
+
+
+def test_excluding_somebody_opens_their_pairs_again(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 6)
+    manager.go("assessors")
+    assert manager.figure("Usable judgments").startswith("6 ")
+    before = int(manager.figure("Open · out · parked").split("·")[0])
+    manager.page.click("text=anna")
+    manager.page.wait_for_selector("#preview")
+    told = manager.page.inner_text("#preview")
+    assert told.startswith("Excluding re-opens 2 pairs: 2 judgments")
+    manager.page.fill("input[name=reason]", "too quick")
+    manager.page.click("text=Exclude…")
+    assert manager.step() == told
+    assert manager.page.inner_text(".notice").startswith("Re-opened 2 pairs")
+    assert manager.figure("Usable judgments").startswith("4 ")
+    assert int(manager.figure("Open · out · parked").split("·")[0]) == before + 2
+    assert "1 excluded" in manager.figure("Assessors at work")
+    manager.page.click("text=Re-instate…")
+    assert manager.step().startswith("2 judgments would count again")
+    assert manager.figure("Usable judgments").startswith("6 ")
+
+
+def test_a_phase_is_rewound_after_a_look_at_what_that_costs(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 1000, "pqrstu")
+    manager.go("topic?topic=one")
+    rows = manager.page.locator("#closings tbody tr")
+    before = rows.count()
+    assert before > 1
+    first = rows.nth(0)
+    first.locator("input[name=reason]").fill("a new guide")
+    first.locator("button").click()
+    manager.page.wait_for_selector("#sure")
+    assert "of later phases aside" in manager.page.inner_text("#told")
+    manager.page.click("text=Leave it as it is")
+    manager.page.wait_for_selector("#closings")
+    assert rows.count() == before
+    first.locator("input[name=reason]").fill("a new guide")
+    first.locator("button").click()
+    assert manager.step().startswith("Rewinding sets")
+    assert "rewind" in letters_log(manager)
+    assert any(line.event == "rewind" for line in letters.live.state("one").lines)
+
+
+def letters_log(manager: Manager) -> str:
+    manager.go("log?event=rewind")
+    return manager.page.inner_text("#rows")
+
+
+def test_a_judgment_is_voided_with_a_reason(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 5)
+    manager.go("pairs?topic=one")
+    manager.page.click("#rows tbody tr:first-child th a")
+    manager.page.wait_for_selector("#votes")
+    manager.page.fill("#votes input[name=reason]", "a <slip>")
+    manager.page.click("text=Void…")
+    assert manager.step().startswith("Voiding takes 1 judgment out of every score")
+    assert manager.figure("Usable judgments").startswith("4 ")
+    manager.go("log?event=retraction")
+    assert "a <slip>" in manager.page.inner_text("#rows")
+
+
+def test_pause_and_resume(site: Site, manager: Manager, letters: Campaign) -> None:
+    manager.go("settings")
+    manager.page.click("#to-paused")
+    assert "Nobody gets a new question" in manager.step()
+    assert state_of(site.store, letters) == "paused"
+    assert manager.page.inner_text("#campaign-state") == "paused"
+    assert "The campaign is paused" in manager.page.inner_text("#blocks")
+    manager.page.click("#to-open")
+    manager.step()
+    assert state_of(site.store, letters) == "open"
+
+
+def test_the_blind_switch_hides_every_name(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 40)
+    names = {each.name for each in RUNS}
+    manager.go("leaderboard")
+    assert all(name in manager.page.content() for name in names)
+    manager.page.click("#blind")
+    manager.page.wait_for_selector("#blind[aria-pressed=true]")
+    for path in (
+        "leaderboard",
+        "leaderboard?measure=nDCG@5&baseline=System+A",
+        "leaderboard?tag=odd",
+        "settings",
+    ):
+        manager.go(path)
+        content = manager.page.content()
+        assert "System A" in content
+        assert not any(name in content for name in names), path
+    manager.go("leaderboard")
+    manager.page.click("#blind")
+    manager.page.wait_for_selector("#blind[aria-pressed=false]")
+    assert all(name in manager.page.content() for name in names)
+
+
+def test_an_export_is_downloaded(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 12)
+    letters.enrol("=cmd|x", "dedicated")
+    judge(letters, 1, ["=cmd|x"])
+    manager.go("export")
+    with manager.page.expect_download() as waited:
+        manager.page.click("text=Download csv")
+    path = waited.value.path()
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    assert len(rows) == 13
+    assert {row["assessor"] for row in rows} == {"anna", "ben", "cleo", "'=cmd|x"}
+
+
+def test_the_leaderboard_moves_while_people_judge(manager: Manager, letters: Campaign) -> None:
+    manager.go("leaderboard")
+    page = manager.page
+    assert page.inner_text("#board h2") == "Nothing is judged yet."
+    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    judge(letters, 3)
+    page.wait_for_selector("#leaderboard tbody tr")
+    before = page.inner_text("#leaderboard tbody")
+    judge(letters, 30)
+    page.wait_for_function(
+        "text => document.querySelector('#leaderboard tbody').innerText !== text", arg=before
+    )
+    page.wait_for_function("() => document.querySelector('.figures dd a').innerText === '33'")
+
+
+def test_without_events_the_page_looks_for_itself(manager: Manager, letters: Campaign) -> None:
+    page = manager.page
+    page.route("**/events", lambda route: route.fulfill(status=500, body=""))
+    manager.go("leaderboard")
+    page.wait_for_function("() => document.documentElement.dataset.live === 'polling'")
+    judge(letters, 3)
+    page.wait_for_selector("#leaderboard tbody tr")
+
+
+def test_without_scripts_every_step_can_be_taken(site: Site, people: People, letters: Campaign) -> None:
+    judge(letters, 6)
+    manager = Manager(site, people(java_script_enabled=False), letters)
+    manager.go("assessor?assessor=ben")
+    manager.page.fill("input[name=reason]", "gone")
+    manager.page.click("text=Exclude…")
+    manager.step()
+    assert manager.figure("Usable judgments").startswith("4 ")
+
+
+def test_no_page_has_barriers(manager: Manager, letters: Campaign) -> None:
+    judge(letters, 14, "pq")
+    first = letters.live.state("one").lines[0].judgment
+    assert first is not None
+    for path in PAGES:
+        if path not in {"agreement", "llm"}:  # which have tests of their own
+            manager.go(f"pair?topic=one&a={first.left}&b={first.right}" if path.startswith("pair?") else path)
+            look_with_axe(manager.page, path)
+    manager.page.click("#to-paused")
+    manager.page.wait_for_selector("#sure")
+    look_with_axe(manager.page, "confirm")
+
+
+@pytest.mark.slow
+def test_no_empty_page_has_barriers(site: Site, people: People) -> None:
+    campaign = managed(site.store, f"empty {next(_NUMBERS)}", runs=())
+    manager = Manager(site, people(), campaign)
+    for path in PAGES:
+        if "?" not in path or ("topic=one" in path and "pair" not in path):
+            manager.go(path)
+            look_with_axe(manager.page, f"empty {path}")
+            if path in {"leaderboard", "pairs", "assessors", "money", "log"}:
+                assert manager.page.locator(".empty .command code").count() >= 1
+
+
+def test_texts_of_others_are_shown_as_they_are(site: Site, people: People) -> None:
+    """Names of runs, topics, items, people, tags, notes and reasons: nothing of them runs."""
+    chosen = [each for each in PAYLOADS if each.strip() and not {"\0", "\n", "\r"} & set(each)]
+    for start in range(0, len(chosen), 60):
+        part = chosen[start : start + 60]
+        items = tuple(f"{at}{each}" for at, each in enumerate(part[:12]))
+        campaign = managed(
+            site.store,
+            f"{part[0]} {next(_NUMBERS)}",
+            runs=[run(f"{each}{at}", items, ("one",)) for at, each in enumerate(part[:20])],
+        )
+        name = f"topic {part[-1]}"
+        campaign.add_items(Pool(name, items))
+        site.store.write(_dressed(campaign, name, part))
+        who = [f"{at}{each}" for at, each in enumerate(part[:10])]
+        judge(campaign, 60, who)
+        campaign.retract(name, [1], part[1])
+        campaign.exclude(who[0], part[2])
+        manager = Manager(site, people(), campaign)
+        first = campaign.live.state(name).lines[0].judgment
+        assert first is not None
+        query = {"topic": name, "a": first.left, "b": str(first.right)}
+        for path in (
+            *("leaderboard", "topics", "pairs", "assessors", "agreement", "log", "settings"),
+            f"topic?{_query(topic=name)}",
+            f"pair?{_query(**query)}",
+            f"assessor?{_query(assessor=who[1])}",
+            f"leaderboard?{_query(measure=part[3])}",
+            f"topics?{_query(search=part[4])}",
+        ):
+            manager.go(path)
+        manager.go(f"topic?{_query(topic=name)}")
+        assert manager.page.inner_text("h1").strip() == " ".join(f"What of {part[5]}".split())
+    # whatever ran, loaded or was reported is a complaint, and `people` has none at the end
+
+
+def _query(**values: str) -> str:
+    return urlencode(values)
+
+
+def _dressed(campaign: Campaign, topic: str, part: list[str]) -> Any:
+    def work(connection: Any, now: float) -> None:
+        columns = schema.topic.c
+        connection.execute(
+            update(schema.topic)
+            .where(columns.campaign == campaign.id, columns.id == topic)
+            .values(text=f"What of {part[5]}", description=part[6], tags=json.dumps(part[7:12]), position=-1)
+        )
+
+    return work
+
+
+def crossed(site: Site) -> Campaign:
+    """Make a small study of three kinds by people whose chances are known, two of each kind a topic."""
+    study = simulated_study(queries=2, items=4, seed=3)
+    topics = ("q000", "q001")
+    campaign = Campaign.create(
+        site.store,
+        f"crossed {next(_NUMBERS)}",
+        Settings(strategy="allpairs", crossed=tuple(Kind), scale="five", steps=()),
+        topics=[Topic(topic, f"Question {topic}?") for topic in topics],
+        pools=[Pool(topic, ("d00", "d01", "d02", "d03")) for topic in topics],
+    )
+    names = list(study.people)[:6]
+    for name in names:
+        campaign.enrol(name, "program" if name == names[-1] else "dedicated")
+    in_turns([Sitting(campaign, name, study.people[name]) for name in names])
+    return campaign
+
+
+def test_the_agreement_of_judges_is_shown_in_every_table(
+    site: Site, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "duelpool.web.manage.pages.RESAMPLES", 40
+    )  # each table is drawn from more of them alike
+    empty = Manager(site, people(), managed(site.store, f"nobody {next(_NUMBERS)}"))
+    empty.go("agreement")
+    assert empty.page.inner_text(".empty h2") == "Nobody has judged anything yet"
+    assert "duelpool judge campaigns.db" in empty.page.locator(".empty .command code").all_inner_texts()
+    campaign = crossed(site)
+    manager = Manager(site, people(), campaign)
+    manager.go("agreement")
+    page = manager.page
+    votes = votes_of(campaign)
+    for name in STATISTICS:
+        found = find(votes, name, Options(rows=20, resamples=40))
+        assert page.locator(f"table#{name}").count() == bool(found.grid.rows), name
+        if found.grid.rows:
+            assert page.locator(f"table#{name} tbody tr").count() == len(found.shown.rows)
+            first = page.locator(f"table#{name} tbody tr").first.locator("th, td").all_inner_texts()
+            assert [float(text) for text in first if text[:2] == "0."] == [
+                pytest.approx(cell, abs=0.0006)
+                for cell in found.shown.rows[0]
+                if isinstance(cell, float) and 0 <= cell < 0.9995
+            ]
+        else:
+            assert found.needs in str(page.locator("#missing").text_content()), name
+    assert page.locator("figure svg").count() == 4
+    look_with_axe(page, "agreement")
+    manager.go("agreement?rate=0.9&cluster=topic")
+    wanted = find(votes, "inferred", Options("topic", 0.9)).notes
+    assert wanted[1] in page.inner_text("#rows")
+    manager.go("agreement?rate=many")
+    assert "a number from 0 to 1" in page.inner_text("[role=alert]")
+    manager.go("agreement?criterion=taste")
+    assert "There is no criterion called 'taste'" in page.inner_text("[role=alert]")
+
+
+def test_very_many_rows_are_paged(site: Site, people: People) -> None:
+    runs: list[Run] = [run("only", "ab", ())]
+    campaign = managed(site.store, f"many {next(_NUMBERS)}", runs=runs)
+    for at in range(120):
+        campaign.add_items(Pool(f"t{at:03}", ("a", "b")))
+    manager = Manager(site, people(), campaign)
+    manager.go("topics")
+    seen = []
+    while True:
+        seen += manager.page.locator("#rows tbody th").all_inner_texts()
+        if not manager.page.locator("a[rel=next]").count():
+            break
+        manager.page.click("a[rel=next]")
+    assert len(seen) == len(set(seen)) == 123

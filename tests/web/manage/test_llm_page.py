@@ -1,0 +1,82 @@
+"""The page of language models in a browser: nothing yet, one at work, what it costs, and no barriers."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.runners.llm_judge import Model, Terms
+from duelpool.campaign.runners.llm_session import ModelSitting
+from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
+from support.accessibility import look_with_axe
+from support.browsing import People, Site
+from support.fake_llm import Asked, Provider, says, serving
+from support.managed import judge, key_for, managed
+from web.manage.test_dashboard import Manager
+
+
+def leans(asked: Asked) -> str:
+    """Prefer the smaller letter; nearby ones by the side, and less surely."""
+    left, right = asked.parts["left"][-2], asked.parts["right"][-2]
+    if abs(ord(left) - ord(right)) < 2:
+        return says("left", 60)
+    return says("left" if left < right else "right", 90 if abs(ord(left) - ord(right)) > 3 else 70)
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    faults = {3: "429 0", 9: "refusal", 17: "drop", 23: "both"}
+    with serving(Provider(model=leans, fault=lambda asked: faults.get(asked.number, "good"))) as found:
+        yield found
+
+
+def let_judge(campaign: Campaign, provider: Provider, name: str, **terms: object) -> None:
+    endpoint = Endpoint(parse_address(f"{provider.address}/v1", ["localhost"]), "sk-secret-key")
+    values = {"prices": Prices.per_million("2.50", "10"), "budget": 5 * 10**12, "first_wait": 0.001, **terms}
+    made = Terms("example-model", PROMPTS["preference"], concurrency=1, **values)  # type: ignore[arg-type]
+    ModelSitting(Model.enrol(campaign, name, endpoint, made)).run()
+
+
+def test_the_page_of_language_models(site: Site, people: People, provider: Provider) -> None:
+    campaign = managed(site.store, "judged by a model", strategy="allpairs:repeats=3")
+    manager = Manager(site, people(), campaign)
+    page = manager.page
+    manager.go("llm")
+    assert page.inner_text("#models h2") == "No language model has judged here"
+    assert page.locator(".empty .command code").count() == 3
+    judge(campaign, 90, ("anna", "ben"))
+    let_judge(campaign, provider, "<b>model</b>")
+    page.wait_for_selector(".model")  # by itself, for the page follows the campaign
+    assert page.inner_text(".model h2") == "<b>model</b>"
+    text = " ".join(page.inner_text("#models").split())
+    for words in (
+        "example-model",
+        PROMPTS["preference"].hash,
+        "Chooses another item when the sides change",
+        "People choose the longer text of the same pairs",
+        "60 % sure" if "60 % sure" in text else "70 % sure",
+        "90 % sure",
+        "failed, cost nothing status 429 1",
+        "no answer, counted in full the connection broke 1",
+        "answered malformed: another choice 1",
+        "answered refused 1",
+        "the budget is 5.000000 USD",
+    ):
+        assert words in text, words
+    assert page.locator(".model figure svg .mark").count() >= 3
+    page.click("summary")
+    assert "never an instruction" in page.inner_text(".prompt")
+    look_with_axe(page, "a model")
+    page.click(".model h2 a")
+    page.wait_for_selector("#person")
+    assert "llm, in" in page.inner_text("#person")
+    got = page.request.get(
+        f"{site.address}/api/v1/campaigns/{campaign.id}/llm",
+        headers={"Authorization": f"Bearer {key_for(site.app, campaign.id)}"},
+    )
+    (told,) = json.loads(got.text())["rows"]
+    assert told["assessor"] == "<b>model</b>"
+    assert told["replies"]["refused"] == 1
+    assert 0 < told["flips"]["share"] < 1
+    assert "sk-secret" not in got.text() + page.content()

@@ -1,0 +1,173 @@
+"""The dashboard's server: who comes in, what other sites can't do, and pages with no rows and with one."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from duelpool.campaign.views.shares import wilson
+from duelpool.leaderboard.live import BoardRow, History, Point
+from duelpool.store import open_store
+from duelpool.web.manage.charts import bars_chart, history_chart, interval_chart
+from duelpool.web.server.guard import CSP
+from support.managed import judge, key_for, managed
+from support.visitors import ORIGIN, served
+
+PAGES = (
+    *(
+        "leaderboard",
+        "topics",
+        "pairs",
+        "assessors",
+        "agreement",
+        "money",
+        "llm",
+        "log",
+        "export",
+        "settings",
+    ),
+    "topic?topic=one",
+)
+STEPS = ("blind", "settings", "step/exclude", "step/reinstate", "step/retract", "step/rewind", "step/state")
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
+    target: Path = tmp_path_factory.mktemp("pages") / "campaign.db"
+    with open_store(target, create=True) as store:
+        managed(store, "empty", runs=())
+        judge(managed(store, "one row"), 1)
+        judge(managed(store, "rows"), 30)
+    with served(target) as found:
+        yield found
+
+
+def ids(app: FastAPI) -> dict[str, str]:
+    return {row.name: row.id for row in app.state.halls.all()}
+
+
+def person(app: FastAPI, campaign: str = "", key: str = "") -> TestClient:
+    found = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False, follow_redirects=False)
+    if campaign:
+        got = found.get(f"/manage/{campaign}", params={"key": key or key_for(app, campaign)})
+        assert got.status_code == 303, got.text
+        assert "key" not in got.headers["location"]
+        assert "HttpOnly" in got.headers["set-cookie"]
+    return found
+
+
+@pytest.mark.parametrize("name", ["empty", "one row", "rows"])
+def test_every_page_is_there_whatever_there_is(app: FastAPI, name: str) -> None:
+    campaign = ids(app)[name]
+    manager = person(app, campaign)
+    for page in PAGES:
+        got = manager.get(f"/manage/{campaign}/{page}")
+        assert got.status_code == 200, (page, got.text)
+        assert got.headers["content-security-policy"] == CSP
+        assert "Usable judgments" in got.text
+        assert "style=" not in got.text  # the policy forbids it
+    assert manager.get(f"/manage/{campaign}/nothing").status_code == 404
+    assert manager.get(f"/manage/{campaign}/topic?topic=nowhere").status_code == 404
+    assert manager.get("/manage/nowhere/topics").status_code == 404
+
+
+def test_a_topics_page_shows_the_best_answers_to_read(app: FastAPI) -> None:
+    for name, there in (("rows", True), ("empty", False)):
+        campaign = ids(app)[name]
+        page = person(app, campaign).get(f"/manage/{campaign}/topic?topic=one").text
+        assert ("Text of a." in page) is there
+
+
+def test_nobody_comes_in_without_this_campaigns_key(app: FastAPI) -> None:
+    mine, other = ids(app)["rows"], ids(app)["empty"]
+    links, others = app.state.links, key_for(app, other)
+    for key in (
+        "x",
+        others,
+        links.key(mine, "manager", time.time()),
+        links.sign("visit", [mine, 1]),
+    ):
+        refused = 404 if key == others else 403  # for whom may enter another one, there is none here
+        assert person(app).get(f"/manage/{mine}", params={"key": key}).status_code == refused
+        forged = person(app)
+        forged.cookies.set(f"duelpool_manage_{mine}", key)
+        assert forged.get(f"/manage/{mine}/log").status_code == refused
+    assert person(app).get(f"/manage/{mine}", params={"key": key_for(app, mine, days=-1)}).status_code == 410
+    for stranger, refused in ((person(app), 403), (person(app, other), 404)):
+        for page in PAGES:
+            assert stranger.get(f"/manage/{mine}/{page}").status_code == refused
+        for step in STEPS:
+            got = stranger.post(f"/manage/{mine}/{step}", data={"sure": "yes"}, headers={"Origin": ORIGIN})
+            assert got.status_code == refused
+
+
+def test_other_sites_can_not_step_in(app: FastAPI) -> None:
+    mine = ids(app)["rows"]
+    manager = person(app, mine)
+    pause = {"state": "paused", "sure": "yes"}
+    for headers in ({}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "same-site"}):
+        got = manager.post(f"/manage/{mine}/step/state", data=pause, headers=headers)
+        assert got.status_code == 403
+    assert '<span class="pill open"' in manager.get(f"/manage/{mine}/log").text
+    page = manager.get(f"/manage/{mine}/settings").text
+    form_key = page.split('name="form_key" value="')[1].split('"')[0]
+    assert manager.post(f"/manage/{mine}/step/state", data={**pause, "form_key": form_key}).status_code == 303
+    assert '<span class="pill paused"' in manager.get(f"/manage/{mine}/log").text
+    own = {"Origin": ORIGIN}
+    resume = {"state": "open"}
+    assert (
+        manager.post(f"/manage/{mine}/step/state", data=resume, headers=own).status_code == 200
+    )  # a preview
+    assert '<span class="pill paused"' in manager.get(f"/manage/{mine}/log").text
+    manager.post(f"/manage/{mine}/step/state", data={**resume, "sure": "yes"}, headers=own)
+    for wrong in ({"state": "broken"}, {}, {"state": "open\0"}):
+        got = manager.post(f"/manage/{mine}/step/state", data=wrong, headers=own)
+        assert got.status_code == 422
+    wrong = {"topic": "one", "seqs": "x", "reason": "y"}
+    assert manager.post(f"/manage/{mine}/step/retract", data=wrong, headers=own).status_code == 422
+    assert manager.post(f"/manage/{mine}/step/nothing", data={}, headers=own).status_code == 422
+
+
+def test_a_notice_is_ours_or_nobodys(app: FastAPI) -> None:
+    mine = ids(app)["rows"]
+    manager = person(app, mine)
+    assert "evil" not in manager.get(f"/manage/{mine}/log", params={"notice": "evil"}).text
+    signed = app.state.links.sign("notice", "done <b>")
+    assert "done &lt;b&gt;" in manager.get(f"/manage/{mine}/log", params={"notice": signed}).text
+
+
+# ---- charts
+
+
+def test_charts_escape_names_and_draw_every_run() -> None:
+    rows = [
+        BoardRow(at + 1, f"<run {at}>", 1 - at / 20, 0.9 - at / 20, 1.1 - at / 20, 5, at < 3)
+        for at in range(12)
+    ]
+    drawn = str(interval_chart(rows, "nDCG@10 <"))
+    assert drawn.count('class="mark') == drawn.count('class="whisker') == 12
+    assert "&lt;run 0&gt;" in drawn
+    assert "<run" not in drawn
+    assert interval_chart([], "x") == ""
+    points = tuple(
+        Point("2026-01-01T00:00:00Z", at * 10, {"a": at / 7, "<b>": None if at < 2 else 0.5})
+        for at in range(4)
+    )
+    drawn = str(history_chart(History("m", points, True)))
+    assert drawn.count("<polyline") == 2
+    assert "&lt;b&gt;" in drawn
+    assert history_chart(History("m", points[:1], True)) == ""
+    assert str(bars_chart("x", "t", {"a": 3, "b": 0}, 10)).count('class="bar') == 1
+
+
+def test_wilson_by_its_definition() -> None:
+    z = 1.959964
+    for part, whole in ((0, 5), (3, 7), (50, 100), (9, 9)):
+        ends = wilson(part, whole)
+        assert ends is not None
+        for end in ends:  # the shares p at which the observed one lies z standard errors away
+            assert (part / whole - end) ** 2 == pytest.approx(z * z * end * (1 - end) / whole, abs=1e-12)
+    assert wilson(0, 0) is None

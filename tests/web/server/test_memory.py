@@ -1,0 +1,309 @@
+"""What a server process keeps: no lines, few texts, and a write-ahead log that begins anew."""
+
+import gc
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+
+from duelpool.campaign import Campaign
+from duelpool.campaign.log.live_topics import ALL
+from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.runners import judging_session
+from duelpool.campaign.runners.judging_session import Desk
+from duelpool.records import Judgment, Outcome, Passage
+from duelpool.store import Store, database, open_store
+from duelpool.store.leases import Answer
+from duelpool.strategies import make_strategy
+from duelpool.web.campaigns import Halls
+from support.campaigns import judge_all, make_campaign
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "campaign.db", create=True) as opened:
+        yield opened
+
+
+# ---- lines and states
+
+
+def has_lines(state: TopicState) -> bool:
+    return state._lines is not None
+
+
+def alike(one: TopicState, other: TopicState) -> bool:
+    says = (
+        (s.strategy.result(), s.strategy.closed, s.strategy.done, s.strategy.ask(9)) for s in (one, other)
+    )
+    return next(says) == next(says)
+
+
+def read_anew(campaign: Campaign, topic: str) -> TopicState:
+    return Campaign.open(campaign.store, campaign.name).live.state(topic)
+
+
+def test_lines_stay_in_the_log_until_somebody_looks(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcdefghijklmnopqrst"}, strategy="prefbest", judges="dedicated")
+    judge_all(campaign)
+    state = campaign.live.state("one")
+    assert not has_lines(state)
+    looked = list(state.lines)
+    assert [line.seq for line in looked] == list(range(1, state.position + 1))
+    campaign.live.rest(seconds=3600.0)  # somebody has just looked
+    assert has_lines(state)
+    campaign.live.rest(seconds=0.0)
+    assert not has_lines(state)
+    assert list(state.lines) == looked
+    assert state.times == (looked[0].time, looked[-1].time)
+
+
+@pytest.mark.parametrize("looked_at", [True, False])
+def test_a_topic_is_told_anew_from_the_log_when_something_is_taken_back(
+    store: Store, looked_at: bool
+) -> None:
+    campaign = make_campaign(store, {"one": "abcdefghijklmnopqrst"}, strategy="prefbest", judges="dedicated")
+    judge_all(campaign)
+    before = campaign.live.state("one")
+    judged, position = campaign.judgments("one"), before.position
+    campaign.live.rest(seconds=0.0)
+    if looked_at:
+        assert len(before.lines) == position
+    campaign.retract("one", [3, 35], "by hand")
+    after, anew = campaign.live.state("one"), read_anew(campaign, "one")
+    assert has_lines(after) is looked_at
+    assert after.counts.retracted == {3, 35} == anew.counts.retracted
+    assert (after.position, after.times) == (position + 2, anew.times)
+    assert alike(after, anew)
+    assert list(after.lines) == list(anew.lines)
+    assert len(campaign.judgments("one")) == len(judged) - 2
+
+
+def test_who_reads_of_an_earlier_moment_still_finds_every_line(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcde"}, strategy="allpairs", judges="dedicated")
+    campaign.enrol("anna")
+    campaign.enrol("berta")
+    (question,) = campaign.next_questions("anna", 1)
+    campaign.answer(question.id, "anna", Answer(Outcome.LEFT))
+    with store.together():
+        heads = campaign.live.heads()
+
+        def judge_on() -> None:
+            for each in campaign.next_questions("berta", 3):
+                campaign.answer(each.id, "berta", Answer(Outcome.LEFT))
+            campaign.live.state("one")
+
+        another = threading.Thread(target=judge_on)
+        another.start()
+        another.join()
+        assert campaign.live.heads() == heads  # this thread still reads of the moment before
+        state = campaign.live.state("one", heads["one"])
+        assert state.position == heads["one"] + 3
+        assert [line.seq for line in state.lines] == list(range(1, state.position + 1))
+
+
+def test_states_that_stand_for_too_many_lines_are_let_go_the_least_used_first(store: Store) -> None:
+    topics = dict.fromkeys(("one", "two", "three"), "abcde")
+    campaign = make_campaign(store, topics, strategy="allpairs", judges="dedicated")
+    judge_all(campaign)
+    live = campaign.live
+    states = {topic: live.state(topic) for topic in ("three", "one", "two")}
+    each = states["one"].position
+    assert each == 10
+    live.rest(seconds=0.0, lines_at_most=3 * each)
+    assert {topic: live.state(topic) for topic in ("three", "one", "two")} == states
+    live.rest(lines_at_most=2 * each)  # all of them were just asked
+    assert {topic: live.state(topic) for topic in ("three", "one", "two")} == states
+    live.rest(seconds=0.0, lines_at_most=2 * each)
+    assert live.state("two") is states["two"]
+    assert live.state("one") is states["one"]
+    anew = live.state("three")
+    assert anew is not states["three"]
+    assert anew.position == each
+    assert alike(anew, states["three"])
+
+
+def test_who_looks_at_a_topic_that_is_let_go_meanwhile_has_it_to_themselves(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = make_campaign(store, {"one": "abcde"}, strategy="allpairs", judges="dedicated")
+    judge_all(campaign)
+    live, keep = campaign.live, campaign.live._keep
+
+    def keep_and_let_go(topic: str) -> object:
+        kept = keep(topic)
+        monkeypatch.setattr(live, "_keep", keep)
+        live._kept.clear()
+        return kept
+
+    def others_reach(state: TopicState) -> bool:
+        return any(kept.state is state for kept in live._kept.values())
+
+    def let_go_meanwhile() -> None:
+        monkeypatch.setattr(live, "_keep", keep_and_let_go)
+
+    let_go_meanwhile()
+    assert live.look("one", None, lambda state: (state.position, others_reach(state))) == (10, False)
+    let_go_meanwhile()
+    assert live.proposals("one", ALL, [], [], 10) == []
+    assert not live._kept  # asked was the one that was let go, and no other in its place
+    assert live.sizes({"one": 10}, {}) == [5.0]  # which says nothing of the topic as it is now
+
+
+def test_a_topic_that_was_let_go_is_still_known_to_have_nothing_to_ask(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcde", "two": "abcde"}, strategy="allpairs", judges="dedicated")
+    judge_all(campaign)
+    live = campaign.live
+    heads = live.heads()
+    for topic, head in heads.items():
+        assert live.proposals(topic, ALL, [], [], head) == []
+    assert live.sizes(heads, {}) == [0.0, 0.0]
+    live.rest(seconds=0.0, lines_at_most=0)
+    assert not live._kept
+    assert live.sizes(heads, {}) == [0.0, 0.0]
+    live.forget("one")  # its items have changed: it has to be asked
+    assert live.sizes(heads, {}) == [5 * 0.1, 0.0]
+
+
+def test_the_sweep_lets_lines_go_that_nobody_looks_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = make_campaign(store, {"one": "abcde"}, judges="dedicated")
+    judge_all(campaign)
+    campaign.set_state("closed")
+    halls = Halls(store)
+    state = halls.flow(campaign.id).campaign.live.state("one")
+    assert len(state.lines) > 5
+    halls.sweep()
+    assert has_lines(state)
+    clock = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 3600)
+    halls.sweep()
+    assert not has_lines(state)
+
+
+def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
+    """Return how much a strategy grows with each judgment that it asks for and is told."""
+    names = tuple(f"{at:03d}" for at in range(items))
+    made = make_strategy(strategy, names, seed=1, topic="t", cap=3)
+    told = 0
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        while told < judgments and not made.done:
+            for proposal in made.ask(10):
+                left, right = proposal.pair
+                outcome = Outcome.LEFT if left > right else Outcome.RIGHT
+                made.tell(
+                    Judgment("t", left, right, outcome, phase=proposal.phase, proposal=proposal.proposal)
+                )
+                told += 1
+        gc.collect()
+        assert told >= judgments
+        return (tracemalloc.get_traced_memory()[0] - before) / told
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "judgments", "at_most"),
+    [("prefbest", 240, 60), ("round-efficient", 120, 120), ("swissfinals", 120, 60), ("allpairs", 780, 60)],
+)
+def test_a_judgment_takes_little_room_in_a_strategy(strategy: str, judgments: int, at_most: float) -> None:
+    assert 10 < bytes_a_judgment(strategy, 40, judgments) < at_most
+
+
+# ---- texts
+
+
+def test_a_desk_keeps_few_texts_and_finds_them_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = make_campaign(store, {"one": "abcdef"}, strategy="allpairs", judges="dedicated")
+    campaign.enrol("anna")
+    questions = campaign.next_questions("anna", 15)
+    assert len(questions) == 15
+    monkeypatch.setattr(judging_session, "TEXTS_AT_MOST", 3 * len("Text of a."))
+    desk = Desk(campaign)
+    every = desk.gather(questions)
+    assert every == {item: Passage(item, f"Text of {item}.") for item in "abcdef"}
+    for question in questions * 2:
+        sheet = desk.sheet(question)
+        assert sheet.right is not None
+        assert (sheet.left.text, sheet.right.text) == (
+            f"Text of {question.left}.",
+            f"Text of {question.right}.",
+        )
+        assert len(desk._passages) == 3
+    assert desk._length == 3 * len("Text of a.")
+
+
+# ---- the write-ahead log
+
+
+def add(store: Store) -> None:
+    store.write(lambda connection, now: connection.execute(text("insert into much values (zeroblob(20000))")))
+
+
+class Reader(threading.Thread):
+    """Reads again and again, for so many seconds each time, until it is told to leave."""
+
+    def __init__(self, store: Store, seconds: float) -> None:
+        super().__init__(daemon=True)
+        self.store, self.seconds, self.times = store, seconds, 0
+        self.reads, self.leave = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        def work(connection: Connection) -> None:
+            connection.execute(text("select count(*) from much")).scalar_one()
+            self.reads.set()
+            self.leave.wait(self.seconds)
+
+        while not self.leave.is_set():
+            self.store.read(work)
+            self.times += 1
+
+    def __enter__(self) -> "Reader":
+        self.start()
+        assert self.reads.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave.set()
+        self.join()
+
+
+def test_the_write_ahead_log_begins_anew_though_somebody_always_reads(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOG_AT_MOST", 2**20)
+    monkeypatch.setattr(database, "LOG_SECONDS", 0.0)
+    wal = tmp_path / "campaign.db-wal"
+    store.write(lambda connection, now: connection.execute(text("create table much (value blob)")))
+    sizes = []
+    with Reader(store, 0.030) as one, Reader(store, 0.040) as another:  # hardly ever both away
+        for _ in range(400):  # of 20 KB; SQLite alone has to wait for a moment without readers
+            add(store)
+            sizes.append(wal.stat().st_size)
+    assert min(one.times, another.times) > 3
+    assert max(sizes) < 3 * 2**20
+    assert store.read(lambda c: c.execute(text("select count(*) from much")).scalar_one()) == 400
+
+
+def test_somebody_who_reads_for_long_holds_nobody_up_who_writes(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOG_AT_MOST", 2**16)
+    monkeypatch.setattr(database, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(database, "LOG_WAIT_MS", 1)
+    store.write(lambda connection, now: connection.execute(text("create table much (value blob)")))
+    with Reader(store, 60.0):
+        for _ in range(30):
+            add(store)
+        assert (tmp_path / "campaign.db-wal").stat().st_size > 2**19  # the snapshot is still needed
+    add(store)
+    deadline = time.monotonic() + 10
+    while (tmp_path / "campaign.db-wal").stat().st_size > 2**16 and time.monotonic() < deadline:
+        add(store)
+    assert (tmp_path / "campaign.db-wal").stat().st_size <= 2**16

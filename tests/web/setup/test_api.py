@@ -1,0 +1,266 @@
+"""Setting up over HTTP: who may, what is refused and leaves nothing behind, and settings that change later."""
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from duelpool.client import Refused, SetUp
+from duelpool.errors import BadParameter
+from duelpool.store import holdings
+from duelpool.web.manage.dashboard import Desk
+from duelpool.web.setup.drafts import Sketches
+from duelpool.web.setup.keys import setup_address, setup_key
+from support.browsing import Site
+from support.managed import judge, key_for, managed
+from support.visitors import ORIGIN, new_store, served
+
+RUN = "".join(f"{t} Q0 d{at} {at} {9 - at} x\n" for t in "12" for at in range(4)).encode()
+TEXTS = "".join(f"d{at}\tText {at}\n" for at in range(4)).encode()
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[FastAPI]:
+    new_store(tmp_path / "empty.db").close()
+    with served(tmp_path / "empty.db", uploads=tmp_path / "uploads") as found:
+        yield found
+        found.state.sketches.close()
+
+
+def key_of(app: FastAPI, days: float = 1.0) -> str:
+    return setup_key(app.state.links, time.time(), days)
+
+
+def program(app: FastAPI, key: str) -> TestClient:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return TestClient(app, base_url=ORIGIN, headers=headers, raise_server_exceptions=False)
+
+
+def browser(app: FastAPI) -> TestClient:
+    found = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False, follow_redirects=False)
+    got = found.get("/setup", params={"key": key_of(app)})
+    assert (got.status_code, got.headers["location"]) == (303, "/setup")
+    assert "HttpOnly" in got.headers["set-cookie"]
+    return found
+
+
+def left_behind(app: FastAPI) -> list[str]:
+    sketches: Sketches = app.state.sketches
+    return [str(path) for path in sketches.folder.rglob("*")] if sketches.folder.exists() else []
+
+
+def test_only_the_set_up_key_sets_up(app: FastAPI) -> None:
+    campaign = managed(app.state.store)
+    links = app.state.links
+    wrong = [
+        ("", 403),
+        ("x", 403),
+        (key_for(app, campaign.id), 403),
+        (links.key(campaign.id, "manager", time.time()), 403),
+        (links.sign("set up", ["some", 10**12]), 403),
+        (links.sign("set up", 7), 403),
+        (key_of(app, days=-1), 410),
+    ]
+    for key, status in wrong:
+        mine = program(app, key)
+        asked = [
+            mine.get("/api/v1/setups"),
+            mine.post("/api/v1/setups"),
+            mine.get("/api/v1/setups/abcdefghij"),
+            mine.put("/api/v1/setups/abcdefghij/files/runs?name=a.run", content=RUN),
+            mine.get("/setup/abcdefghij"),
+            mine.get("/setup"),
+            mine.post("/setup/new/files", files={"runs": ("a.run", RUN)}),
+        ]
+        assert {each.status_code for each in asked} == {status}, key
+    assert left_behind(app) == []
+    program_key = program(app, key_of(app))  # and it opens nothing else
+    assert program_key.get(f"/api/v1/campaigns/{campaign.id}").status_code == 403
+
+
+def test_other_sites_can_not_set_up(app: FastAPI) -> None:
+    mine = browser(app)
+    files = {"runs": ("a.run", RUN)}
+    for headers in ({}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert mine.post("/setup/new/files", files=files, headers=headers).status_code == 403
+        assert mine.post("/api/v1/setups", headers=headers).status_code == 403
+    assert left_behind(app) == []
+    form_key = mine.get("/setup").text.split('name="form_key" value="')[1].split('"')[0]
+    got = mine.post("/setup/new/files", files=files, data={"form_key": form_key})
+    assert got.status_code == 303
+
+
+def test_a_server_of_one_campaign_sets_up_no_other(tmp_path: Path) -> None:
+    with new_store(tmp_path / "one.db") as store:
+        managed(store, "only")
+    with served(tmp_path / "one.db", campaign="only") as app:
+        assert program(app, key_of(app)).post("/api/v1/setups").status_code == 404
+
+
+def test_an_empty_store_names_the_next_step(app: FastAPI) -> None:
+    front = program(app, "").get("/")
+    assert front.status_code == 200
+    assert "duelpool link empty.db --setup" in front.text
+    assert "duelpool pool RUN..." in front.text
+    managed(app.state.store)
+    assert program(app, "").get("/").status_code == 404
+
+
+def test_a_file_that_can_not_be_read_is_told_with_its_line_and_not_kept(app: FastAPI) -> None:
+    mine = program(app, key_of(app))
+    base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
+    got = mine.put(f"{base}/files/runs?name=a.run", content=b"1 Q0 a 1 5 x\n1 Q0 b 2 ? x\n")
+    assert got.status_code == 400
+    assert got.json()["problem"].startswith("runs/a.run:2: ")
+    assert got.json()["remedy"]
+    for path, status in (
+        ("files/runs?name=../a.run", 422),
+        ("files/runs?name=", 422),
+        ("files/nothing?name=a", 400),
+        ("files/archive?name=a.zip", 400),
+    ):
+        assert mine.put(f"{base}/{path}", content=RUN).status_code == status, path
+    shown = mine.get(base).json()
+    assert (shown["files"], shown["ready"], shown["pools"]) == ([], False, None)
+    assert "nothing to pool" in shown["trouble"]["problem"]
+    page = browser(app)
+    own = {"Origin": ORIGIN}
+    got = page.post("/setup/new/files", files={"runs": ("b.run", b"nonsense")}, headers=own)
+    assert got.status_code == 400
+    assert "runs/b.run:1" in got.text
+    assert len(app.state.sketches.all()) == 1  # the page's own is gone
+    assert mine.get(f"{base}x").status_code == 404
+    assert mine.get("/api/v1/setups/..%2f..").status_code == 404
+
+
+def test_nothing_is_half_made(app: FastAPI) -> None:
+    mine = program(app, key_of(app))
+    base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
+    assert mine.post(f"{base}/campaign", json={"name": "x"}).status_code == 422
+    assert mine.put(f"{base}/files/runs?name=a.run.gz", content=gzip.compress(RUN)).json()["ready"]
+    assert mine.put(f"{base}/options", json={"judges": "crowd"}).json()["ready"] is False
+    got = mine.post(f"{base}/campaign", json={"name": "x"})
+    assert got.status_code == 422
+    assert "test pairs" in got.json()["problem"]
+    for wrong in ({"strategy": "nothing"}, {"cap": 0}, {"share": 2}, {"thin": 3, "no": 1}, {"consent": "\0"}):
+        assert mine.put(f"{base}/options", json=wrong).status_code in {400, 422}, wrong
+    assert mine.get(base).json()["options"]["judges"] == "crowd"
+    managed(app.state.store, "taken")
+    mine.put(f"{base}/options", json={})
+    assert mine.post(f"{base}/campaign", json={"name": "taken"}).status_code == 422
+    assert [row.name for row in app.state.store.read(holdings.campaigns)] == ["taken"]
+    assert mine.delete(f"{base}/files/runs?name=none.run").status_code == 404
+    assert mine.delete(f"{base}/files/runs?name=a.run.gz").json()["ready"] is False
+    assert mine.delete(base).status_code == 204
+    assert mine.get(base).status_code == 404
+
+
+def test_a_program_sets_up_by_the_client(site: Site, tmp_path: Path) -> None:
+    for name, data in (("a.run", RUN), ("b.run", RUN), ("texts.tsv", TEXTS)):
+        (tmp_path / name).write_bytes(data)
+    link = setup_address(site.address, setup_key(site.app.state.links, time.time()))
+    draft = SetUp.from_link(link)
+    draft.send("runs", tmp_path / "a.run")
+    draft.send("runs", tmp_path / "b.run")
+    draft.send("texts", tmp_path / "texts.tsv")
+    shown = draft.decide(strategy="allpairs", share=0.5, consent="Mine.")
+    assert shown["pools"]["pilot_of"] == 2
+    assert shown["pools"]["topics"] == 1
+    assert shown["simulated"] is None  # nobody has asked for it
+    with pytest.raises(Refused, match="no strategy"):
+        draft.decide(strategy="nothing")
+    made = draft.make(f"by a program {time.monotonic_ns()}", paused=True)
+    assert made.status()["state"] == "paused"
+    assert made.settings()["runs"] == ["a", "b"]
+    assert made.settings()["settings"]["consent"] == "Mine."
+    assert "strategy" in made.settings()["fixed"]
+    with pytest.raises(Refused):
+        draft.dry_run()  # it is done with
+    other = SetUp.from_link(link)
+    other.leave()
+    with pytest.raises(BadParameter):
+        SetUp.from_link("http://127.0.0.1/manage/x?key=y")
+    told = made.change({"reward": 250, "guidelines": "New."}, preview=True)
+    assert [each["name"] for each in told["changes"]] == ["guidelines", "reward"]
+    assert made.settings()["settings"]["reward"] == 200
+    made.change({"reward": 250, "guidelines": "New."})
+    assert made.settings()["settings"]["reward"] == 250
+    with pytest.raises(Refused, match="can't change any more"):
+        made.change({"strategy": "knockout"})
+
+
+def test_settings_change_on_the_page_after_a_look(app: FastAPI) -> None:
+    campaign = managed(app.state.store)
+    judge(campaign, 5)
+    mine = TestClient(app, base_url=ORIGIN, follow_redirects=False)
+    mine.get(f"/manage/{campaign.id}", params={"key": key_for(app, campaign.id)})
+    place = f"/manage/{campaign.id}/settings"
+    own = {"Origin": ORIGIN}
+    watch = app.state.desks.of(campaign.id).watch
+    before = watch.look()
+
+    def send(values: dict[str, Any], **headers: str) -> Any:
+        return mine.post(place, data=values, headers=headers or own)
+
+    assert send({"reward": "300"}, Origin="https://evil.example").status_code == 403
+    looked = send({"reward": "300", "guidelines": "<script>alert(1)</script>"})
+    assert looked.status_code == 200
+    assert "&lt;script&gt;" in looked.text
+    assert "<script>alert" not in looked.text
+    assert campaign.open(app.state.store).settings.reward == 200
+    values = {"reward": 300, "guidelines": "x"}
+    assert send({"sure": "yes", "values": json.dumps(values)}).status_code == 303
+    assert campaign.open(app.state.store).settings.reward == 300
+    for wrong in (
+        {"reward": "many"},
+        {"reward": "-1"},
+        {"reward": "300"},  # nothing is different
+        {"check": "{"},
+        {"check": '["x"]'},
+        {"completion_url": "javascript:alert(1)"},
+        {"sure": "yes", "values": "no"},
+        {"sure": "yes", "values": '{"cap": 2}'},
+    ):
+        assert send(wrong).status_code == 422, wrong
+    app.state.halls._halls[campaign.id].looked = 0.0  # look again now, not after two seconds
+    after = app.state.desks.of(campaign.id)
+    assert after.watch is watch  # nothing is counted anew
+    assert after.campaign.settings.reward == 300
+    assert after.watch.look().total("judgments") == before.total("judgments") == 5
+
+
+def test_while_a_long_log_is_read_the_dashboard_says_so(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign = managed(app.state.store)
+    judge(campaign, 30)
+    monkeypatch.setattr("duelpool.web.manage.dashboard.LINES_AT_ONCE", 10)
+    started: list[Desk] = []
+
+    def begun(desk: Desk) -> None:
+        started.append(desk)
+
+    monkeypatch.setattr(Desk, "count", begun)
+    mine = program(app, key_for(app, campaign.id))
+    got = mine.get(f"/api/v1/campaigns/{campaign.id}")
+    assert (got.status_code, got.headers["retry-after"]) == (503, "2")
+    assert "0 of 3 topics" in got.json()["problem"]
+    page = mine.get(f"/manage/{campaign.id}/leaderboard")
+    assert page.status_code == 503
+    assert "Still counting" in page.text
+    assert len(started) == 1
+    monkeypatch.undo()
+    started[0].count()
+    monkeypatch.setattr("duelpool.web.manage.dashboard.LINES_AT_ONCE", 10)
+    assert mine.get(f"/api/v1/campaigns/{campaign.id}").json()["judgments"] == 30
+    app.state.desks._desks.clear()
+    app.state.desks.warm()  # as at the start of a server
+    while not app.state.desks._desks[campaign.id]._counted:
+        time.sleep(0.01)
+    assert mine.get(f"/api/v1/campaigns/{campaign.id}/leaderboard").json()["topics"] == 2

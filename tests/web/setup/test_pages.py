@@ -1,0 +1,429 @@
+"""Setting up in a browser: from files to the first judgment to a leaderboard that moves, and what files may hold."""
+
+import csv
+import io
+import json
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import FilePayload, Page
+
+from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.settings.changes import EFFECTS, changed
+from duelpool.campaign.settings.file import CHANGEABLE
+from duelpool.campaign.settings.welcome import STEPS
+from duelpool.campaign.views.watch import Watch
+from duelpool.errors import DuelpoolError
+from duelpool.records import Outcome
+from duelpool.setup import Comparison
+from duelpool.store import holdings
+from duelpool.store.leases import Answer
+from duelpool.web.setup.keys import setup_address, setup_key
+from duelpool.web.setup.options import Options
+from duelpool.web.setup.work import Work
+from support.accessibility import look_with_axe
+from support.browsing import PATIENCE, People, Person, Site, by_key
+from support.managed import key_for
+from support.xss import PAYLOADS
+
+RUNS = {
+    name: "".join(
+        f"{topic} Q0 {topic}-{item} {at} {9 - at} {name}\n"
+        for topic in ("t1", "t2")
+        for at, item in enumerate(order)
+    )
+    for name, order in (("forwards", "abcd"), ("backwards", "dcba"))
+}
+TOPICS = "t1\tWhat is the first?\nt2\tWhat is the second?\n"
+TEXTS = "".join(f"{topic}-{item}\tText {item} of {topic}.\n" for topic in ("t1", "t2") for item in "abcd")
+
+
+def file(name: str, text: str) -> FilePayload:
+    return {"name": name, "mimeType": "text/plain", "buffer": text.encode()}
+
+
+def enter(site: Site, page: Page) -> None:
+    page.goto(setup_address(site.address, setup_key(site.app.state.links, time.time())))
+    assert "key=" not in page.url
+
+
+def letters(worker: Person) -> tuple[str, ...]:
+    """Return which of a topic's texts stand left and right."""
+    return tuple(worker.page.inner_text(f"#{side} .body").split()[1] for side in ("left", "right"))
+
+
+def newest(site: Site) -> Campaign:
+    return Campaign.open(site.store, site.store.read(holdings.campaigns)[-1].id)
+
+
+def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> None:
+    manager = people()
+    page = manager.page
+    enter(site, page)
+    before = len(site.store.read(holdings.campaigns))
+    # a file that can't be read is told with its line, and nothing stays
+    page.set_input_files("#send-runs", [file("broken.run", "t1 Q0 t1-a 1 9 x\nt1 Q0 t1-b\n")])
+    page.click("form.files button")
+    assert "runs/broken.run:2" in page.inner_text("#alarm")
+    page.set_input_files("#send-runs", [file(f"{name}.run", text) for name, text in RUNS.items()])
+    page.set_input_files("#send-topics", [file("topics.tsv", TOPICS)])
+    page.set_input_files("#send-texts", [file("texts.tsv", TEXTS.replace("t2-d\tText d of t2.\n", ""))])
+    page.click("form.files button")
+    page.wait_for_selector("#pools")
+    assert page.inner_text("#without-text") == "1"
+    assert "1 candidates have no text" in page.inner_text("#pools")
+    # the text that was missing comes later; then everything is there
+    page.click("text=Send more files")
+    page.set_input_files("#send-texts", [file("texts.tsv", TEXTS)])
+    page.click("form.files button")
+    page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
+    # simulated beside, one strategy after another, behind everything else that the machine does
+    page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
+    assert len(site.store.read(holdings.campaigns)) == before
+    look_with_axe(page, "draft")
+    page.fill("#strategy", "allpairs")
+    page.fill("#name", "From files")
+    page.fill("#consent", "**Agree**, please.")
+    page.click("#make")
+    assert "These options are new" in page.inner_text("#alarm")
+    assert len(site.store.read(holdings.campaigns)) == before
+    page.click("#make")
+    page.wait_for_selector(".figures")
+    assert "Made the campaign 'From files': 2 topics, 8 candidates, 8 texts" in page.inner_text(".notice")
+    campaign = newest(site)
+    link = page.inner_text(".command code")
+    # a preview as a worker keeps nothing
+    page.click("#preview")
+    page.wait_for_selector("body[data-state=consent]")
+    assert "Agree, please." in page.inner_text("main")
+    page.goto(f"{site.address}/manage/{campaign.id}/leaderboard")
+    assert page.inner_text("#board h2") == "Nothing is judged yet."
+    page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
+    campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": []}))
+    site.app.state.halls._halls.clear()
+    worker = people()
+    worker.enter(link)
+    first = worker.wait_for_pair()
+    best = min(set("abcd").difference(letters(worker)))  # it wins from now on; now another one does
+    worker.press("ArrowLeft", first)
+    page.wait_for_selector("#leaderboard tbody tr")
+    before_move = page.inner_text("#leaderboard tbody")
+    assert worker.judge_on(lambda person: "right" if letters(person)[1] == best else "left", by_key) == 5
+    page.wait_for_function(
+        "text => document.querySelector('#leaderboard tbody').innerText !== text", arg=before_move
+    )
+
+
+def test_a_setting_changes_after_a_look_at_what_that_does(site: Site, people: People) -> None:
+    campaign = site.campaign(topics=1, items=3)
+    page = people().page
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    page.fill("#reward", "345")
+    page.uncheck("[name=feedback]")
+    page.click("#look")
+    page.wait_for_selector("#sure")
+    told = page.inner_text("#told")
+    assert "what was paid stays as it is" in told
+    assert "consent" not in told  # the page's own words are left to the page
+    look_with_axe(page, "change")
+    page.click("#sure")
+    page.wait_for_selector("[role=status].notice")
+    assert page.inner_text("[role=status].notice") == "Changed: feedback, reward."
+    changed = Campaign.open(site.store, campaign.id).settings
+    assert (changed.reward, changed.feedback, changed.consent) == (345, False, "")
+
+
+def test_the_panel_and_what_a_flip_counts_as_are_set_on_the_page(site: Site, people: People) -> None:
+    campaign = site.crowd(completion_url="")
+    page = people().page
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    for field in page.locator("#change [aria-describedby]").all():  # help that a field points to is there
+        assert page.inner_text(f"#{field.get_attribute('aria-describedby')}")
+    assert page.locator("#panel option").all_inner_texts() == [
+        *("none", "prolific", "connect", "generic", "mturk, closed: for old data")
+    ]
+    page.select_option("#panel", "prolific")
+    page.fill("#panel_study", "66f0c2a1b7e4d50012ab34cd")
+    for name in ("completion_code", "failed_code"):
+        page.fill(f"#{name}", "C1DONE")
+    page.select_option("#flips", "abstain")
+    page.click("#look")
+    page.wait_for_selector("#alarm")  # a panel must tell its codes apart
+    assert "same completion code" in page.inner_text("#alarm")
+    assert page.input_value("#flips") == "abstain"  # what was typed is still there
+    page.fill("#failed_code", "")
+    page.fill("#no_work_code", "C4NONE")
+    page.click("#look")
+    page.wait_for_selector("#sure")
+    told = page.inner_text("#told")
+    for name in ("panel", "panel_study", "no_work_code", "flips"):
+        assert EFFECTS[name] in told, name
+    page.click("#sure")
+    page.wait_for_selector("[role=status].notice")
+    assert "duelpool panel show campaigns.db" in page.inner_text("main")
+    found = Campaign.open(site.store, campaign.id).settings
+    assert (found.panel, found.no_work_code, found.flips) == ("prolific", "C4NONE", "abstain")
+
+
+def _written(part: list[str]) -> dict[str, FilePayload]:
+    """Return files whose every field is a payload; runs take no white space."""
+    solid = ["".join(each.split()) or "x" for each in part]
+    items = [f"{at}{each}" for at, each in enumerate(solid[:4])]
+    topic = f"={solid[4]}"
+    run = "".join(f"{topic} Q0 {item} {at} {9 - at} {solid[5]}\n" for at, item in enumerate(items))
+    subject = {"id": topic, "text": part[6], "description": part[7], "tags": part[8:12]}
+    texts = [
+        {"id": item, "text": each, "title": part[13]} for item, each in zip(items, part[14:18], strict=True)
+    ]
+    name = "+" + (solid[18].replace("/", "").replace("\\", "")[:60] or "x")
+    return {
+        "runs": file(f"{name}.run", run),
+        "qrels": file("qrels.txt", "".join(f"{topic} 0 {item} 1\n" for item in items)),
+        "tests": file("tests.txt", f"{topic} {items[0]} {items[3]}\n"),
+        "topics": file("topics.jsonl", json.dumps(subject) + "\n"),
+        "texts": file("texts.jsonl", "".join(json.dumps(each) + "\n" for each in texts)),
+        "groups": file(f"{solid[20][:40].replace('/', '')}.txt", f"{name} {solid[19]}\n"),
+    }
+
+
+def _send_groups(page: Page, files: dict[str, FilePayload], other: str) -> None:
+    """Send groups of another run, which say so with the name as it is, and then the right ones."""
+    name = files["runs"]["name"].removesuffix(".run")
+    for sent in (file(files["groups"]["name"], f"{other} x\n"), files["groups"]):
+        page.click("text=Send more files")
+        page.set_input_files("#send-groups", [sent])
+        page.click("form.files button")
+        page.wait_for_selector("#files")
+        assert files["groups"]["name"] in page.locator("#files tbody th").all_inner_texts()
+        if sent is not files["groups"]:
+            assert f"The groups don't name the run '{name}'" in page.inner_text("#trouble")
+    page.wait_for_selector("#pools")
+
+
+def _nothing_simulated(self: Work, place: Path, asked: Comparison) -> dict[str, object]:
+    return {"state": "failed", "total": 1, "problem": "Not in this test."}
+
+
+def test_files_and_settings_of_others_are_shown_as_they_are(
+    site: Site, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """File names, runs, topics, texts, tags, groups, notes, consent, guide, settings: nothing of them runs."""
+    monkeypatch.setattr(Work, "simulated", _nothing_simulated)
+    chosen = [each for each in PAYLOADS if each.strip() and each.isprintable()]
+    page = people().page
+    enter(site, page)
+    for start in range(0, len(chosen) - 60, 60):
+        part = chosen[start : start + 60]
+        files = _written(part)
+        page.goto(f"{site.address}/setup")
+        for kind, sent in files.items():
+            if kind != "groups":
+                page.set_input_files(f"#send-{kind}", [sent])
+        page.click("form.files button")
+        page.wait_for_selector("#pools")
+        assert files["runs"]["name"] in page.locator("#files tbody th").all_inner_texts()
+        _send_groups(page, files, part[19].split()[0])
+        page.fill("#name", f"{part[21][:120]} {start}")
+        page.fill("#consent", "\n".join(part))
+        page.fill("#guidelines", "\n\n".join(part))
+        page.click("#again")
+        page.wait_for_selector("#pools")
+        page.goto(page.url.partition("#")[0])
+        page.click("#make")
+        page.wait_for_selector(".figures")
+        campaign = newest(site)
+        campaign.enrol("anna", "dedicated")
+        for note in part[22:25]:
+            question = campaign.next_question("anna")
+            assert question is not None
+            campaign.answer(question.id, "anna", Answer(Outcome.LEFT, seconds=2.0, note=f"={note}"))
+        page.goto(f"{site.address}/manage/{campaign.id}/log")
+        assert any(f"={part[22]}".strip() in each for each in page.locator("td.words").all_inner_texts())
+        first = Watch(campaign).look().topics[0].status.topic
+        line = campaign.live.state(first).lines[0].judgment
+        assert line is not None
+        for where in ("leaderboard", "topics", "pairs"):
+            page.goto(f"{site.address}/manage/{campaign.id}/{where}")
+        page.goto(f"{site.address}/manage/{campaign.id}/settings")
+        page.click("#preview")
+        page.wait_for_selector("body[data-state=consent]")
+        page.click("button.strong")
+        page.wait_for_selector("body[data-state=guide]")
+    got = page.request.get(f"{site.address}/api/v1/campaigns/{campaign.id}/export/csv")
+    rows = list(csv.DictReader(io.StringIO(got.text())))
+    assert rows
+    assert all(row["topic"].startswith("'=") for row in rows)
+    assert all(row["note"].startswith("'=") for row in rows)
+
+
+ALL = " ".join(each for each in PAYLOADS if each.isprintable())
+RECORDS = {
+    "check": [{"text": ALL, "choices": [ALL, "no"], "answer": 0}],
+    "practice": [{"topic": ALL, "left": ALL, "right": ALL, "better": "left", "why": ALL}],
+}
+SEND = """([action, values]) => {
+  const form = document.createElement("form");
+  Object.assign(form, { method: "post", action });
+  for (const [name, value] of Object.entries(values)) {
+    const field = document.createElement("textarea");
+    Object.assign(field, { name, value });
+    form.append(field);
+  }
+  document.body.append(form);
+  form.submit();
+}"""
+
+
+def _takes(name: str) -> bool:
+    """Say whether a setting takes a text with every payload in it."""
+    try:
+        changed(Settings(), {name: RECORDS.get(name, ALL)})
+    except DuelpoolError:
+        return False
+    return True
+
+
+def _plain(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def test_every_setting_is_refused_or_shown_as_it_is(site: Site, people: People) -> None:
+    """Every payload in every setting that a form has, from the table of settings: none can be forgotten."""
+    campaign = site.crowd(targets=2, tests=2, steps=STEPS)
+    page = people().page
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    address = f"{site.address}/manage/{campaign.id}/settings"
+    page.goto(address)
+    form_key = page.get_attribute("#change [name=form_key]", "value")
+    taken = [name for name in CHANGEABLE if _takes(name)]
+    assert {"consent", "guidelines", "check", "practice", "currency", "completion_code"} <= set(taken)
+    ticked = {name for name in CHANGEABLE if isinstance(getattr(Settings(), name), bool)} | {"steps"}
+    for name in CHANGEABLE:
+        assert page.locator(
+            "#change [name^=step-]" if name == "steps" else f"#change [name={name}]"
+        ).count(), name
+        if name not in taken and name not in ticked:
+            values = {"form_key": form_key, name: f"{ALL[:90]} {ALL}"}
+            page.evaluate(SEND, [address, values])
+            page.wait_for_selector("#alarm")
+            assert page.inner_text("#alarm strong"), name
+    # codes that a panel would have to take
+    values = {"form_key": form_key, "panel": "generic", "completion_code": ALL}
+    page.evaluate(SEND, [address, values])
+    page.wait_for_selector("#alarm")
+    assert _plain(page.inner_text("#alarm")).startswith(f"'{_plain(ALL)[:60]}")
+    boxes = dict.fromkeys(ticked, ALL) | {f"step-{step}": "yes" for step in STEPS}
+    texts = {name: json.dumps(RECORDS[name]) if name in RECORDS else ALL for name in taken}
+    assert Campaign.open(site.store, campaign.id).settings == campaign.settings
+    page.evaluate(SEND, [address, {"form_key": form_key, "boxes": "yes", **boxes, **texts}])
+    page.wait_for_selector("#sure")
+    for name in taken:
+        then = page.locator(f"#changed-{name} ~ dl .written").nth(1)
+        shown = json.dumps(RECORDS[name], ensure_ascii=False) if name in RECORDS else ALL
+        assert _plain(then.text_content()) == _plain(shown), name
+    page.click("#sure")
+    page.wait_for_selector("[role=status].notice")
+    for name in taken:
+        value = page.input_value(f"#{name}")
+        assert (json.loads(value) if name in RECORDS else value.strip()) == RECORDS.get(name, ALL.strip()), (
+            name
+        )
+    page.goto(f"{site.address}/manage/{campaign.id}/money")
+    assert _plain(ALL)[:300] in _plain(page.text_content("#figures"))
+    _read_by_a_worker(people(), site.link(campaign))
+
+
+def test_every_option_of_a_draft_is_refused_or_shown_as_it_is(
+    site: Site, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every payload in every option that the form has, from the model of options."""
+    monkeypatch.setattr(Work, "simulated", _nothing_simulated)
+    page = people().page
+    enter(site, page)
+    page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
+    page.click("form.files button")
+    page.wait_for_selector("#pools")
+    base, shown = page.url.partition("#")[0], set()
+    form_key = page.get_attribute("form.decide [name=form_key]", "value")
+    for name, option in Options.model_fields.items():
+        assert page.locator(f"form.decide [name={name}]").count() == 1, name
+        if option.annotation is bool:
+            continue  # a box is ticked or it isn't
+        text = ALL if name in {"consent", "guidelines"} else ALL[:190]
+        with page.expect_navigation():
+            page.evaluate(SEND, [f"{base}/options", {"form_key": form_key, name: text}])
+        if page.locator("#alarm, #trouble").count():
+            assert page.locator("#alarm strong, #trouble strong").inner_text(), name
+        else:
+            assert _plain(page.input_value(f"#{name}")) == _plain(text), name
+            shown.add(name)
+    assert shown == {"name", "consent", "guidelines"}
+
+
+def _read_by_a_worker(worker: Person, link: str) -> None:
+    """Whoever judges reads what the manager wrote as it is, from the consent to the code at the end."""
+    worker.enter(link)
+    worker.page.click('button[name="agree"]')
+    worker.page.click('button[value="guide"]')
+    worker.wait_for_state("check")
+    assert _plain(ALL) in _plain(worker.page.text_content(".sheet form"))
+    worker.page.check('input[type=radio][value="0"]')
+    worker.page.click(".sheet form button")
+    worker.wait_for_state("practice")
+    assert _plain(ALL) in _plain(worker.page.text_content("h1"))
+    worker.page.click('button[value="left"]')
+    worker.page.wait_for_selector(".feedback")
+    assert _plain(ALL) in _plain(worker.page.text_content(".feedback"))
+    worker.page.click('button[name="go_on"]')
+    worker.judge_on(Person.better_side, by_key)
+    worker.wait_for_state("complete")
+    assert _plain(worker.page.text_content("#code")) == _plain(ALL)
+
+
+def test_paths_in_file_names_and_archives_are_refused(site: Site, people: People, tmp_path: Path) -> None:
+    from setup.test_setup import zipped
+
+    page = people().page
+    enter(site, page)
+    evil: FilePayload = {
+        "name": "all.zip",
+        "mimeType": "application/zip",
+        "buffer": zipped(("runs/../../../evil.run", b"1 Q0 a 1 1 x\n")),
+    }
+    page.set_input_files("#send-archive", [evil])
+    page.click("form.files button")
+    assert "leads out of it" in page.inner_text("#alarm")
+    assert not list(site.app.state.sketches.folder.rglob("*evil*"))
+    # what a browser would never send: a path as the file's name
+    told = page.evaluate(
+        """async () => {
+          const form = new FormData();
+          form.append("runs", new File(["1 Q0 a 1 1 x\\n"], "a.run"), "../../evil.run");
+          const answer = await fetch("/setup/new/files", { method: "POST", body: form });
+          return answer.status;
+        }"""
+    )
+    assert told in {200, 422}  # the browser itself may have cut the path off
+    assert not list(site.app.state.sketches.folder.parent.glob("evil.run"))
+
+
+@pytest.mark.slow
+def test_no_page_of_setting_up_has_barriers(site: Site, people: People) -> None:
+    page = people().page
+    enter(site, page)
+    look_with_axe(page, "start")
+    page.set_input_files("#send-qrels", [file("q.txt", "x")])
+    page.click("form.files button")
+    page.wait_for_selector("#alarm")
+    look_with_axe(page, "refused")
+    page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])
+    page.click("form.files button")
+    page.wait_for_selector("#forecasts tbody tr", timeout=3 * PATIENCE)
+    look_with_axe(page, "a draft of one run")
+    campaign = site.campaign(topics=1, items=3)
+    page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+    page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    look_with_axe(page, "settings")

@@ -1,0 +1,100 @@
+"""No page is forgotten before axe: the table of pages, the first pages of a store, and the door."""
+
+import ast
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from duelpool.web.manage import dashboard
+from duelpool.web.setup.keys import setup_address, setup_key
+from support.accessibility import LOOKED_AT_IN, every_page, look_with_axe
+from support.browsing import People, open_site
+from support.managed import judge, key_for, managed
+from web.judging.test_accessibility import STATES
+
+PASSWORD = "correct horse battery"
+
+
+def _is_slow(test: ast.FunctionDef) -> bool:
+    return any("slow" in ast.unparse(mark) for mark in test.decorator_list)
+
+
+def test_every_page_has_a_test_that_looks_at_it() -> None:
+    assert set(LOOKED_AT_IN) == every_page()
+    texts = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")]
+    tests = {
+        node.name: node
+        for text in texts
+        if "look_with_axe(" in text
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    for page, where in LOOKED_AT_IN.items():
+        name, _, state = where.rstrip("]").partition("[")
+        assert name in tests, f"{name}, which should look at {page}, isn't there"
+        assert not _is_slow(tests[name]), f"{name} is slow, so `make test` doesn't look at {page}"
+        assert bool(state) == (name == "test_a_state_has_no_barriers"), where
+        assert not state or state in STATES, where
+        # the fixture `people` refuses a test that hasn't looked at its pages
+        given = {each.arg for each in tests[name].args.args}
+        assert given & {"people", "manager"}, f"{name} is without people"
+
+
+def test_the_first_pages_of_a_store_have_no_barriers(
+    browser: Browser, people: People, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_site(tmp_path) as site:
+        visitors = People(browser, site)
+        page = visitors().page
+        page.goto(f"{site.address}/")
+        assert page.inner_text("h1") == "No campaign yet"
+        assert page.locator(".empty .command code").count() == 2
+        look_with_axe(page, "an empty store")
+        page.goto(setup_address(site.address, setup_key(site.app.state.links, time.time())))
+        look_with_axe(page, "nothing sent")
+        (tmp_path / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n")
+        page.set_input_files("#send-runs", str(tmp_path / "x.run"))
+        page.click("form.files button")
+        page.click("#files button")
+        page.wait_for_selector("#files", state="detached")
+        assert page.locator("#send-runs").is_visible()  # what comes next is open
+        assert page.locator("#make").is_disabled()
+        look_with_axe(page, "an empty draft")
+        # a long log is read for the first time
+        campaign = managed(site.store, "long")
+        judge(campaign, 2)
+        read = threading.Event()
+        monkeypatch.setattr(dashboard, "LINES_AT_ONCE", 0)
+        monkeypatch.setattr(dashboard.Desk, "count", lambda self: read.wait())
+        page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+        page.wait_for_selector("body[data-state=counting]")
+        assert "0 of 3 topics" in page.inner_text("#told")
+        look_with_axe(page, "counting")
+        read.set()
+        visitors.close()
+
+
+def test_the_door_has_no_barriers(browser: Browser, people: People, tmp_path: Path) -> None:
+    with open_site(tmp_path) as site:
+        visitors = People(browser, site)
+        page = visitors().page
+        campaign = managed(site.store)
+        page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
+        page.click(".signed a")
+        look_with_axe(page, "the first account")
+        page.fill("#name", "anna")
+        page.fill("#password", PASSWORD)
+        page.click("main button")
+        page.wait_for_selector("body[data-state=account]")
+        look_with_axe(page, "an account")
+        page.click("text=Here")
+        page.wait_for_selector("body[data-state=login]")
+        page.fill("#name", "anna")
+        page.fill("#password", "not the password")
+        page.click("main button")
+        page.wait_for_selector("[role=alert]")
+        look_with_axe(page, "not signed in")
+        visitors.close()

@@ -1,0 +1,121 @@
+"""The catalogue: every language says the same things, and nothing that a page needs is missing."""
+
+import json
+import re
+import string
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from duelpool.campaign.settings import SCALES
+from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
+from duelpool.records import Outcome
+from duelpool.web import templating
+from duelpool.web.i18n import FOLDER, languages, words
+from duelpool.web.server.guard import STATUSES
+
+FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+ENGLISH = FILES["en"]
+TEMPLATES = {path.name: path.read_text(encoding="utf-8") for path in templating.TEMPLATES.glob("*.html")}
+OTHERS = sorted(set(FILES) - {"en"})
+
+
+def placeholders(text: str) -> list[str]:
+    return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name is not None)
+
+
+def shape(value: Any) -> Any:
+    """Return what must be the same in every language."""
+    if isinstance(value, str):
+        return placeholders(value)
+    if isinstance(value, list):
+        return [shape(each) for each in value]
+    if isinstance(value, dict):
+        return {name: shape(each) for name, each in value.items()}
+    return value
+
+
+def test_there_are_two_languages_and_both_are_offered() -> None:
+    assert set(languages()) == set(FILES) == {"en", "de"}
+
+
+@pytest.mark.parametrize("lang", OTHERS)
+def test_a_language_has_the_keys_and_placeholders_of_english(lang: str) -> None:
+    assert list(FILES[lang]) == list(ENGLISH)
+    assert {key: shape(value) for key, value in FILES[lang].items()} == {
+        key: shape(value) for key, value in ENGLISH.items()
+    }
+
+
+@pytest.mark.parametrize("lang", OTHERS)
+def test_a_language_is_translated(lang: str) -> None:
+    same = [
+        key
+        for key, text in FILES[lang].items()
+        if isinstance(text, str) and len(text) > 12 and text == ENGLISH[key]
+    ]
+    assert same == []
+    for key, text in FILES[lang].items():
+        assert text, f"{key} is empty"
+
+
+def test_check_and_practice_are_whole() -> None:
+    for texts in FILES.values():
+        assert len([CheckQuestion.from_json(each) for each in texts["check"]]) == 2
+        assert len([PracticePair.from_json(each) for each in texts["practice"]]) == 2
+    assert [each["better"] for each in ENGLISH["practice"]] == [
+        each["better"] for each in FILES["de"]["practice"]
+    ]
+
+
+def asked_for() -> set[str]:
+    """Return the keys that the templates ask for, with those that they put together."""
+    found: set[str] = set()
+    for text in TEMPLATES.values():
+        found |= set(re.findall(r'words\("([^"]+)"', text))
+        found |= set(chain.from_iterable(re.findall(r'words\("([^"]+)" if [^}]*? else "([^"]+)"', text)))
+    return {key for key in found if not key.endswith(".")}
+
+
+def put_together() -> set[str]:
+    sided = ("left", "right", "definitely-left", "definitely-right", "name.left", "name.right")
+    sides = {f"judge.{name}.{how}" for name in sided for how in ("beside", "stacked")}
+    judging = TEMPLATES["judging.html"]
+    lists = [re.findall(r'"([^"]+)"', each) for each in re.findall(r"for name in \[([^\]]+)\]", judging)]
+    page, acts = lists
+    found = sides | {f"page.{name}" for name in page} | {f"act.{name}" for name in acts}
+    found |= {f"judge.{name}" for name in ("tie", "same", "both-bad", "cannot-judge", "skip")}
+    found |= {f"options.size.{size}" for size in ("small", "normal", "large")}
+    found |= {"practice.right", "practice.wrong", "feedback.confidence", "feedback.understanding"}
+    found |= {"consent_text", "guide_text", "check", "practice", "language", "dir"}
+    found |= {f"grade_{scale}_{grade:g}" for scale, grades in SCALES.items() for grade in grades}
+    names = {name for _, name in STATUSES.values()} | {"unexpected"}
+    return found | {f"{part}_{name}" for part in ("problem", "remedy") for name in names}
+
+
+def test_the_catalogue_has_what_the_pages_ask_for_and_nothing_else() -> None:
+    wanted = asked_for() | put_together()
+    assert wanted - set(ENGLISH) == set()
+    assert set(ENGLISH) - wanted == set()
+
+
+def test_the_scripts_find_their_words() -> None:
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in (templating.STATIC / "js").glob("*.js"))
+    used = {one or two for one, two in re.findall(r'\bwords(?:\.(\w+)|\["([^"]+)"\])', scripts)}
+    used |= set(re.findall(r'"(hold\.[a-z.]+)"', scripts))
+    judging = TEMPLATES["judging.html"]
+    given = set(re.findall(r'"([^"]+)"', re.findall(r"for name in \[([^\]]+)\]", judging)[0]))
+    given |= set(re.findall(r'"([a-z.]+)": \{\{', judging))
+    assert used <= given
+    acts = re.findall(r'"([^"]+)"', re.findall(r"for name in \[([^\]]+)\]", judging)[1])
+    keyed = set(
+        re.findall(r'^  "?([a-z-]+)"?: \[', (templating.STATIC / "js" / "keys.js").read_text(), re.MULTILINE)
+    )
+    assert keyed <= set(acts)
+    assert keyed - {"undo", "context", "note", "highlight", "help"} <= {str(outcome) for outcome in Outcome}
+
+
+def test_a_text_without_values_keeps_its_places() -> None:
+    assert words("de")("judge.count") == "Paar {at} von {of}"
+    assert words("de")("judge.count", at=1, of=2) == "Paar 1 von 2"
