@@ -30,9 +30,8 @@ from duelpool.net.addresses import (
     parse_address,
     resolve,
 )
-from duelpool.panels.base import Access, PanelSettings
-from duelpool.panels.calls import Interface, panel_address
-from duelpool.panels.calls import NotSent as PanelNotSent
+from duelpool.panels.base import PanelAccess, PanelSettings
+from duelpool.panels.calls import CallNotSent, PanelApi, panel_address
 from duelpool.store import open_store
 from support.campaigns import make_campaign
 
@@ -189,8 +188,8 @@ def test_another_address_is_allowed_by_name() -> None:
 def test_a_panel_that_a_name_server_moves_inside_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own name is no pass: whoever controls the name server must not get the token, nor reach our network."""
     monkeypatch.setattr(connect, "__defaults__", (_resolver("169.254.169.254"),))
-    interface = Interface("Prolific", panel_address("https://api.prolific.com"), "token")
-    with pytest.raises(PanelNotSent, match=r"private network.*DUELPOOL_PANEL_HOSTS=api\.prolific\.com"):
+    interface = PanelApi("Prolific", panel_address("https://api.prolific.com"), "token")
+    with pytest.raises(CallNotSent, match=r"private network.*DUELPOOL_PANEL_HOSTS=api\.prolific\.com"):
         interface.once("GET", "/x")
 
 
@@ -247,7 +246,7 @@ PRIVATE = [
 ]
 
 # Texts of a campaign, and what we hold of a panel: a new one must be said to be a URL or not to be one.
-URLS = {(Settings, "completion_url"), (PanelSettings, "url"), (Access, "address")}
+URLS = {(Settings, "completion_url"), (PanelSettings, "url"), (PanelAccess, "address")}
 NO_URLS = {
     Settings: {
         *("strategy", "criterion", "currency", "guidelines", "consent", "identity_parameter", "panel"),
@@ -263,7 +262,7 @@ NO_URLS = {
         "parameter",
         "currency",
     },
-    Access: {"token", "secret"},
+    PanelAccess: {"token", "secret"},
 }
 # Options of the command line: those called, those that only make links, and the operator's own machines.
 CALLED_OPTIONS = {("judge", "url")}
@@ -275,7 +274,7 @@ def texts_of(record: type) -> set[str]:
     return {each.name for each in dataclasses.fields(record) if each.type in (str, "str", "str | None")}
 
 
-@pytest.mark.parametrize("record", [Settings, PanelSettings, Access])
+@pytest.mark.parametrize("record", [Settings, PanelSettings, PanelAccess])
 def test_of_every_text_it_is_known_whether_it_is_a_url(record: type) -> None:
     urls = {name for owner, name in URLS if owner is record}
     assert texts_of(record) == urls | NO_URLS[record], (

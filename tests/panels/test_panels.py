@@ -10,23 +10,23 @@ import pytest
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.panels import PANELS, Access, PanelSettings, make_panel
+from duelpool.panels import PANELS, PanelAccess, PanelSettings, make_panel
 from duelpool.panels.base import (
-    Book,
-    Code,
+    Arrival,
+    Completion,
+    CompletionCode,
+    CompletionForm,
+    CompletionRedirect,
     Due,
-    Ending,
-    Form,
-    Identity,
-    Nothing,
-    Outcome,
+    FinishedWork,
+    NoCompletion,
     Paste,
-    Preview,
-    Redirect,
-    Refused,
-    Reported,
-    Verdict,
-    WayOut,
+    PaymentBook,
+    PreviewVisit,
+    RefusedVisit,
+    ReportedSubmission,
+    WorkerIdentity,
+    WorkOutcome,
     decimal_of,
     pay_by_hand,
     percent_of,
@@ -37,7 +37,7 @@ from duelpool.testing import PANEL_CHECKS, ContractError, panel_contract
 from support.panels import panel_campaign
 from support.visitors import Person, new_store, served
 
-ALL = tuple(Outcome)
+ALL = tuple(WorkOutcome)
 
 
 @pytest.mark.parametrize("check", PANEL_CHECKS)
@@ -60,20 +60,28 @@ class Neighbours:
     frozen = False
     example: Mapping[str, str] = {"door": "12"}
 
-    def __init__(self, settings: PanelSettings, access: Access) -> None:
+    def __init__(self, settings: PanelSettings, access: PanelAccess) -> None:
         self.settings = settings
 
-    def arrive(self, request: Mapping[str, str]) -> Verdict:
+    def arrive(self, request: Mapping[str, str]) -> Arrival:
         door = request.get("door", "")
-        return Identity(door, door) if re.fullmatch("[0-9]{1,4}", door) else Refused("there is no such door")
+        return (
+            WorkerIdentity(door, door)
+            if re.fullmatch("[0-9]{1,4}", door)
+            else RefusedVisit("there is no such door")
+        )
 
-    def completion(self, ending: Ending) -> WayOut:
-        return Code(self.settings.code(ending.outcome)) if self.settings.code(ending.outcome) else Nothing()
+    def completion(self, ending: FinishedWork) -> Completion:
+        return (
+            CompletionCode(self.settings.code(ending.outcome))
+            if self.settings.code(ending.outcome)
+            else NoCompletion()
+        )
 
-    def reconcile(self) -> Iterator[Reported]:
+    def reconcile(self) -> Iterator[ReportedSubmission]:
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: Book) -> None:
+    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
         pay_by_hand(dues, book)
 
     def fee(self, reward: int) -> int:
@@ -112,12 +120,12 @@ def test_a_stranger_adds_a_panel_by_one_file_and_one_row(stranger: str, tmp_path
 
 
 def test_the_contract_notices_what_is_broken(stranger: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pays_at_once(self: Neighbours, dues: Sequence[Due], book: Book) -> None:
+    def pays_at_once(self: Neighbours, dues: Sequence[Due], book: PaymentBook) -> None:
         book.paid(book.claim(dues))
 
     broken: dict[str, Any] = {
-        "arrive": lambda self, request: Identity(request.get("door", ""), "x"),
-        "completion": lambda self, ending: Redirect("http://panel.example"),
+        "arrive": lambda self, request: WorkerIdentity(request.get("door", ""), "x"),
+        "completion": lambda self, ending: CompletionRedirect("http://panel.example"),
         "fee": lambda self, reward: reward / 5,
         "settle": pays_at_once,
     }
@@ -133,44 +141,50 @@ def test_the_contract_notices_what_is_broken(stranger: str, monkeypatch: pytest.
 
 def test_prolific_knows_people_by_three_parameters() -> None:
     panel = made("prolific", study="61ab")
-    assert panel.arrive(panel.example) == Identity(
+    assert panel.arrive(panel.example) == WorkerIdentity(
         "60fd1a2b3c4d5e6f70819203", "62cd1a2b3c4d5e6f70819203", "61ab"
     )
-    assert panel.arrive({**panel.example, "STUDY_ID": "other"}) == Refused("the study is another one")
-    assert isinstance(panel.arrive({**panel.example, "PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}), Preview)
+    assert panel.arrive({**panel.example, "STUDY_ID": "other"}) == RefusedVisit("the study is another one")
+    assert isinstance(panel.arrive({**panel.example, "PROLIFIC_PID": "{{%PROLIFIC_PID%}}"}), PreviewVisit)
 
 
 def test_prolific_has_a_code_for_each_outcome() -> None:
     codes = {"complete": "C1", "failed": "C2", "stopped": "C3", "no_work": "C4"}
     panel = made("prolific", **codes)
-    ways = {outcome: panel.completion(Ending(outcome)) for outcome in ALL}
+    ways = {outcome: panel.completion(FinishedWork(outcome)) for outcome in ALL}
     site = "https://app.prolific.com/submissions/complete?cc="
     assert ways == {
-        Outcome.COMPLETED: Redirect(f"{site}C1"),
-        Outcome.FAILED_TESTS: Redirect(f"{site}C2"),
-        Outcome.STOPPED_EARLY: Redirect(f"{site}C3"),
-        Outcome.NO_WORK: Redirect(f"{site}C4"),
-        Outcome.RETURNED: Nothing(),
-        Outcome.TIMED_OUT: Nothing(),
+        WorkOutcome.COMPLETED: CompletionRedirect(f"{site}C1"),
+        WorkOutcome.FAILED_TESTS: CompletionRedirect(f"{site}C2"),
+        WorkOutcome.STOPPED_EARLY: CompletionRedirect(f"{site}C3"),
+        WorkOutcome.NO_WORK: CompletionRedirect(f"{site}C4"),
+        WorkOutcome.RETURNED: NoCompletion(),
+        WorkOutcome.TIMED_OUT: NoCompletion(),
     }
-    assert made("prolific", complete="C1").completion(Ending(Outcome.FAILED_TESTS)) == Redirect(f"{site}C1")
-    assert made("prolific", complete="C1").completion(Ending(Outcome.STOPPED_EARLY)) == Nothing()
+    assert made("prolific", complete="C1").completion(
+        FinishedWork(WorkOutcome.FAILED_TESTS)
+    ) == CompletionRedirect(f"{site}C1")
+    assert (
+        made("prolific", complete="C1").completion(FinishedWork(WorkOutcome.STOPPED_EARLY)) == NoCompletion()
+    )
 
 
 def test_connect_and_any_other_give_a_code_or_an_address() -> None:
-    assert made("connect").arrive(made("connect").example) == Identity("P123", "A456", "J789")
-    assert isinstance(made("connect", study="J1").arrive(made("connect").example), Refused)
-    assert made("connect", complete="C1").completion(Ending(Outcome.COMPLETED)) == Code("C1")
+    assert made("connect").arrive(made("connect").example) == WorkerIdentity("P123", "A456", "J789")
+    assert isinstance(made("connect", study="J1").arrive(made("connect").example), RefusedVisit)
+    assert made("connect", complete="C1").completion(FinishedWork(WorkOutcome.COMPLETED)) == CompletionCode(
+        "C1"
+    )
     url = "https://connect.cloudresearch.com/participant/project/J789/complete"
-    assert made("connect", url=url).completion(Ending(Outcome.COMPLETED)) == Redirect(url)
-    assert made("connect", url=url).completion(Ending(Outcome.NO_WORK)) == Nothing()
-    assert made("generic", parameter="pid").arrive({"pid": "anna@example.org"}) == Identity(
+    assert made("connect", url=url).completion(FinishedWork(WorkOutcome.COMPLETED)) == CompletionRedirect(url)
+    assert made("connect", url=url).completion(FinishedWork(WorkOutcome.NO_WORK)) == NoCompletion()
+    assert made("generic", parameter="pid").arrive({"pid": "anna@example.org"}) == WorkerIdentity(
         "anna@example.org", "anna@example.org"
     )
     way = made("generic", complete="A&B", url="https://panel.example/?c={code}").completion(
-        Ending(Outcome.COMPLETED)
+        FinishedWork(WorkOutcome.COMPLETED)
     )
-    assert way == Redirect("https://panel.example/?c=A%26B")
+    assert way == CompletionRedirect("https://panel.example/?c=A%26B")
 
 
 RECORDED = {
@@ -184,15 +198,15 @@ RECORDED = {
 def test_mechanical_turk_is_as_it_was() -> None:
     panel = made("mturk")
     assert panel.frozen
-    assert panel.arrive(RECORDED) == Identity(
+    assert panel.arrive(RECORDED) == WorkerIdentity(
         RECORDED["workerId"], RECORDED["assignmentId"], RECORDED["hitId"]
     )
-    assert panel.completion(Ending(Outcome.COMPLETED, 13, 13)) == Form(
+    assert panel.completion(FinishedWork(WorkOutcome.COMPLETED, 13, 13)) == CompletionForm(
         "https://workersandbox.mturk.com/mturk/externalSubmit",
         {"assignmentId": RECORDED["assignmentId"], "outcome": "completed", "done": "13"},
     )
     preview = {"assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE", "hitId": RECORDED["hitId"]}
-    assert isinstance(panel.arrive(preview), Preview)
+    assert isinstance(panel.arrive(preview), PreviewVisit)
     assert [panel.fee(amount) for amount in (0, 1, 200, 201)] == [0, 1, 40, 41]
 
 
@@ -212,8 +226,8 @@ def test_mechanical_turk_is_as_it_was() -> None:
 )
 def test_mechanical_turk_posts_to_its_two_hosts_alone(host: str) -> None:
     panel = made("mturk")
-    assert isinstance(panel.arrive({**RECORDED, "turkSubmitTo": host}), Refused)
-    assert panel.completion(Ending(Outcome.COMPLETED)) == Nothing()
+    assert isinstance(panel.arrive({**RECORDED, "turkSubmitTo": host}), RefusedVisit)
+    assert panel.completion(FinishedWork(WorkOutcome.COMPLETED)) == NoCompletion()
 
 
 # ---- settings

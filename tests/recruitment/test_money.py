@@ -13,8 +13,8 @@ from sqlalchemy import Connection, insert
 from duelpool.campaign import Campaign
 from duelpool.campaign.work import ledger
 from duelpool.net.addresses import Address
-from duelpool.panels.base import Access, Identity
-from duelpool.panels.calls import Answer, Interface, NotSent, Unsure
+from duelpool.panels.base import PanelAccess, WorkerIdentity
+from duelpool.panels.calls import CallNotSent, CallUnsure, PanelAnswer, PanelApi
 from duelpool.panels.prolific import Prolific
 from duelpool.recruitment.arrivals import LetIn, let_in
 from duelpool.recruitment.payments import answer
@@ -25,25 +25,25 @@ from support.fake_prolific import TOKEN, FakeProlific, Fault, Submission
 from support.visitors import new_store
 
 REWARD = 200
-FINAL = ("APPROVED", "RETURNED", "REJECTED", "SCREENED OUT", "TIMED-OUT")
+FINAL_STATUSES = ("APPROVED", "RETURNED", "REJECTED", "SCREENED OUT", "TIMED-OUT")
 
 
-class Wire(Interface):
+class Wire(PanelApi):
     """An interface that speaks to the fake without a socket."""
 
     def __init__(self, fake: FakeProlific) -> None:
         super().__init__("Prolific", Address("https", "x", 1, ""), TOKEN, sleep=lambda seconds: None)
         self._fake = fake
 
-    def once(self, method: str, path: str, values: Any = None) -> Answer:
+    def once(self, method: str, path: str, values: Any = None) -> PanelAnswer:
         if self._fake.faults and self._fake.faults[0].status == -1 and "/pay/" in path:
             self._fake.faults.pop(0)
-            raise NotSent("gone")
+            raise CallNotSent("gone")
         body = b"" if values is None else json.dumps(values).encode()
         got = self._fake.answer(method, path, f"Token {TOKEN}", body)
         if got is None:
-            raise Unsure("no answer")
-        return Answer(*got)
+            raise CallUnsure("no answer")
+        return PanelAnswer(*got)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ people = st.lists(
         st.lists(st.integers(0, 13), min_size=0, max_size=3).map(tuple),
         st.sampled_from((0, 0, 0, 45)),
         st.sampled_from(("ACTIVE", "AWAITING REVIEW", "TIMED-OUT", "RETURNED", "APPROVED")),
-        st.sampled_from(FINAL),
+        st.sampled_from(FINAL_STATUSES),
     ),
     min_size=1,
     max_size=5,
@@ -83,7 +83,11 @@ def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
     """Write down what somebody did, as the loop would have."""
     made = fake.take()
     stay = let_in(
-        campaign.store, campaign.id, "crowd", "prolific", Identity(made.participant, made.id, fake.study)
+        campaign.store,
+        campaign.id,
+        "crowd",
+        "prolific",
+        WorkerIdentity(made.participant, made.id, fake.study),
     )
     assert isinstance(stay, LetIn)
     who = stay.assessor
@@ -163,7 +167,7 @@ def test_property_the_ledger_is_what_the_panel_paid(
     fake = FakeProlific(page_size=3)
     campaign = fresh(store, fake, fake.study)
     stays = [worked(campaign, fake, each) for each in took]
-    panel = Prolific(campaign.settings.panel_settings, Access(token=TOKEN))
+    panel = Prolific(campaign.settings.panel_settings, PanelAccess(token=TOKEN))
     panel._kept = Wire(fake)
     for each, submission in zip(took, stays, strict=True):
         become(fake, submission, each.first)

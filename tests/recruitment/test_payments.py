@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert, select
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.work import ledger
-from duelpool.panels.base import Due, Identity, Reported, Status
+from duelpool.panels.base import Due, ReportedSubmission, SubmissionStatus, WorkerIdentity
 from duelpool.recruitment.arrivals import LetIn, let_in
 from duelpool.recruitment.payments import Intent, PaymentBook, _shared, answer, payments
 from duelpool.recruitment.reports import take_reports
@@ -23,7 +23,7 @@ class Desk:
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
-        came = let_in(campaign.store, campaign.id, "crowd", "prolific", Identity("p", "s", "study"))
+        came = let_in(campaign.store, campaign.id, "crowd", "prolific", WorkerIdentity("p", "s", "study"))
         assert isinstance(came, LetIn)
         self.intent = Intent(came.submission, 1, "bonus", 100, 20)
         campaign.store.write(
@@ -118,7 +118,11 @@ def test_what_is_withdrawn_is_not_begun(desk: Desk) -> None:
     (due,) = book.intend([Intent(desk.intent.stay, row.id, "bonus", row.amount, 40)])
     assert book.claim([due]) == [due]
     take_reports(
-        store, campaign.id, campaign.settings, [Reported("s", Status.REJECTED, "REJECTED")], carry_out=True
+        store,
+        campaign.id,
+        campaign.settings,
+        [ReportedSubmission("s", SubmissionStatus.REJECTED, "REJECTED")],
+        carry_out=True,
     )
     assert not book.begin([due])
     assert book.intend([Intent(desk.intent.stay, row.id, "bonus", row.amount, 40)]) == []

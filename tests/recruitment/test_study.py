@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duelpool.campaign.views.exports import STREAMS, export_lines
-from duelpool.panels.base import Status
+from duelpool.panels.base import SubmissionStatus
 from duelpool.recruitment.erasure import forget
 from duelpool.recruitment.payments import answer
 from duelpool.recruitment.settlement import plan, reconcile, settle, strangers
@@ -95,7 +95,11 @@ PARTS = [-(-REWARD * k // 13) for k in (5, 1)]  # of those who stopped, rounded 
 def is_planned_first(home: House, study: Study) -> None:
     """Reconciling and settling say what they would do, and do nothing."""
     planned = reconcile(home.campaign, home.panel, carry_out=False)
-    assert {change.after for change in planned} >= {Status.RETURNED, Status.TIMED_OUT, Status.REJECTED}
+    assert {change.after for change in planned} >= {
+        SubmissionStatus.RETURNED,
+        SubmissionStatus.TIMED_OUT,
+        SubmissionStatus.REJECTED,
+    }
     assert not [row for row in home.rows(schema.submission) if row.status == "rejected"]
     assert reconcile(home.campaign, home.panel, carry_out=True) == planned
     assert reconcile(home.campaign, home.panel, carry_out=True) == []

@@ -12,7 +12,7 @@ from httpx2 import Response
 from sqlalchemy import select
 
 from duelpool.campaign import Campaign
-from duelpool.panels import Access, Panel, make_panel
+from duelpool.panels import Panel, PanelAccess, make_panel
 from duelpool.records import Passage, Pool
 from duelpool.store import Store, holdings, schema
 from duelpool.store.holdings import KnownPair
@@ -96,7 +96,8 @@ class House:
     @property
     def panel(self) -> Panel:
         return make_panel(
-            self.campaign.settings.panel_settings, Access.of("prolific", self.fake.environment())
+            self.campaign.settings.panel_settings,
+            PanelAccess.from_environment("prolific", self.fake.environment()),
         )
 
     def guest(self, participant: str = "") -> Guest:

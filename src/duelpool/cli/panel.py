@@ -20,8 +20,8 @@ from duelpool.cli.opening import (
 )
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.net.addresses import checked_root
-from duelpool.panels import Access, Panel, make_panel
-from duelpool.panels.base import Finding, PanelTrouble, Speaking, Status, decimal_of, variable_of
+from duelpool.panels import Panel, PanelAccess, make_panel
+from duelpool.panels.base import ApiPanel, PanelError, StudyCheck, SubmissionStatus, decimal_of, variable_of
 from duelpool.recruitment.erasure import forget as forget_people
 from duelpool.recruitment.payments import Payment, answer
 from duelpool.recruitment.reports import Change
@@ -53,7 +53,7 @@ def _panel_of(campaign: Campaign) -> Panel:
             f"Campaign {campaign.name} has no panel.",
             remedy="Set panel in its settings: `duelpool change STORE --settings FILE`.",
         )
-    return make_panel(settings.panel_settings, Access.of(settings.panel, os.environ))
+    return make_panel(settings.panel_settings, PanelAccess.from_environment(settings.panel, os.environ))
 
 
 def _addresses(campaign: Campaign, url: str, days: float) -> tuple[str, str]:
@@ -120,29 +120,31 @@ def check(
         )
 
 
-def _findings(campaign: Campaign, chosen: Panel, url: str) -> list[Finding]:
+def _findings(campaign: Campaign, chosen: Panel, url: str) -> list[StudyCheck]:
     settings = campaign.settings
     found = [
-        Finding("the panel", "it has closed" if chosen.frozen else ""),
-        Finding("people judge in assignments", "" if settings.judges == "crowd" else "judges is not crowd"),
-        Finding(
+        StudyCheck("the panel", "it has closed" if chosen.frozen else ""),
+        StudyCheck(
+            "people judge in assignments", "" if settings.judges == "crowd" else "judges is not crowd"
+        ),
+        StudyCheck(
             "the completion code",
             "" if settings.completion_code or settings.completion_url else "there is none",
         ),
     ]
     if url:
         url = checked_root(url)
-        found.append(Finding("the address", "" if url.startswith("https://") else "it is not https"))
-    if isinstance(chosen, Speaking):
+        found.append(StudyCheck("the address", "" if url.startswith("https://") else "it is not https"))
+    if isinstance(chosen, ApiPanel):
         variable = variable_of(settings.panel)
         secret = os.environ.get(f"{variable}_SECRET")
-        found.append(Finding("the webhook's secret", "" if secret else f"{variable}_SECRET is not set"))
+        found.append(StudyCheck("the webhook's secret", "" if secret else f"{variable}_SECRET is not set"))
         try:
             arrival = f"{url}/j/{campaign.id}/from/{settings.panel}" if url else ""
             with working("Asking the panel"):
                 found += chosen.check(arrival)
         except DuelpoolError as error:
-            found.append(Finding("the panel answers", str(error)))
+            found.append(StudyCheck("the panel answers", str(error)))
     return found
 
 
@@ -201,7 +203,7 @@ def _show_changes(changes: list[Change]) -> None:
         "assessor", "before", "now", "what follows", title="Changed at the panel", title_justify="left"
     )
     for each in changes:
-        said = each.said if each.after is Status.OTHER else str(each.after)
+        said = each.said if each.after is SubmissionStatus.OTHER else str(each.after)
         table.add_row(each.assessor, str(each.before or "not known"), said, "; ".join(each.effects))
     print_table(table)
 
@@ -343,11 +345,11 @@ def _names(campaign: Campaign) -> dict[str, str]:
 
 
 def _evidence(chosen: Panel, payment: Payment) -> str:
-    if not isinstance(chosen, Speaking) or not payment.external:
+    if not isinstance(chosen, ApiPanel) or not payment.external:
         return ""
     try:
         shown = [decimal_of(each) for each in chosen.bonuses(payment.external)]
-    except PanelTrouble as error:
+    except PanelError as error:
         return f"the panel can't be asked: {error.problem}"
     return f"the panel shows bonuses of {', '.join(shown)}" if shown else "the panel shows no bonus"
 
@@ -411,10 +413,10 @@ def reject(
     """
     with opened(store, campaign, writable=True) as found:
         chosen = _panel_of(found)
-        if not isinstance(chosen, Speaking):
+        if not isinstance(chosen, ApiPanel):
             raise BadParameter("This panel can't be asked.", remedy="Reject the work on its site.")
         own = found.store.read(lambda connection: stays(connection, found.id, found.settings.panel, assessor))
-        waiting = [stay for stay in own if stay.status is Status.SUBMITTED]
+        waiting = [stay for stay in own if stay.status is SubmissionStatus.SUBMITTED]
         if not waiting:
             raise BadParameter(
                 f"Nothing of '{assessor}' waits for a review.", remedy="See `duelpool panel reconcile`."

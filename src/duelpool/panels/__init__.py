@@ -1,13 +1,13 @@
 """Panels: where paid people come from. One file a panel, one row of the table `PANELS` each."""
 
 from duelpool.errors import UnknownName
-from duelpool.panels.base import Access, Panel, PanelSettings
+from duelpool.panels.base import Panel, PanelAccess, PanelSettings
 from duelpool.panels.connect import Connect
 from duelpool.panels.generic import Generic
 from duelpool.panels.mturk import MechanicalTurk
 from duelpool.panels.prolific import Prolific
 
-__all__ = ["PANELS", "Access", "Panel", "PanelSettings", "make_panel"]
+__all__ = ["PANELS", "Panel", "PanelAccess", "PanelSettings", "make_panel"]
 
 PANELS: dict[str, type[Panel]] = {
     "prolific": Prolific,
@@ -18,8 +18,8 @@ PANELS: dict[str, type[Panel]] = {
 """Every panel by its name."""
 
 
-def make_panel(settings: PanelSettings, access: Access | None = None) -> Panel:
+def make_panel(settings: PanelSettings, access: PanelAccess | None = None) -> Panel:
     """Return the panel that a campaign's settings name."""
     if settings.panel not in PANELS:
         raise UnknownName("panel", settings.panel, PANELS)
-    return PANELS[settings.panel](settings, access or Access())
+    return PANELS[settings.panel](settings, access or PanelAccess())

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from duelpool.errors import DuelpoolError
 
 
-class PanelTrouble(DuelpoolError):
+class PanelError(DuelpoolError):
     """A panel can't be spoken to, or refuses; nothing was paid by what failed unless the book says so."""
 
 
@@ -21,7 +21,7 @@ class PanelTrouble(DuelpoolError):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class WorkerIdentity:
     """Somebody from the panel: who they are there, and the panel's ids of this stay and of the study."""
 
     person: str
@@ -30,24 +30,24 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class PreviewVisit:
     """Somebody who only looks: nothing of what they do is kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedVisit:
     """Somebody who can't be let in, and why."""
 
     reason: str
 
 
-Verdict: TypeAlias = Identity | Preview | Refused
+Arrival: TypeAlias = WorkerIdentity | PreviewVisit | RefusedVisit
 
 
 # ---- going out
 
 
-class Outcome(StrEnum):
+class WorkOutcome(StrEnum):
     """How somebody's work ended."""
 
     COMPLETED = "completed"
@@ -59,30 +59,30 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FinishedWork:
     """An outcome, with how much was done."""
 
-    outcome: Outcome
+    outcome: WorkOutcome
     done: int = 0
     of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Redirect:
+class CompletionRedirect:
     """Send them to this address of the panel."""
 
     url: str
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CompletionCode:
     """Show them this code, which they enter at the panel."""
 
     code: str
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CompletionForm:
     """Let them post these fields to this address of the panel."""
 
     url: str
@@ -90,17 +90,17 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoCompletion:
     """The panel wants nothing: the page says how it ended, and that is all."""
 
 
-WayOut: TypeAlias = Redirect | Code | Form | Nothing
+Completion: TypeAlias = CompletionRedirect | CompletionCode | CompletionForm | NoCompletion
 
 
 # ---- what became of them
 
 
-class Status(StrEnum):
+class SubmissionStatus(StrEnum):
     """What a panel says of a stay, in our words."""
 
     RESERVED = "reserved"
@@ -115,30 +115,36 @@ class Status(StrEnum):
     OTHER = "other"  # nothing that is known: it changes nothing, and a person looks
 
 
-FINAL = frozenset(
-    {Status.APPROVED, Status.PARTLY_APPROVED, Status.SCREENED_OUT, Status.RETURNED, Status.REJECTED}
+FINAL_STATUSES = frozenset(
+    {
+        SubmissionStatus.APPROVED,
+        SubmissionStatus.PARTLY_APPROVED,
+        SubmissionStatus.SCREENED_OUT,
+        SubmissionStatus.RETURNED,
+        SubmissionStatus.REJECTED,
+    }
 )
 """What a panel doesn't take back; an older message that comes late doesn't undo it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """A stay as the panel tells it; `said` is the status in its own words."""
+class ReportedSubmission:
+    """A stay as the panel tells it; `raw_status` is the status in its own words."""
 
     submission: str
-    status: Status
-    said: str
+    status: SubmissionStatus
+    raw_status: str
     person: str = ""
     study: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class PanelMessage:
     """A message from a panel that is truly its own; None: it is about something else than a stay."""
 
     event: str
     signature: str
-    reported: Reported | None
+    reported: ReportedSubmission | None
 
 
 class ForgedMessage(DuelpoolError):
@@ -161,7 +167,7 @@ class Due:
     currency: str
 
 
-class Book(Protocol):
+class PaymentBook(Protocol):
     """Where every step of a payment is written, durably, before the next one is taken."""
 
     def claim(self, dues: Sequence[Due]) -> list[Due]:
@@ -215,18 +221,18 @@ class PanelSettings:
     fee_percent: int = 0
     currency: str = ""
 
-    def code(self, outcome: Outcome) -> str:
+    def code(self, outcome: WorkOutcome) -> str:
         """Return the code for an outcome; who failed test pairs is paid, so that theirs may be the usual one."""
         return {
-            Outcome.COMPLETED: self.complete,
-            Outcome.FAILED_TESTS: self.failed or self.complete,
-            Outcome.STOPPED_EARLY: self.stopped,
-            Outcome.NO_WORK: self.no_work,
+            WorkOutcome.COMPLETED: self.complete,
+            WorkOutcome.FAILED_TESTS: self.failed or self.complete,
+            WorkOutcome.STOPPED_EARLY: self.stopped,
+            WorkOutcome.NO_WORK: self.no_work,
         }.get(outcome, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class PanelAccess:
     """What lets us speak to a panel: a token and a secret, which nobody gets to see, and another address."""
 
     token: str = field(default="", repr=False)
@@ -235,7 +241,7 @@ class Access:
     hosts: tuple[str, ...] = ()  # that another address may name
 
     @classmethod
-    def of(cls, panel: str, environment: Mapping[str, str]) -> "Access":
+    def from_environment(cls, panel: str, environment: Mapping[str, str]) -> "PanelAccess":
         """Return what the environment holds for a panel."""
         name = variable_of(panel)
         return cls(
@@ -261,7 +267,7 @@ class Paste:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StudyCheck:
     """One thing that was checked; `problem` is empty where it is as it should be."""
 
     what: str
@@ -276,21 +282,21 @@ class Panel(Protocol):
     frozen: bool  # nobody comes from it any more; it is kept for old data
     example: Mapping[str, str]  # what a link of it carries for somebody
 
-    def __init__(self, settings: PanelSettings, access: Access) -> None: ...
+    def __init__(self, settings: PanelSettings, access: PanelAccess) -> None: ...
 
-    def arrive(self, request: Mapping[str, str]) -> Verdict:
+    def arrive(self, request: Mapping[str, str]) -> Arrival:
         """Say who comes in, from the parameters of their link."""
         ...
 
-    def completion(self, ending: Ending) -> WayOut:
+    def completion(self, ending: FinishedWork) -> Completion:
         """Say how somebody gets back to the panel."""
         ...
 
-    def reconcile(self) -> Iterator[Reported]:
+    def reconcile(self) -> Iterator[ReportedSubmission]:
         """Yield every stay as the panel has it now; nothing, where the panel can't be asked."""
         ...
 
-    def settle(self, dues: Sequence[Due], book: Book) -> None:
+    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
         """Pay what is due, each at most once, whatever happens on the way."""
         ...
 
@@ -304,14 +310,14 @@ class Panel(Protocol):
 
 
 @runtime_checkable
-class Speaking(Protocol):
+class ApiPanel(Protocol):
     """A panel with an interface for programs: it can be asked, and it sends messages."""
 
     def reward(self) -> int:
         """Return what approving a stay pays."""
         ...
 
-    def stay(self, submission: str) -> Reported | None:
+    def fetch_submission(self, submission: str) -> ReportedSubmission | None:
         """Return one stay; None: the panel doesn't know it."""
         ...
 
@@ -327,11 +333,11 @@ class Speaking(Protocol):
         """Refuse to pay for a stay, for good."""
         ...
 
-    def message(self, headers: Mapping[str, str], body: bytes, now: float) -> Delivery:
+    def message(self, headers: Mapping[str, str], body: bytes, now: float) -> PanelMessage:
         """Read a message that claims to be from the panel, or refuse it."""
         ...
 
-    def check(self, arrival: str) -> list[Finding]:
+    def check(self, arrival: str) -> list[StudyCheck]:
         """Compare the study at the panel with the campaign."""
         ...
 
@@ -341,7 +347,7 @@ def percent_of(amount: int, percent: int) -> int:
     return math.ceil(amount * percent / 100)
 
 
-def pay_by_hand(dues: Sequence[Due], book: Book) -> None:
+def pay_by_hand(dues: Sequence[Due], book: PaymentBook) -> None:
     """Settle with a panel that can't be asked: a person pays there, and says so afterwards."""
     ours = book.claim(dues)
     if ours:

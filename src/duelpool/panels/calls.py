@@ -13,7 +13,7 @@ from typing import Any
 
 from duelpool.errors import BadParameter
 from duelpool.net.addresses import Address, Unreachable, connect, is_loopback, parse_address
-from duelpool.panels.base import PanelTrouble
+from duelpool.panels.base import PanelError
 
 SECONDS = 30.0
 PAUSES = (0.5, 1.0, 2.0, 4.0)
@@ -22,22 +22,22 @@ WORDS_AT_MOST = 300
 TOO_MANY = 429
 
 
-class NotSent(PanelTrouble):
+class CallNotSent(PanelError):
     """The call never reached the panel: it has done nothing."""
 
 
-class Unsure(PanelTrouble):
+class CallUnsure(PanelError):
     """The call was sent, and what came of it is not known."""
 
 
-class NotTaken(PanelTrouble):
+class CallRefused(PanelError):
     """The panel has answered, and refuses; `status` is HTTP's."""
 
     status: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PanelAnswer:
     """What a panel answered."""
 
     status: int
@@ -60,7 +60,7 @@ def panel_address(usual: str, given: str = "", allowed: Collection[str] = ()) ->
     return found
 
 
-class Interface:
+class PanelApi:
     """A panel's interface at one address."""
 
     def __init__(
@@ -78,18 +78,18 @@ class Interface:
         self._seconds = seconds
         self._sleep = sleep
 
-    def once(self, method: str, path: str, values: Any = None) -> Answer:
+    def once(self, method: str, path: str, values: Any = None) -> PanelAnswer:
         """Make one call, and never a second one: raise NotSent or Unsure when there is no answer."""
         connection = http.client.HTTPConnection(self._address.host, self._address.port)
         try:
             try:
                 connection.sock = connect(self._address, self._seconds)
             except (OSError, Unreachable) as error:
-                raise NotSent(
+                raise CallNotSent(
                     f"{self._panel} can't be reached: {_kind(error)}.", remedy="Try again later."
                 ) from None
             except BadParameter as error:
-                raise NotSent(
+                raise CallNotSent(
                     f"{self._panel} can't be reached: {error.problem}", remedy=error.remedy
                 ) from None
             try:
@@ -108,29 +108,31 @@ class Interface:
                 got = connection.getresponse()
                 text = got.read(ANSWER_AT_MOST + 1)
             except (OSError, http.client.HTTPException) as error:
-                raise Unsure(
+                raise CallUnsure(
                     f"{self._panel} did not answer {method} {path}: {_kind(error)}.",
                     remedy="Nobody knows whether it was carried out.",
                 ) from None
         finally:
             connection.close()
         if len(text) > ANSWER_AT_MOST:
-            raise Unsure(f"{self._panel} answered {method} {path} with too much.", remedy="Try again later.")
+            raise CallUnsure(
+                f"{self._panel} answered {method} {path} with too much.", remedy="Try again later."
+            )
         try:
             data = json.loads(text) if text.strip() else None
         except ValueError:
             data = text.decode(errors="replace")
-        return Answer(got.status, data)
+        return PanelAnswer(got.status, data)
 
     def ask(self, method: str, path: str, values: Any = None) -> Any:
         """Make a call that may be made again: what is certain in the end is its answer, or an error."""
-        last: PanelTrouble | None = None
+        last: PanelError | None = None
         for pause in (0.0, *PAUSES):
             if pause:
                 self._sleep(pause)
             try:
                 answer = self.once(method, path, values)
-            except (NotSent, Unsure) as error:
+            except (CallNotSent, CallUnsure) as error:
                 last = error
                 continue
             if answer.status < 300:
@@ -138,12 +140,12 @@ class Interface:
             last = self.refusal(answer, method, path)
             if answer.status != TOO_MANY and answer.status < 500:
                 break
-        raise last or PanelTrouble(f"{self._panel} was not asked.")
+        raise last or PanelError(f"{self._panel} was not asked.")
 
-    def refusal(self, answer: Answer, method: str, path: str) -> NotTaken:
+    def refusal(self, answer: PanelAnswer, method: str, path: str) -> CallRefused:
         """Return what a refusal says, without anything secret in it."""
         said = self.cleaned(answer.data)
-        error = NotTaken(
+        error = CallRefused(
             f"{self._panel} answered {method} {path} with {answer.status}{': ' + said if said else ''}.",
             remedy=_REMEDIES.get(answer.status, "See what it says, and mend that first."),
         )

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from duelpool.panels.base import (
-    Access,
-    Book,
+    Arrival,
+    Completion,
     Due,
-    Ending,
-    Identity,
+    FinishedWork,
+    PanelAccess,
     PanelSettings,
     Paste,
-    Refused,
-    Reported,
-    Verdict,
-    WayOut,
+    PaymentBook,
+    RefusedVisit,
+    ReportedSubmission,
+    WorkerIdentity,
     pay_by_hand,
     percent_of,
 )
@@ -30,30 +30,30 @@ class Connect:
     frozen = False
     example: Mapping[str, str] = MappingProxyType({PERSON: "P123", STAY: "A456", PROJECT: "J789"})
 
-    def __init__(self, settings: PanelSettings, access: Access) -> None:
+    def __init__(self, settings: PanelSettings, access: PanelAccess) -> None:
         self.settings = settings
 
-    def arrive(self, request: Mapping[str, str]) -> Verdict:
+    def arrive(self, request: Mapping[str, str]) -> Arrival:
         """Say who comes in: participant, assignment and project, as Connect names them."""
         for name in (PERSON, STAY, PROJECT):
             if not ID.fullmatch(request.get(name, "")):
-                return Refused(f"{name} is missing or is no id")
+                return RefusedVisit(f"{name} is missing or is no id")
         if self.settings.study and request[PROJECT] != self.settings.study:
-            return Refused("the project is another one")
-        return Identity(request[PERSON], request[STAY], request[PROJECT])
+            return RefusedVisit("the project is another one")
+        return WorkerIdentity(request[PERSON], request[STAY], request[PROJECT])
 
-    def completion(self, ending: Ending) -> WayOut:
+    def completion(self, ending: FinishedWork) -> Completion:
         """Send somebody to Connect's redirect, or show the code.
 
         Connect keeps its redirect for those who are done; everybody else gets a code where there is one.
         """
         return way_out(self.settings, ending)
 
-    def reconcile(self) -> Iterator[Reported]:
+    def reconcile(self) -> Iterator[ReportedSubmission]:
         """Yield nothing: this panel can't be asked."""
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: Book) -> None:
+    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
         """Leave payments to a person, who pays at Connect and says so afterwards."""
         pay_by_hand(dues, book)
 

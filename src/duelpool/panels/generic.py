@@ -6,21 +6,21 @@ from types import MappingProxyType
 from urllib.parse import quote
 
 from duelpool.panels.base import (
-    Access,
-    Book,
-    Code,
+    Arrival,
+    Completion,
+    CompletionCode,
+    CompletionRedirect,
     Due,
-    Ending,
-    Identity,
-    Nothing,
-    Outcome,
+    FinishedWork,
+    NoCompletion,
+    PanelAccess,
     PanelSettings,
     Paste,
-    Redirect,
-    Refused,
-    Reported,
-    Verdict,
-    WayOut,
+    PaymentBook,
+    RefusedVisit,
+    ReportedSubmission,
+    WorkerIdentity,
+    WorkOutcome,
     decimal_of,
     pay_by_hand,
     percent_of,
@@ -37,25 +37,25 @@ class Generic:
     frozen = False
     example: Mapping[str, str] = MappingProxyType({"worker": "P-123"})
 
-    def __init__(self, settings: PanelSettings, access: Access) -> None:
+    def __init__(self, settings: PanelSettings, access: PanelAccess) -> None:
         self.settings = settings
 
-    def arrive(self, request: Mapping[str, str]) -> Verdict:
+    def arrive(self, request: Mapping[str, str]) -> Arrival:
         """Say who comes in; a stay is the person's own."""
         person = request.get(self.settings.parameter, "")
         if not ID.fullmatch(person):
-            return Refused(f"{self.settings.parameter} is missing or is no id")
-        return Identity(person, person)
+            return RefusedVisit(f"{self.settings.parameter} is missing or is no id")
+        return WorkerIdentity(person, person)
 
-    def completion(self, ending: Ending) -> WayOut:
+    def completion(self, ending: FinishedWork) -> Completion:
         """Send somebody to the panel's address with their code, or show the code."""
         return way_out(self.settings, ending)
 
-    def reconcile(self) -> Iterator[Reported]:
+    def reconcile(self) -> Iterator[ReportedSubmission]:
         """Yield nothing: this panel can't be asked."""
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: Book) -> None:
+    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
         """Leave payments to a person, who pays at the panel and says so afterwards."""
         pay_by_hand(dues, book)
 
@@ -69,22 +69,27 @@ class Generic:
         return [Paste("Link to the task", link), *codes_of(self.settings)]
 
 
-def way_out(settings: PanelSettings, ending: Ending) -> WayOut:
+def way_out(settings: PanelSettings, ending: FinishedWork) -> Completion:
     """Return the panel's address with the code of an outcome in its place, or the code alone."""
     code = settings.code(ending.outcome)
     if settings.url and (code or (ending.outcome in _DONE and PLACE not in settings.url)):
-        return Redirect(settings.url.replace(PLACE, quote(code, safe="")))
-    return Code(code) if code else Nothing()
+        return CompletionRedirect(settings.url.replace(PLACE, quote(code, safe="")))
+    return CompletionCode(code) if code else NoCompletion()
 
 
-_DONE = (Outcome.COMPLETED, Outcome.FAILED_TESTS)
+_DONE = (WorkOutcome.COMPLETED, WorkOutcome.FAILED_TESTS)
 
 
 def codes_of(settings: PanelSettings) -> list[Paste]:
     """Return the codes and the address at the end, and what is paid."""
     found = [
         Paste(f"Completion code, {outcome}", settings.code(outcome) or "no code is set")
-        for outcome in (Outcome.COMPLETED, Outcome.FAILED_TESTS, Outcome.STOPPED_EARLY, Outcome.NO_WORK)
+        for outcome in (
+            WorkOutcome.COMPLETED,
+            WorkOutcome.FAILED_TESTS,
+            WorkOutcome.STOPPED_EARLY,
+            WorkOutcome.NO_WORK,
+        )
     ]
     if settings.url:
         found.append(Paste("At the end they go to", settings.url))

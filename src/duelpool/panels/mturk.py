@@ -9,21 +9,21 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from duelpool.panels.base import (
-    Access,
-    Book,
+    Arrival,
+    Completion,
+    CompletionForm,
     Due,
-    Ending,
-    Form,
-    Identity,
-    Nothing,
+    FinishedWork,
+    NoCompletion,
+    PanelAccess,
+    PanelError,
     PanelSettings,
-    PanelTrouble,
     Paste,
-    Preview,
-    Refused,
-    Reported,
-    Verdict,
-    WayOut,
+    PaymentBook,
+    PreviewVisit,
+    RefusedVisit,
+    ReportedSubmission,
+    WorkerIdentity,
     percent_of,
 )
 
@@ -48,39 +48,39 @@ class MechanicalTurk:
         }
     )
 
-    def __init__(self, settings: PanelSettings, access: Access) -> None:
+    def __init__(self, settings: PanelSettings, access: PanelAccess) -> None:
         self.settings = settings
         self._back: tuple[str, str] | None = None
 
-    def arrive(self, request: Mapping[str, str]) -> Verdict:
+    def arrive(self, request: Mapping[str, str]) -> Arrival:
         """Say who came in; a worker who had not accepted yet only looked."""
         assignment, hit = request.get("assignmentId", ""), request.get("hitId", "")
         if assignment == PREVIEW:
-            return Preview()
+            return PreviewVisit()
         worker = request.get("workerId", "")
         for name, value in (("assignmentId", assignment), ("hitId", hit), ("workerId", worker)):
             if not _ID.fullmatch(value):
-                return Refused(f"{name} is missing or is no id")
+                return RefusedVisit(f"{name} is missing or is no id")
         if not _is_known(request.get("turkSubmitTo", "")):
-            return Refused("turkSubmitTo is none of Mechanical Turk's hosts")
+            return RefusedVisit("turkSubmitTo is none of Mechanical Turk's hosts")
         self._back = (request["turkSubmitTo"].rstrip("/"), assignment)
-        return Identity(worker, assignment, hit)
+        return WorkerIdentity(worker, assignment, hit)
 
-    def completion(self, ending: Ending) -> WayOut:
+    def completion(self, ending: FinishedWork) -> Completion:
         """Return the form by which the worker who came in last posted back."""
         if self._back is None:
-            return Nothing()
+            return NoCompletion()
         host, assignment = self._back
         fields = {"assignmentId": assignment, "outcome": str(ending.outcome), "done": str(ending.done)}
-        return Form(f"{host}{SUBMIT}", fields)
+        return CompletionForm(f"{host}{SUBMIT}", fields)
 
-    def reconcile(self) -> Iterator[Reported]:
+    def reconcile(self) -> Iterator[ReportedSubmission]:
         """Yield nothing: nobody answers any more."""
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: Book) -> None:
+    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
         """Refuse: nobody can be paid there any more."""
-        raise PanelTrouble("Mechanical Turk has closed.", remedy="Pay by another way, and note it there.")
+        raise PanelError("Mechanical Turk has closed.", remedy="Pay by another way, and note it there.")
 
     def fee(self, reward: int) -> int:
         """Return the fee as it was: 20 %, a cent at least."""

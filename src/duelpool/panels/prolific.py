@@ -14,29 +14,29 @@ from urllib.parse import quote, urlencode
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.panels import prolific_study
 from duelpool.panels.base import (
-    Access,
-    Book,
-    Delivery,
+    Arrival,
+    Completion,
+    CompletionRedirect,
     Due,
-    Ending,
-    Finding,
-    Identity,
-    Nothing,
+    FinishedWork,
+    NoCompletion,
+    PanelAccess,
+    PanelError,
+    PanelMessage,
     PanelSettings,
-    PanelTrouble,
     Paste,
-    Preview,
-    Redirect,
-    Refused,
-    Reported,
-    Status,
-    Verdict,
-    WayOut,
+    PaymentBook,
+    PreviewVisit,
+    RefusedVisit,
+    ReportedSubmission,
+    StudyCheck,
+    SubmissionStatus,
+    WorkerIdentity,
     decimal_of,
     percent_of,
     variable_of,
 )
-from duelpool.panels.calls import TOO_MANY, Interface, NotSent, NotTaken, Unsure, panel_address
+from duelpool.panels.calls import TOO_MANY, CallNotSent, CallRefused, CallUnsure, PanelApi, panel_address
 from duelpool.panels.signatures import read_signed
 
 API = "https://api.prolific.com"
@@ -59,17 +59,17 @@ CATEGORIES = (
 )
 """Why a submission may be rejected, as Prolific names it."""
 
-STATUSES: Mapping[str, Status] = MappingProxyType(
+STATUSES: Mapping[str, SubmissionStatus] = MappingProxyType(
     {
-        "RESERVED": Status.RESERVED,
-        "ACTIVE": Status.ACTIVE,
-        "TIMED-OUT": Status.TIMED_OUT,
-        "AWAITING REVIEW": Status.SUBMITTED,
-        "APPROVED": Status.APPROVED,
-        "PARTIALLY APPROVED": Status.PARTLY_APPROVED,
-        "RETURNED": Status.RETURNED,
-        "REJECTED": Status.REJECTED,
-        "SCREENED OUT": Status.SCREENED_OUT,
+        "RESERVED": SubmissionStatus.RESERVED,
+        "ACTIVE": SubmissionStatus.ACTIVE,
+        "TIMED-OUT": SubmissionStatus.TIMED_OUT,
+        "AWAITING REVIEW": SubmissionStatus.SUBMITTED,
+        "APPROVED": SubmissionStatus.APPROVED,
+        "PARTIALLY APPROVED": SubmissionStatus.PARTLY_APPROVED,
+        "RETURNED": SubmissionStatus.RETURNED,
+        "REJECTED": SubmissionStatus.REJECTED,
+        "SCREENED OUT": SubmissionStatus.SCREENED_OUT,
     }
 )
 """Prolific's statuses in our words; it is not always sure of blanks, dashes and underscores."""
@@ -88,30 +88,30 @@ class Prolific:
         {PERSON: "60fd1a2b3c4d5e6f70819203", STUDY: "61ab", SESSION: "62cd1a2b3c4d5e6f70819203"}
     )
 
-    def __init__(self, settings: PanelSettings, access: Access) -> None:
+    def __init__(self, settings: PanelSettings, access: PanelAccess) -> None:
         self.settings = settings
         self._access = access
-        self._kept: Interface | None = None
+        self._kept: PanelApi | None = None
 
     # ---- people
 
-    def arrive(self, request: Mapping[str, str]) -> Verdict:
+    def arrive(self, request: Mapping[str, str]) -> Arrival:
         """Say who comes in: the participant, the study, and the submission, which Prolific calls a session."""
         given = [request.get(name, "") for name in (PERSON, STUDY, SESSION)]
         if any(_PLACEHOLDER.fullmatch(each) for each in given):
-            return Preview()  # Prolific fills these in for participants alone
+            return PreviewVisit()  # Prolific fills these in for participants alone
         person, study, session = given
         for name, value in ((PERSON, person), (STUDY, study), (SESSION, session)):
             if not _ID.fullmatch(value):
-                return Refused(f"{name} is missing or is no id")
+                return RefusedVisit(f"{name} is missing or is no id")
         if self.settings.study and study != self.settings.study:
-            return Refused("the study is another one")
-        return Identity(person, session, study)
+            return RefusedVisit("the study is another one")
+        return WorkerIdentity(person, session, study)
 
-    def completion(self, ending: Ending) -> WayOut:
+    def completion(self, ending: FinishedWork) -> Completion:
         """Send somebody back with the code of their outcome."""
         code = self.settings.code(ending.outcome)
-        return Redirect(f"{SITE}?{urlencode({'cc': code})}") if code else Nothing()
+        return CompletionRedirect(f"{SITE}?{urlencode({'cc': code})}") if code else NoCompletion()
 
     def fee(self, reward: int) -> int:
         """Return Prolific's fee, which depends on the contract: the campaign's setting says it."""
@@ -119,7 +119,7 @@ class Prolific:
 
     # ---- statuses
 
-    def reconcile(self) -> Iterator[Reported]:
+    def reconcile(self) -> Iterator[ReportedSubmission]:
         """Yield every submission of the study, page by page."""
         seen: set[str] = set()
         for page in range(1, PAGES_AT_MOST):
@@ -127,7 +127,7 @@ class Prolific:
             data = self._ask("GET", f"/submissions/?{query}")
             rows = data.get("results") if isinstance(data, dict) else None
             if not isinstance(rows, list):
-                raise PanelTrouble("Prolific's list of submissions can't be read.", remedy="Try again later.")
+                raise PanelError("Prolific's list of submissions can't be read.", remedy="Try again later.")
             for row in rows:
                 found = _reported(row)
                 if found is not None and found.submission not in seen:
@@ -139,11 +139,11 @@ class Prolific:
             if not rows or (isinstance(links, dict) and not (onward or {}).get("href")):
                 return
 
-    def stay(self, submission: str) -> Reported | None:
+    def fetch_submission(self, submission: str) -> ReportedSubmission | None:
         """Return one submission; None: Prolific doesn't know it."""
         try:
             return _reported(self._ask("GET", f"/submissions/{quote(submission, safe='')}/"))
-        except NotTaken as error:
+        except CallRefused as error:
             if error.status in (400, 404):
                 return None
             raise
@@ -154,13 +154,13 @@ class Prolific:
         paid = data.get("bonus_payments") if isinstance(data, dict) else None
         return [round(float(each)) for each in paid or () if isinstance(each, int | float)]
 
-    def message(self, headers: Mapping[str, str], body: bytes, now: float) -> Delivery:
+    def message(self, headers: Mapping[str, str], body: bytes, now: float) -> PanelMessage:
         """Read a message that claims to be from Prolific, or refuse it."""
         event, signature, values = read_signed(headers, body, now, self._access.secret)
         if values.get("event_type") != "submission.status.change":
-            return Delivery(event, signature, None)
+            return PanelMessage(event, signature, None)
         row = {**values, "id": values.get("resource_id")}
-        return Delivery(event, signature, _reported(row))
+        return PanelMessage(event, signature, _reported(row))
 
     # ---- paying
 
@@ -168,10 +168,10 @@ class Prolific:
         """Return what approving a submission of the study pays."""
         value = prolific_study.study_of(self._ask("GET", f"/studies/{self._study()}/")).reward
         if value is None:
-            raise PanelTrouble("Prolific doesn't say what the study pays.", remedy="Check the study there.")
+            raise PanelError("Prolific doesn't say what the study pays.", remedy="Check the study there.")
         return value
 
-    def settle(self, dues: Sequence[Due], book: Book) -> None:
+    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
         """Approve, then pay bonuses: each bonus by one call at most, whatever happens."""
         self._interface()
         self._study()
@@ -182,40 +182,40 @@ class Prolific:
         for at in range(0, len(bonuses), AT_ONCE):
             self._pay_together(bonuses[at : at + AT_ONCE], book)
 
-    def _approve(self, due: Due, book: Book) -> None:
+    def _approve(self, due: Due, book: PaymentBook) -> None:
         if not book.claim([due]):
             return
         path = f"/submissions/{quote(due.submission, safe='')}/transition/"
         try:
             answer = self._ask("POST", path, {"action": "APPROVE"})
-        except NotTaken as error:
+        except CallRefused as error:
             if error.status == TOO_MANY or error.status >= 500:
                 book.release([due], str(error))
             else:
                 book.refused([due], str(error))
             return
-        except PanelTrouble as error:  # it may be repeated: approving twice is approving once
+        except PanelError as error:  # it may be repeated: approving twice is approving once
             book.release([due], str(error))
             return
         found = _reported(answer) if isinstance(answer, dict) else None
-        if found is not None and found.status is not Status.APPROVED and found.status in _OVER:
-            book.refused([due], f"Prolific says {found.said}")
+        if found is not None and found.status is not SubmissionStatus.APPROVED and found.status in _OVER:
+            book.refused([due], f"Prolific says {found.raw_status}")
             return
         book.paid([due])
 
-    def _pay_together(self, dues: Sequence[Due], book: Book) -> None:
+    def _pay_together(self, dues: Sequence[Due], book: PaymentBook) -> None:
         ours = book.claim(dues)
         if not ours:
             return
         try:
             batch, fees = self._set_up(ours)
-        except NotTaken as error:
+        except CallRefused as error:
             if error.status == TOO_MANY or error.status >= 500:
                 book.release(ours, str(error))
             else:
                 book.refused(ours, str(error))
             return
-        except PanelTrouble as error:  # nothing is paid by what was set up, and what may be so is left alone
+        except PanelError as error:  # nothing is paid by what was set up, and what may be so is left alone
             book.release(ours, str(error))
             return
         if not book.begin(ours, batch, fees):
@@ -223,10 +223,10 @@ class Prolific:
         path = f"/bulk-bonus-payments/{quote(batch, safe='')}/pay/"
         try:
             answer = self._interface().once("POST", self._path(path), {})
-        except NotSent as error:
+        except CallNotSent as error:
             book.release(ours, str(error))
             return
-        except Unsure as error:
+        except CallUnsure as error:
             book.unknown(ours, str(error))
             return
         if 200 <= answer.status < 300:
@@ -253,12 +253,12 @@ class Prolific:
             batch, amount = str(data["id"]), float(data["amount"])
             fees = float(data.get("fees") or 0) + float(data.get("vat") or 0)
         except (KeyError, TypeError, ValueError):
-            raise PanelTrouble(
+            raise PanelError(
                 "Prolific's answer to the bonuses can't be read.", remedy="Nothing was paid."
             ) from None
         wanted = sum(sums.values())
         if not batch or not math.isclose(amount, wanted, abs_tol=0.001):
-            raise PanelTrouble(
+            raise PanelError(
                 f"Prolific would pay {amount:g} where {wanted} is due.", remedy="Nothing was paid."
             )
         return batch, math.ceil(round(fees, 4))
@@ -288,11 +288,11 @@ class Prolific:
         """Return what to paste where."""
         return prolific_study.guide(self.settings, arrival, hook, variable_of(self.name))
 
-    def check(self, arrival: str) -> list[Finding]:
+    def check(self, arrival: str) -> list[StudyCheck]:
         """Compare the study at Prolific with the campaign."""
         self._ask("GET", "/users/me/")
         study = prolific_study.study_of(self._ask("GET", f"/studies/{self._study()}/"))
-        return [Finding("the token is taken"), *prolific_study.compare(self.settings, study, arrival)]
+        return [StudyCheck("the token is taken"), *prolific_study.compare(self.settings, study, arrival)]
 
     # ---- inside
 
@@ -310,7 +310,7 @@ class Prolific:
     def _ask(self, method: str, path: str, values: Any = None) -> Any:
         return self._interface().ask(method, self._path(path), values)
 
-    def _interface(self) -> Interface:
+    def _interface(self) -> PanelApi:
         if self._kept is None:
             token = self._access.token.strip()
             if not token or not token.isascii() or not token.isprintable():
@@ -319,22 +319,29 @@ class Prolific:
                     remedy=f"Put it into the environment variable {variable_of(self.name)}_TOKEN.",
                 )
             address = panel_address(API, self._access.address, self._access.hosts)
-            self._kept = Interface("Prolific", address, token)
+            self._kept = PanelApi("Prolific", address, token)
         return self._kept
 
 
-_OVER = frozenset({Status.RETURNED, Status.REJECTED, Status.TIMED_OUT, Status.SCREENED_OUT})
+_OVER = frozenset(
+    {
+        SubmissionStatus.RETURNED,
+        SubmissionStatus.REJECTED,
+        SubmissionStatus.TIMED_OUT,
+        SubmissionStatus.SCREENED_OUT,
+    }
+)
 
 
-def _reported(row: Any) -> Reported | None:
+def _reported(row: Any) -> ReportedSubmission | None:
     """Return a submission as Prolific tells it; None for what is none."""
     if not isinstance(row, dict) or not isinstance(row.get("id"), str) or not _ID.fullmatch(row["id"]):
         return None
     said = str(row.get("status", ""))[:60]
-    status = _PLAIN.get(re.sub(r"[^A-Z]", "", said.upper()), Status.OTHER)
+    status = _PLAIN.get(re.sub(r"[^A-Z]", "", said.upper()), SubmissionStatus.OTHER)
     person = row.get("participant_id") or row.get("participant") or ""
     study = row.get("study_id") or ""
-    return Reported(
+    return ReportedSubmission(
         row["id"],
         status,
         said,

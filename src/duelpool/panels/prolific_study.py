@@ -5,27 +5,27 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from duelpool.panels.base import Finding, Outcome, PanelSettings, Paste, decimal_of
+from duelpool.panels.base import PanelSettings, Paste, StudyCheck, WorkOutcome, decimal_of
 
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 CURRENCIES = ("GBP", "USD")
-CODES: Mapping[Outcome, tuple[str, str, str]] = {
-    Outcome.COMPLETED: (
+CODES: Mapping[WorkOutcome, tuple[str, str, str]] = {
+    WorkOutcome.COMPLETED: (
         "COMPLETED",
         "MANUALLY_REVIEW",
         "`duelpool panel settle` approves it",
     ),
-    Outcome.FAILED_TESTS: (
+    WorkOutcome.FAILED_TESTS: (
         "FAILED_ATTENTION_CHECK",
         "MANUALLY_REVIEW",
         "their judgments are left out, and they are approved and paid all the same",
     ),
-    Outcome.STOPPED_EARLY: (
+    WorkOutcome.STOPPED_EARLY: (
         "OTHER",
         "REQUEST_RETURN",
         "they return the place, and are paid for what they did as a bonus",
     ),
-    Outcome.NO_WORK: (
+    WorkOutcome.NO_WORK: (
         "OTHER",
         "REQUEST_RETURN",
         "there was nothing to judge; they return the place",
@@ -35,7 +35,7 @@ CODES: Mapping[Outcome, tuple[str, str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class ProlificStudy:
     """What Prolific says of a study, as far as it matters here."""
 
     reward: int | None
@@ -45,7 +45,7 @@ class Study:
     status: str
 
 
-def study_of(data: Any) -> Study:
+def study_of(data: Any) -> ProlificStudy:
     """Return a study from Prolific's answer; what it doesn't say is left empty."""
     row = data if isinstance(data, dict) else {}
     reward = row.get("reward")
@@ -57,7 +57,7 @@ def study_of(data: Any) -> Study:
                 str(action.get("action", "")) for action in actions if isinstance(action, dict)
             )
     currency = row.get("presentment_currency_code") or row.get("currency_code") or ""
-    return Study(
+    return ProlificStudy(
         round(reward) if isinstance(reward, int | float) and not isinstance(reward, bool) else None,
         str(currency),
         str(row.get("external_study_url") or ""),
@@ -74,7 +74,7 @@ def guide(settings: PanelSettings, arrival: str, hook: str, variable: str) -> li
     ]
     for outcome, (kind, action, note) in CODES.items():
         code = settings.code(outcome)
-        own = code and (outcome is Outcome.COMPLETED or code != settings.complete)
+        own = code and (outcome is WorkOutcome.COMPLETED or code != settings.complete)
         what = code if own else "as when completed" if code else "no code is set"
         pastes.append(Paste(f"Completion code, {outcome}", what, f"{kind}, {action}: {note}"))
     return [
@@ -93,7 +93,7 @@ def guide(settings: PanelSettings, arrival: str, hook: str, variable: str) -> li
     ]
 
 
-def compare(settings: PanelSettings, study: Study, arrival: str) -> list[Finding]:
+def compare(settings: PanelSettings, study: ProlificStudy, arrival: str) -> list[StudyCheck]:
     """Say what of a study isn't as the campaign needs it."""
     found = [_reward(settings, study), _link(study, arrival)]
     if study.currency:
@@ -102,7 +102,7 @@ def compare(settings: PanelSettings, study: Study, arrival: str) -> list[Finding
             if study.currency == settings.currency
             else f"the study pays in {study.currency}, the campaign counts in {settings.currency}"
         )
-        found.append(Finding("the currency", problem))
+        found.append(StudyCheck("the currency", problem))
     for outcome, (_, action, _) in CODES.items():
         code = settings.code(outcome)
         if not code:
@@ -111,34 +111,34 @@ def compare(settings: PanelSettings, study: Study, arrival: str) -> list[Finding
         problem = ""
         if actions is None:
             problem = f"the study has no code {code}"
-        elif outcome is not Outcome.COMPLETED and code == settings.complete:
+        elif outcome is not WorkOutcome.COMPLETED and code == settings.complete:
             pass
         elif "AUTOMATICALLY_APPROVE" in actions and action != "MANUALLY_REVIEW":
             problem = f"code {code} approves by itself: people would be paid in full for a part"
-        found.append(Finding(f"the code for {outcome}", problem))
+        found.append(StudyCheck(f"the code for {outcome}", problem))
     return found
 
 
-def _reward(settings: PanelSettings, study: Study) -> Finding:
+def _reward(settings: PanelSettings, study: ProlificStudy) -> StudyCheck:
     if study.reward is None:
-        return Finding("the reward", "Prolific doesn't say it")
+        return StudyCheck("the reward", "Prolific doesn't say it")
     if study.reward == settings.reward:
-        return Finding("the reward")
-    return Finding(
+        return StudyCheck("the reward")
+    return StudyCheck(
         "the reward",
         f"the study pays {decimal_of(study.reward)}, the campaign promises {decimal_of(settings.reward)}",
     )
 
 
-def _link(study: Study, arrival: str) -> Finding:
+def _link(study: ProlificStudy, arrival: str) -> StudyCheck:
     what = "the study link"
     if not study.url:
-        return Finding(what, "the study has none")
+        return StudyCheck(what, "the study has none")
     theirs, ours = urlsplit(study.url), urlsplit(arrival)
     if ours.netloc and (theirs.netloc, theirs.path) != (ours.netloc, ours.path):
-        return Finding(what, f"it leads to {theirs.netloc}{theirs.path}")
+        return StudyCheck(what, f"it leads to {theirs.netloc}{theirs.path}")
     if theirs.scheme != "https":
-        return Finding(what, "it is not https")
+        return StudyCheck(what, "it is not https")
     query = parse_qs(theirs.query)
     missing = [name for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID", "key") if name not in query]
-    return Finding(what, f"it lacks {', '.join(missing)}" if missing else "")
+    return StudyCheck(what, f"it lacks {', '.join(missing)}" if missing else "")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert
 
 from duelpool.campaign.work import participants
-from duelpool.panels.base import Identity, Refused
+from duelpool.panels.base import RefusedVisit, WorkerIdentity
 from duelpool.recruitment.submissions import find_stay
 from duelpool.store import Store, schema
 
@@ -19,15 +19,17 @@ class LetIn:
     submission: str
 
 
-def let_in(store: Store, campaign: str, kind: str, panel: str, identity: Identity) -> LetIn | Refused:
+def let_in(
+    store: Store, campaign: str, kind: str, panel: str, identity: WorkerIdentity
+) -> LetIn | RefusedVisit:
     """Let somebody in by what the panel calls them; the same person has the same pseudonym, whenever they come."""
     fresh, stay = f"v-{secrets.token_hex(6)}", secrets.token_hex(8)
 
-    def work(connection: Connection, now: float) -> LetIn | Refused:
+    def work(connection: Connection, now: float) -> LetIn | RefusedVisit:
         known = participants.known_as(connection, campaign, panel, identity.person)
         before = find_stay(connection, campaign, panel, identity.submission)
         if before is not None and before.assessor != known:
-            refused = Refused("the stay is another person's")
+            refused = RefusedVisit("the stay is another person's")
             note(connection, campaign, panel, now, reason=refused.reason)
             return refused
         assessor = participants.let_in(
@@ -53,7 +55,7 @@ def let_in(store: Store, campaign: str, kind: str, panel: str, identity: Identit
     return store.write(work)
 
 
-def turn_away(store: Store, campaign: str, panel: str, refused: Refused) -> None:
+def turn_away(store: Store, campaign: str, panel: str, refused: RefusedVisit) -> None:
     """Write down that somebody was not let in, and why."""
     store.write(lambda connection, now: note(connection, campaign, panel, now, reason=refused.reason))
 

@@ -7,16 +7,16 @@ from sqlalchemy import Connection, insert, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import assignments, ledger
-from duelpool.panels.base import FINAL, Delivery, Reported, Status
+from duelpool.panels.base import FINAL_STATUSES, PanelMessage, ReportedSubmission, SubmissionStatus
 from duelpool.recruitment.submissions import Owed, Stay, assignments_of, find_stay, owed, stays
 from duelpool.store import Store, retractions, schema
 
 KEEP_SECONDS = 60 * 86400.0  # messages that were taken are known for so long
-_ENDINGS: dict[Status, assignments.Ending] = {
-    Status.RETURNED: "returned",
-    Status.REJECTED: "returned",
-    Status.SCREENED_OUT: "returned",
-    Status.TIMED_OUT: "timed-out",
+_ENDINGS: dict[SubmissionStatus, assignments.Ending] = {
+    SubmissionStatus.RETURNED: "returned",
+    SubmissionStatus.REJECTED: "returned",
+    SubmissionStatus.SCREENED_OUT: "returned",
+    SubmissionStatus.TIMED_OUT: "timed-out",
 }
 _SETTLED = ("paying", "paid", "unknown", "by-hand")
 
@@ -35,14 +35,14 @@ class Change:
 
     stay: str
     assessor: str
-    before: Status | None
-    after: Status
+    before: SubmissionStatus | None
+    after: SubmissionStatus
     said: str
     effects: tuple[str, ...] = ()
 
 
 def take_reports(
-    store: Store, campaign: str, settings: Settings, reports: Iterable[Reported], *, carry_out: bool
+    store: Store, campaign: str, settings: Settings, reports: Iterable[ReportedSubmission], *, carry_out: bool
 ) -> list[Change]:
     """Take over what a panel reports, or only say what would change."""
     told = list(reports)
@@ -60,7 +60,7 @@ def take_reports(
         return tried.changes
 
 
-def take_message(store: Store, campaign: str, settings: Settings, delivery: Delivery) -> str:
+def take_message(store: Store, campaign: str, settings: Settings, delivery: PanelMessage) -> str:
     """Take over a message; return 'taken', 'repeated' for one sent again, or 'replayed' for a copy."""
 
     def work(connection: Connection, now: float) -> str:
@@ -93,7 +93,7 @@ def take_report(
     connection: Connection,
     campaign: str,
     settings: Settings,
-    reported: Reported,
+    reported: ReportedSubmission,
     now: float,
     *,
     message: bool = False,
@@ -103,19 +103,19 @@ def take_report(
     Messages come in any order: one of them doesn't take back what is final.
     """
     stay = find_stay(connection, campaign, settings.panel, reported.submission)
-    if stay is None or (stay.status, stay.said) == (reported.status, reported.said):
+    if stay is None or (stay.status, stay.said) == (reported.status, reported.raw_status):
         return None
-    if message and stay.status in FINAL and reported.status not in FINAL:
+    if message and stay.status in FINAL_STATUSES and reported.status not in FINAL_STATUSES:
         return None
     connection.execute(
         update(schema.submission)
         .where(schema.submission.c.id == stay.id)
-        .values(status=str(reported.status), said=reported.said, changed=now)
+        .values(status=str(reported.status), said=reported.raw_status, changed=now)
     )
     following = _Following(connection, campaign, settings, now)
     effects = following.end_work(stay, reported.status)
     effects += following.withdraw(stay, reported.status)
-    return Change(stay.id, stay.assessor, stay.status, reported.status, reported.said, tuple(effects))
+    return Change(stay.id, stay.assessor, stay.status, reported.status, reported.raw_status, tuple(effects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class _Following:
     settings: Settings
     now: float
 
-    def end_work(self, stay: Stay, status: Status) -> list[str]:
+    def end_work(self, stay: Stay, status: SubmissionStatus) -> list[str]:
         """End what is open of a stay that is over, so that its slots are free."""
         if status not in _ENDINGS:
             return []
@@ -145,15 +145,17 @@ class _Following:
                 effects.append(f"{ended.questions - ended.answered} open questions go to others")
         return effects
 
-    def withdraw(self, stay: Stay, status: Status) -> list[str]:
+    def withdraw(self, stay: Stay, status: SubmissionStatus) -> list[str]:
         """Take out what somebody gave back after finishing it, or what was rejected: it isn't paid or counted."""
-        if status not in (Status.RETURNED, Status.REJECTED):
+        if status not in (SubmissionStatus.RETURNED, SubmissionStatus.REJECTED):
             return []
         everything = stays(self.connection, self.campaign, self.settings.panel)
         rows, _ = owed(self.connection, self.campaign, everything, self.settings.fee_percent)
         effects = []
         for row in rows.get(stay.id, ()):
-            if row.entry != ledger.REWARD or (status is Status.RETURNED and row.state != "finished"):
+            if row.entry != ledger.REWARD or (
+                status is SubmissionStatus.RETURNED and row.state != "finished"
+            ):
                 continue  # who stopped early returns the place because we ask for it, and is paid
             if self._is_settled(row):
                 effects.append("a reward that is paid already stays")

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select, update
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.work.ledger import REWARD
-from duelpool.panels.base import Panel, PanelTrouble, Speaking, Status
-from duelpool.panels.calls import NotSent, NotTaken
+from duelpool.panels.base import ApiPanel, Panel, PanelError, SubmissionStatus
+from duelpool.panels.calls import CallNotSent, CallRefused
 from duelpool.recruitment.payments import (
     QUESTIONS,
     UNKNOWN,
@@ -30,8 +30,13 @@ from duelpool.store import schema
 ASK_TO_RETURN = (
     "You stopped before the end. Please return your place; what you did is paid to you as a bonus."
 )
-_WAITING = (None, Status.RESERVED, Status.ACTIVE)
-_BY_BONUS = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT, Status.REJECTED)
+_WAITING = (None, SubmissionStatus.RESERVED, SubmissionStatus.ACTIVE)
+_BY_BONUS = (
+    SubmissionStatus.RETURNED,
+    SubmissionStatus.TIMED_OUT,
+    SubmissionStatus.SCREENED_OUT,
+    SubmissionStatus.REJECTED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +77,11 @@ def reconcile(campaign: Campaign, panel: Panel, *, carry_out: bool) -> list[Chan
     """Take over how all stays stand at the panel, or only say what would change."""
     settings = campaign.settings
     reports = {report.submission: report for report in panel.reconcile()}
-    if isinstance(panel, Speaking):
+    if isinstance(panel, ApiPanel):
         own = campaign.store.read(lambda connection: stays(connection, campaign.id, settings.panel))
         for stay in own:  # a list may leave out what it was asked about while it grew
             if stay.external and stay.external not in reports:
-                report = panel.stay(stay.external)
+                report = panel.fetch_submission(stay.external)
                 if report is not None and report.study in ("", settings.panel_study):
                     reports[stay.external] = report
     return take_reports(campaign.store, campaign.id, settings, reports.values(), carry_out=carry_out)
@@ -84,17 +89,19 @@ def reconcile(campaign: Campaign, panel: Panel, *, carry_out: bool) -> list[Chan
 
 def strangers(campaign: Campaign, panel: Panel) -> list[Stay]:
     """Return the stays that the panel doesn't know: somebody has made up a link. They are never paid."""
-    if not isinstance(panel, Speaking):
+    if not isinstance(panel, ApiPanel):
         return []
     own = campaign.store.read(lambda connection: stays(connection, campaign.id, campaign.settings.panel))
     return [
-        stay for stay in own if stay.external and stay.status is None and panel.stay(stay.external) is None
+        stay
+        for stay in own
+        if stay.external and stay.status is None and panel.fetch_submission(stay.external) is None
     ]
 
 
 def plan(campaign: Campaign, panel: Panel) -> Plan:
     """Say what is to be done; nothing changes."""
-    reward = panel.reward() if isinstance(panel, Speaking) else campaign.settings.reward
+    reward = panel.reward() if isinstance(panel, ApiPanel) else campaign.settings.reward
     return campaign.store.read(lambda connection: _Planning(connection, campaign, panel, reward).made())
 
 
@@ -125,11 +132,11 @@ def look(campaign: Campaign, found: Plan | None = None) -> Settled:
 def _carry_out(campaign: Campaign, panel: Panel, found: Plan) -> None:
     settings = campaign.settings
     book = PaymentBook(campaign.store, campaign.id, settings.panel, settings.currency)
-    if isinstance(panel, Speaking) and found.covered:
+    if isinstance(panel, ApiPanel) and found.covered:
         reward = panel.reward()
         for each in found.covered:
             book.approved_there(each.stay.id, each.stay.assessor, reward, panel.fee(reward), each.row)
-    if isinstance(panel, Speaking):
+    if isinstance(panel, ApiPanel):
         for stay in found.returns:
             _ask_to_return(campaign, panel.ask_return, stay)
     dues = book.intend(found.intents)
@@ -152,9 +159,9 @@ def _ask_to_return(campaign: Campaign, ask: Callable[[str, str], None], stay: St
     mark(True)
     try:
         ask(stay.external, ASK_TO_RETURN)
-    except (NotSent, NotTaken):
+    except (CallNotSent, CallRefused):
         mark(False)
-    except PanelTrouble:
+    except PanelError:
         return
 
 
@@ -173,7 +180,7 @@ class _Planning:
         self._bonuses = {each.ledger: each for each in booked if each.live and each.kind == "bonus"}
         self._approvals = {each.stay: each for each in booked if each.live and each.kind == "approval"}
         self._denied = {each.stay for each in booked if each.kind == "approval" and each.state == UNPAID}
-        self._speaking = isinstance(panel, Speaking)
+        self._speaking = isinstance(panel, ApiPanel)
         self._fee = panel.fee
         self._reward = reward
         self._plan = Plan(elsewhere=elsewhere)
@@ -197,15 +204,15 @@ class _Planning:
         if stay.status in _WAITING:
             if left:
                 self._plan.waiting.append((stay, sum(row.amount for row in left)))
-        elif stay.status is Status.SUBMITTED:
+        elif stay.status is SubmissionStatus.SUBMITTED:
             self._submitted(stay, rows, left)
-        elif stay.status is Status.APPROVED:
+        elif stay.status is SubmissionStatus.APPROVED:
             self._approved(stay, rows)
-        elif stay.status is Status.PARTLY_APPROVED:
+        elif stay.status is SubmissionStatus.PARTLY_APPROVED:
             self._partly_approved(stay, rows)
         elif stay.status in _BY_BONUS:
             self._pay(stay, rows, approve=False)
-        elif left or stay.status is Status.OTHER:
+        elif left or stay.status is SubmissionStatus.OTHER:
             self._plan.looks.append((stay, f"the panel says '{stay.said}', which is no status we know"))
 
     def _submitted(self, stay: Stay, rows: list[Owed], left: list[Owed]) -> None:

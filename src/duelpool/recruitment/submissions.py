@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from duelpool.campaign.work.ledger import BONUS, COMPENSATION, FEE, REWARD, fee_on
-from duelpool.panels.base import Status
+from duelpool.panels.base import SubmissionStatus
 from duelpool.store import schema
 
 
@@ -19,7 +19,7 @@ class Stay:
     id: str
     assessor: str
     external: str
-    status: Status | None
+    status: SubmissionStatus | None
     said: str
     created: float
     return_asked: bool
@@ -43,7 +43,7 @@ def stay_of(row: Row[Any]) -> Stay:
         row.id,
         row.assessor,
         row.external or "",
-        Status(row.status) if row.status else None,
+        SubmissionStatus(row.status) if row.status else None,
         row.said,
         row.created,
         row.return_asked is not None,

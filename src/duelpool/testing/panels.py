@@ -5,23 +5,23 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from duelpool.errors import DuelpoolError
-from duelpool.panels import PANELS, Access, Panel, PanelSettings, make_panel
+from duelpool.panels import PANELS, Panel, PanelAccess, PanelSettings, make_panel
 from duelpool.panels.base import (
-    Code,
+    CompletionCode,
+    CompletionForm,
+    CompletionRedirect,
     Due,
-    Ending,
-    Form,
-    Identity,
-    Nothing,
-    Outcome,
-    Preview,
-    Redirect,
-    Refused,
-    Reported,
+    FinishedWork,
+    NoCompletion,
+    PreviewVisit,
+    RefusedVisit,
+    ReportedSubmission,
+    WorkerIdentity,
+    WorkOutcome,
 )
 from duelpool.testing.promises import require
 
-SECRETS = Access(token="token-that-nobody-sees", secret="secret-that-nobody-sees")
+SECRETS = PanelAccess(token="token-that-nobody-sees", secret="secret-that-nobody-sees")
 RUBBISH = ("", " ", "\0", "a b", "<script>", "../..", "x" * 1000, "é", "'; drop table", "{{%X%}}\n", "%00")
 SETTINGS = {
     "study": "",
@@ -95,25 +95,27 @@ def who_brings_an_id_is_let_in(name: str) -> None:
     """Who brings what the panel gives is that person, every time."""
     panel = _made(name)
     verdicts = [panel.arrive(dict(panel.example)) for _ in range(2)]
-    require(isinstance(verdicts[0], Identity), "The example of a panel is let in.", verdict=verdicts[0])
+    require(isinstance(verdicts[0], WorkerIdentity), "The example of a panel is let in.", verdict=verdicts[0])
     require(verdicts[0] == verdicts[1], "The same person is the same person.", verdicts=verdicts)
     found = verdicts[0]
-    if isinstance(found, Identity):
+    if isinstance(found, WorkerIdentity):
         require(bool(found.person and found.submission), "A person and a stay have ids.", found=found)
 
 
 def rubbish_is_not_let_in(name: str) -> None:
     """Nobody comes in without an id, or with something that is none."""
     panel = _made(name)
-    require(isinstance(panel.arrive({}), Refused), "Without parameters nobody comes in.")
+    require(isinstance(panel.arrive({}), RefusedVisit), "Without parameters nobody comes in.")
     for parameter in panel.example:
         for value in RUBBISH:
             verdict = panel.arrive({**panel.example, parameter: value})
-            sound = isinstance(verdict, Refused | Preview)
+            sound = isinstance(verdict, RefusedVisit | PreviewVisit)
             require(sound, "Rubbish is no id.", parameter=parameter, value=value, verdict=verdict)
         less = {key: value for key, value in panel.example.items() if key != parameter}
         require(
-            not isinstance(panel.arrive(less), Identity), "No parameter is for nothing.", parameter=parameter
+            not isinstance(panel.arrive(less), WorkerIdentity),
+            "No parameter is for nothing.",
+            parameter=parameter,
         )
 
 
@@ -122,18 +124,28 @@ def everybody_gets_out(name: str) -> None:
     for url in ("", "https://panel.example/end?code={code}"):
         panel = _made(name, url=url)
         panel.arrive(panel.example)
-        for outcome in Outcome:
-            way = panel.completion(Ending(outcome, 4, 13))
-            require(isinstance(way, Redirect | Code | Form | Nothing), "There is a way out.", way=way)
-            if isinstance(way, Redirect | Form):
+        for outcome in WorkOutcome:
+            way = panel.completion(FinishedWork(outcome, 4, 13))
+            require(
+                isinstance(way, CompletionRedirect | CompletionCode | CompletionForm | NoCompletion),
+                "There is a way out.",
+                way=way,
+            )
+            if isinstance(way, CompletionRedirect | CompletionForm):
                 parts = urlsplit(way.url)
                 require(parts.scheme == "https" and bool(parts.hostname), "The way out is https.", way=way)
                 require(way.url.isprintable() and " " not in way.url, "An address is an address.", way=way)
-            if isinstance(way, Redirect):
+            if isinstance(way, CompletionRedirect):
                 told = [value for value in panel.example.values() if len(value) > 3 and value in way.url]
                 require(not told, "An address tells nobody's id.", way=way)
-    done, none = (_made(name).completion(Ending(each)) for each in (Outcome.COMPLETED, Outcome.NO_WORK))
-    require(done != none or isinstance(done, Nothing | Form), "Outcomes can be told apart.", way=done)
+    done, none = (
+        _made(name).completion(FinishedWork(each)) for each in (WorkOutcome.COMPLETED, WorkOutcome.NO_WORK)
+    )
+    require(
+        done != none or isinstance(done, NoCompletion | CompletionForm),
+        "Outcomes can be told apart.",
+        way=done,
+    )
 
 
 def a_fee_is_a_fee(name: str) -> None:
@@ -165,7 +177,7 @@ def statuses_are_in_our_words(name: str) -> None:
     """What a panel reports is a stay with a status; a panel that can't be asked reports nothing."""
     try:
         for report in make_panel(PanelSettings(panel=name)).reconcile():
-            require(isinstance(report, Reported), "A report is a report.", report=report)
+            require(isinstance(report, ReportedSubmission), "A report is a report.", report=report)
     except DuelpoolError:
         return
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duelpool.panels.base import Status
+from duelpool.panels.base import SubmissionStatus
 from duelpool.panels.prolific import STATUSES
 from duelpool.panels.signatures import WINDOW_SECONDS
 from duelpool.recruitment.reports import take_reports
@@ -250,7 +250,7 @@ AFTER = {
 
 def test_every_status_of_the_documentation_is_known() -> None:
     assert set(AFTER) - {"PROCESSING"} == set(STATUSES)
-    assert set(STATUSES.values()) == set(Status) - {Status.OTHER}
+    assert set(STATUSES.values()) == set(SubmissionStatus) - {SubmissionStatus.OTHER}
 
 
 @pytest.mark.parametrize("status", AFTER)
@@ -287,6 +287,6 @@ def test_a_report_that_is_tried_changes_nothing(home: House) -> None:
     changes = reconcile(home.campaign, home.panel, carry_out=False)
     assert [
         (change.after, change.effects) for change in changes if "go to others" in str(change.effects)
-    ] == [(Status.RETURNED, ("12 open questions go to others",))]
+    ] == [(SubmissionStatus.RETURNED, ("12 open questions go to others",))]
     assert kept(home) == before
     assert take_reports(home.store, home.campaign.id, home.campaign.settings, [], carry_out=True) == []

@@ -11,8 +11,17 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.work.participants import assignment_done
-from duelpool.panels import Access, Panel, make_panel
-from duelpool.panels.base import Code, Ending, Outcome, Preview, Redirect, Refused, Speaking, WayOut
+from duelpool.panels import Panel, PanelAccess, make_panel
+from duelpool.panels.base import (
+    ApiPanel,
+    Completion,
+    CompletionCode,
+    CompletionRedirect,
+    FinishedWork,
+    PreviewVisit,
+    RefusedVisit,
+    WorkOutcome,
+)
 from duelpool.recruitment import arrivals as kept
 from duelpool.recruitment.reports import take_message
 from duelpool.recruitment.submissions import Stay, assignments_of, stays
@@ -37,7 +46,7 @@ def panel_of(request: Request, campaign: Campaign, name: str) -> Panel:
     if not name or campaign.settings.panel != name:
         raise UnknownCampaign("There is no such panel here.", remedy="Use the link as you got it.")
     environment: Mapping[str, str] = getattr(request.app.state, "environment", os.environ)
-    return make_panel(campaign.settings.panel_settings, Access.of(name, environment))
+    return make_panel(campaign.settings.panel_settings, PanelAccess.from_environment(name, environment))
 
 
 # ---- coming in
@@ -56,20 +65,20 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
         raise TurnedAway("This link is not for a panel.", remedy="Use the link as you got it.")
     verdict = found.arrive(_parameters(request))
     response = RedirectResponse(f"/j/{campaign}/", 303)
-    if isinstance(verdict, Preview):
+    if isinstance(verdict, PreviewVisit):
         write_cookie(response, request, links, Visitor(campaign, "preview", "manager", preview="0"))
         return response
-    if isinstance(verdict, Refused):
+    if isinstance(verdict, RefusedVisit):
         kept.turn_away(store, campaign, panel, verdict)
         raise _turned_away(verdict)
     let_in = kept.let_in(store, campaign, flow.campaign.settings.judges, panel, verdict)
-    if isinstance(let_in, Refused):
+    if isinstance(let_in, RefusedVisit):
         raise _turned_away(let_in)
     write_cookie(response, request, links, Visitor(campaign, let_in.assessor, "open", panel=panel))
     return response
 
 
-def _turned_away(refused: Refused) -> TurnedAway:
+def _turned_away(refused: RefusedVisit) -> TurnedAway:
     return TurnedAway(
         f"You can't come in: {refused.reason}.", remedy="Open the task from the panel's own page again."
     )
@@ -98,12 +107,12 @@ def leave(found: Annotated[Visit, Depends(visit)]) -> Response:
     way = _way(found, ending)
     if stay is not None:
         _note(found.flow.campaign, stay, ending)
-    if isinstance(way, Redirect):
+    if isinstance(way, CompletionRedirect):
         return RedirectResponse(way.url, 303, headers={"Referrer-Policy": "no-referrer"})
     return found.back()
 
 
-def ending_of(found: Visit, place: Place) -> tuple[Ending, Stay | None] | None:
+def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Stay | None] | None:
     """Return how a visitor's stay has ended, None where it hasn't.
 
     One finished assignment makes a stay complete, whatever came after it: further ones are paid beside it.
@@ -112,22 +121,22 @@ def ending_of(found: Visit, place: Place) -> tuple[Ending, Stay | None] | None:
         return None
     campaign = found.flow.campaign
     if campaign.settings.judges != "crowd":
-        return Ending(Outcome.COMPLETED), None
+        return FinishedWork(WorkOutcome.COMPLETED), None
 
-    def work(connection: Connection) -> tuple[Ending, Stay | None]:
+    def work(connection: Connection) -> tuple[FinishedWork, Stay | None]:
         name = campaign.settings.panel
         own = stays(connection, campaign.id, name, found.assessor)
         rows = assignments_of(connection, campaign.id, name, own[-1]) if own else []
         by_state = {row.state: row.id for row in rows}
         stay = own[-1] if own else None
         for state, outcome in (
-            ("finished", Outcome.FAILED_TESTS if place.state == "excluded" else Outcome.COMPLETED),
-            ("stopped", Outcome.STOPPED_EARLY),
+            ("finished", WorkOutcome.FAILED_TESTS if place.state == "excluded" else WorkOutcome.COMPLETED),
+            ("stopped", WorkOutcome.STOPPED_EARLY),
         ):
             if state in by_state:
                 done = assignment_done(connection, by_state[state])
-                return Ending(outcome, done.answered, done.questions), stay
-        return Ending(Outcome.NO_WORK), stay
+                return FinishedWork(outcome, done.answered, done.questions), stay
+        return FinishedWork(WorkOutcome.NO_WORK), stay
 
     return campaign.store.read(work)
 
@@ -137,16 +146,16 @@ def way_out(found: Visit, place: Place) -> dict[str, Any]:
     ended = ending_of(found, place)
     way = None if ended is None else _way(found, ended[0])
     return {
-        "code": way.code if isinstance(way, Code) else None,
-        "redirect_url": f"{found.base}/out" if isinstance(way, Redirect) else None,
+        "code": way.code if isinstance(way, CompletionCode) else None,
+        "redirect_url": f"{found.base}/out" if isinstance(way, CompletionRedirect) else None,
     }
 
 
-def _way(found: Visit, ending: Ending) -> WayOut:
+def _way(found: Visit, ending: FinishedWork) -> Completion:
     return make_panel(found.flow.campaign.settings.panel_settings).completion(ending)
 
 
-def _note(campaign: Campaign, stay: Stay, ending: Ending) -> None:
+def _note(campaign: Campaign, stay: Stay, ending: FinishedWork) -> None:
     def work(connection: Connection, now: float) -> None:
         columns = schema.submission.c
         connection.execute(
@@ -173,7 +182,7 @@ async def hook(request: Request, panel: str, campaign: str) -> Response:
 def _take(request: Request, panel: str, campaign: str, body: bytes) -> Response:
     found = halls_of(request).flow(campaign).campaign
     speaking = panel_of(request, found, panel)
-    if not isinstance(speaking, Speaking):
+    if not isinstance(speaking, ApiPanel):
         raise UnknownCampaign("This panel sends no messages.", remedy="Use the address as you got it.")
     now = found.store.read(found.store.database.now)
     delivery = speaking.message({name.lower(): value for name, value in request.headers.items()}, body, now)
