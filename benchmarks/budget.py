@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Frame, Population, Sample, estimated, lottery, sizes, targets_of
 from duelpool.budget.intervals import INTERVALS
-from duelpool.budget.metrics import Floats, parse_metric
+from duelpool.budget.metrics import parse_metric
 from duelpool.budget.streams import Chunk, StreamDesign, stream_plan
 
 PAIRS, SYSTEMS, PER_QUERY = 12_000_000, 5, 5

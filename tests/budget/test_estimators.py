@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duelpool.arrays import Floats
 from duelpool.budget import (
     DESIGNS,
     ESTIMATORS,
@@ -24,7 +25,6 @@ from duelpool.budget.draws import DRAWS, inclusion_probabilities
 from duelpool.budget.estimators import Estimates
 from duelpool.budget.goals import Targets
 from duelpool.budget.intervals import betting_bounds, doubts, not_shared_by_neighbours, skewness
-from duelpool.budget.metrics import Floats
 from duelpool.budget.simulation import BudgetSimulation, usual_draw
 from duelpool.errors import BadParameter, BadRecord, UnknownName
 from duelpool.seeds import rng_for

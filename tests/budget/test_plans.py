@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Population, item_population, pair_population, parse_metric, prior_by_rank
 from duelpool.budget.estimates import BudgetEstimate, estimate_plans
 from duelpool.budget.judged import Judged, from_grades, from_judgments, read_judged
-from duelpool.budget.metrics import Floats
 from duelpool.budget.plans import Plan, make_plan, propensities_beside, read_plan, write_plan
 from duelpool.budget.rounds import known_utilities, next_round, relearned
 from duelpool.budget.sources import known_from

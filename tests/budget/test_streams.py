@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Population, estimated, inclusion_probabilities, sizes
-from duelpool.budget.metrics import Floats
 from duelpool.budget.streams import Chunk, StreamDesign, StreamPlan, stream_plan
 from duelpool.errors import BadFile, BadParameter
 

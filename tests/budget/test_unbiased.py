@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from duelpool.arrays import Floats
 from duelpool.budget import (
     DESIGNS,
     DRAWS,
@@ -33,7 +34,6 @@ from duelpool.budget.draws import Lottery
 from duelpool.budget.goals import Targets
 from duelpool.budget.intervals import variances
 from duelpool.budget.judged import Judged, from_grades
-from duelpool.budget.metrics import Floats
 from duelpool.budget.plans import Plan, PlannedQuestion
 from duelpool.budget.rounds import known_utilities, next_round
 from duelpool.budget.simulation import predictors_of, refuse_misfit

@@ -11,11 +11,12 @@ import duelpool
 
 SOURCE = Path(duelpool.__file__).parent
 
-GROUND = ("errors", "seeds", "records")
+GROUND = ("errors", "seeds", "arrays", "records")
 # From the ground up: a room imports from the rooms named here, all of which stand above it in this table.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "seeds": (),
+    "arrays": (),
     "records": ("errors",),
     "net": ("errors",),
     "files": GROUND,

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from duelpool.arrays import Floats
 from duelpool.budget import (
     Beliefs,
     Population,
@@ -15,7 +16,6 @@ from duelpool.budget import (
     simulate_budget,
     sizes,
 )
-from duelpool.budget.metrics import Floats
 from duelpool.experiments.budget import run
 from duelpool.experiments.budget_pairs import variance_of_halves
 from duelpool.experiments.budget_predictors import (

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from duelpool.arrays import Floats, Ints
 from duelpool.budget.draws import Lottery
-from duelpool.budget.metrics import Floats, Ints, parse_metric
+from duelpool.budget.metrics import parse_metric
 from duelpool.budget.populations import Population
 from duelpool.files import Qrels, Run
 

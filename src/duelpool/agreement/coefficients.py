@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from duelpool.agreement.shares import Cluster, Counts
-from duelpool.agreement.votes import Floats, Ints
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 

@@ -11,7 +11,8 @@ import polars as pl
 from duelpool.agreement.coefficients import cohen_kappa
 from duelpool.agreement.shares import Cluster, Share, Z, by_cluster, simple_share
 from duelpool.agreement.transitivity import Transitivity, Triplets
-from duelpool.agreement.votes import BAD, PEOPLE, PROGRAMS, Floats, Ints, Votes, people_or_programs
+from duelpool.agreement.votes import BAD, PEOPLE, PROGRAMS, Votes, people_or_programs
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import UnknownName
 
 

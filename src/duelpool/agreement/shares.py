@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from duelpool.agreement.votes import Floats, Ints
+from duelpool.arrays import Floats, Ints
 from duelpool.campaign.views.shares import wilson
 
 Z = 1.959964

@@ -13,7 +13,8 @@ import polars as pl
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.agreement.shares import Cluster, Counts, Share, by_cluster, count_votes, sums_by
-from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Floats, Ints, Votes
+from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Votes
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
 from duelpool.records import Kind
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from duelpool.errors import UnknownName
 from duelpool.records import Effect, Judgment, Kind
@@ -41,9 +40,6 @@ _SCHEMA = {
     "before": pl.Float64,  # and said this
     "sitting": pl.String,
 }
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

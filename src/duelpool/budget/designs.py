@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget.goals import goal_named
-from duelpool.budget.metrics import Floats
 from duelpool.budget.populations import Population
 from duelpool.errors import BadParameter, UnknownName
 

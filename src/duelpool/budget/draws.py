@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from duelpool.budget.metrics import Floats, Ints
+from duelpool.arrays import Floats, Ints
 from duelpool.budget.populations import Population
 from duelpool.errors import BadParameter, UnknownName
 
@@ -264,7 +263,7 @@ class Borders:
         return cls(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
 
 
-def chosen_positions(before: Floats, after: Floats, chances: npt.NDArray[np.float64]) -> Floats:
+def chosen_positions(before: Floats, after: Floats, chances: Floats) -> Floats:
     """Return where on the line each interval's unit is taken, or which of the two units across its borders it is.
 
     One step an interval: whether the unit across its lower border was taken already decides what it may take.

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget.estimators import Estimates, estimated, estimator_named
 from duelpool.budget.goals import Targets, targets_of
 from duelpool.budget.intervals import Interval, Known, Ranges, doubts, interval_named, plain_spread
 from duelpool.budget.judged import Judged
 from duelpool.budget.lineups import Lineup, can_be_pooled, lined_up, mixture, pooled_reach, sample_of
-from duelpool.budget.metrics import Floats
 from duelpool.budget.moments import Moments, Spread
 from duelpool.budget.plans import Plan, PlannedQuestion
 from duelpool.budget.populations import Population

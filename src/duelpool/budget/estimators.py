@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from duelpool.arrays import Floats
 from duelpool.budget.goals import Targets
-from duelpool.budget.metrics import Floats
 from duelpool.budget.samples import Sample
 from duelpool.errors import BadParameter, UnknownName
 

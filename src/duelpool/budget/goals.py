@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from duelpool.budget.metrics import Floats
+from duelpool.arrays import Floats
 from duelpool.budget.populations import Population, Weights
 from duelpool.errors import BadParameter, UnknownName
 

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
+from duelpool.arrays import Bools, Floats
 from duelpool.budget.estimators import Estimates
 from duelpool.budget.goals import Targets
-from duelpool.budget.metrics import Flags, Floats
 from duelpool.budget.moments import SURE, Moments, Spread
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
@@ -45,7 +45,7 @@ class Ranges:
 
     @classmethod
     def over_rounds(
-        cls, targets: Targets, expected: Floats, rounds: Sequence[tuple[int, Flags]], top: float
+        cls, targets: Targets, expected: Floats, rounds: Sequence[tuple[int, Bools]], top: float
     ) -> "Ranges":
         """Look at what each round's draws can say, when a unit is expected so often over all of them."""
         n = sum(count for count, _ in rounds)
@@ -274,7 +274,7 @@ def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
     stakes = np.sqrt(2 * np.log(2 / alpha) / (n * before))
     enough = np.log(2 / alpha)
 
-    def beaten(middle: Floats, draws: Floats) -> Flags:
+    def beaten(middle: Floats, draws: Floats) -> Bools:
         bets = np.minimum(stakes, 0.75 / np.maximum(middle, 1e-12))
         fortune = np.cumsum(np.log1p(bets * (draws - middle)), axis=0).max(axis=0)
         return np.asarray(fortune >= enough, dtype=np.bool_)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from duelpool.arrays import Bools, Floats
 from duelpool.budget.estimators import Frame, estimator_named
 from duelpool.budget.goals import Targets
 from duelpool.budget.judged import Judged
-from duelpool.budget.metrics import Flags, Floats
 from duelpool.budget.plans import Plan, PlannedQuestion
 from duelpool.budget.populations import Population
 from duelpool.budget.samples import Sample
@@ -26,7 +26,7 @@ class Lineup:
     prior: Floats | None
     places: dict[tuple[str, ...], int]
     unreachable: Floats
-    rounds: tuple[tuple[int, Flags], ...] = ()  # of a mixture: each round's draws and what they can reach
+    rounds: tuple[tuple[int, Bools], ...] = ()  # of a mixture: each round's draws and what they can reach
 
     def frame(self, estimator: str) -> Frame:
         """Return what the estimator knows without judging."""

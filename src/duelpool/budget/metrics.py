@@ -10,14 +10,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.measures.grammar import name_and_parameters
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 Parts: TypeAlias = Literal["items", "pairs"]
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
+from duelpool.arrays import Floats
 from duelpool.budget.estimators import Estimates
 from duelpool.budget.goals import Targets
-from duelpool.budget.metrics import Floats
 from duelpool.budget.samples import Sample
 
 SHARED_DRAWS = (

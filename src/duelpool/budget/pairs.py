@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from duelpool.budget.metrics import AP, Floats, Metric, Swaps
+from duelpool.arrays import Floats
+from duelpool.budget.metrics import AP, Metric, Swaps
 from duelpool.budget.populations import Population, item_population, topic_shares
 from duelpool.errors import BadParameter
 from duelpool.files import Run, TieOrder

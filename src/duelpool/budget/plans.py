@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from duelpool.arrays import Bools, Floats
 from duelpool.budget.designs import LEAST_DOUBT, Beliefs, design_named, sizes
 from duelpool.budget.draws import Lottery, lottery
 from duelpool.budget.estimators import estimator_named
 from duelpool.budget.goals import Targets, targets_of
-from duelpool.budget.metrics import Flags, Floats
 from duelpool.budget.populations import Population
 from duelpool.budget.propensities import Propensities, read_propensities, write_propensities
 from duelpool.budget.simulation import beyond_reach, refuse_misfit, usual_draw
@@ -202,7 +202,7 @@ def _notes(kind: str, repeats: int, questions: int, draws: int) -> list[str]:
 
 
 def _outlook(
-    targets: Targets, chances: Lottery, beliefs: Beliefs, estimator: str, settled: Flags
+    targets: Targets, chances: Lottery, beliefs: Beliefs, estimator: str, settled: Bools
 ) -> tuple[Outlook, ...]:
     weights = np.where(settled[:, None], 0.0, targets.weights)
     beyond = beyond_reach(weights, chances.expected, beliefs.top)

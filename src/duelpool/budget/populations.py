@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from duelpool.budget.metrics import Flags, Floats, Given, Ints, Metric
+from duelpool.arrays import Bools, Floats, Ints
+from duelpool.budget.metrics import Given, Metric
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.files import Run, TieOrder
 from duelpool.files.columns import Layout, read_columns, refuse_not_a_number
@@ -68,7 +69,7 @@ class Population:
         """Whether units are pairs of items."""
         return self.others is not None
 
-    def kept(self, units: Flags | Ints) -> "Population":
+    def kept(self, units: Bools | Ints) -> "Population":
         """Return the population of some of the units; topics and systems stay."""
         names = [
             None

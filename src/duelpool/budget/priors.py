@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from duelpool.budget.metrics import Floats
+from duelpool.arrays import Floats
 from duelpool.budget.populations import Population
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_qrels

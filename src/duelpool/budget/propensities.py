@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from duelpool.budget.metrics import Floats
+from duelpool.arrays import Floats
 from duelpool.budget.populations import Population
 from duelpool.errors import BadFile
 from duelpool.files import write_lines

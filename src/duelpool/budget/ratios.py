@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from duelpool.budget.metrics import Floats, Ints
+from duelpool.arrays import Floats, Ints
 from duelpool.budget.pairs import self_pairs
 from duelpool.budget.populations import Population, Weights
 from duelpool.budget.samples import Sample

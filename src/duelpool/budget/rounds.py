@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget.designs import Beliefs
 from duelpool.budget.judged import Judged
-from duelpool.budget.metrics import Floats
 from duelpool.budget.plans import Plan, make_plan
 from duelpool.budget.populations import Population
 from duelpool.errors import BadParameter

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from duelpool.budget.metrics import Floats, Ints
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadRecord
 
 

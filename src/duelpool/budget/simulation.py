@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget.designs import Beliefs, design_named, sizes
 from duelpool.budget.draws import DRAWS, Lottery, lottery
 from duelpool.budget.estimators import Estimates, Frame, estimated, estimator_named
 from duelpool.budget.goals import targets_of
 from duelpool.budget.intervals import Known, Ranges, doubts, interval_named
-from duelpool.budget.metrics import Floats
 from duelpool.budget.moments import Moments
 from duelpool.budget.populations import Population
 from duelpool.budget.ratios import ratio_estimates, true_ratios

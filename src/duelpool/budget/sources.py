@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget.designs import Beliefs
-from duelpool.budget.metrics import Floats, Metric, parse_metric
+from duelpool.budget.metrics import Metric, parse_metric
 from duelpool.budget.pairs import pair_population
 from duelpool.budget.populations import Population, item_population, read_weights
 from duelpool.budget.priors import guesses_from, prior_by_rank

@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from duelpool.arrays import Floats, Ints
 from duelpool.budget.designs import Beliefs, design_named, sizes
 from duelpool.budget.draws import FROM_BELOW, INTO_NEXT, chosen_positions, units_at
 from duelpool.budget.estimators import Frame
 from duelpool.budget.goals import Targets, targets_of
-from duelpool.budget.metrics import Floats, Ints
 from duelpool.budget.populations import Population, Weights
 from duelpool.budget.samples import Sample
 from duelpool.errors import BadFile, BadParameter

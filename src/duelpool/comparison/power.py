@@ -6,7 +6,8 @@ from itertools import combinations
 import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
-from duelpool.comparison.scores import Floats, ScoreTable
+from duelpool.arrays import Floats
+from duelpool.comparison.scores import ScoreTable
 from duelpool.errors import BadParameter
 from duelpool.seeds import rng_for
 

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 
 

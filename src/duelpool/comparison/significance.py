@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
-from duelpool.comparison.scores import Floats, ScoreTable
+from duelpool.arrays import Floats
+from duelpool.comparison.scores import ScoreTable
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 

@@ -12,14 +12,13 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats
 from duelpool.demo.collection import Collection
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.records import Passage, Topic
 from duelpool.seeds import rng_for
 
-Scores: TypeAlias = NDArray[np.float64]
 Query: TypeAlias = Mapping[str, float]
 """Terms with their weights."""
 
@@ -55,9 +54,9 @@ class Index:
 
     ids: tuple[str, ...]
     columns: Mapping[str, int]
-    counts: Scores
-    lengths: Scores  # terms per passage
-    holders: Scores  # passages that hold each term
+    counts: Floats
+    lengths: Floats  # terms per passage
+    holders: Floats  # passages that hold each term
 
     @classmethod
     def of(cls, passages: Iterable[Passage]) -> "Index":
@@ -71,7 +70,7 @@ class Index:
                 counts[row, columns[term]] = count
         return cls(tuple(bags), columns, counts, counts.sum(axis=1), (counts > 0).sum(axis=0).astype(float))
 
-    def vector(self, query: Query) -> Scores:
+    def vector(self, query: Query) -> Floats:
         """Return the query's weights as a row of the index; terms that no passage holds are left out."""
         row = np.zeros(len(self.columns))
         for term, weight in query.items():
@@ -80,7 +79,7 @@ class Index:
         return row
 
 
-Ranker: TypeAlias = Callable[[Index, Topic, int], Scores]
+Ranker: TypeAlias = Callable[[Index, Topic, int], Floats]
 
 
 def query_of(topic: Topic, *, description: bool = False) -> Query:
@@ -89,7 +88,7 @@ def query_of(topic: Topic, *, description: bool = False) -> Query:
     return Counter(term for text in said for term in terms_of(text) if term not in STOP_WORDS)
 
 
-def bm25_scores(index: Index, query: Query, k1: float = 1.2, b: float = 0.75) -> Scores:
+def bm25_scores(index: Index, query: Query, k1: float = 1.2, b: float = 0.75) -> Floats:
     """Score passages by BM25: rare terms count most, repeated ones ever less, long passages are held back."""
     weights = index.vector(query)
     asked = np.flatnonzero(weights)
@@ -99,17 +98,17 @@ def bm25_scores(index: Index, query: Query, k1: float = 1.2, b: float = 0.75) ->
     return np.asarray(counts * (k1 + 1) / (counts + damping[:, None]) @ (idf * weights[asked]))
 
 
-def bm25(index: Index, topic: Topic, seed: int) -> Scores:
+def bm25(index: Index, topic: Topic, seed: int) -> Floats:
     """Score by BM25 of the question."""
     return bm25_scores(index, query_of(topic))
 
 
-def bm25_description(index: Index, topic: Topic, seed: int) -> Scores:
+def bm25_description(index: Index, topic: Topic, seed: int) -> Floats:
     """Score by BM25 of the question and its description, which says what a good answer holds."""
     return bm25_scores(index, query_of(topic, description=True))
 
 
-def bm25_feedback(index: Index, topic: Topic, seed: int, top: int = 5, terms: int = 20) -> Scores:
+def bm25_feedback(index: Index, topic: Topic, seed: int, top: int = 5, terms: int = 20) -> Floats:
     """Score by BM25 of the question mixed half and half with the telling terms of its own first results."""
     query = index.vector(query_of(topic))
     first = bm25(index, topic, seed)
@@ -121,23 +120,23 @@ def bm25_feedback(index: Index, topic: Topic, seed: int, top: int = 5, terms: in
     return bm25_scores(index, {term: float(mixed[at]) for term, at in index.columns.items() if mixed[at] > 0})
 
 
-def _shares(weights: Scores) -> Scores:
+def _shares(weights: Floats) -> Floats:
     return np.asarray(weights / weights.sum()) if weights.any() else weights
 
 
-def tfidf(index: Index, topic: Topic, seed: int) -> Scores:
+def tfidf(index: Index, topic: Topic, seed: int) -> Floats:
     """Score by the cosine between the logarithmic TF-IDF vectors of question and passage."""
     idf = np.log(len(index.ids) / index.holders)
     passages = _unit(np.log1p(index.counts) * idf)
     return np.asarray(passages @ _unit(np.log1p(index.vector(query_of(topic))) * idf))
 
 
-def _unit(vectors: Scores) -> Scores:
+def _unit(vectors: Floats) -> Floats:
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0, norms, 1.0))
 
 
-def query_likelihood(index: Index, topic: Topic, seed: int, mu: float = 100.0) -> Scores:
+def query_likelihood(index: Index, topic: Topic, seed: int, mu: float = 100.0) -> Floats:
     """Score by the log-likelihood of the question in each passage's model with Dirichlet smoothing."""
     weights = index.vector(query_of(topic))
     asked = np.flatnonzero(weights)
@@ -146,25 +145,25 @@ def query_likelihood(index: Index, topic: Topic, seed: int, mu: float = 100.0) -
     return np.asarray(np.log(models) @ weights[asked])
 
 
-def overlap(index: Index, topic: Topic, seed: int) -> Scores:
+def overlap(index: Index, topic: Topic, seed: int) -> Floats:
     """Score by how many of the question's different words stand in the passage, "the" and "why" included."""
     asked = index.vector(dict.fromkeys(terms_of(topic.text), 1.0))
     return np.asarray((index.counts > 0) @ asked)
 
 
-def bm25_one_word(index: Index, topic: Topic, seed: int) -> Scores:
+def bm25_one_word(index: Index, topic: Topic, seed: int) -> Floats:
     """Score by BM25 of a single word of the question, its rarest one."""
     known = [term for term in query_of(topic) if term in index.columns]
     rarest = min(known, key=lambda term: (index.holders[index.columns[term]], term), default="")
     return bm25_scores(index, {rarest: 1.0})
 
 
-def bm25_first_word(index: Index, topic: Topic, seed: int) -> Scores:
+def bm25_first_word(index: Index, topic: Topic, seed: int) -> Floats:
     """Score by BM25 of the question's first word, mostly "why" or "how"."""
     return bm25_scores(index, dict.fromkeys(terms_of(topic.text)[:1], 1.0))
 
 
-def bm25_shuffled(index: Index, topic: Topic, seed: int, top: int = 20) -> Scores:
+def bm25_shuffled(index: Index, topic: Topic, seed: int, top: int = 20) -> Floats:
     """Score by BM25, with its first passages in random order."""
     scores = bm25(index, topic, seed)
     best = np.argsort(-scores.round(9), kind="stable")[:top]
@@ -172,7 +171,7 @@ def bm25_shuffled(index: Index, topic: Topic, seed: int, top: int = 20) -> Score
     return scores
 
 
-def random_order(index: Index, topic: Topic, seed: int) -> Scores:
+def random_order(index: Index, topic: Topic, seed: int) -> Floats:
     """Score at random."""
     return rng_for(seed, "demo random order", topic.id).random(len(index.ids))
 
@@ -210,7 +209,7 @@ def rank_all(
     return {topic.id: _sorted(index.ids, ranker(index, topic, seed))[:depth] for topic in collection.topics}
 
 
-def _sorted(ids: Sequence[str], scores: Scores) -> list[tuple[str, float]]:
+def _sorted(ids: Sequence[str], scores: Floats) -> list[tuple[str, float]]:
     # Adding 0.0 turns a rounded -0.0 into 0.0, which would be written differently.
     rounded = [(docno, round(float(score), 6) + 0.0) for docno, score in zip(ids, scores, strict=True)]
     return sorted(rounded, key=lambda entry: (entry[1], entry[0]), reverse=True)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadRecord
 from duelpool.evaluation.sources import RunSource, run_of
 from duelpool.files import Run
 from duelpool.files.notices import Notice
 from duelpool.measures import Measure, ReadyRun, Truth
-from duelpool.measures.rankings import Floats
 from duelpool.measures.truth import Record
 
 _CHUNK = 4  # runs a task: few enough for a progress bar, enough to share the work of making the truth ready

@@ -36,6 +36,7 @@ from duelpool.agreement import (
 from duelpool.agreement.coefficients import alpha_of
 from duelpool.agreement.shares import clustered_share
 from duelpool.agreement.tables import without_ties
+from duelpool.arrays import Floats
 from duelpool.judges.latent import LatentAssessor, normal_cdf
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.seeds import rng_for
@@ -60,8 +61,6 @@ PLAIN_PLACES = {
     Outcome.RIGHT_BAD: 1,
     Outcome.BOTH_BAD: 0,
 }
-
-Floats = np.ndarray
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from duelpool.arrays import Floats, Ints
 from duelpool.budget import (
     Beliefs,
     Frame,
@@ -23,7 +24,6 @@ from duelpool.budget import (
     true_variance,
 )
 from duelpool.budget.draws import Lottery
-from duelpool.budget.metrics import Floats, Ints
 from duelpool.budget.populations import Weights
 from duelpool.experiments.budget_tables import PER_QUERY, Figure, Setting
 from duelpool.seeds import rng_for

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget import (
     Beliefs,
     BudgetSimulation,
@@ -28,7 +29,7 @@ from duelpool.budget import (
     targets_of,
     true_variance,
 )
-from duelpool.budget.metrics import Floats, parse_metric
+from duelpool.budget.metrics import parse_metric
 from duelpool.budget.populations import item_population
 from duelpool.budget.sources import known_from
 from duelpool.errors import BadParameter

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.budget import (
     Beliefs,
     Population,
@@ -19,7 +20,6 @@ from duelpool.budget import (
     targets_of,
     true_variance,
 )
-from duelpool.budget.metrics import Floats
 from duelpool.experiments.budget_sets import ITEMS, TOP_GRADE, Trec8
 from duelpool.seeds import rng_for
 

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-Ints: TypeAlias = npt.NDArray[np.int64]
+from duelpool.arrays import Ints
+
 Keys: TypeAlias = npt.NDArray[np.uint64]
 
 

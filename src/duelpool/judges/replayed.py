@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadFile, BadParameter, known_names
 from duelpool.judges.base import Dice, SimulatedJudge
-from duelpool.judges.simulated import Matrix, MatrixJudge, odds_of_wins, refuse_no_probability
+from duelpool.judges.simulated import MatrixJudge, odds_of_wins, refuse_no_probability
 from duelpool.records import Judgment
 
 ANSWERS = ("raw", "smoothed", "fitted")
@@ -23,7 +23,7 @@ STRENGTH_SD = 1.5  # the fit's prior spread of strengths; it keeps items that ne
 Pools: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
-def win_counts(items: tuple[str, ...], judgments: Iterable[Judgment]) -> Matrix:
+def win_counts(items: tuple[str, ...], judgments: Iterable[Judgment]) -> Floats:
     """Return how often each item won against each other; a tie is half a win for both."""
     at = {item: place for place, item in enumerate(items)}
     counts = np.zeros((len(items), len(items)))
@@ -36,7 +36,7 @@ def win_counts(items: tuple[str, ...], judgments: Iterable[Judgment]) -> Matrix:
     return counts
 
 
-def fitted_strengths(counts: Matrix, sd: float = STRENGTH_SD) -> NDArray[np.float64]:
+def fitted_strengths(counts: Floats, sd: float = STRENGTH_SD) -> Floats:
     """Return the Bradley-Terry strengths of greatest posterior density under a normal prior."""
     games = counts + counts.T
     won = counts.sum(axis=1)
@@ -55,7 +55,7 @@ def fitted_strengths(counts: Matrix, sd: float = STRENGTH_SD) -> NDArray[np.floa
     return strengths
 
 
-def replayed_wins(counts: Matrix, answers: str) -> Matrix:
+def replayed_wins(counts: Floats, answers: str) -> Floats:
     """Return the win probabilities of a replay.
 
     raw: the pair's real judgments, and the fit for pairs that nobody judged; smoothed: the real judgments
@@ -173,7 +173,7 @@ def _rows(file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 @lru_cache(maxsize=4)
-def _recorded(file: str) -> dict[str, tuple[tuple[str, ...], Matrix]]:
+def _recorded(file: str) -> dict[str, tuple[tuple[str, ...], Floats]]:
     """Return each topic's items and win counts from lines `topic a b winner` or `topic winner loser`."""
     votes: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for number, words in _rows(file):
@@ -197,7 +197,7 @@ def _recorded(file: str) -> dict[str, tuple[tuple[str, ...], Matrix]]:
 
 
 @lru_cache(maxsize=1024)
-def _replayed(file: str, answers: str, topic: str) -> tuple[tuple[str, ...], Matrix]:
+def _replayed(file: str, answers: str, topic: str) -> tuple[tuple[str, ...], Floats]:
     recorded = _recorded(file)
     if topic not in recorded:
         raise BadParameter(f"The file has no topic {topic}.", place=file)

@@ -10,17 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadFile, BadParameter
 from duelpool.judges.base import Dice, JudgeModel, SimulatedJudge
 from duelpool.records import Levels, Outcome
 from duelpool.seeds import rng_for
-
-Matrix: TypeAlias = NDArray[np.float64]
 
 REVERSED: Mapping[Outcome, Outcome] = {
     Outcome.LEFT: Outcome.RIGHT,
@@ -32,7 +29,7 @@ REVERSED: Mapping[Outcome, Outcome] = {
 }
 
 
-def levels_by_score(items: tuple[str, ...], scores: NDArray[np.float64]) -> Levels:
+def levels_by_score(items: tuple[str, ...], scores: Floats) -> Levels:
     """Return the items by descending score; scores that differ by rounding alone are equal."""
     rounded = np.round(scores, 9)
     order = sorted(range(len(items)), key=lambda at: (-rounded[at], items[at]))
@@ -47,7 +44,7 @@ class MatrixJudge:
     decision, so that unequal items tie more seldom.
     """
 
-    def __init__(self, items: tuple[str, ...], wins: Matrix, dice: Dice, *, ties: float = 0.0) -> None:
+    def __init__(self, items: tuple[str, ...], wins: Floats, dice: Dice, *, ties: float = 0.0) -> None:
         if not 0 <= ties < 1:
             raise BadParameter(f"'ties' is the share of ties between equals, from 0 to below 1, not {ties}.")
         self._at = {item: at for at, item in enumerate(items)}
@@ -280,7 +277,7 @@ class Thurstone(AnyPool):
         from scipy.special import ndtr
 
         strengths = rng_for(seed, topic, "strengths").normal(0.0, self.sd, len(items))
-        wins: Matrix = ndtr((strengths[:, None] - strengths[None, :]) / math.sqrt(2.0))
+        wins: Floats = ndtr((strengths[:, None] - strengths[None, :]) / math.sqrt(2.0))
         return MatrixJudge(items, wins, Dice(seed, topic, "answers"), ties=self.ties)
 
 
@@ -331,7 +328,7 @@ class MatrixFile:
 
 
 @lru_cache(maxsize=4)
-def read_matrix(file: str) -> Matrix:
+def read_matrix(file: str) -> Floats:
     """Read a square matrix of win probabilities, blanks or commas between the numbers."""
     rows: list[list[float]] = []
     try:
@@ -361,20 +358,20 @@ def read_matrix(file: str) -> Matrix:
     return wins
 
 
-def hidden_places(size: int, topic: str, seed: int) -> NDArray[np.int64]:
+def hidden_places(size: int, topic: str, seed: int) -> Ints:
     """Return each item's place in the truth, 0 the best: a permutation that only the seed knows."""
     return rng_for(seed, topic, "hidden places").permutation(size)
 
 
-def odds_of_wins(strengths: NDArray[np.float64]) -> Matrix:
+def odds_of_wins(strengths: Floats) -> Floats:
     """Return the Bradley-Terry win probabilities of these strengths."""
     from scipy.special import expit
 
-    wins: Matrix = expit(strengths[:, None] - strengths[None, :])
+    wins: Floats = expit(strengths[:, None] - strengths[None, :])
     return wins
 
 
-def with_even_diagonal(wins: Matrix) -> Matrix:
+def with_even_diagonal(wins: Floats) -> Floats:
     """Return the matrix with .5 on its diagonal."""
     np.fill_diagonal(wins, 0.5)
     return wins

@@ -6,10 +6,11 @@ from typing import ClassVar, Literal, Self, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from duelpool.arrays import Bools, Floats
 from duelpool.errors import BadParameter, known_names
 from duelpool.files import Preferences, Qrels, Run, TieOrder
 from duelpool.measures.items import Items, Placed, PlacingRules, Unjudged
-from duelpool.measures.rankings import Duplicates, Flags, Floats, Precision, ReadyRun, sums_by
+from duelpool.measures.rankings import Duplicates, Precision, ReadyRun, sums_by
 from duelpool.measures.truth import Truth
 
 Missing: TypeAlias = Literal["drop", "zero"]
@@ -149,6 +150,6 @@ def positive(measure: str, name: str, value: object) -> None:
         raise BadParameter(f"{measure}'s {name} is a whole number from 1 on, not {value!r}.")
 
 
-def per_topic(placed: Placed, chosen: Flags, weights: npt.NDArray[np.floating]) -> Floats:
+def per_topic(placed: Placed, chosen: Bools, weights: npt.NDArray[np.floating]) -> Floats:
     """Add up weights of chosen rows by topic."""
     return sums_by(placed.topic[chosen], weights[chosen], placed.topics)

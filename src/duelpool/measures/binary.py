@@ -5,22 +5,21 @@ from typing import ClassVar
 
 import numpy as np
 
+from duelpool.arrays import Bools, Floats, Ints
 from duelpool.errors import BadParameter
-from duelpool.files.keys import Ints
 from duelpool.measures.base import Measure, per_topic
 from duelpool.measures.items import Placed
-from duelpool.measures.rankings import Flags, Floats
 from duelpool.measures.truth import Truth
 
 
-def first_rank(placed: Placed, chosen: Flags) -> Floats:
+def first_rank(placed: Placed, chosen: Bools) -> Floats:
     """Return the rank of each topic's first chosen row, inf where there is none."""
     first = np.full(placed.topics, np.inf)
     first[placed.topic[chosen][::-1]] = placed.rank[chosen][::-1]
     return first
 
 
-def count_so_far(topic: Ints, chosen: Flags, topics: int) -> Ints:
+def count_so_far(topic: Ints, chosen: Bools, topics: int) -> Ints:
     """Return, for each row, how many rows of its topic are chosen up to and with it."""
     running = np.cumsum(chosen, dtype=np.int64)
     before = np.concatenate(([0], np.cumsum(np.bincount(topic[chosen], minlength=topics))[:-1]))
@@ -34,7 +33,7 @@ class Relevance(Measure):
     cutoff: int | None = None
     rel: float = 1
 
-    def relevant(self, truth: Truth, placed: Placed) -> Flags:
+    def relevant(self, truth: Truth, placed: Placed) -> Bools:
         """Return which of the placed rows are relevant and above the cutoff."""
         graded = truth.grades().grade[placed.item] >= self.rel
         return graded if self.cutoff is None else graded & (placed.rank <= self.cutoff)

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.errors import MissingExtra, UnknownName
 from duelpool.measures.base import Measure
-from duelpool.measures.rankings import Floats, ReadyRun
+from duelpool.measures.rankings import ReadyRun
 from duelpool.measures.truth import Truth
 
 _NAME = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)*")

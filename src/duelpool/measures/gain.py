@@ -5,11 +5,11 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from duelpool.files.keys import Ints
+from duelpool.arrays import Floats, Ints
 from duelpool.measures.base import Measure, one_of, per_topic, probability
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Placed
-from duelpool.measures.rankings import Floats, sums_by
+from duelpool.measures.rankings import sums_by
 from duelpool.measures.truth import Truth
 
 Log: TypeAlias = Literal["2", "e"]

@@ -7,10 +7,9 @@ from typing import TypeVar, cast
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Qrels
-from duelpool.files.keys import Ints
 from duelpool.measures.items import Items
-from duelpool.measures.rankings import Flags, Floats
 
 Answer = TypeVar("Answer")
 
@@ -42,7 +41,7 @@ class Grades:
             self._known[question] = answer()
         return cast("Answer", self._known[question])
 
-    def count(self, chosen: Flags) -> Ints:
+    def count(self, chosen: Bools) -> Ints:
         """Return, per topic, how many of the items are chosen."""
         return np.bincount(self.items.topic[chosen], minlength=len(self.topics))
 

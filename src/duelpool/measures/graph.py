@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Floats, Ints
 from duelpool.files import TieOrder
-from duelpool.files.keys import Ints
 from duelpool.measures.base import positive, probability
 from duelpool.measures.items import Placed
 from duelpool.measures.overlap import DEPTH, weigh
 from duelpool.measures.pairs import Pairs
 from duelpool.measures.preference import OverPreferences
-from duelpool.measures.rankings import Floats, Precision
+from duelpool.measures.rankings import Precision
 from duelpool.measures.truth import Truth
 
 

@@ -11,9 +11,10 @@ from typing import Literal, TypeAlias, TypeVar, cast
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Bools, Ints
 from duelpool.files import TieOrder
-from duelpool.files.keys import Ints, Keys, hash_of, topic_codes
-from duelpool.measures.rankings import Duplicates, Flags, Precision, Rankings, ReadyRun
+from duelpool.files.keys import Keys, hash_of, topic_codes
+from duelpool.measures.rankings import Duplicates, Precision, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
 """What documents that nobody judged do: hold their ranks and gain nothing, or leave the ranking."""
@@ -44,7 +45,7 @@ class Placed:
     _known: dict[object, object] = field(default_factory=dict)
 
     @property
-    def present(self) -> Flags:
+    def present(self) -> Bools:
         """The topics for which the run returned anything."""
         return self.retrieved > 0
 
@@ -69,8 +70,8 @@ class Items:
     topic: Ints  # per item, the place of its topic in `topics`
     docnos: pl.Series
     keys: Keys  # per item
-    possible: Flags  # by the high bits of a key: False where no item can be
-    possible_too: Flags  # the same by other bits
+    possible: Bools  # by the high bits of a key: False where no item can be
+    possible_too: Bools  # the same by other bits
     item_at: Ints  # by the high bits: one item that is there
     order: Ints  # the items by key, for those that share these bits with another
     exact: bool = False  # two items share a key: look up by text

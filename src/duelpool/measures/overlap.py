@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
 from duelpool.files import TieOrder
-from duelpool.files.keys import Ints
 from duelpool.measures.base import Measure, Need, positive, probability
 from duelpool.measures.items import Items, Placed
-from duelpool.measures.rankings import Duplicates, Floats, Precision, sums_by
+from duelpool.measures.rankings import Duplicates, Precision, sums_by
 from duelpool.measures.truth import Truth
 
 DEPTH = 1000

@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias, TypeVar, cast
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Preferences
-from duelpool.files.keys import Ints, hash_of, topic_codes
+from duelpool.files.keys import hash_of, topic_codes
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
-from duelpool.measures.rankings import Flags, Floats
 from duelpool.records import EFFECTS
 
 Votes: TypeAlias = Literal["multiset", "majority"]
@@ -149,7 +149,7 @@ def _majority(winner: Ints, loser: Ints) -> tuple[Ints, Ints]:
     return np.where(ahead, low, high), np.where(ahead, high, low)
 
 
-def _from_bad(items: Items, a: Ints, b: Ints, bad: Flags) -> tuple[Ints, Ints]:
+def _from_bad(items: Items, a: Ints, b: Ints, bad: Bools) -> tuple[Ints, Ints]:
     judged = set(zip(np.minimum(a, b).tolist(), np.maximum(a, b).tolist(), strict=True))
     winners, losers = [], []
     for topic in np.unique(items.topic[bad]).tolist():

@@ -5,12 +5,12 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from duelpool.arrays import Bools, Floats
 from duelpool.errors import BadParameter
 from duelpool.measures.base import Measure, Need, TwinRule, one_of, positive
 from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
 from duelpool.measures.pairs import Pairs, Votes
-from duelpool.measures.rankings import Flags, Floats
 from duelpool.measures.truth import Truth
 from duelpool.preferences import borda_shares
 
@@ -94,7 +94,7 @@ class wpref(ppref):  # noqa: N801 - the paper's name
         return weights
 
 
-def _pair_ranks(placed: Placed, pairs: Pairs) -> tuple[Floats, Floats, Flags]:
+def _pair_ranks(placed: Placed, pairs: Pairs) -> tuple[Floats, Floats, Bools]:
     """Return the ranks of winners and losers, and which pairs have a ranked item.
 
     Items that the run lacks stand after its last document.

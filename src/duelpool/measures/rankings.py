@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Run, TieOrder, Twins
-from duelpool.files.keys import Ints, Keys, RowKeys
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+from duelpool.files.keys import Keys, RowKeys
 
 Answer = TypeVar("Answer")
 
@@ -120,7 +118,7 @@ class Rankings:
         return broken[by_row], inside[by_row]
 
 
-def _by_docno(rows: Ints, begins: Flags, docnos: pl.Series, *, descending: bool) -> Ints:
+def _by_docno(rows: Ints, begins: Bools, docnos: pl.Series, *, descending: bool) -> Ints:
     """Return rows in groups, of which some begin one, with each group in the order of its docnos."""
     first = np.flatnonzero(begins)
     size = np.diff(first, append=len(rows))

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadRecord
 from duelpool.files import Preferences
 from duelpool.records import EFFECTS, Judgment, Outcome
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 _LOOK = 1 << 12  # rows
 

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
+from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
-from duelpool.preferences.matrix import Floats, Ints, WinMatrix
+from duelpool.preferences.matrix import WinMatrix
 from duelpool.seeds import rng_for
 
 IntervalMethod: TypeAlias = Literal["sandwich", "bootstrap"]

@@ -12,8 +12,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
-from numpy.typing import NDArray
 
+from duelpool.arrays import Bools, Floats
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
@@ -22,7 +22,6 @@ from duelpool.strategies.parameters import at_least
 from duelpool.strategies.transitivity import Preferences
 from duelpool.strategies.win_table import Standings
 
-Floats = NDArray[np.float64]
 Measure = Literal["ppref", "wpref"]
 Weight = Literal["lower", "upper"]
 
@@ -106,8 +105,8 @@ class _Known(NamedTuple):
     `stakes`: what a preference for the first adds to the score of a less that of b.
     """
 
-    better: NDArray[np.bool_]
-    still: NDArray[np.bool_]
+    better: Bools
+    still: Bools
     stakes: Floats
 
 
@@ -171,7 +170,7 @@ class Difference:
             self._worked_out = _Known(better, still, self._stakes(better, still))
         return self._worked_out
 
-    def _stakes(self, better: NDArray[np.bool_], still: NDArray[np.bool_]) -> Floats:
+    def _stakes(self, better: Bools, still: Bools) -> Floats:
         counted = better | better.T | still  # ties and pairs of Bad items are no preferences
         stakes = np.zeros(still.shape)
         for sign, above, weights in zip((1, -1), self._above, self._weights, strict=True):

@@ -10,12 +10,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadParameter, BadRecord
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.phasebook import Floats, PhaseBook, Places
+from duelpool.strategies.phasebook import PhaseBook, Places
 from duelpool.strategies.win_table import Standings
 
 STALLED_AT_MOST = 2  # so many phases in which nobody leaves, then the final, however large the field

@@ -4,14 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Bools, Floats, Indices, Ints
 from duelpool.strategies.orders import STUBBORN, OrderPosterior
 from duelpool.strategies.win_table import Standings
 from duelpool.strategies.winshares import expected_wins
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 TRIES = 30
 SELDOM = 100.0  # to have met once less counts for more than any standing
@@ -24,7 +21,7 @@ class Finals:
 
     members: Indices
     orders: OrderPosterior
-    met: NDArray[np.int64]
+    met: Ints
     lost: float  # the chance that the best item isn't among them
 
     @property
@@ -115,7 +112,7 @@ def finals_pairs(
 
 
 def _contenders(
-    orders: OrderPosterior, usable: NDArray[np.bool_], met: Floats, tries: Indices, luck: Floats
+    orders: OrderPosterior, usable: Bools, met: Floats, tries: Indices, luck: Floats
 ) -> tuple[int, int]:
     """Return the first drawn pair that may be asked and says something new, else the likeliest pair."""
     x, y = tries[:, 0], tries[:, 1]
@@ -128,7 +125,7 @@ def _contenders(
     return one, other
 
 
-def _neighbours(ranks: Floats, usable: NDArray[np.bool_], met: Floats) -> tuple[int, int]:
+def _neighbours(ranks: Floats, usable: Bools, met: Floats) -> tuple[int, int]:
     """Return the pair of near rank that met least: for the order below the first."""
     apart = met + 0.3 * np.abs(ranks[:, None] - ranks[None, :])
     one, other = divmod(int(np.where(usable, apart, np.inf).argmin()), len(usable))

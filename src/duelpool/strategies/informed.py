@@ -8,11 +8,9 @@ A useless prior is soon given no weight.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
-
-Floats = NDArray[np.float64]
 
 STANDING_WEIGHT = 0.33  # log odds of a win per point of difference in standing
 SPREAD = 0.3  # how far the prior's weight may lie from its mean, before any answer

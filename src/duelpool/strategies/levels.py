@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from duelpool.arrays import Floats
 from duelpool.records import Levels
 from duelpool.strategies.win_table import Standings
 
 
 def levels_by_score(
     standings: Standings,
-    score: NDArray[np.float64],
+    score: Floats,
     groups: Iterable[Sequence[int]] | None = None,
     *,
     split: int | None = None,

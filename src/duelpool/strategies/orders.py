@@ -18,16 +18,12 @@ logarithms, which is slower.
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
 
 import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats, Indices
 from duelpool.errors import BadParameter
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 
 MOST_ITEMS = 12
 """Beyond this the tables (2^m subsets) are no longer small."""

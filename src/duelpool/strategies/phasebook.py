@@ -5,12 +5,11 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats
 from duelpool.records import Judgment, Proposal, pair_of
 from duelpool.strategies.win_table import Standings
 
-Floats = NDArray[np.float64]
 Places = tuple[int, int]  # two items by their place in the pool, the smaller one first
 
 

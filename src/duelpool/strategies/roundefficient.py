@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
@@ -15,8 +15,6 @@ from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import PhaseBook
 from duelpool.strategies.thompson import AMPLE_PER_ITEM, COMPARISONS_PER_ITEM
 from duelpool.strategies.win_table import Standings
-
-Floats = NDArray[np.float64]
 
 
 class RoundEfficient:

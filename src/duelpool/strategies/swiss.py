@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats, Indices
 from duelpool.strategies.win_table import Standings
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 REST = 2.0  # a game more than the other's weighs like two points of standing
 REPEAT = 0.5  # a former meeting weighs like half a point

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats, Indices
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
@@ -22,9 +22,6 @@ from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
 from duelpool.strategies.swiss import any_open_pair, swiss_pairs
 from duelpool.strategies.win_table import Standings
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 SWISS = "swiss"
 FINALS = "swiss-finals"

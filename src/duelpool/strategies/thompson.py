@@ -7,16 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
-from numpy.typing import NDArray
 
+from duelpool.arrays import Bools, Floats, Indices
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.win_table import Standings
-
-Floats = NDArray[np.float64]
-Arms = NDArray[np.intp]
 
 COMPARISONS_PER_ITEM = 10  # the default budget: 1,000 comparisons of 100 items, as in the papers
 AMPLE_PER_ITEM = 100  # with so many even a small pool's best is found, if the judge is consistent
@@ -86,7 +83,7 @@ class _Sampler:
             self._learn(None)
         self._done = True
 
-    def _free(self, champion: int, arms: Arms) -> NDArray[np.bool_]:
+    def _free(self, champion: int, arms: Indices) -> Bools:
         """Return which arms the champion may still meet under the cap; itself always."""
         if self.cap is None:
             return np.ones(len(arms), dtype=bool)
@@ -151,12 +148,12 @@ def _most_at_random(counts: Floats, rng: np.random.Generator) -> int:
 
 
 @lru_cache(maxsize=4)
-def _upper(size: int) -> NDArray[np.bool_]:
+def _upper(size: int) -> Bools:
     """Return which places of a square table lie above its diagonal."""
     return np.triu(np.ones((size, size), dtype=bool), 1)
 
 
-def _among(arms: Arms, table: Floats) -> Floats:
+def _among(arms: Indices, table: Floats) -> Floats:
     """Return the rows and columns of some arms, which are in the table's order."""
     return table if len(arms) == len(table) else table[arms[:, None], arms]
 
@@ -202,7 +199,7 @@ class DoubleThompson(_Sampler):
         champion = self._champion(arms, radius, rng)
         return champion, self._challenger(champion, arms, radius, rng)
 
-    def _champion(self, arms: Arms, radius: float, rng: np.random.Generator) -> int:
+    def _champion(self, arms: Indices, radius: float, rng: np.random.Generator) -> int:
         share, width, ahead = (_among(arms, table) for table in (self._share, self._width, self._ahead))
         beaten = np.count_nonzero(share + radius * width > 0.5, axis=1)
         candidates = arms[beaten == beaten.max()]
@@ -217,7 +214,7 @@ class DoubleThompson(_Sampler):
         sampled = counts @ flat - flat @ counts + np.arange(len(arms))
         return int(candidates[_most_at_random(sampled[among], rng)])
 
-    def _challenger(self, champion: int, arms: Arms, radius: float, rng: np.random.Generator) -> int:
+    def _challenger(self, champion: int, arms: Indices, radius: float, rng: np.random.Generator) -> int:
         lower = self._share[arms, champion] - radius * self._width[arms, champion]
         able = (lower <= 0.5) & self._free(champion, arms)  # the champion's own bound is 0.5
         arms = arms[able]

@@ -1,8 +1,8 @@
 """What follows from the judgments when preferences are transitive."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Bools, Floats
 from duelpool.strategies.win_table import Standings
 
 
@@ -55,15 +55,15 @@ class Preferences:
         down, up = bool(self._reach[i, j]), bool(self._reach[j, i])
         return None if down == up else float(down) - float(up)
 
-    def better(self) -> NDArray[np.bool_]:
+    def better(self) -> Bools:
         """Return for all pairs whether the first is known to be better, through judgments or inference."""
         out = self._standings.out
         inferred = self._reach & ~self._reach.T & ~self.judged
-        known: NDArray[np.bool_] = (self._edges | inferred) & ~out[:, None] & ~out[None, :]
+        known: Bools = (self._edges | inferred) & ~out[:, None] & ~out[None, :]
         return known | (~out[:, None] & out[None, :])
 
-    def known_lead(self) -> NDArray[np.float64]:
+    def known_lead(self) -> Floats:
         """Return for each item how many are known to be worse, less those known to be better."""
         better = self.better()
-        lead: NDArray[np.float64] = (better.sum(axis=1) - better.sum(axis=0)).astype(float)
+        lead: Floats = (better.sum(axis=1) - better.sum(axis=0)).astype(float)
         return lead

@@ -8,14 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats, Indices, Ints
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Proposal
 from duelpool.strategies.encounters import Encounters
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class Standings:
         table = np.array(rows).reshape(-1, 4)
         return Pairs(table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3])
 
-    def met(self, group: Indices) -> NDArray[np.int64]:
+    def met(self, group: Indices) -> Ints:
         """Return how often the items of a group met each other."""
         members = group.tolist()
         counts = [[times.get(j, 0) for j in members] for times in map(self._met.of, members)]

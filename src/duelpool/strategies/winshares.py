@@ -5,12 +5,9 @@ but the one that wins most of its pairs, and new pairs say more than repeats.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from duelpool.arrays import Floats, Indices
 from duelpool.strategies.win_table import Standings
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 REPEATS_AGREE = 0.85  # the correlation of a pair's repeats; at 1 a repeat would say nothing new
 STRENGTH_SD = 1.0  # the spread of the strengths before any judgment, in log odds

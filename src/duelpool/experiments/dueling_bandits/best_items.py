@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from math import inf, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from duelpool.arrays import Floats
 from duelpool.comparison import kendall_tau
 from duelpool.evaluation import evaluate
 from duelpool.experiments.base import Experiment
@@ -22,7 +22,6 @@ from duelpool.simulation import Progress
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 NDCG, PGC, BEST = "nDCG@10", "PGC", "BestRR"
 TRIALS = 1000
