@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from duelpool.arrays import Floats
 from duelpool.seeds import rng_for
 
 LEVELS = (0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.525, 0.55)
 DRAWS = 1000
 LEAST_SHARE = 0.95  # of the draws must reach the level in both ways
-
-Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
