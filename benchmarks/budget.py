@@ -1,4 +1,4 @@
-"""Planning at scale: 12 million pairs in memory against numpy's choice in a loop, 100 million streamed from files.
+"""Planning at scale: 12 million pairs in memory against numpy's choice in a loop.
 
 The peer does what a script does: query after query, `Generator.choice(p=...)` draws what to judge, and the estimate is
 added up. Both draw the same number with the same chances, and both estimates are checked against the truth.
@@ -7,10 +7,8 @@ added up. Both draw the same number with the same chances, and both estimates ar
 import argparse
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -18,15 +16,13 @@ from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Frame, Population, Sample, estimated, lottery, sizes, targets_of
 from duelpool.budget.intervals import INTERVALS
 from duelpool.budget.metrics import parse_metric
-from duelpool.budget.streams import Chunk, StreamDesign, stream_plan
 
 PAIRS, SYSTEMS, PER_QUERY = 12_000_000, 5, 5
 DEPTHS = {
     2000: None,
     100: 5.0,
 }  # items of a query, and how many times less CPU than the peer we take at least
-SECONDS, MEMORY, STREAM_MEMORY = 3.0, 1536, 1024
-CHUNK = 1_000_000
+SECONDS, MEMORY = 3.0, 1536
 
 
 def in_memory(pairs: int, depth: int) -> tuple[Population, Floats, Floats]:
@@ -59,9 +55,9 @@ def ours(population: Population, guess: Floats, utility: Floats, kind: str) -> F
     chances = lottery(population, kind, size, n)
     drawn = chances.draw(np.random.default_rng(2))
     sample = Sample(kind, n, drawn.units, drawn.times, chances.expected_of(drawn.units), utility[drawn.units])
-    found = estimated(Frame.of(targets), sample, estimator)
-    INTERVALS["clt" if kind == "replacing" else "pivotal"].make(found, None, 0.95)
-    return found.values
+    estimates = estimated(Frame.of(targets), sample, estimator)
+    INTERVALS["clt" if kind == "replacing" else "pivotal"].make(estimates, None, 0.95)
+    return estimates.values
 
 
 def by_choice(population: Population, guess: Floats, utility: Floats, replace: bool) -> Floats:
@@ -84,40 +80,16 @@ def by_choice(population: Population, guess: Floats, utility: Floats, replace: b
 
 
 def least_cpu(work: Callable[[], Floats], rounds: int) -> tuple[float, Floats]:
-    best, found = float("inf"), np.zeros(0)
+    best, values = float("inf"), np.zeros(0)
     for _ in range(rounds):
         start = time.process_time()
-        found = work()
+        values = work()
         best = min(best, time.process_time() - start)
-    return best, found
+    return best, values
 
 
-def write_chunks(folder: Path, units: int) -> list[Chunk]:
-    chunks = []
-    for at in range(units // CHUNK):
-        rng = np.random.default_rng([3, at])
-        ranks = rng.integers(1, 2001, size=(CHUNK, SYSTEMS)).astype(np.float32)
-        paths = folder / f"{at}.weights.npy", folder / f"{at}.guess.npy"
-        np.save(paths[0], (1 / np.log(ranks + 1) / (units / 2000)).astype(np.float32))
-        np.save(paths[1], rng.random(CHUNK, dtype=np.float32))
-        chunks.append(Chunk(*paths))
-    return chunks
-
-
-def streamed(folder: Path, n: int) -> tuple[float, int]:
-    """Plan and estimate from chunks; return the largest relative error, and the units drawn."""
-    count = len(list(folder.glob("*.weights.npy")))
-    chunks = [Chunk(folder / f"{at}.weights.npy", folder / f"{at}.guess.npy") for at in range(count)]
-    plan = stream_plan(chunks, StreamDesign(tuple(f"s{at}" for at in range(SYSTEMS)), n), seed=4)
-    utility = (
-        np.random.default_rng(5).random(len(plan.unit)) < plan.guess
-    )  # judges who agree with the guesses
-    found = estimated(plan.frame(), plan.sample(utility.astype(np.float64)), "difference").values
-    return float(np.abs(found / plan.totals - 1).max()), len(plan.unit)
-
-
-def peak_of(code: str) -> tuple[float, str]:
-    """Run code with this file's names in a process of its own; return its peak in MB and what it printed."""
+def peak_of(code: str) -> float:
+    """Run code with this file's names in a process of its own; return its peak memory in MB."""
     program = (
         "import pathlib, runpy\n"
         f"names = runpy.run_path({__file__!r})\n"
@@ -127,8 +99,7 @@ def peak_of(code: str) -> tuple[float, str]:
         "print(next(line.split()[1] for line in text.splitlines() if line.startswith('VmHWM')))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    *printed, peak = done.stdout.split("\n")[:-1]
-    return int(peak) / 1024, "\n".join(printed)
+    return int(done.stdout) / 1024
 
 
 def memory_shape(pairs: int, depth: int, bound: float | None, rounds: int) -> bool:
@@ -159,38 +130,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--stream", type=int, default=100_000_000, help="units to stream; 0: none")
-    asked = parser.parse_args()
-    failed = 0
-
-    def verdict(holds: bool) -> str:
-        nonlocal failed
-        failed += not holds
-        return "holds" if holds else "DOES NOT HOLD"
-
-    for depth, bound in DEPTHS.items():
-        failed += not memory_shape(asked.pairs, depth, bound, asked.rounds)
-    code = f"made = names['in_memory']({asked.pairs}, {max(DEPTHS)})\nnames['ours'](*made, 'pivotal')"
-    peak, _ = peak_of(code)
-    print(
-        f"peak memory, the population included: {peak:.0f} MB, below {MEMORY}: {verdict(peak < MEMORY)}",
-        flush=True,
+    options = parser.parse_args()
+    failed = sum(
+        not memory_shape(options.pairs, depth, bound, options.rounds) for depth, bound in DEPTHS.items()
     )
-    if asked.stream:
-        with tempfile.TemporaryDirectory() as name:
-            start = time.perf_counter()
-            write_chunks(Path(name), asked.stream)
-            wrote = time.perf_counter() - start
-            start = time.perf_counter()
-            peak, printed = peak_of(f"print(*names['streamed'](pathlib.Path({name!r}), 100_000))")
-            took = time.perf_counter() - start
-        worst, drawn = printed.split()
-        print(
-            f"{asked.stream:,} pairs streamed in two passes: {took:.0f} s (written in {wrote:.0f} s), {drawn} drawn, "
-            f"off by {float(worst):.2%}; peak {peak:.0f} MB, below {STREAM_MEMORY}: {verdict(peak < STREAM_MEMORY)}",
-            flush=True,
-        )
-    return 1 if failed else 0
+    code = f"made = names['in_memory']({options.pairs}, {max(DEPTHS)})\nnames['ours'](*made, 'pivotal')"
+    peak = peak_of(code)
+    verdict = "holds" if peak < MEMORY else "DOES NOT HOLD"
+    print(f"peak memory, the population included: {peak:.0f} MB, below {MEMORY}: {verdict}", flush=True)
+    return 1 if failed or peak >= MEMORY else 0
 
 
 if __name__ == "__main__":

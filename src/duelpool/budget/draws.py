@@ -287,12 +287,6 @@ def chosen_positions(before: Floats, after: Floats, chances: Floats) -> Floats:
     return np.array(positions)
 
 
-def units_at(ends: Floats, positions: Floats) -> Ints:
-    """Return the units that lie at positions of a line of cumulative sizes."""
-    found = np.searchsorted(ends, positions, side="right")
-    return np.minimum(found, len(ends) - 1)  # rounding could put the last point beyond the line
-
-
 def _best_ranks(population: Population) -> Ints:
     """Return the best rank that any system gives each unit, from its ranks or else from its weights."""
     if population.ranks is not None:
