@@ -14,8 +14,8 @@ import numpy as np
 
 from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Frame, Population, Sample, estimated, lottery, sizes, targets_of
-from duelpool.budget.intervals import INTERVALS
-from duelpool.budget.metrics import parse_metric
+from duelpool.budget.estimation.intervals import INTERVALS
+from duelpool.budget.units.metrics import parse_metric
 
 PAIRS, SYSTEMS, PER_QUERY = 12_000_000, 5, 5
 DEPTHS = {

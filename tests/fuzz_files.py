@@ -25,12 +25,12 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from duelpool.budget.judged import read_judged
-from duelpool.budget.metrics import parse_metric
-from duelpool.budget.plans import read_plan
-from duelpool.budget.populations import read_weights
-from duelpool.budget.propensities import read_propensities
-from duelpool.budget.sources import read_counts
+from duelpool.budget.plans.judged import read_judged
+from duelpool.budget.plans.plan import read_plan
+from duelpool.budget.plans.propensities import read_propensities
+from duelpool.budget.units.metrics import parse_metric
+from duelpool.budget.units.populations import read_weights
+from duelpool.budget.units.sources import read_counts
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.imports.importer import take_in_file
 from duelpool.campaign.settings.file import read_changes, read_settings

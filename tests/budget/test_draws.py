@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.budget.draws import (
+from duelpool.budget.sampling.draws import (
     Drawn,
     drawn_pivotal,
     drawn_replacing,

@@ -21,11 +21,12 @@ from duelpool.budget import (
     simulate_budget,
     targets_of,
 )
-from duelpool.budget.draws import DRAWS, inclusion_probabilities
-from duelpool.budget.estimators import Estimates
-from duelpool.budget.goals import Targets
-from duelpool.budget.intervals import betting_bounds, doubts, not_shared_by_neighbours, skewness
-from duelpool.budget.simulation import BudgetSimulation, usual_draw
+from duelpool.budget.estimation.choices import usual_draw
+from duelpool.budget.estimation.estimators import Estimates
+from duelpool.budget.estimation.intervals import betting_bounds, doubts, not_shared_by_neighbours, skewness
+from duelpool.budget.sampling.draws import DRAWS, inclusion_probabilities
+from duelpool.budget.simulation import BudgetSimulation
+from duelpool.budget.units.goals import Targets
 from duelpool.errors import BadParameter, BadRecord, UnknownName
 from duelpool.seeds import rng_for
 from support.budgets import pivotal_by_definition, random_population, synth

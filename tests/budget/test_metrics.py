@@ -15,10 +15,10 @@ from duelpool.budget import (
     prior_by_rank,
     read_weights,
 )
-from duelpool.budget.metrics import AP, Metric
-from duelpool.budget.populations import ranked_rows
-from duelpool.budget.ratios import true_ratios
-from duelpool.budget.sources import known_from, population_from, read_counts, relevant_items
+from duelpool.budget.estimation.ratios import true_ratios
+from duelpool.budget.units.metrics import AP, Metric
+from duelpool.budget.units.populations import ranked_rows
+from duelpool.budget.units.sources import known_from, population_from, read_counts, relevant_items
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.measures import parse_measure

@@ -9,11 +9,11 @@ import pytest
 
 from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Population, item_population, pair_population, parse_metric, prior_by_rank
-from duelpool.budget.estimates import BudgetEstimate, estimate_plans
-from duelpool.budget.judged import Judged, from_grades, from_judgments, read_judged
-from duelpool.budget.plans import Plan, make_plan, propensities_beside, read_plan, write_plan
-from duelpool.budget.rounds import known_utilities, next_round, relearned
-from duelpool.budget.sources import known_from
+from duelpool.budget.plans.estimates import BudgetEstimate, estimate_plans
+from duelpool.budget.plans.judged import Judged, from_grades, from_judgments, read_judged
+from duelpool.budget.plans.plan import Plan, make_plan, propensities_beside, read_plan, write_plan
+from duelpool.budget.plans.rounds import known_utilities, next_round, relearned
+from duelpool.budget.units.sources import known_from
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import Qrels, Run, write_qrels
 from duelpool.records import Judgment, Kind, Outcome

@@ -30,13 +30,13 @@ from duelpool.budget import (
     targets_of,
     true_variance,
 )
-from duelpool.budget.draws import Lottery
-from duelpool.budget.goals import Targets
-from duelpool.budget.intervals import variances
-from duelpool.budget.judged import Judged, from_grades
-from duelpool.budget.plans import Plan, PlannedQuestion
-from duelpool.budget.rounds import known_utilities, next_round
-from duelpool.budget.simulation import predictors_of, refuse_misfit
+from duelpool.budget.estimation.choices import predictors_of, refuse_misfit
+from duelpool.budget.estimation.intervals import variances
+from duelpool.budget.plans.judged import Judged, from_grades
+from duelpool.budget.plans.plan import Plan, PlannedQuestion
+from duelpool.budget.plans.rounds import known_utilities, next_round
+from duelpool.budget.sampling.draws import Lottery
+from duelpool.budget.units.goals import Targets
 from duelpool.errors import BadParameter
 from support.budgets import Law, law_of, random_population, small_runs
 

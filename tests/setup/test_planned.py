@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.budget import Beliefs, item_population, pair_population, parse_metric
-from duelpool.budget.estimates import estimate_plans
-from duelpool.budget.judged import from_grades, from_judgments
-from duelpool.budget.plans import make_plan, write_plan
+from duelpool.budget.plans.estimates import estimate_plans
+from duelpool.budget.plans.judged import from_grades, from_judgments
+from duelpool.budget.plans.plan import make_plan, write_plan
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.log.plan_source import PlanSource
 from duelpool.cli import app

@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from duelpool.arrays import Floats, Ints
-from duelpool.budget.draws import Lottery
-from duelpool.budget.metrics import parse_metric
-from duelpool.budget.populations import Population
+from duelpool.budget.sampling.draws import Lottery
+from duelpool.budget.units.metrics import parse_metric
+from duelpool.budget.units.populations import Population
 from duelpool.files import Qrels, Run
 
 SYNTH_SHARES = (0.54, 0.25, 0.175, 0.03, 0.005)

@@ -1,18 +1,18 @@
 """Which judgments to buy with a budget, and unbiased scores, with honest intervals, from them."""
 
-from duelpool.budget.designs import DESIGNS, Beliefs, sizes
-from duelpool.budget.draws import DRAWS, inclusion_probabilities, lottery
-from duelpool.budget.estimates import BudgetEstimate, estimate_plans
-from duelpool.budget.estimators import ESTIMATORS, Frame, estimated, true_variance
-from duelpool.budget.goals import GOALS, targets_of
-from duelpool.budget.intervals import INTERVALS, Ranges
-from duelpool.budget.metrics import METRICS, parse_metric
-from duelpool.budget.pairs import pair_population
-from duelpool.budget.plans import Plan, make_plan, read_plan, write_plan
-from duelpool.budget.populations import Population, item_population, read_weights
-from duelpool.budget.priors import PRIORS, guesses_from, prior_by_rank
-from duelpool.budget.samples import Sample
+from duelpool.budget.estimation.estimators import ESTIMATORS, Frame, estimated, true_variance
+from duelpool.budget.estimation.intervals import INTERVALS, Ranges
+from duelpool.budget.plans.estimates import BudgetEstimate, estimate_plans
+from duelpool.budget.plans.plan import Plan, make_plan, read_plan, write_plan
+from duelpool.budget.sampling.designs import DESIGNS, sizes
+from duelpool.budget.sampling.draws import DRAWS, inclusion_probabilities, lottery
+from duelpool.budget.sampling.samples import Sample
 from duelpool.budget.simulation import BudgetSimulation, simulate_budget
+from duelpool.budget.units.beliefs import PRIORS, Beliefs, guesses_from, prior_by_rank
+from duelpool.budget.units.goals import GOALS, targets_of
+from duelpool.budget.units.metrics import METRICS, parse_metric
+from duelpool.budget.units.pairs import pair_population
+from duelpool.budget.units.populations import Population, item_population, read_weights
 
 __all__ = [
     "DESIGNS",

@@ -9,16 +9,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.designs import Beliefs, design_named, sizes
-from duelpool.budget.draws import DRAWS, Lottery, lottery
-from duelpool.budget.estimators import Estimates, Frame, estimated, estimator_named
-from duelpool.budget.goals import targets_of
-from duelpool.budget.intervals import Known, Ranges, doubts, interval_named
-from duelpool.budget.moments import Moments
-from duelpool.budget.populations import Population
-from duelpool.budget.ratios import ratio_estimates, true_ratios
-from duelpool.budget.samples import Sample
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.budget.estimation.choices import predictors_of, refuse_misfit, usual_draw
+from duelpool.budget.estimation.estimators import Estimates, Frame, estimated, estimator_named
+from duelpool.budget.estimation.intervals import Known, Ranges, doubts, interval_named
+from duelpool.budget.estimation.moments import Moments
+from duelpool.budget.estimation.ratios import ratio_estimates, true_ratios
+from duelpool.budget.sampling.designs import design_named, sizes
+from duelpool.budget.sampling.draws import Lottery, lottery
+from duelpool.budget.sampling.samples import Sample
+from duelpool.budget.units.beliefs import Beliefs
+from duelpool.budget.units.goals import beyond_reach, targets_of
+from duelpool.budget.units.populations import Population
+from duelpool.errors import BadParameter
 from duelpool.seeds import rng_for
 
 Progress: TypeAlias = Callable[[int], None]
@@ -142,28 +144,6 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def predictors_of(beliefs: Beliefs, expected: Floats, estimator: str) -> Floats | None:
-    """Return the columns that an estimator takes as predictors.
-
-    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant. Nothing is
-    claimed about units that no draw can reach, for it couldn't be checked.
-    """
-    reach = expected > 0
-    known = [column for column in (beliefs.guess, beliefs.prior) if column is not None]
-    if estimator_named(estimator).guess == "none" or not known:
-        return None
-    if not reach.all():
-        known = [np.where(reach, column, 0.0) for column in known]
-    if estimator_named(estimator).guess == "predictor":
-        return known[0][:, None]
-    return np.column_stack([*known, reach])
-
-
-def usual_draw(design: str, estimator: str) -> str:
-    """Return the way of drawing that goes with a design and an estimator when none is named."""
-    return design_named(design).drawn or estimator_named(estimator).draws[0]
-
-
 def simulate_budget(
     population: Population,
     utility: Floats,
@@ -249,24 +229,6 @@ def simulate_budget(
     )
 
 
-def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
-    """Refuse an estimator, or a design, for units that were drawn in a way it wasn't made for."""
-    way = estimator_named(estimator)
-    if kind not in DRAWS:
-        raise UnknownName("way to draw", kind, DRAWS)
-    if kind not in way.draws:
-        raise BadParameter(
-            f"The estimator {estimator} is for units drawn {' or '.join(way.draws)}, not {kind}.",
-            remedy="Leave the way of drawing out, or use another estimator.",
-        )
-    own = design_named(design).drawn if design is not None else ""
-    if design is not None and kind != own and (own or kind in ("top", "deep")):
-        raise BadParameter(
-            f"The design {design_named(design).name} isn't drawn by '{kind}'.",
-            remedy=f"Leave the way of drawing out, or draw {own or 'replacing or pivotal'}.",
-        )
-
-
 def refuse_strange_utilities(utility: Floats, top: float, units: int) -> None:
     """Refuse utilities that are missing or out of their range."""
     if len(utility) != units or not np.isfinite(utility).all():
@@ -276,12 +238,6 @@ def refuse_strange_utilities(utility: Floats, top: float, units: int) -> None:
             f"Utilities lie between 0 and {top:g}, not at {utility.min():g} or {utility.max():g}.",
             remedy="Give the highest grade there can be, or mend the grades.",
         )
-
-
-def beyond_reach(weights: Any, expected: Floats, top: float) -> Floats:
-    """Return, for each target, the most that units which no draw can reach could add to it."""
-    never = expected <= 0
-    return np.asarray(np.abs(weights[never]).sum(axis=0, dtype=np.float64) * top, dtype=np.float64)
 
 
 def _target(name: str, true: float, values: Floats, low: Floats, high: Floats) -> TargetResult:

@@ -6,14 +6,14 @@ from typing import Annotated, cast
 import typer
 
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS
-from duelpool.budget.estimates import estimate_plans
-from duelpool.budget.judged import Judged, from_judgments, read_judged
-from duelpool.budget.metrics import parse_metric
-from duelpool.budget.plans import Plan, make_plan, read_plan, write_plan
-from duelpool.budget.populations import Population
-from duelpool.budget.rounds import next_round
+from duelpool.budget.plans.estimates import estimate_plans
+from duelpool.budget.plans.judged import Judged, from_judgments, read_judged
+from duelpool.budget.plans.plan import Plan, make_plan, read_plan, write_plan
+from duelpool.budget.plans.rounds import next_round
 from duelpool.budget.simulation import simulate_budget
-from duelpool.budget.sources import (
+from duelpool.budget.units.metrics import parse_metric
+from duelpool.budget.units.populations import Population
+from duelpool.budget.units.sources import (
     beliefs_from,
     highest_utility,
     known_from,

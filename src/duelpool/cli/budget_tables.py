@@ -3,8 +3,8 @@
 import typer
 from rich.table import Table
 
-from duelpool.budget.estimates import BudgetEstimate
-from duelpool.budget.plans import Plan
+from duelpool.budget.plans.estimates import BudgetEstimate
+from duelpool.budget.plans.plan import Plan
 from duelpool.budget.simulation import BudgetSimulation
 from duelpool.cli.frame import print_table
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from duelpool.budget import BudgetEstimate, estimate_plans, read_plan
-from duelpool.budget.judged import read_judged
-from duelpool.budget.sources import population_from
+from duelpool.budget.plans.judged import read_judged
+from duelpool.budget.units.sources import population_from
 from duelpool.campaign import Campaign
 from duelpool.comparison import kendall_tau
 from duelpool.demo.collection import load_collection

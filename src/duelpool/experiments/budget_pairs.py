@@ -23,8 +23,8 @@ from duelpool.budget import (
     targets_of,
     true_variance,
 )
-from duelpool.budget.draws import Lottery
-from duelpool.budget.populations import Weights
+from duelpool.budget.sampling.draws import Lottery
+from duelpool.budget.units.populations import Weights
 from duelpool.experiments.budget_tables import PER_QUERY, Figure, Setting
 from duelpool.seeds import rng_for
 

@@ -29,9 +29,9 @@ from duelpool.budget import (
     targets_of,
     true_variance,
 )
-from duelpool.budget.metrics import parse_metric
-from duelpool.budget.populations import item_population
-from duelpool.budget.sources import known_from
+from duelpool.budget.units.metrics import parse_metric
+from duelpool.budget.units.populations import item_population
+from duelpool.budget.units.sources import known_from
 from duelpool.errors import BadParameter
 from duelpool.experiments.base import Experiment, Section
 from duelpool.experiments.budget_sets import read_trec8

@@ -12,7 +12,7 @@ import numpy as np
 
 from duelpool.arrays import Floats
 from duelpool.budget import Population, item_population, parse_metric
-from duelpool.budget.populations import ranked_rows
+from duelpool.budget.units.populations import ranked_rows
 from duelpool.files import Run, read_qrels, read_run
 from duelpool.seeds import rng_for
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from duelpool.budget.plans import Plan
+from duelpool.budget.plans.plan import Plan
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import standing
 from duelpool.campaign.settings import Scale, Settings

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
-from duelpool.budget.metrics import Given, Metric
+from duelpool.budget.units.metrics import Given, Metric
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.files import Run, TieOrder
 from duelpool.files.columns import Layout, read_columns, refuse_not_a_number

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.designs import Beliefs
-from duelpool.budget.metrics import Metric, parse_metric
-from duelpool.budget.pairs import pair_population
-from duelpool.budget.populations import Population, item_population, read_weights
-from duelpool.budget.priors import guesses_from, prior_by_rank
+from duelpool.budget.units.beliefs import Beliefs, guesses_from, prior_by_rank
+from duelpool.budget.units.metrics import Metric, parse_metric
+from duelpool.budget.units.pairs import pair_population
+from duelpool.budget.units.populations import Population, item_population, read_weights
 from duelpool.errors import BadParameter
 from duelpool.files import Qrels, Run, read_run
 from duelpool.files.columns import Layout, read_columns, refuse_not_a_number

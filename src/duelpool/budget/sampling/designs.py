@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.goals import goal_named
-from duelpool.budget.populations import Population
+from duelpool.budget.units.beliefs import Beliefs
+from duelpool.budget.units.goals import goal_named
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter, UnknownName
 
 Spread: TypeAlias = Literal["none", "goal", "sqrt", "mean", "difference", "relative"]
@@ -72,23 +73,6 @@ def design_named(name: str) -> Design:
     if name.casefold() not in folded:
         raise UnknownName("design", name, DESIGNS)
     return DESIGNS[folded[name.casefold()]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Beliefs:
-    """What is believed, guessed or known of each unit's utility, which lies between 0 and `top`."""
-
-    prior: Floats | None = None
-    guess: Floats | None = None  # an LLM's or a model's
-    truth: Floats | None = None
-    top: float = 1.0
-
-    def at(self, rows: slice) -> "Beliefs":
-        """Return what is believed of some of the units."""
-        prior, guess, truth = (
-            None if each is None else each[rows] for each in (self.prior, self.guess, self.truth)
-        )
-        return Beliefs(prior, guess, truth, self.top)
 
 
 def sizes(

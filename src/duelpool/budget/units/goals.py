@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.populations import Population, Weights
+from duelpool.budget.units.populations import Population, Weights
 from duelpool.errors import BadParameter, UnknownName
 
 
@@ -84,3 +84,9 @@ def targets_of(population: Population, goal: str) -> Targets:
     return Targets(
         names, population.weights @ rows.T.astype(population.weights.dtype), rows @ population.offsets
     )
+
+
+def beyond_reach(weights: Weights, expected: Floats, top: float) -> Floats:
+    """Return, for each target, the most that units which no draw can reach could add to it."""
+    never = expected <= 0
+    return np.asarray(np.abs(weights[never]).sum(axis=0, dtype=np.float64) * top, dtype=np.float64)

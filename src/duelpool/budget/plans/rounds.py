@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.designs import Beliefs
-from duelpool.budget.judged import Judged
-from duelpool.budget.plans import Plan, make_plan
-from duelpool.budget.populations import Population
+from duelpool.budget.plans.judged import Judged
+from duelpool.budget.plans.plan import Plan, make_plan
+from duelpool.budget.units.beliefs import Beliefs
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter
 
 TOPIC_STEADINESS = (

@@ -14,9 +14,9 @@ import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.arrays import Floats
-from duelpool.budget.estimators import Estimates
-from duelpool.budget.goals import Targets
-from duelpool.budget.samples import Sample
+from duelpool.budget.estimation.estimators import Estimates
+from duelpool.budget.sampling.samples import Sample
+from duelpool.budget.units.goals import Targets
 
 SHARED_DRAWS = (
     2.0  # so many positive draws' worth of what all targets say together stands beside a target's own

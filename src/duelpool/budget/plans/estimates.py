@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.estimators import Estimates, estimated, estimator_named
-from duelpool.budget.goals import Targets, targets_of
-from duelpool.budget.intervals import Interval, Known, Ranges, doubts, interval_named, plain_spread
-from duelpool.budget.judged import Judged
-from duelpool.budget.lineups import Lineup, can_be_pooled, lined_up, mixture, pooled_reach, sample_of
-from duelpool.budget.moments import Moments, Spread
-from duelpool.budget.plans import Plan, PlannedQuestion
-from duelpool.budget.populations import Population
-from duelpool.budget.ratios import shares_by_topic
-from duelpool.budget.simulation import refuse_misfit
+from duelpool.budget.estimation.choices import refuse_misfit
+from duelpool.budget.estimation.estimators import Estimates, estimated, estimator_named
+from duelpool.budget.estimation.intervals import Interval, Known, Ranges, doubts, interval_named, plain_spread
+from duelpool.budget.estimation.moments import Moments, Spread
+from duelpool.budget.estimation.ratios import shares_by_topic
+from duelpool.budget.plans.judged import Judged
+from duelpool.budget.plans.lineups import Lineup, can_be_pooled, lined_up, mixture, pooled_reach, sample_of
+from duelpool.budget.plans.plan import Plan, PlannedQuestion
+from duelpool.budget.units.goals import Targets, targets_of
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadFile, BadParameter
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import scipy  # its parts are loaded when they are used, and statistics take half a second
 
 from duelpool.arrays import Bools, Floats
-from duelpool.budget.estimators import Estimates
-from duelpool.budget.goals import Targets
-from duelpool.budget.moments import SURE, Moments, Spread
+from duelpool.budget.estimation.estimators import Estimates
+from duelpool.budget.estimation.moments import SURE, Moments, Spread
+from duelpool.budget.units.goals import Targets
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from duelpool.arrays import Floats
-from duelpool.budget.goals import Targets
-from duelpool.budget.samples import Sample
+from duelpool.budget.sampling.samples import Sample
+from duelpool.budget.units.goals import Targets
 from duelpool.errors import BadParameter, UnknownName
 
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from duelpool.arrays import Bools, Floats
-from duelpool.budget.designs import LEAST_DOUBT, Beliefs, design_named, sizes
-from duelpool.budget.draws import Lottery, lottery
-from duelpool.budget.estimators import estimator_named
-from duelpool.budget.goals import Targets, targets_of
-from duelpool.budget.populations import Population
-from duelpool.budget.propensities import Propensities, read_propensities, write_propensities
-from duelpool.budget.simulation import beyond_reach, refuse_misfit, usual_draw
+from duelpool.budget.estimation.choices import refuse_misfit, usual_draw
+from duelpool.budget.estimation.estimators import estimator_named
+from duelpool.budget.plans.propensities import Propensities, read_propensities, write_propensities
+from duelpool.budget.sampling.designs import LEAST_DOUBT, design_named, sizes
+from duelpool.budget.sampling.draws import Lottery, lottery
+from duelpool.budget.units.beliefs import Beliefs
+from duelpool.budget.units.goals import Targets, beyond_reach, targets_of
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files.jsonlines import Row, json_rows, number_of, text_of
 from duelpool.files.source import read_source, write_lines

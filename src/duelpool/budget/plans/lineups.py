@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from duelpool.arrays import Bools, Floats
-from duelpool.budget.estimators import Frame, estimator_named
-from duelpool.budget.goals import Targets
-from duelpool.budget.judged import Judged
-from duelpool.budget.plans import Plan, PlannedQuestion
-from duelpool.budget.populations import Population
-from duelpool.budget.samples import Sample
+from duelpool.budget.estimation.estimators import Frame, estimator_named
+from duelpool.budget.plans.judged import Judged
+from duelpool.budget.plans.plan import Plan, PlannedQuestion
+from duelpool.budget.sampling.samples import Sample
+from duelpool.budget.units.goals import Targets
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadFile
 
 

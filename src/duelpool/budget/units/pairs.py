@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Floats
-from duelpool.budget.metrics import AP, Metric, Swaps
-from duelpool.budget.populations import Population, item_population, topic_shares
+from duelpool.budget.units.metrics import AP, Metric, Swaps
+from duelpool.budget.units.populations import Population, item_population, topic_shares
 from duelpool.errors import BadParameter
 from duelpool.files import Run, TieOrder
 
@@ -27,7 +27,7 @@ def pair_population(
     it is 1 when both are relevant, and an item makes a pair with itself. AP divides by `relevant`, the number of
     relevant items of each topic; without it the weights are those of AP x R.
     """
-    from duelpool.budget.metrics import P
+    from duelpool.budget.units.metrics import P
 
     depth = metric.cutoff or max(len(run) for run in runs)
     pool = item_population(runs, P(cutoff=depth), topics=topics, topic_weights=topic_weights, ties=ties)

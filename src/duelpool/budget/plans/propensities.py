@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Floats
-from duelpool.budget.populations import Population
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadFile
 from duelpool.files import write_lines
 from duelpool.files.columns import Layout, is_number, read_columns, refuse_unwritable

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from duelpool.budget.metrics import Metric
+from duelpool.budget.units.metrics import Metric
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import read_judgments, read_preferences, read_qrels
 from duelpool.files.jsonlines import is_json

@@ -3,9 +3,9 @@
 import numpy as np
 
 from duelpool.arrays import Floats, Ints
-from duelpool.budget.pairs import self_pairs
-from duelpool.budget.populations import Population, Weights
-from duelpool.budget.samples import Sample
+from duelpool.budget.sampling.samples import Sample
+from duelpool.budget.units.pairs import self_pairs
+from duelpool.budget.units.populations import Population, Weights
 
 
 def ratio_estimates(population: Population, sample: Sample) -> Floats:

@@ -2,16 +2,35 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.populations import Population
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_qrels
 from duelpool.measures.grammar import name_and_parameters
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beliefs:
+    """What is believed, guessed or known of each unit's utility, which lies between 0 and `top`."""
+
+    prior: Floats | None = None
+    guess: Floats | None = None  # an LLM's or a model's
+    truth: Floats | None = None
+    top: float = 1.0
+
+    def at(self, rows: slice) -> "Beliefs":
+        """Return what is believed of some of the units."""
+        prior, guess, truth = (
+            None if each is None else each[rows] for each in (self.prior, self.guess, self.truth)
+        )
+        return Beliefs(prior, guess, truth, self.top)
+
 
 OfRank: TypeAlias = Callable[[Floats, Mapping[str, float], float], Floats]
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from duelpool.arrays import Floats, Ints
-from duelpool.budget.populations import Population
+from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter, UnknownName
 
 DRAWS: Mapping[str, str] = MappingProxyType(

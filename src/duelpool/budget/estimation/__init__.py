@@ -1,0 +1,1 @@
+"""Scores from a sample: estimators, their moments and the intervals around them."""

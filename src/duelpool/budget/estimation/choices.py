@@ -1,0 +1,50 @@
+"""Which estimator goes with which design, draw and predictors."""
+
+import numpy as np
+
+from duelpool.arrays import Floats
+from duelpool.budget.estimation.estimators import estimator_named
+from duelpool.budget.sampling.designs import design_named
+from duelpool.budget.sampling.draws import DRAWS
+from duelpool.budget.units.beliefs import Beliefs
+from duelpool.errors import BadParameter, UnknownName
+
+
+def usual_draw(design: str, estimator: str) -> str:
+    """Return the way of drawing that goes with a design and an estimator when none is named."""
+    return design_named(design).drawn or estimator_named(estimator).draws[0]
+
+
+def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
+    """Refuse an estimator, or a design, for units that were drawn in a way it wasn't made for."""
+    way = estimator_named(estimator)
+    if kind not in DRAWS:
+        raise UnknownName("way to draw", kind, DRAWS)
+    if kind not in way.draws:
+        raise BadParameter(
+            f"The estimator {estimator} is for units drawn {' or '.join(way.draws)}, not {kind}.",
+            remedy="Leave the way of drawing out, or use another estimator.",
+        )
+    own = design_named(design).drawn if design is not None else ""
+    if design is not None and kind != own and (own or kind in ("top", "deep")):
+        raise BadParameter(
+            f"The design {design_named(design).name} isn't drawn by '{kind}'.",
+            remedy=f"Leave the way of drawing out, or draw {own or 'replacing or pivotal'}.",
+        )
+
+
+def predictors_of(beliefs: Beliefs, expected: Floats, estimator: str) -> Floats | None:
+    """Return the columns that an estimator takes as predictors.
+
+    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant. Nothing is
+    claimed about units that no draw can reach, for it couldn't be checked.
+    """
+    reach = expected > 0
+    known = [column for column in (beliefs.guess, beliefs.prior) if column is not None]
+    if estimator_named(estimator).guess == "none" or not known:
+        return None
+    if not reach.all():
+        known = [np.where(reach, column, 0.0) for column in known]
+    if estimator_named(estimator).guess == "predictor":
+        return known[0][:, None]
+    return np.column_stack([*known, reach])

@@ -1,0 +1,1 @@
+"""Which units are drawn: designs give sizes, draws turn sizes into chances, samples hold what came back."""
