@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from duelpool.campaign import Campaign, Settings
 from duelpool.cli import app
 from duelpool.records import Pool, Topic
-from duelpool.report import Chapter, Fact, Grid, Picture, Table, html_page
+from duelpool.report import Chapter, Fact, Picture, Table, html_page
 from duelpool.store import open_store
 from support.browsing import plain
 from support.xss import PAYLOADS
@@ -41,7 +41,7 @@ class Seen(HTMLParser):
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
 def test_whatever_is_said_is_shown_as_it_is(text: str) -> None:
-    table = Table(text, Grid((text,), ((text,),)))
+    table = Table((text,), ((text,),), caption=text)
     chapter = Chapter(text, (text,), (Picture("<svg/>", text),), (table,), (text,))
     seen = Seen(html_page(text, text, [Fact(text, text)], [chapter]))
     assert seen.words.count(text) == 12

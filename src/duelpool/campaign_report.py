@@ -1,6 +1,7 @@
 """A campaign at one glance, for a page that is handed on: leaderboard, best answers, people, trust and money."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from duelpool.agreement import find
 from duelpool.agreement.campaigns import votes_of
@@ -11,7 +12,7 @@ from duelpool.leaderboard.live import Board, Standings
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.plots import history_lines, svg_text
 from duelpool.plots import leaderboard as leaderboard_figure
-from duelpool.report import Cell, Chapter, Fact, Grid, Picture, Table
+from duelpool.report import Cell, Chapter, Fact, Picture, Table
 from duelpool.store import holdings
 
 MEASURES = ("RR", "Compat(p=0.8)")
@@ -75,7 +76,7 @@ def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
         "Leaderboard",
         (f"{first.run} leads by {board.measure} over {board.topics} topics. {doubt}",),
         tuple(pictures),
-        (Table("Means with their 95 % intervals", scored.grid()),),
+        (replace(scored.table(), caption="Means with their 95 % intervals"),),
     )
 
 
@@ -104,7 +105,7 @@ def _answers(campaign: Campaign, snapshot: Snapshot) -> Chapter:
             f"Its mean confidence that the best is among those returned is {sum(sure) / len(sure):.2f}."
         )
     return Chapter(
-        "Best answers", tuple(words), tables=(Table("Topic by topic", Grid(columns, tuple(rows))),)
+        "Best answers", tuple(words), tables=(Table(columns, tuple(rows), caption="Topic by topic"),)
     )
 
 
@@ -123,8 +124,9 @@ def _people(snapshot: Snapshot) -> Chapter:
             f"The left side was chosen in {100 * snapshot.left_choices / sided:.1f} % of {sided:,} choices."
         )
     columns = ("assessor", "state", "judged", "count", "test pairs", "agrees", "left", "seconds", "pay")
-    grid = Grid(columns, tuple(_person(each) for each in snapshot.people))
-    return Chapter("People", tuple(words), tables=(Table("Everybody who judged", grid, folded=True),))
+    rows = tuple(_person(each) for each in snapshot.people)
+    table = Table(columns, rows, caption="Everybody who judged", folded=True)
+    return Chapter("People", tuple(words), tables=(table,))
 
 
 def _person(person: Person) -> tuple[Cell, ...]:
@@ -144,11 +146,11 @@ def _person(person: Person) -> tuple[Cell, ...]:
 def _agreement(campaign: Campaign) -> list[Chapter]:
     """Say how far people agree, where enough of them judged the same."""
     votes = votes_of(campaign)
-    found = [each for each in (find(votes, name) for name in TRUSTED) if each.grid.rows]
+    found = [each for each in (find(votes, name) for name in TRUSTED) if each.table.rows]
     if not found:
         return []
     notes = tuple(dict.fromkeys(note for each in found for note in each.notes))
-    tables = tuple(Table(each.title, each.shown) for each in found)
+    tables = tuple(replace(each.shown, caption=each.title) for each in found)
     return [Chapter("Can they be trusted", notes, tables=tables)]
 
 
@@ -167,7 +169,7 @@ def _money(snapshot: Snapshot) -> Chapter:
         )
         if amount
     ]
-    return Chapter("Money", tables=(Table("What it cost", Grid(("what", "amount"), tuple(rows))),))
+    return Chapter("Money", tables=(Table(("what", "amount"), tuple(rows), caption="What it cost"),))
 
 
 def _amount(minor: float, snapshot: Snapshot) -> str:

@@ -633,13 +633,13 @@ def study() -> Votes:
 @pytest.mark.parametrize("name", STATISTICS)
 def test_every_statistic_has_rows_or_says_what_it_needs(name: str) -> None:
     full = find(study(), name)
-    assert full.grid.rows
+    assert full.table.rows
     assert full.notes
     assert not full.needs
-    assert full.as_json()["rows"][0].keys() == set(full.grid.columns)
-    assert all(len(line) <= 80 for line in plain_text(full.grid, 80).splitlines())
+    assert full.as_json()["rows"][0].keys() == set(full.table.columns)
+    assert all(len(line) <= 80 for line in plain_text(full.table, 80).splitlines())
     empty = find(Votes.of([]), name)
-    assert not empty.grid.rows
+    assert not empty.table.rows
     assert empty.needs
 
 
@@ -647,10 +647,10 @@ def test_statistics_are_known_by_name() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'summary'"):
         find(study(), "sumary")
     assert [each.name for each in find_all(study())] == list(STATISTICS)
-    rows = find(study(), "tests").grid.rows
+    rows = find(study(), "tests").table.rows
     assert [row[0] for row in rows] == ["v", "u", "all assessors"]
     short = find(study(), "assessors", Options(rows=2))
-    assert len(short.grid.rows) == 2
+    assert len(short.table.rows) == 2
     assert short.notes[-1].startswith("3 more")
 
 

@@ -158,7 +158,7 @@ def test_a_campaign_and_its_exports_tell_the_same(letters: Path, tmp_path: Path)
         read = Votes.of(read_assessed(tmp_path / name))
         assert read.first.drop("group", "unit").equals(votes.first.drop("group", "unit")), name
     log = Votes.of(read_assessed(tmp_path / "log.jsonl"))
-    assert find(log, "self").grid.rows == find(votes, "self").grid.rows
+    assert find(log, "self").table.rows == find(votes, "self").table.rows
     assert len(Votes.of(read_assessed(tmp_path / "log.pref"))) == len(votes.first)
     assert len(list(read_judgments(votes_file(tmp_path)))) == len(votes.first)
 
@@ -200,7 +200,7 @@ def test_votes_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
             same(kept, campaign)
         before = kept.found(["tests"])
         assert before is kept.found(["tests"])  # nothing is new
-        tests = {row[0]: row[1:3] for row in before[0].grid.rows}
+        tests = {row[0]: row[1:3] for row in before[0].table.rows}
         assert tests["w2"] == (1, 2)  # excluded since, but their record stands
         assert tests["all assessors"] == (5, 6)
         assert "w2" not in kept.votes().assessors
@@ -248,9 +248,9 @@ def test_a_crossed_campaign_has_a_table_of_every_kind(tmp_path: Path) -> None:
         votes = votes_of(campaign)
     assert set(votes.kinds) == set(Kind)
     for name in ("preferences", "definite", "grades", "inferred", "chi-square", "sight", "confidence"):
-        assert find(votes, name).grid.rows, name
-    assert {row[0]: row[-2] for row in find(votes, "seconds").grid.rows}["all assessors"] == 3.0
-    sight = {row[0]: row[2:] for row in find(votes, "sight").grid.rows}
+        assert find(votes, name).table.rows, name
+    assert {row[0]: row[-2] for row in find(votes, "seconds").table.rows}["all assessors"] == 3.0
+    sight = {row[0]: row[2:] for row in find(votes, "sight").table.rows}
     assert sight["grade"] == (16, None, 0)  # a grade is given at first sight, always
     assert sum(int(each or 0) for each in sight["preference"][::2]) == 2 * 2 * 6
-    assert find(votes, "summary").grid.rows[0][4] == 1.0
+    assert find(votes, "summary").table.rows[0][4] == 1.0

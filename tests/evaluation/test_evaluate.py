@@ -37,7 +37,7 @@ from duelpool.files import Preferences, Qrels, Run, read_qrels, read_run
 from duelpool.files.source import stem
 from duelpool.measures import MEASURES, Compat, nDCG
 from duelpool.plots import leaderboard, save_figure, scatter
-from duelpool.report import Grid, latex_text, markdown_text, plain_text
+from duelpool.report import Table, latex_text, markdown_text, plain_text
 from duelpool.seeds import rng_for
 
 TOPICS = [str(100 + number) for number in range(12)]
@@ -322,14 +322,14 @@ def test_pictures_show_what_was_found(folder: Path, tmp_path: Path) -> None:
 
 
 def test_tables_fit_the_terminal_and_text_is_escaped() -> None:
-    grid = Grid(
+    table = Table(
         ("run", *(f"measure{number}" for number in range(12))), (("a_long&name" * 5, *[0.123456] * 12),)
     )
-    text = plain_text(grid, width=60)
+    text = plain_text(table, width=60)
     assert max(len(line) for line in text.splitlines()) <= 60
     assert text.count("0.1235") == 12
-    assert r"a\_long\&name" in latex_text(grid)
-    assert r"a\_long&name" in markdown_text(grid)
+    assert r"a\_long\&name" in latex_text(table)
+    assert r"a\_long&name" in markdown_text(table)
 
 
 def lines(path: Path, *rows: str) -> Path:

@@ -11,12 +11,13 @@ import duelpool
 
 SOURCE = Path(duelpool.__file__).parent
 
-GROUND = ("errors", "seeds", "arrays", "records")
+GROUND = ("errors", "seeds", "arrays", "shares", "records")
 # From the ground up: a room imports from the rooms named here, all of which stand above it in this table.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "seeds": (),
     "arrays": (),
+    "shares": (),
     "records": ("errors",),
     "net": ("errors",),
     "files": GROUND,

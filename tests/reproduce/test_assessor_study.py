@@ -94,8 +94,8 @@ def test_people_sit_before_a_crossed_campaign(tmp_path: Path) -> None:
         in_turns([Sitting(campaign, name, study.people[name]) for name in names])
         votes = votes_of(campaign)
     assert {each: len(votes.of_kind(each)) for each in Kind}[Kind.GRADE] == 2 * 2 * 4
-    assert find(votes, "grades").grid.rows
-    assert find(votes, "seconds").grid.rows[-1][-1] == len(votes)
+    assert find(votes, "grades").table.rows
+    assert find(votes, "seconds").table.rows[-1][-1] == len(votes)
 
 
 # ---- the study
@@ -164,15 +164,15 @@ def test_crowdrag25_by_criterion(data: Path) -> None:
     votes = read_crowd(data / "crowdrag25/judgments.tsv.gz")
     assert len(votes.criteria) == 7
     assert len(votes.assessors) == 420
-    grid = find(votes.of_criterion("quality_overall"), "summary").grid
-    overall = dict(zip(grid.columns, grid.rows[0], strict=True))
+    table = find(votes.of_criterion("quality_overall"), "summary").table
+    overall = dict(zip(table.columns, table.rows[0], strict=True))
     assert (overall["votes"], overall["units"]) == (6760, 975)
     assert overall["agreement"] == pytest.approx(0.5788, abs=0.0001)
     assert overall["alpha"] == pytest.approx(0.1605, abs=0.0001)
     assert overall["alpha low"] < overall["alpha"] < overall["alpha high"]  # type: ignore[operator]
     assert overall["left"] == pytest.approx(0.4834, abs=0.0001)
     assert (
-        find(votes, "self").grid.rows[0][-1] == 49
+        find(votes, "self").table.rows[0][-1] == 49
     )  # seven dimensions of pairs that came back, sides swapped
     counts = pair_counts(votes.of_criterion("coverage_deep"))
     assert (counts.labels, len(counts.matrix)) == (("A<B", "tie", "both bad", "A>B"), 975)

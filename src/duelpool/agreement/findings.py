@@ -8,7 +8,7 @@ from duelpool.agreement.coefficients import RESAMPLES
 from duelpool.agreement.shares import Cluster
 from duelpool.agreement.votes import Votes
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.report import Grid
+from duelpool.report import Table
 
 ENOUGH_TOPICS = 10
 """With so many topics, topics are what is drawn again for an interval; with fewer, pairs are."""
@@ -48,30 +48,37 @@ class Finding:
 
     name: str
     title: str
-    grid: Grid
+    table: Table
     notes: tuple[str, ...] = ()
     needs: str = ""
 
     @property
-    def shown(self) -> Grid:
+    def shown(self) -> Table:
         """The table without what is empty: columns of nothing, and answers that nobody gave."""
-        grid = self.grid
-        rows = [row for row in grid.rows if grid.columns[-1] != "total" or row[-1]]
+        table = self.table
+        rows = [row for row in table.rows if table.columns[-1] != "total" or row[-1]]
         said = {row[0] for row in rows}
         kept = [
             at
-            for at, name in enumerate(grid.columns)
+            for at, name in enumerate(table.columns)
             if any(row[at] not in {None, ""} for row in rows)
-            and (grid.columns[-1] != "total" or at == 0 or name == "total" or name in said)
+            and (table.columns[-1] != "total" or at == 0 or name == "total" or name in said)
         ]
-        keys = sum(at < grid.keys for at in kept)
-        return Grid(
-            tuple(grid.columns[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows), keys
+        keys = sum(at < table.keys for at in kept)
+        return Table(
+            tuple(table.columns[at] for at in kept),
+            tuple(tuple(row[at] for at in kept) for row in rows),
+            keys,
         )
+
+    @property
+    def grid(self) -> Table:
+        """The table, by the name that it had in release 0.1."""
+        return self.table
 
     def as_json(self) -> dict[str, Any]:
         """Return the table as plain values."""
-        rows = [dict(zip(self.grid.columns, row, strict=True)) for row in self.grid.rows]
+        rows = [dict(zip(self.table.columns, row, strict=True)) for row in self.table.rows]
         return {"statistic": self.name, "title": self.title, "rows": rows, "notes": list(self.notes)}
 
 
@@ -81,7 +88,7 @@ class Statistic:
 
     title: str
     needs: str
-    work: Callable[[Votes, Options], tuple[Grid, tuple[str, ...]]]
+    work: Callable[[Votes, Options], tuple[Table, tuple[str, ...]]]
 
 
-Worked = tuple[Grid, tuple[str, ...]]
+Worked = tuple[Table, tuple[str, ...]]

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 from duelpool.agreement.coefficients import cohen_kappa
-from duelpool.agreement.shares import Cluster, Share, Z, by_cluster, simple_share
+from duelpool.agreement.shares import Cluster, Share, by_cluster, simple_share
 from duelpool.agreement.transitivity import Transitivity, Triplets
 from duelpool.agreement.votes import BAD, PEOPLE, PROGRAMS, Votes, people_or_programs
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import UnknownName
+from duelpool.shares import NORMAL_95
 
 
 def plain_of(column: str) -> pl.Expr:
@@ -95,7 +96,7 @@ def _from_sums(part: float, whole: float, units: int, squares: tuple[float, floa
     value = part / whole
     left_over = max(0.0, squares[0] - 2 * value * squares[1] + value**2 * squares[2])
     error = float(np.sqrt(units / (units - 1) * left_over)) / whole
-    return Share(part, whole, error, max(0.0, value - Z * error), min(1.0, value + Z * error))
+    return Share(part, whole, error, max(0.0, value - NORMAL_95 * error), min(1.0, value + NORMAL_95 * error))
 
 
 def _with_themselves(votes: Votes) -> dict[str, Share]:

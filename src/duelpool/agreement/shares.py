@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Floats, Ints
-from duelpool.campaign.views.shares import wilson
+from duelpool.shares import NORMAL_95, wilson
 
-Z = 1.959964
 Cluster: TypeAlias = Literal["pair", "topic"]
 """What is drawn independently: pairs (items, where they are graded), or whole topics."""
 
@@ -54,7 +53,7 @@ def clustered_share(parts: Floats | Ints, wholes: Floats | Ints) -> Share:
     value = part / whole
     left_over = parts - value * wholes
     error = math.sqrt(used / (used - 1) * float(left_over @ left_over)) / whole
-    return Share(part, whole, error, max(0.0, value - Z * error), min(1.0, value + Z * error))
+    return Share(part, whole, error, max(0.0, value - NORMAL_95 * error), min(1.0, value + NORMAL_95 * error))
 
 
 @dataclass(frozen=True, eq=False)

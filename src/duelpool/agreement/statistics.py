@@ -35,7 +35,7 @@ from duelpool.agreement.transitivity import Triplets, transitivity
 from duelpool.agreement.votes import Votes
 from duelpool.errors import UnknownName
 from duelpool.records import Kind
-from duelpool.report import Cell, Grid
+from duelpool.report import Cell, Table
 
 _ALL = "all"
 
@@ -45,7 +45,7 @@ def _ends(share: Share) -> tuple[Cell, ...]:
 
 
 def _no_rows(*columns: str) -> Worked:
-    return Grid(columns, ()), ()
+    return Table(columns, ()), ()
 
 
 def _over(votes: Votes, options: Options) -> str:
@@ -114,21 +114,21 @@ def _summary(votes: Votes, options: Options) -> Worked:
         notes.append(
             f"{votes.unanswered:,} judgments say nothing (skipped, not to be judged) and are left out."
         )
-    return Grid(columns, tuple(rows), keys=2), tuple(notes)
+    return Table(columns, tuple(rows), keys=2), tuple(notes)
 
 
 # ---- conditional tables
 
 
-def table_grid(table: ConditionalTable, corner: str = "given") -> Grid:
+def report_table(table: ConditionalTable, corner: str = "given") -> Table:
     """Return a conditional table as the paper prints it: shares by row, and the row's total."""
     if not table.counts.any():
-        return Grid((corner, *table.labels, "total"), ())
+        return Table((corner, *table.labels, "total"), ())
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (label, *(float(share) if total else None for share in shares), round(float(total)))
         for label, shares, total in zip(table.labels, table.shares, table.totals, strict=True)
     )
-    return Grid((corner, *table.labels, "total"), rows)
+    return Table((corner, *table.labels, "total"), rows)
 
 
 def _conditional(make: Callable[[Votes, Options], ConditionalTable]) -> Callable[[Votes, Options], Worked]:
@@ -136,9 +136,9 @@ def _conditional(make: Callable[[Votes, Options], ConditionalTable]) -> Callable
         table = make(votes, options)
         share = table.agreement
         if share.value is None:
-            return table_grid(table), ()
+            return report_table(table), ()
         ends = "" if share.low is None else f" ({share.low:.3f} to {share.high:.3f})"
-        return table_grid(table), (
+        return report_table(table), (
             "Given that one assessor said the row, the share of others who say the column; A is the smaller id.",
             f"In all {share.value:.3f}{ends} agree. {_over(votes, options)}",
         )
@@ -148,14 +148,14 @@ def _conditional(make: Callable[[Votes, Options], ConditionalTable]) -> Callable
 
 def _inferred(votes: Votes, options: Options) -> Worked:
     table = inferred_table(votes, options.rate, cluster=options.cluster_of(votes))
-    grid, notes = _conditional(lambda *_: table)(votes, options)
-    if grid.rows:
+    shown, notes = _conditional(lambda *_: table)(votes, options)
+    if shown.rows:
         notes = (
             *notes,
             f"A pair of one grade is a tie, and agrees at the rate {options.rate:g} (0.5 is a coin flip); two of "
             "the lowest grade are both bad.",
         )
-    return grid, notes
+    return shown, notes
 
 
 def _chi_square(votes: Votes, options: Options) -> Worked:
@@ -172,7 +172,7 @@ def _chi_square(votes: Votes, options: Options) -> Worked:
         "Pairs of votes that agree and disagree, actual preferences against those inferred from grades.",
         "Counted both ways: each pair of votes twice, as in the tables of the 2008 study.",
     )
-    return Grid(columns, tuple(rows)), notes if rows else ()
+    return Table(columns, tuple(rows)), notes if rows else ()
 
 
 # ---- beyond chance
@@ -183,7 +183,7 @@ def _kappa(votes: Votes, options: Options) -> Worked:
     people = pairs_of_people(frame, at_most=options.rows or 50)
     columns = ("assessor", "other", "units", "agreement", "Cohen's kappa")
     rows = tuple((each.one, each.other, each.units, each.agreed / each.units, each.kappa) for each in people)
-    return Grid(columns, rows, keys=2), (
+    return Table(columns, rows, keys=2), (
         "Two assessors on the units that both judged, those who share most first.",
     )
 
@@ -205,7 +205,7 @@ def _alphas(votes: Votes, options: Options) -> Worked:
                 ends = (found.value, found.low, found.high, found.error)
                 rows.append((criterion, str(kind), distance, found.units, found.votes, *ends))
     columns = ("criterion", "kind", "distance", "units", "votes", "alpha", "low", "high", "error")
-    return Grid(columns, tuple(rows), keys=3), (
+    return Table(columns, tuple(rows), keys=3), (
         f"Krippendorff's alpha, {options.resamples:,} resamples. {_over(votes, options)}",
     )
 
@@ -236,7 +236,7 @@ def _assessors(votes: Votes, options: Options) -> Worked:
     )
     shown = rows[: options.rows]
     more = (f"{len(rows) - len(shown):,} more assessors have fewer votes.",) if len(shown) < len(rows) else ()
-    return Grid(columns, tuple(shown)), (
+    return Table(columns, tuple(shown)), (
         "agrees: with the votes of others on the same pair or item; with self: on those that came back.",
         *more,
     )
@@ -247,7 +247,7 @@ def _self(votes: Votes, options: Options) -> Worked:
         (kind, self_agreement(votes.of_kind(kind) if len(votes.kinds) > 1 else votes)) for kind in votes.kinds
     ]
     rows = tuple((str(kind), *_ends(share), int(share.whole)) for kind, share in found if share.whole)
-    return Grid(("kind", "agrees", "low", "high", "repeats"), rows), (
+    return Table(("kind", "agrees", "low", "high", "repeats"), rows), (
         "How often people said the same when a pair came back to them.",
     )
 
@@ -267,7 +267,7 @@ def _transitivity(votes: Votes, options: Options) -> Worked:
     if found.majority.all:
         rows.append(row("the majority", found.majority))
     columns = ("assessor", "triplets", "transitive", "circular", "share", "of chains")
-    return Grid(columns, tuple(rows)), (
+    return Table(columns, tuple(rows)), (
         "Triplets whose three pairs one person decided. of chains: after i over j and j over k, i over k.",
     )
 
@@ -281,7 +281,7 @@ def _left(votes: Votes, options: Options) -> Worked:
     share = left_share(votes)
     if len(rows) > 1:
         rows.append((_ALL, "", int(share.whole), *_ends(share)))
-    return Grid(("criterion", "kind", "decisions", "left", "low", "high"), tuple(rows), keys=2), (
+    return Table(("criterion", "kind", "decisions", "left", "low", "high"), tuple(rows), keys=2), (
         "The share of decisions for the left side, with Wilson's 95 % interval.",
     )
 
@@ -296,7 +296,7 @@ def _tests(votes: Votes, options: Options) -> Worked:
     if rows:
         passed, seen = sum(each.passed for each in known), sum(each.seen for each in known)
         rows.append(("all assessors", passed, seen, *_ends(simple_share(passed, seen))))
-    return Grid(("assessor", "passed", "seen", "share", "low", "high"), tuple(rows)), (
+    return Table(("assessor", "passed", "seen", "share", "low", "high"), tuple(rows)), (
         "Test pairs: a good answer against something off topic; the lowest share first.",
     )
 
@@ -322,7 +322,7 @@ def _groups(votes: Votes, options: Options) -> Worked:
         *("group", "other", "units", "compared", "agree", "low", "high"),
         *("kappa", "majorities", "decided"),
     )
-    return Grid(columns, tuple(rows), keys=2), (
+    return Table(columns, tuple(rows), keys=2), (
         "compared: pairs of a vote of one group and a vote of the other on the same unit.",
         "majorities: units where most of each group say the same, of those where both have a majority.",
     )
@@ -343,7 +343,7 @@ def _seconds(votes: Votes, options: Options) -> Worked:
         for each in (*shown, whole)
     )
     columns = ("assessor", *(str(kind) for kind in votes.kinds), "overall", "judgments")
-    return Grid(columns, rows), ("Median seconds of a judgment, by kind.",)
+    return Table(columns, rows), ("Median seconds of a judgment, by kind.",)
 
 
 def _sight(votes: Votes, options: Options) -> Worked:
@@ -351,7 +351,7 @@ def _sight(votes: Votes, options: Options) -> Worked:
         (str(each.kind), each.first, each.first_judgments, each.later, each.later_judgments)
         for each in sights(votes)
     )
-    return Grid(("kind", "first sight", "judgments", "later", "judgments later"), rows), (
+    return Table(("kind", "first sight", "judgments", "later", "judgments later"), rows), (
         "Median seconds: first sight is when somebody sees at least one of the items for the first time.",
     )
 
@@ -367,7 +367,7 @@ def _context(votes: Votes, options: Options) -> Worked:
     notes = ["uses a topic: for each time that somebody sat before a topic."]
     if found.p is not None:
         notes.append(f"Pearson's test that all kinds use it alike: p = {found.p:.4f}.")
-    return Grid(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
+    return Table(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
 
 
 def _confidence(votes: Votes, options: Options) -> Worked:
@@ -383,7 +383,7 @@ def _confidence(votes: Votes, options: Options) -> Worked:
         for each in confidences(votes)
     )
     columns = ("stated in", "statements", "confidence", "understanding", "Spearman", "p")
-    return Grid(columns, rows), ("Medians, and the rank correlation of confidence with seconds.",)
+    return Table(columns, rows), ("Medians, and the rank correlation of confidence with seconds.",)
 
 
 # ---- the table
@@ -463,10 +463,10 @@ def find(votes: Votes, name: str, options: Options | None = None) -> Finding:
     if name not in STATISTICS:
         raise UnknownName("statistic", name, STATISTICS)
     statistic = STATISTICS[name]
-    grid, notes = statistic.work(votes, options or Options())
-    if not grid.rows:
-        return Finding(name, statistic.title, grid, (), statistic.needs)
-    return Finding(name, statistic.title, grid, notes)
+    table, notes = statistic.work(votes, options or Options())
+    if not table.rows:
+        return Finding(name, statistic.title, table, (), statistic.needs)
+    return Finding(name, statistic.title, table, notes)
 
 
 def find_all(votes: Votes, names: Iterable[str] = (), options: Options | None = None) -> tuple[Finding, ...]:

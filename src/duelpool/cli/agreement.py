@@ -13,9 +13,9 @@ from duelpool.agreement.shares import Cluster
 from duelpool.cli.frame import print_json, tell, tell_notices
 from duelpool.cli.opening import CampaignOption, is_store, opened, working
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.evaluation import grid_text
 from duelpool.files import read_assessed, write_lines
 from duelpool.files.source import stem
+from duelpool.report import table_text
 from duelpool.setup.inputs import read_groups
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
@@ -127,7 +127,7 @@ def _read(source: str, name: str | None) -> Votes:
 
 
 def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, named: bool) -> None:
-    shown = [each for each in findings if each.grid.rows]
+    shown = [each for each in findings if each.table.rows]
     if form == "json":
         value = [each.as_json() for each in findings]
         if output is None:
@@ -140,12 +140,12 @@ def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, name
     for each in shown:
         title = [] if form == "csv" else [each.title, ""]
         notes = list(each.notes)
-        body = grid_text(
-            each.grid if form == "csv" else each.shown, form, notes if form == "table" else (), width
+        body = table_text(
+            each.table if form == "csv" else each.shown, form, notes if form == "table" else (), width
         )
         blocks.append("\n".join([*title, body]))
     text_of_all = "\n\n".join(blocks)
-    missing = [each for each in findings if not each.grid.rows]
+    missing = [each for each in findings if not each.table.rows]
     for each in missing if named else ():
         tell(f"{each.title}: {each.needs}")
     if missing and not named:

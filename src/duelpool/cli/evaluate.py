@@ -21,7 +21,6 @@ from duelpool.evaluation import (
     FORMATS,
     REPORTS,
     Evaluation,
-    grid_text,
     leave_out_report,
     read_truth,
     report_note,
@@ -34,6 +33,7 @@ from duelpool.files import Twins, read_topics, write_lines
 from duelpool.leaderboard.scoring import labels_of, runs_of
 from duelpool.measures import MEASURES
 from duelpool.records import Topic
+from duelpool.report import table_text
 from duelpool.setup.inputs import read_groups
 from duelpool.store import holdings
 
@@ -200,11 +200,11 @@ def evaluate(
         text = found.text(form, by_topic, width=width)
     else:
         if groups is not None:
-            grid = leave_out_report(found, given.truths, given.runs, read_groups(groups), pool_depth)
+            table = leave_out_report(found, given.truths, given.runs, read_groups(groups), pool_depth)
         else:
-            grid = make_report(found, report, test=test, correction=correct, alpha=alpha, seed=seed)
+            table = make_report(found, report, test=test, correction=correct, alpha=alpha, seed=seed)
         header = (*header, report_note(report, test, correct, alpha))
-        text = grid_text(grid, form, header, width)
+        text = table_text(table, form, header, width)
     if form not in ("table", "latex"):
         for line in header:
             typer.echo(f"# {line}", err=True)

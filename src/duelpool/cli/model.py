@@ -9,11 +9,10 @@ from rich.table import Table
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import Sat
-from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
+from duelpool.campaign.runners.llm_figures import CountedShare, ModelFigures, model_figures
 from duelpool.campaign.runners.llm_judge import Model, Terms
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
 from duelpool.campaign.runners.llm_session import ModelSitting
-from duelpool.campaign.views.shares import Share
 from duelpool.campaign.views.status import status
 from duelpool.cli.frame import print_json, print_table, quiet_broken_pipe, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
@@ -199,7 +198,7 @@ def _show(found: ModelFigures, currency: str) -> None:
     print_table(table)
 
 
-def percent(found: Share) -> str:
+def percent(found: CountedShare) -> str:
     """Return a share with its interval for a person."""
     if found.share is None or found.low is None or found.high is None:
         return "–"

@@ -10,8 +10,8 @@ from duelpool.cli.frame import print_json
 from duelpool.comparison import plan_topics, power_of_t, topics_needed
 from duelpool.errors import BadParameter
 from duelpool.evaluation import evaluate as evaluate_runs
-from duelpool.evaluation import grid_text, read_truth, run_sources
-from duelpool.report import Cell, Grid
+from duelpool.evaluation import read_truth, run_sources
+from duelpool.report import Cell, Table, table_text
 
 
 def power(
@@ -69,6 +69,6 @@ def power(
     if as_json:
         print_json(rows)
         return
-    grid = Grid(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), keys=2 if "a" in rows[0] else 1)
+    shown = Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), keys=2 if "a" in rows[0] else 1)
     note = f"needed: topics with which a paired t-test sees {difference:g} in {chance:.0%} of cases (p < {alpha:g})"
-    typer.echo(grid_text(grid, "table", [note], Console().width))
+    typer.echo(table_text(shown, "table", [note], Console().width))

@@ -90,20 +90,13 @@ def _bonferroni(p: Floats) -> Floats:
 
 def _holm(p: Floats) -> Floats:
     order = np.argsort(p, kind="stable")
-    raised = np.minimum(1.0, np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p)))))
-    return _put_back(order, raised)
+    raised = np.empty_like(p)
+    raised[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p)))))
+    return raised
 
 
 def _benjamini_hochberg(p: Floats) -> Floats:
-    order = np.argsort(p, kind="stable")[::-1]
-    raised = np.minimum(1.0, np.minimum.accumulate(p[order] * len(p) / np.arange(len(p), 0, -1)))
-    return _put_back(order, raised)
-
-
-def _put_back(order: np.ndarray, values: Floats) -> Floats:
-    back = np.empty_like(values)
-    back[order] = values
-    return back
+    return np.asarray(scipy.stats.false_discovery_control(p))
 
 
 CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(

@@ -12,7 +12,7 @@ from duelpool.demo.truth import relevant_qrels, true_best, true_best_qrels
 from duelpool.evaluation import Evaluation, evaluate
 from duelpool.files import write_qrels
 from duelpool.leaderboard.scoring import leaderboard, topic_weights
-from duelpool.report import Cell, Chapter, Grid, Table
+from duelpool.report import Cell, Chapter, Table
 
 
 def found_best(campaign: Campaign) -> tuple[int, int]:
@@ -44,8 +44,9 @@ def truth_chapter(campaign: Campaign, runs: Path) -> Chapter:
         ),
         tables=(
             Table(
-                "RR by what was found, with its 95 % interval, and by the truth",
-                Grid(("run", "RR", "low", "high", "true RR"), tuple(rows)),
+                ("run", "RR", "low", "high", "true RR"),
+                tuple(rows),
+                caption="RR by what was found, with its 95 % interval, and by the truth",
             ),
         ),
     )
@@ -84,8 +85,9 @@ def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
         ),
         tables=(
             Table(
-                "P@10 as estimated, with its 95 % interval, and as it is",
-                Grid(("run", "P@10", "low", "high", "true P@10"), rows),
+                ("run", "P@10", "low", "high", "true P@10"),
+                rows,
+                caption="P@10 as estimated, with its 95 % interval, and as it is",
             ),
         ),
     )

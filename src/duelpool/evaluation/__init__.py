@@ -19,7 +19,7 @@ from duelpool.comparison import (
 )
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_note
-from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row, grid_text
+from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row
 from duelpool.evaluation.scoring import Scored, score_runs
 from duelpool.evaluation.sources import given, kind_of, names_of, read_truth, record_of, run_sources
 from duelpool.files import Twins, describe, read_twins
@@ -31,7 +31,6 @@ __all__ = [
     "Evaluation",
     "Row",
     "evaluate",
-    "grid_text",
     "kind_of",
     "leave_out_report",
     "measures_of",

@@ -23,7 +23,7 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation.result import Evaluation
 from duelpool.evaluation.sources import Record, RunSource, run_of
 from duelpool.files import Qrels
-from duelpool.report import Cell, Grid
+from duelpool.report import Cell, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Testing:
             raise BadParameter(f"Alpha lies between 0 and 1, not at {self.alpha:g}.")
 
 
-Report: TypeAlias = Callable[[Evaluation, Testing], Grid]
+Report: TypeAlias = Callable[[Evaluation, Testing], Table]
 
 
-def pairs_report(found: Evaluation, testing: Testing) -> Grid:
+def pairs_report(found: Evaluation, testing: Testing) -> Table:
     """Return a row for each two runs under each measure: difference, effect size and p-values."""
     rows = [
         (name, one.a, one.b, one.topics, one.mean, one.effect, one.statistic, one.p, one.p_corrected)
@@ -51,10 +51,10 @@ def pairs_report(found: Evaluation, testing: Testing) -> Grid:
         for one in all_pairs(table, testing.test, testing.correction, seed=testing.seed)
     ]
     columns = ("measure", "a", "b", "topics", "difference", "effect", "statistic", "p", "p_corrected")
-    return Grid(columns, tuple(rows), keys=3)
+    return Table(columns, tuple(rows), keys=3)
 
 
-def sensitivity_report(found: Evaluation, testing: Testing) -> Grid:
+def sensitivity_report(found: Evaluation, testing: Testing) -> Table:
     """Return a row per measure: the share of pairs of runs with p < alpha, as it is and under corrections."""
     corrections = [] if testing.test == TUKEY else [name for name in CORRECTIONS if name != "none"]
     rows: list[tuple[Cell, ...]] = []
@@ -66,10 +66,10 @@ def sensitivity_report(found: Evaluation, testing: Testing) -> Grid:
             for each in ("none", *corrections)
         ]
         rows.append((name, testing.test, len(p), told, *shares))
-    return Grid(("measure", "test", "pairs", "told_apart", "share", *corrections), tuple(rows))
+    return Table(("measure", "test", "pairs", "told_apart", "share", *corrections), tuple(rows))
 
 
-def agreement_report(found: Evaluation, testing: Testing) -> Grid:
+def agreement_report(found: Evaluation, testing: Testing) -> Table:
     """Return a row for each two measures: do they order runs alike, and do they agree topic by topic?
 
     tau, tau_ap (the first measure is the reference) and rbo compare the orders of the runs by their means;
@@ -89,7 +89,7 @@ def agreement_report(found: Evaluation, testing: Testing) -> Grid:
         orders = (kendall_tau(means[a], means[b]), tau_ap(means[a], means[b]), overlap(means[a], means[b]))
         rows.append((a, b, *orders, one.pearson, one.same_sign, one.compared))
     columns = ("a", "b", "tau", "tau_ap", "rbo", "pearson", "same_sign", "compared")
-    return Grid(columns, tuple(rows), keys=2)
+    return Table(columns, tuple(rows), keys=2)
 
 
 REPORTS: Mapping[str, Report] = MappingProxyType(
@@ -105,7 +105,7 @@ def report(
     correction: str = "none",
     alpha: float = 0.05,
     seed: int = 0,
-) -> Grid:
+) -> Table:
     """Return one of the reports on an evaluation: pairs, sensitivity or agreement."""
     if name not in REPORTS:
         raise UnknownName("report", name, REPORTS)
@@ -130,7 +130,7 @@ def leave_out_report(
     sources: Sequence[RunSource],
     groups: Mapping[str, str],
     depth: int = 100,
-) -> Grid:
+) -> Table:
     """Return a row per run and measure: how it would have fared had its group not been pooled.
 
     Truths and runs are those of the evaluation, in its order.
@@ -149,4 +149,4 @@ def leave_out_report(
         for one in leave_group_out(qrels, runs, groups, measure, depth)
     ]  # fmt: skip
     columns = ("measure", "run", "group", "only_theirs", "score", "score_without", "place", "place_without")
-    return Grid(columns, tuple(rows), keys=3)
+    return Table(columns, tuple(rows), keys=3)

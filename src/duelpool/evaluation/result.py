@@ -1,24 +1,21 @@
 """What an evaluation found: rows, tables, and the rules they were made by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import polars as pl
 
 from duelpool.comparison import ScoreTable
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import UnknownName
 from duelpool.measures import Measure
 from duelpool.report import (
     Cell,
-    Grid,
+    Table,
     csv_text,
     html_text,
     json_text,
-    latex_text,
-    markdown_text,
-    notes_text,
-    plain_text,
+    table_text,
 )
 
 ALL = "all"
@@ -103,7 +100,7 @@ class Evaluation:
         ]
         return frame.drop(silent)
 
-    def grid(self, by_topic: bool = False) -> Grid:
+    def table(self, by_topic: bool = False) -> Table:
         """Return a table with a column per measure; means go by the first measure, the best first."""
         names = tuple(self.tables)
         if by_topic:
@@ -114,9 +111,9 @@ class Evaluation:
                 for run in self.runs
                 for topic in topics
             ]
-            return Grid(("run", "topic", *names), tuple(rows), keys=2)
+            return Table(("run", "topic", *names), tuple(rows), keys=2)
         order = self.tables[names[0]].order() if names else []
-        return Grid(
+        return Table(
             ("run", *names),
             tuple((run, *(_cell(self._by_key[run, name]) for name in names)) for run in order),
         )
@@ -132,8 +129,8 @@ class Evaluation:
             return self._as_trec(by_topic)
         if form == "csv":
             frame = self.to_polars(by_topic)
-            return csv_text(Grid(tuple(frame.columns), tuple(frame.rows())))
-        return grid_text(self.grid(by_topic), form, self.header, width)
+            return csv_text(Table(tuple(frame.columns), tuple(frame.rows())))
+        return table_text(self.table(by_topic), form, self.header, width)
 
     def _as_trec(self, by_topic: bool) -> str:
         """Return lines as trec_eval prints them: measure, topic, value; a line names each run."""
@@ -149,25 +146,7 @@ class Evaluation:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return html_text(self.grid(), self.header)
-
-
-def grid_text(grid: Grid, form: str, header: Sequence[str] = (), width: int = 80) -> str:
-    """Return a table as text in one of the formats, but for trec_eval's; notes stand above it where they can."""
-    if form == "json":
-        return json_text(dict(zip(grid.columns, row, strict=True)) for row in grid.rows)
-    if form == "csv":
-        return csv_text(grid)
-    if form == "markdown":
-        return markdown_text(grid)
-    if form == "latex":
-        return "\n".join([*(f"% {line}" for line in header), latex_text(grid)])
-    if form != "table":
-        raise BadParameter(
-            f"A table of this kind has no form '{form}'.",
-            remedy="Choose table, csv, json, markdown or latex.",
-        )
-    return "\n".join([*notes_text(header, width), plain_text(grid, width)])
+        return html_text(self.table(), self.header)
 
 
 def _cell(row: Row) -> Cell:

@@ -176,12 +176,12 @@ class AgreementReport:
         return Section(f"{data}: triplets and left choices by criterion", columns, rows)
 
     def _people(self, data: str) -> Section:
-        grid = self.assessors[data].grid
+        table = self.assessors[data].table
         wanted = ("assessor", "votes", "agrees", "low", "high", "compared", "left", "transitive")
-        at = [grid.columns.index(name) for name in wanted]
+        at = [table.columns.index(name) for name in wanted]
         rows = tuple(
             tuple(_text(cell) if isinstance(cell, float) else cell for cell in (row[place] for place in at))
-            for row in grid.rows
+            for row in table.rows
         )
         short = tuple((str(row[0])[:8], *row[1:]) for row in rows)
         return Section(f"{data}: the assessors with most votes", wanted, short)

@@ -160,7 +160,7 @@ class StudyReport:
             Compared("pooled, definite ones agree less than plain, more than inferred (1: yes)", 1, int(between),
                      why=SIMULATED, part=simulated),
         ]  # fmt: skip
-        last = self.findings["seconds"].grid.rows[-1]
+        last = self.findings["seconds"].table.rows[-1]
         for at, (kind, first) in enumerate(FIRST_SIGHT.items(), 1):
             for what, paper, ours in (
                 ("median seconds", TABLE_4[-1][at], last[at]),
@@ -196,10 +196,10 @@ class StudyReport:
         """Return the paper's tables, ours beside each, the verdicts, and the truth beside what was found."""
         found = []
         for name, (about, paper, statistic) in TABLES.items():
-            grid = self.findings[statistic].grid
+            table = self.findings[statistic].table
             digits = 2 if statistic == "seconds" else 3
-            columns = tuple(grid.columns[: len(paper[0])])
-            ours = tuple(_shown(row[: len(columns)], digits) for row in grid.rows)
+            columns = tuple(table.columns[: len(paper[0])])
+            ours = tuple(_shown(row[: len(columns)], digits) for row in table.rows)
             theirs = tuple(_shown(row, digits) for row in paper)
             found.append(Section(f"The paper's {name}: {about}", columns, theirs))
             found.append(Section(f"The same of the simulated study, seed {self.seed}", columns, ours))
@@ -274,7 +274,7 @@ class StudyReport:
             "tables": {
                 name: {
                     "paper": [list(row) for row in paper],
-                    "ours": [list(row) for row in self.findings[of].grid.rows],
+                    "ours": [list(row) for row in self.findings[of].table.rows],
                 }
                 for name, (_, paper, of) in TABLES.items()
             },

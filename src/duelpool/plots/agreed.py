@@ -17,15 +17,15 @@ _AT_MOST = 40
 
 def agreement_picture(findings: Sequence[Finding]) -> Figure:
     """Draw the conditional tables and the assessors among these findings, a panel each."""
-    tables = [each for each in findings if each.name in TABLES and each.grid.rows]
-    people = [each for each in findings if each.name == ASSESSORS and each.grid.rows]
+    tables = [each for each in findings if each.name in TABLES and each.table.rows]
+    people = [each for each in findings if each.name == ASSESSORS and each.table.rows]
     panels = len(tables) + len(people)
     if not panels:
         raise BadParameter(
             "There is nothing to draw: no table of agreement has rows.",
             remedy=f"A picture shows {', '.join(TABLES)} and {ASSESSORS}.",
         )
-    rows = min(_AT_MOST, max((len(each.grid.rows) for each in people), default=0))
+    rows = min(_AT_MOST, max((len(each.table.rows) for each in people), default=0))
     height = max(3.4, 0.2 * rows + 1)
     figure = Figure(figsize=(4.2 * panels, height), layout="constrained")
     FigureCanvasAgg(figure)
@@ -37,8 +37,10 @@ def agreement_picture(findings: Sequence[Finding]) -> Figure:
 
 
 def _draw_table(axes: Axes, finding: Finding) -> None:
-    labels = finding.grid.columns[1:-1]
-    shares = np.array([[np.nan if cell is None else cell for cell in row[1:-1]] for row in finding.grid.rows])
+    labels = finding.table.columns[1:-1]
+    shares = np.array(
+        [[np.nan if cell is None else cell for cell in row[1:-1]] for row in finding.table.rows]
+    )
     shares = shares.astype(np.float64)
     axes.imshow(np.nan_to_num(shares), cmap="Blues", vmin=0, vmax=1)
     for (row, column), share in np.ndenumerate(shares):
@@ -53,8 +55,8 @@ def _draw_table(axes: Axes, finding: Finding) -> None:
 
 
 def _draw_people(axes: Axes, finding: Finding) -> None:
-    at = {name: place for place, name in enumerate(finding.grid.columns)}
-    known = [row for row in finding.grid.rows if row[at["agrees"]] is not None][:_AT_MOST]
+    at = {name: place for place, name in enumerate(finding.table.columns)}
+    known = [row for row in finding.table.rows if row[at["agrees"]] is not None][:_AT_MOST]
     rows = sorted(known, key=lambda row: float(row[at["agrees"]] or 0))
     places = np.arange(len(rows))
     for place, row in enumerate(rows):

@@ -1,8 +1,9 @@
 """Rows to text, and chapters to a page: what people read in the end."""
 
-from duelpool.report.grids import (
+from duelpool.report.page import Chapter, Fact, Picture, html_page
+from duelpool.report.tables import (
     Cell,
-    Grid,
+    Table,
     cell_text,
     csv_text,
     html_text,
@@ -11,14 +12,13 @@ from duelpool.report.grids import (
     markdown_text,
     notes_text,
     plain_text,
+    table_text,
 )
-from duelpool.report.page import Chapter, Fact, Picture, Table, html_page
 
 __all__ = [
     "Cell",
     "Chapter",
     "Fact",
-    "Grid",
     "Picture",
     "Table",
     "cell_text",
@@ -30,4 +30,5 @@ __all__ = [
     "markdown_text",
     "notes_text",
     "plain_text",
+    "table_text",
 ]

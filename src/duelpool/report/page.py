@@ -6,11 +6,11 @@ It asks nothing of any server, runs no script, and prints as it looks.
 import base64
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
 
-from duelpool.report.grids import Grid, html_text
+from duelpool.report.tables import Table, html_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +27,6 @@ class Picture:
 
     svg: str
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table with its caption; a `folded` one is opened by whoever wants to see it."""
-
-    caption: str
-    grid: Grid
-    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +85,8 @@ def _picture(picture: Picture) -> str:
 
 
 def _table(table: Table) -> str:
-    inner = html_text(table.grid)
     if table.folded:
+        inner = html_text(replace(table, caption=""))
         caption = escape(table.caption)
         return f'<details><summary>{caption}</summary><div class="wide" tabindex="0">{inner}</div></details>'
-    captioned = inner.replace("<table>", f"<table><caption>{escape(table.caption)}</caption>", 1)
-    return f'<div class="wide" tabindex="0">{captioned}</div>'
+    return f'<div class="wide" tabindex="0">{html_text(table)}</div>'

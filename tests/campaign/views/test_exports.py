@@ -32,7 +32,7 @@ from duelpool.errors import BadFile, BadParameter
 from duelpool.files import read_preferences, read_qrels, read_topics
 from duelpool.files.spreadsheets import harmless
 from duelpool.records import Judgment, Outcome, Pool
-from duelpool.report import Grid, csv_text
+from duelpool.report import Table, csv_text
 from duelpool.store import Store, log, open_store
 from duelpool.store.holdings import KnownPair
 from duelpool.store.leases import Answer
@@ -260,7 +260,7 @@ def test_no_field_of_a_spreadsheet_is_a_formula(store: Store, tmp_path: Path) ->
 
 def test_no_name_in_a_table_is_a_formula() -> None:
     """What `evaluate`, `agreement` and `compare` write as CSV: a run's name may be anything."""
-    told = csv_text(Grid(("run", "=x"), (("=cmd|'/c calc'!A1", -0.5), ("-1", None), ("plain", math.nan))))
+    told = csv_text(Table(("run", "=x"), (("=cmd|'/c calc'!A1", -0.5), ("-1", None), ("plain", math.nan))))
     assert list(csv.reader(io.StringIO(told))) == [
         ["run", "'=x"],
         ["'=cmd|'/c calc'!A1", "-0.5"],

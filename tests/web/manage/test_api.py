@@ -116,7 +116,7 @@ def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client)
     assert [each["statistic"] for each in told["findings"]] == list(STATISTICS)
     for each in told["findings"]:
         found = find(votes, each["statistic"], Options(rows=50))
-        assert each["rows"] == [list(row) for row in found.grid.rows]
+        assert each["rows"] == [list(row) for row in found.table.rows]
         assert each["needs"] == found.needs
     (some,) = client.agreement("assessors", rows=2)["findings"]
     assert len(some["rows"]) == 2

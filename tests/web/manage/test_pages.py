@@ -8,7 +8,6 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from duelpool.campaign.views.shares import wilson
 from duelpool.leaderboard.live import BoardRow, History, Point
 from duelpool.store import open_store
 from duelpool.web.manage.charts import bars_chart, history_chart, interval_chart
@@ -161,13 +160,3 @@ def test_charts_escape_names_and_draw_every_run() -> None:
     assert "&lt;b&gt;" in drawn
     assert history_chart(History("m", points[:1], True)) == ""
     assert str(bars_chart("x", "t", {"a": 3, "b": 0}, 10)).count('class="bar') == 1
-
-
-def test_wilson_by_its_definition() -> None:
-    z = 1.959964
-    for part, whole in ((0, 5), (3, 7), (50, 100), (9, 9)):
-        ends = wilson(part, whole)
-        assert ends is not None
-        for end in ends:  # the shares p at which the observed one lies z standard errors away
-            assert (part / whole - end) ** 2 == pytest.approx(z * z * end * (1 - end) / whole, abs=1e-12)
-    assert wilson(0, 0) is None

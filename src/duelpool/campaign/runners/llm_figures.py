@@ -13,8 +13,8 @@ from sqlalchemy import Connection, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.views.people import retracted
-from duelpool.campaign.views.shares import Share
 from duelpool.records import EFFECTS
+from duelpool.shares import wilson
 from duelpool.store import holdings, llm, log, schema
 from duelpool.store.llm import Order, Said
 
@@ -28,12 +28,31 @@ Votes = Mapping[tuple[str, str, str, str], Counter[str]]
 
 
 @dataclass(frozen=True, slots=True)
+class CountedShare:
+    """`part` of `whole` with the 95 % interval of the share; None where `whole` is 0."""
+
+    part: int
+    whole: int
+    share: float | None
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, part: int, whole: int) -> "CountedShare":
+        """Return the share with its interval."""
+        ends = wilson(part, whole)
+        if ends is None:
+            return cls(part, whole, None, None, None)
+        return cls(part, whole, part / whole, *ends)
+
+
+@dataclass(frozen=True, slots=True)
 class ByConfidence:
     """How often people agree with a model that was so sure."""
 
     confidence: float
     pairs: int
-    agreement: Share
+    agreement: CountedShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +79,14 @@ class ModelFigures:
     decided: int
     graded: int
     replies: Mapping[str, int]
-    refusals: Share
-    malformed: Share
-    flips: Share
-    left: Share  # of all choices of a side, in both orders
-    longer: Share  # of the pairs whose choice held, how often the longer text was chosen
-    people_longer: Share  # of people's votes on those pairs
-    agreement: Share  # of people's votes with the choice that held
-    people_split: Share  # of people's votes on flipped pairs, the share of the more frequent side
+    refusals: CountedShare
+    malformed: CountedShare
+    flips: CountedShare
+    left: CountedShare  # of all choices of a side, in both orders
+    longer: CountedShare  # of the pairs whose choice held, how often the longer text was chosen
+    people_longer: CountedShare  # of people's votes on those pairs
+    agreement: CountedShare  # of people's votes with the choice that held
+    people_split: CountedShare  # of people's votes on flipped pairs, the share of the more frequent side
     by_confidence: tuple[ByConfidence, ...]
     requests: int
     calls: tuple[CallRow, ...]
@@ -180,12 +199,12 @@ def _figures(connection: Connection, campaign: str, judge: llm.ModelJudge, votes
         decided=len(decided),
         graded=outcomes["grade"],
         replies=dict(sorted(outcomes.items())),
-        refusals=Share.of(outcomes["refused"], asked),
-        malformed=Share.of(outcomes["malformed"], asked),
-        flips=Share.of(len(flipped), len(decided)),
-        left=Share.of(outcomes["left"], outcomes["left"] + outcomes["right"]),
-        longer=Share.of(sum(pair.choice == pair.longer for pair in sized), len(sized)),
-        people_longer=Share.of(
+        refusals=CountedShare.of(outcomes["refused"], asked),
+        malformed=CountedShare.of(outcomes["malformed"], asked),
+        flips=CountedShare.of(len(flipped), len(decided)),
+        left=CountedShare.of(outcomes["left"], outcomes["left"] + outcomes["right"]),
+        longer=CountedShare.of(sum(pair.choice == pair.longer for pair in sized), len(sized)),
+        people_longer=CountedShare.of(
             sum(won[str(longer)] for longer, won in people_sized),
             sum(won.total() for _, won in people_sized),
         ),
@@ -207,14 +226,16 @@ def _figures(connection: Connection, campaign: str, judge: llm.ModelJudge, votes
     )
 
 
-def _agreement(pairs: list[_Pair], votes: Votes) -> Share:
+def _agreement(pairs: list[_Pair], votes: Votes) -> CountedShare:
     seen = [(pair, votes[pair.key]) for pair in pairs if pair.key in votes]
-    return Share.of(sum(won[str(pair.choice)] for pair, won in seen), sum(won.total() for _, won in seen))
+    return CountedShare.of(
+        sum(won[str(pair.choice)] for pair, won in seen), sum(won.total() for _, won in seen)
+    )
 
 
-def _split(pairs: list[_Pair], votes: Votes) -> Share:
+def _split(pairs: list[_Pair], votes: Votes) -> CountedShare:
     seen = [votes[pair.key] for pair in pairs if pair.key in votes and votes[pair.key].total() > 1]
-    return Share.of(sum(max(won.values()) for won in seen), sum(won.total() for won in seen))
+    return CountedShare.of(sum(max(won.values()) for won in seen), sum(won.total() for won in seen))
 
 
 def _by_confidence(pairs: list[_Pair], votes: Votes) -> tuple[ByConfidence, ...]:

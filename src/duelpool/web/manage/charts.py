@@ -161,14 +161,14 @@ def history_chart(history: History) -> Markup:
 
 def finding_chart(finding: Finding) -> Markup:
     """Return the shares of a statistic with their intervals, a line each; nothing where it has none."""
-    columns = finding.grid.columns
+    columns = finding.table.columns
     ends = next((each for each in _SHARES if set(each) <= set(columns)), None)
     if ends is None or finding.name not in _CHARTED:
         return Markup("")
     at = [columns.index(name) for name in ends]
     rows = [
-        (" ".join(str(cell) for cell in row[: finding.grid.keys] if cell), *(row[place] for place in at))
-        for row in finding.grid.rows
+        (" ".join(str(cell) for cell in row[: finding.table.keys] if cell), *(row[place] for place in at))
+        for row in finding.table.rows
         if row[at[0]] is not None
     ]
     return shares_chart(finding.name, finding.title, rows)

@@ -12,9 +12,8 @@ from duelpool.access.accounts import some_manager
 from duelpool.agreement import Votes
 from duelpool.agreement.campaigns import Looked
 from duelpool.agreement.findings import agreement_options
-from duelpool.campaign.runners.llm_figures import ModelFigures
+from duelpool.campaign.runners.llm_figures import CountedShare, ModelFigures
 from duelpool.campaign.views.exports import STREAMS
-from duelpool.campaign.views.shares import Share
 from duelpool.campaign.views.watch import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -380,7 +379,7 @@ def llm(found: Viewing) -> Response:
     return _show(found, "llm", "llm", "LLM judges", models=models, currency=currency)
 
 
-def confidences(found: ModelFigures) -> list[tuple[str, Share]]:
+def confidences(found: ModelFigures) -> list[tuple[str, CountedShare]]:
     """Return how often people agree with a model, in all and by how sure it was."""
     rows = [("all pairs", found.agreement)]
     return rows + [(f"{100 * each.confidence:.0f} % sure", each.agreement) for each in found.by_confidence]

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from duelpool.agreement import Finding, Votes
 from duelpool.campaign.runners.llm_figures import ModelFigures
 from duelpool.campaign.settings.changes import Change
-from duelpool.campaign.views.shares import wilson
 from duelpool.campaign.views.status import MoneyStatus, TopicStatus
 from duelpool.campaign.views.tally import PairTally, Vote
 from duelpool.campaign.views.watch import Closing, Person, Snapshot
+from duelpool.shares import wilson
 
 TEXT_AT_MOST = 2000
 SEQ_AT_MOST = 2**31 - 1
@@ -248,8 +248,8 @@ def agreement_of(votes: Votes, findings: Sequence[Finding]) -> AgreementShown:
             FindingShown(
                 each.name,
                 each.title,
-                list(each.grid.columns),
-                [list(row) for row in each.grid.rows],
+                list(each.table.columns),
+                [list(row) for row in each.table.rows],
                 list(each.notes),
                 each.needs,
             )

@@ -11,6 +11,7 @@ from html import escape
 from textwrap import wrap
 from typing import TypeAlias
 
+from duelpool.errors import BadParameter
 from duelpool.files.spreadsheets import harmless
 
 Cell: TypeAlias = str | int | float | None
@@ -26,43 +27,48 @@ _LATEX_SIGNS = str.maketrans(
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of cells under column names; the first `keys` columns say what a row is about."""
+class Table:
+    """A table of cells under column names; the first `keys` columns say what a row is about.
+
+    `caption` and `folded` are for a page: a folded table shows its caption, and its rows when it is opened.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     keys: int = 1
+    caption: str = ""
+    folded: bool = False
 
     def texts(self, digits: int = 4) -> list[list[str]]:
-        """Return every cell as text, numbers with so many digits, nothing for a missing one."""
+        """Return every cell as text: numbers with `digits` decimals, a missing cell as an empty text."""
         return [[cell_text(cell, digits) for cell in row] for row in self.rows]
 
 
 def cell_text(cell: Cell, digits: int = 4) -> str:
-    """Return a cell as text: numbers with so many digits, nothing for None and nan."""
+    """Return a cell as text: numbers with `digits` decimals, None and nan as an empty text."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     return f"{cell:.{digits}f}" if isinstance(cell, float) else str(cell)
 
 
-def plain_text(grid: Grid, width: int = 80) -> str:
+def plain_text(table: Table, width: int = 80) -> str:
     """Return a table no wider than `width`: columns that don't fit go into further blocks below.
 
     Names that are too long are cut in the middle, where run names differ least.
     """
-    texts = grid.texts()
+    texts = table.texts()
     limit = max(8, width // 3)
     columns = [
-        [_shortened(text, limit) if at < grid.keys else text for text in (name, *(row[at] for row in texts))]
-        for at, name in enumerate(grid.columns)
+        [_shortened(text, limit) if at < table.keys else text for text in (name, *(row[at] for row in texts))]
+        for at, name in enumerate(table.columns)
     ]
-    columns = [column if at < grid.keys else _marks_aligned(column) for at, column in enumerate(columns)]
+    columns = [column if at < table.keys else _marks_aligned(column) for at, column in enumerate(columns)]
     widths = [max(len(text) for text in column) for column in columns]
-    keys = list(range(grid.keys))
+    keys = list(range(table.keys))
     used = sum(widths[at] + len(_GAP) for at in keys)
     blocks: list[list[int]] = [[]]
     room = width - used
-    for at in range(grid.keys, len(columns)):
+    for at in range(table.keys, len(columns)):
         if blocks[-1] and room < widths[at]:
             blocks.append([])
             room = width - used
@@ -71,8 +77,26 @@ def plain_text(grid: Grid, width: int = 80) -> str:
     return "\n\n".join(_block(columns, widths, keys, block) for block in blocks)
 
 
+def table_text(table: Table, form: str, header: Sequence[str] = (), width: int = 80) -> str:
+    """Return a table as text: table, csv, json, markdown or latex. Notes go above it where the form allows them."""
+    if form == "json":
+        return json_text(dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    if form == "csv":
+        return csv_text(table)
+    if form == "markdown":
+        return markdown_text(table)
+    if form == "latex":
+        return "\n".join([*(f"% {line}" for line in header), latex_text(table)])
+    if form != "table":
+        raise BadParameter(
+            f"A table of this kind has no form '{form}'.",
+            remedy="Choose table, csv, json, markdown or latex.",
+        )
+    return "\n".join([*notes_text(header, width), plain_text(table, width)])
+
+
 def _marks_aligned(column: list[str]) -> list[str]:
-    """Put blanks where others have stars, so that the numbers stand below each other."""
+    """Put blanks where others have stars, so that the numbers line up."""
     stars = [len(text) - len(text.rstrip("*")) for text in column]
     most = max(stars[1:], default=0)
     return [text + " " * (most - count) for text, count in zip(column, stars, strict=True)]
@@ -105,17 +129,17 @@ def _shortened(text: str, limit: int) -> str:
     return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
 
 
-def csv_text(grid: Grid) -> str:
+def csv_text(table: Table) -> str:
     """Return comma-separated values with a line of names; numbers are written in full.
 
     A text that a spreadsheet would take for a formula gets an apostrophe in front.
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(harmless, grid.columns))
-    for row in grid.rows:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(harmless, table.columns))
+    for row in table.rows:
         writer.writerow("" if _is_nan(cell) else harmless(cell) for cell in row)
-    return out.getvalue().rstrip("\n")
+    return text.getvalue().rstrip("\n")
 
 
 def json_text(rows: Iterable[Mapping[str, Cell]]) -> str:
@@ -131,10 +155,10 @@ def _is_nan(cell: Cell) -> bool:
     return isinstance(cell, float) and not math.isfinite(cell)
 
 
-def markdown_text(grid: Grid) -> str:
+def markdown_text(table: Table) -> str:
     """Return a Markdown table."""
-    marks = ["---" if at < grid.keys else "---:" for at in range(len(grid.columns))]
-    rows = [list(grid.columns), marks, *grid.texts()]
+    marks = ["---" if at < table.keys else "---:" for at in range(len(table.columns))]
+    rows = [list(table.columns), marks, *table.texts()]
     return "\n".join("| " + " | ".join(_markdown_cell(text) for text in row) + " |" for row in rows)
 
 
@@ -142,11 +166,11 @@ def _markdown_cell(text: str) -> str:
     return re.sub(r"([|*_`\\])", r"\\\1", text)
 
 
-def latex_text(grid: Grid) -> str:
+def latex_text(table: Table) -> str:
     """Return a LaTeX tabular with the rules of the booktabs package."""
-    kinds = "l" * grid.keys + "r" * (len(grid.columns) - grid.keys)
-    lines = [f"\\begin{{tabular}}{{{kinds}}}", "\\toprule", _latex_row(grid.columns), "\\midrule"]
-    lines += [_latex_row(row) for row in grid.texts()]
+    kinds = "l" * table.keys + "r" * (len(table.columns) - table.keys)
+    lines = [f"\\begin{{tabular}}{{{kinds}}}", "\\toprule", _latex_row(table.columns), "\\midrule"]
+    lines += [_latex_row(row) for row in table.texts()]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
 
 
@@ -154,17 +178,18 @@ def _latex_row(row: Sequence[str]) -> str:
     return " & ".join(text.translate(_LATEX_SIGNS) for text in row) + r" \\"
 
 
-def html_text(grid: Grid, notes: Sequence[str] = ()) -> str:
-    """Return an HTML table, with notes below it."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.columns)
+def html_text(table: Table, notes: Sequence[str] = ()) -> str:
+    """Return an HTML table with its caption, and notes below it."""
+    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
     body = "".join(
         "<tr>"
         + "".join(
-            f'<th scope="row">{escape(text)}</th>' if at < grid.keys else f"<td>{escape(text)}</td>"
+            f'<th scope="row">{escape(text)}</th>' if at < table.keys else f"<td>{escape(text)}</td>"
             for at, text in enumerate(row)
         )
         + "</tr>"
-        for row in grid.texts()
+        for row in table.texts()
     )
     below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
