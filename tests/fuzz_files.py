@@ -37,6 +37,7 @@ from duelpool.campaign.settings.file import read_changes, read_settings
 from duelpool.errors import DuelpoolError
 from duelpool.evaluation.sources import read_truth
 from duelpool.files import (
+    read_duplicates,
     read_judgments,
     read_passages,
     read_pools,
@@ -44,7 +45,6 @@ from duelpool.files import (
     read_qrels,
     read_run,
     read_topics,
-    read_twins,
 )
 from duelpool.files.assessed import read_assessed
 from duelpool.judges.llm.prompts import read_prompt
@@ -186,7 +186,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
     "read_topics": (read_topics, (TOPICS, TABBED, XML)),
     "read_passages": (lambda path: list(read_passages(path)), (PASSAGES, TABBED)),
     "read_pools": (read_pools, (POOLS, QRELS)),
-    "read_twins": (read_twins, (WINNERS, TWINS)),
+    "read_duplicates": (read_duplicates, (WINNERS, TWINS)),
     "read_truth": (read_truth, (QRELS, PAIRS, LINES)),
     "read_prior": (read_prior, (PAIRS, QRELS, RUN)),
     "read_matrix": (lambda path: read_matrix.__wrapped__(str(path)), (MATRIX,)),

@@ -1,4 +1,4 @@
-"""Pools: depth, filter, thinning, twins, contributions; small cases by hand, real ones by their known figures."""
+"""Pools: depth, filter, thinning, duplicates, contributions; small cases by hand, real ones by their known figures."""
 
 import random
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, Run, read_passages, read_preferences, read_qrels, read_run
-from duelpool.pool import Contribution, build_pools, near_twins, thin_by_grade, twins
+from duelpool.pool import Contribution, build_pools, group_duplicates, near_duplicates, thin_by_grade
 from duelpool.records import Judgment, Outcome, Passage
 from duelpool.simulation.cost import Pay, estimate
 from duelpool.strategies import STRATEGIES
@@ -59,7 +59,7 @@ def test_grades_filter_and_thin() -> None:
     assert build_pools(qrels=qrels, thin=1).pools[0].grades == {"a": 3.0}
 
 
-def test_items_without_a_grade_leave_unless_asked_to_stay() -> None:
+def test_ungraded_items_are_left_out_unless_kept() -> None:
     qrels = Qrels.from_grades({"1": {"a": 1, "b": 0}, "3": {"z": 1}})
     runs = [run("x", **{"1": "a b c", "2": "p q"})]
     pools = build_pools(runs, qrels=qrels)
@@ -71,31 +71,31 @@ def test_items_without_a_grade_leave_unless_asked_to_stay() -> None:
     assert kept.ungraded == 0
 
 
-def test_twins_become_the_best_graded_and_then_the_smallest_id() -> None:
+def test_duplicates_merge_into_the_best_graded_and_then_the_smallest_id() -> None:
     texts = passages(a="same", b="same", c="same", d="other", e="Other ", f="")
     qrels = Qrels.from_grades({"1": {"a": 1, "b": 2, "c": 2, "d": 1, "e": 1, "f": 1, "g": 1}})
     pools = build_pools(qrels=qrels, texts=texts)
     assert pools.pools[0].items == ("b", "d", "e", "f", "g")
     assert pools.pools[0].twins == {"b": ("c", "a")}
     assert pools.merged == 2
-    assert pools.near_twins == {"1": (("d", "e"),)}
+    assert pools.near_duplicates == {"1": (("d", "e"),)}
     assert pools.without_text == (("1", "f"), ("1", "g"))
     assert build_pools(qrels=qrels, texts=texts, keep_twins=True).candidates == 7
 
 
-def test_twins_are_merged_before_the_grades_are_counted() -> None:
+def test_duplicates_are_merged_before_thinning() -> None:
     texts = passages(a="same", b="same", c="c", d="d")
     qrels = Qrels.from_grades({"1": {"a": 3, "b": 3, "c": 2, "d": 1}})
     assert build_pools(qrels=qrels, texts=texts, thin=2).pools[0].items == ("a", "c")
 
 
-def test_a_twin_brought_by_another_run_is_no_unique_contribution() -> None:
+def test_item_with_a_duplicate_in_another_run_is_not_unique() -> None:
     texts = passages(a="same", b="same", c="c")
     pools = build_pools([run("x", one="a c"), run("y", one="b")], texts=texts)
     assert pools.runs == (Contribution("x", 2, 1), Contribution("y", 1, 0))
 
 
-def test_groups_share_what_their_runs_bring() -> None:
+def test_contributions_of_groups() -> None:
     runs = [run("x1", one="a b"), run("x2", one="a b"), run("y", one="a")]
     pools = build_pools(runs, groups={"x1": "X", "x2": "X", "y": "Y"})
     assert pools.groups == (Contribution("X", 2, 1), Contribution("Y", 1, 0))
@@ -104,7 +104,7 @@ def test_groups_share_what_their_runs_bring() -> None:
         build_pools(runs, groups={"x1": "X", "x2": "X"})
 
 
-def test_preferences_name_candidates_too() -> None:
+def test_candidates_from_preferences() -> None:
     judged = Preferences.from_judgments(
         [
             Judgment("1", "a", "b", Outcome.LEFT),
@@ -125,7 +125,7 @@ def test_parameters_out_of_range_are_refused() -> None:
 
 @given(grades=st.lists(st.integers(0, 4), max_size=20), k=st.integers(1, 8))
 def test_thinning_property(grades: list[int], k: int) -> None:
-    """What stays is at least k items if there are k, all of whole grades, and no grade could be spared."""
+    """At least k items stay if there are k; grades are taken whole, and only as many as needed."""
     kept = thin_by_grade(grades, float, k)
     assert len(kept) >= min(k, len(grades))
     left_out = list(grades)
@@ -136,21 +136,21 @@ def test_thinning_property(grades: list[int], k: int) -> None:
 
 
 @given(st.lists(st.sampled_from(["x", "X", " x", "x ", "ｘ", "y", ""]), max_size=10))
-def test_twins_property(texts: list[str]) -> None:
-    """Every item is in one group; a group has one text; near-twins are different texts that look alike."""
+def test_duplicates_property(texts: list[str]) -> None:
+    """Every item is in one group; a group has one text; near-duplicates are different texts that look alike."""
     known = {str(at): Passage(str(at), text) for at, text in enumerate(texts)}
-    groups = twins(known, known, {})
+    groups = group_duplicates(known, known, {})
     assert sorted(item for group in groups for item in group) == sorted(known)
     assert all(len({known[item].text for item in group}) == 1 for group in groups)
     assert sum(len(group) > 1 for group in groups) <= len(set(texts))
-    near = near_twins([group[0] for group in groups], known)
+    near = near_duplicates([group[0] for group in groups], known)
     looks_like_x = {text for text in texts if text in ("x", "X", " x", "x ", "ｘ")}
     assert len(near) == (len(looks_like_x) > 1)
 
 
-def test_the_cost_of_a_campaign_adds_up() -> None:
-    found = estimate([4, 1, 0], "allpairs", Pay(100, 0, questions=3))
-    assert (found.judgments, found.assignments, found.cost, found.found) == (6, 2, 200, None)
+def test_cost_of_a_campaign_adds_up() -> None:
+    cost = estimate([4, 1, 0], "allpairs", Pay(100, 0, questions=3))
+    assert (cost.judgments, cost.assignments, cost.cost, cost.found) == (6, 2, 200, None)
     assert Pay(reward=205, fee_percent=10).per_assignment == 226  # a fee is rounded up
     with pytest.raises(UnknownName, match="allpairs"):
         estimate([3], "all-pairs")
@@ -159,7 +159,7 @@ def test_the_cost_of_a_campaign_adds_up() -> None:
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_estimates_grow_with_the_pool_and_start_at_nothing(name: str) -> None:
+def test_estimates_grow_with_the_pool_from_zero(name: str) -> None:
     counts = [estimate([size], name).judgments for size in (0, 1, 2, 5, 9, 10, 50, 1000)]
     assert counts[:2] == [0, 0]
     assert counts == sorted(counts)
@@ -186,7 +186,7 @@ def test_cast_2019_is_thinned_to_its_known_size(data: Path) -> None:
     assert sum(size <= 7 for size in pools.sizes.values()) == 57
 
 
-def test_dl21_twins_merge_as_known(data: Path) -> None:
+def test_dl21_duplicates_merge_to_the_known_figures(data: Path) -> None:
     texts = read_passages(data / "dl21" / "passages_text.tsv.gz").by_id
     judged = read_preferences(data / "dl21" / "judgments.txt")
     graded = set(read_qrels(data / "dl21" / "qrels.dl21-passage.txt").topics)
@@ -194,8 +194,8 @@ def test_dl21_twins_merge_as_known(data: Path) -> None:
     assert len(pools.pools) == 46
     assert pools.candidates == 1027
     assert pools.candidates + pools.merged == 1249
-    with_a_twin = sum(1 + len(others) for pool in pools.pools for others in pool.twins.values())
-    assert with_a_twin == 385
+    with_a_duplicate = sum(1 + len(others) for pool in pools.pools for others in pool.twins.values())
+    assert with_a_duplicate == 385
     assert not pools.without_text
 
 

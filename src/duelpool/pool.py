@@ -1,8 +1,8 @@
-"""Runs and grades in, candidates per topic out: depth pooling, filtering, twins, thinning.
+"""Runs and grades in, candidates per topic out: depth pooling, filtering, duplicates, thinning.
 
 The steps, in this order: candidates come from the top of the runs, else from preferences, else from the
-qrels; items of the same text become one (the highest grade, then the smallest id, stands for all of them);
-items that the grades call not relevant leave; the grades are taken top down until k items are in.
+qrels; items of the same text become one candidate (the item with the highest grade, then the smallest id); items that
+the grades call not relevant are left out; the grades are taken from the top down until k items are in.
 """
 
 import unicodedata
@@ -19,23 +19,23 @@ from duelpool.records import Passage, Pool
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one run, or one group of runs, brought to the pools."""
+    """The items that one run, or one group of runs, contributes to the pools."""
 
     name: str
     items: int
-    unique: int  # nobody else brought these
+    unique: int  # items that no other run or group contributes
 
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The pools of all topics, and what was found on the way to them."""
+    """The pools of all topics, with counts of what was left out or merged."""
 
     pools: tuple[Pool, ...]
     empty_topics: tuple[str, ...] = ()  # topics that had items, none of which stayed
     ungraded: int = 0  # items left out because the qrels don't grade them
     not_relevant: int = 0  # items left out because their grade is too low
     thinned: int = 0  # items left out because better grades filled the pool
-    near_twins: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    near_duplicates: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     without_text: tuple[tuple[str, str], ...] = ()  # (topic, item)
     runs: tuple[Contribution, ...] = ()
     groups: tuple[Contribution, ...] = ()
@@ -59,7 +59,7 @@ class Pools:
 
     @property
     def merged(self) -> int:
-        """The number of items that a twin stands for."""
+        """The number of duplicates that were merged into a candidate."""
         return sum(len(others) for pool in self.pools for others in pool.twins.values())
 
 
@@ -88,7 +88,7 @@ def build_pools(
         raise BadParameter("A pool's depth and its thinning threshold are whole numbers from 1 on.")
     if thin is not None and qrels is None:
         raise BadParameter(
-            "Thinning goes by grades, and there are none.", remedy="Give qrels, or leave it out."
+            "Thinning goes by grades, and there are none.", remedy="Give qrels, or don't thin."
         )
     if groups is not None and (strays := [run.name for run in runs if run.name not in groups]):
         raise BadParameter(
@@ -96,12 +96,12 @@ def build_pools(
             remedy="Add a line for each run.",
         )
     grades = qrels.grades() if qrels is not None else {}
-    brought = {run.name: _top_items(run, depth) for run in runs}
-    found = _candidates(brought, preferences, grades)
+    tops = {run.name: _top_items(run, depth) for run in runs}
+    candidates = _candidates(tops, preferences, grades)
     if topics is not None:
-        found = {topic: items for topic, items in found.items() if topic in topics}
+        candidates = {topic: items for topic, items in candidates.items() if topic in topics}
     rules = _Rules(qrels is not None, thin, relevant_from, keep_ungraded, texts, keep_twins)
-    made = [_one_pool(topic, items, grades.get(topic, {}), rules) for topic, items in found.items()]
+    made = [_one_pool(topic, items, grades.get(topic, {}), rules) for topic, items in candidates.items()]
     kept = {each.pool.topic: each for each in made if len(each.pool)}
     return Pools(
         pools=tuple(each.pool for each in kept.values()),
@@ -109,12 +109,14 @@ def build_pools(
         ungraded=sum(each.ungraded for each in made),
         not_relevant=sum(each.not_relevant for each in made),
         thinned=sum(each.thinned for each in made),
-        near_twins={topic: each.near_twins for topic, each in kept.items() if each.near_twins},
+        near_duplicates={topic: each.near_duplicates for topic, each in kept.items() if each.near_duplicates},
         without_text=tuple((topic, item) for topic, each in kept.items() for item in each.without_text),
-        runs=_contributions(brought, kept),
-        groups=_contributions(_by_group(brought, groups), kept) if groups is not None else (),
-        ungraded_topics=tuple(topic for topic in found if topic not in grades) if qrels is not None else (),
-        unpooled_topics=tuple(topic for topic in grades if topic not in found),
+        runs=_contributions(tops, kept),
+        groups=_contributions(_by_group(tops, groups), kept) if groups is not None else (),
+        ungraded_topics=tuple(topic for topic in candidates if topic not in grades)
+        if qrels is not None
+        else (),
+        unpooled_topics=tuple(topic for topic in grades if topic not in candidates),
     )
 
 
@@ -134,34 +136,34 @@ class _Made:
     ungraded: int
     not_relevant: int
     thinned: int
-    near_twins: tuple[tuple[str, ...], ...]
+    near_duplicates: tuple[tuple[str, ...], ...]
     without_text: tuple[str, ...]
-    stands_for: Mapping[str, str]  # every item of the pool, twins included, to its candidate
+    candidate_of: Mapping[str, str]  # every item of the pool, duplicates included, to its candidate
 
 
 def _top_items(run: Run, depth: int) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    items: dict[str, list[str]] = {}
     for topic, docno in run.top(depth).select("topic", "docno").iter_rows():
-        found.setdefault(topic, []).append(docno)
-    return found
+        items.setdefault(topic, []).append(docno)
+    return items
 
 
 def _candidates(
-    brought: Mapping[str, Mapping[str, Sequence[str]]],
+    tops: Mapping[str, Mapping[str, Sequence[str]]],
     preferences: Preferences | None,
     grades: Mapping[str, Mapping[str, float]],
 ) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}  # a dictionary keeps the order in which items came up
-    if brought:
-        for rankings in brought.values():
+    by_topic: dict[str, dict[str, None]] = {}  # a dictionary keeps the order of first appearance
+    if tops:
+        for rankings in tops.values():
             for topic, items in rankings.items():
-                found.setdefault(topic, {}).update(dict.fromkeys(items))
+                by_topic.setdefault(topic, {}).update(dict.fromkeys(items))
     elif preferences is not None:
         for topic, left, right in preferences.frame.select("topic", "left", "right").iter_rows():
-            found.setdefault(topic, {}).update({left: None, right: None})
+            by_topic.setdefault(topic, {}).update({left: None, right: None})
     else:
-        found = {topic: dict.fromkeys(items) for topic, items in grades.items()}
-    return {topic: tuple(items) for topic, items in found.items()}
+        by_topic = {topic: dict.fromkeys(items) for topic, items in grades.items()}
+    return {topic: tuple(items) for topic, items in by_topic.items()}
 
 
 def _one_pool(topic: str, items: Sequence[str], grades: Mapping[str, float], rules: _Rules) -> _Made:
@@ -171,8 +173,8 @@ def _one_pool(topic: str, items: Sequence[str], grades: Mapping[str, float], rul
     if rules.texts is not None:
         without_text = tuple(item for item in items if not (rules.texts.get(item) and rules.texts[item].text))
         if not rules.keep_twins:
-            groups = twins(items, rules.texts, grades)
-        near = near_twins([group[0] for group in groups], rules.texts)
+            groups = group_duplicates(items, rules.texts, grades)
+        near = near_duplicates([group[0] for group in groups], rules.texts)
     kept = groups
     ungraded = not_relevant = thinned = 0
     if rules.graded:
@@ -199,11 +201,11 @@ def _one_pool(topic: str, items: Sequence[str], grades: Mapping[str, float], rul
         ungraded,
         not_relevant,
         thinned,
-        near_twins=tuple(
-            found for group in near if len(found := tuple(item for item in group if item in stay)) > 1
+        near_duplicates=tuple(
+            alike for group in near if len(alike := tuple(item for item in group if item in stay)) > 1
         ),
         without_text=tuple(item for item in without_text if item in stay),
-        stands_for={item: group[0] for group in kept for item in group},
+        candidate_of={item: group[0] for group in kept for item in group},
     )
 
 
@@ -225,14 +227,14 @@ def thin_by_grade(items: Sequence[T], grade_of: Callable[[T], float], k: int) ->
     return [item for item in items if grade_of(item) >= lowest]
 
 
-def twins(
+def group_duplicates(
     items: Iterable[str], texts: Mapping[str, Passage], grades: Mapping[str, float]
 ) -> list[tuple[str, ...]]:
     """Group items of exactly the same text; the first of a group is judged for all of them."""
     groups: dict[str, list[str]] = {}
     for item in items:
         passage = texts.get(item)
-        # an item without a text is nobody's twin
+        # an item without a text has no duplicates
         key = f"text {passage.text}" if passage is not None and passage.text else f"item {item}"
         groups.setdefault(key, []).append(item)
     lowest = float("-inf")
@@ -241,7 +243,7 @@ def twins(
     ]
 
 
-def near_twins(items: Iterable[str], texts: Mapping[str, Passage]) -> tuple[tuple[str, ...], ...]:
+def near_duplicates(items: Iterable[str], texts: Mapping[str, Passage]) -> tuple[tuple[str, ...], ...]:
     """Group items whose texts differ only in white space, case or Unicode form: reported, not merged."""
     groups: dict[str, list[str]] = {}
     for item in items:
@@ -253,31 +255,31 @@ def near_twins(items: Iterable[str], texts: Mapping[str, Passage]) -> tuple[tupl
 
 
 def _by_group(
-    brought: Mapping[str, Mapping[str, Sequence[str]]], groups: Mapping[str, str]
+    tops: Mapping[str, Mapping[str, Sequence[str]]], groups: Mapping[str, str]
 ) -> dict[str, dict[str, list[str]]]:
-    found: dict[str, dict[str, list[str]]] = {}
-    for run, rankings in brought.items():
-        group = found.setdefault(groups[run], {})
+    by_group: dict[str, dict[str, list[str]]] = {}
+    for run, rankings in tops.items():
+        group = by_group.setdefault(groups[run], {})
         for topic, items in rankings.items():
             group.setdefault(topic, []).extend(items)
-    return found
+    return by_group
 
 
 def _contributions(
-    brought: Mapping[str, Mapping[str, Sequence[str]]], kept: Mapping[str, _Made]
+    tops: Mapping[str, Mapping[str, Sequence[str]]], kept: Mapping[str, _Made]
 ) -> tuple[Contribution, ...]:
     candidates = {
         name: {
-            (topic, kept[topic].stands_for[item])
+            (topic, kept[topic].candidate_of[item])
             for topic, items in rankings.items()
             if topic in kept
             for item in items
-            if item in kept[topic].stands_for
+            if item in kept[topic].candidate_of
         }
-        for name, rankings in brought.items()
+        for name, rankings in tops.items()
     }
     times = Counter(chain.from_iterable(candidates.values()))
     return tuple(
-        Contribution(name, len(found), sum(times[each] == 1 for each in found))
-        for name, found in candidates.items()
+        Contribution(name, len(own), sum(times[each] == 1 for each in own))
+        for name, own in candidates.items()
     )

@@ -1,4 +1,4 @@
-"""Twins in measures: files of them, runs and judgments by canonical ids, and what the output says of it."""
+"""Duplicates in measures: their files, runs and judgments by canonical ids, and what the output says of them."""
 
 import json
 from pathlib import Path
@@ -12,11 +12,11 @@ from typer.testing import CliRunner, Result
 import duelpool
 from duelpool.cli.evaluate import evaluate as command
 from duelpool.errors import BadFile, BadParameter, BadRecord
-from duelpool.files import Preferences, Qrels, Run, Twins, read_twins
+from duelpool.files import Duplicates, Preferences, Qrels, Run, read_duplicates
 from duelpool.measures import AP, RBO, BestRR, Truth, nDCG, parse_measure, ppref, wpref
 from duelpool.records import Judgment, Outcome
 
-TWINS = Twins.from_groups({"1": {"a": ["a2", "a3"], "b": ["b2"]}, "2": {"x": ["a"]}})
+DUPLICATES = Duplicates.from_groups({"1": {"a": ["a2", "a3"], "b": ["b2"]}, "2": {"x": ["a"]}})
 
 docnos = st.sampled_from(["a", "a2", "a3", "b", "b2", "c", "d"])
 rankings = st.lists(docnos, min_size=1, unique=True)
@@ -37,21 +37,21 @@ def by_canonical_ids(ranking: list[str]) -> list[str]:
 
 
 @given(rankings, votes)
-def test_merged_is_scoring_canonical_ids_with_the_first_rank_kept(
+def test_merging_equals_scoring_canonical_ids_at_their_first_rank(
     ranking: list[str], pairs: list[tuple[str, str]]
 ) -> None:
     mapped = [(CANONICAL.get(a, a), CANONICAL.get(b, b)) for a, b in pairs]
     mapped = [(a, b) for a, b in mapped if a != b]
-    truth = Truth.of([prefs_of(pairs), TWINS])
+    truth = Truth.of([prefs_of(pairs), DUPLICATES])
     for measure in (ppref(), wpref(), parse_measure("PGC(p=0.7)")):
         expected = measure.calc(prefs_of(mapped), run_of(by_canonical_ids(ranking))) if mapped else {}
         assert measure.calc(truth, run_of(ranking)) == expected
 
 
 @given(rankings, st.dictionaries(docnos, st.integers(0, 3), min_size=1))
-def test_graded_measures_merge_only_when_asked(ranking: list[str], grades: dict[str, int]) -> None:
+def test_graded_measures_merge_on_request_only(ranking: list[str], grades: dict[str, int]) -> None:
     qrels, run = Qrels.from_grades({"1": grades}), run_of(ranking)
-    truth = Truth.of([qrels, TWINS])
+    truth = Truth.of([qrels, DUPLICATES])
     assert nDCG(5).calc(truth, run) == nDCG(5).calc(qrels, run)
     highest: dict[str, int] = {}
     for docno, grade in grades.items():
@@ -65,30 +65,30 @@ def test_graded_measures_merge_only_when_asked(ranking: list[str], grades: dict[
         assert measure.calc(truth, run) == pytest.approx(expected)
 
 
-def test_twins_are_those_of_their_topic() -> None:
+def test_duplicates_belong_to_their_topic() -> None:
     run = Run.from_rankings("r", {"1": [("x", 2.0), ("a", 1.0)], "2": [("c", 3.0), ("a", 2.0), ("x", 1.0)]})
-    found = TWINS.in_run(run).frame
-    assert found.rows() == [("1", "x", 2.0), ("1", "a", 1.0), ("2", "c", 3.0), ("2", "x", 2.0)]
+    merged = DUPLICATES.in_run(run).frame
+    assert merged.rows() == [("1", "x", 2.0), ("1", "a", 1.0), ("2", "c", 3.0), ("2", "x", 2.0)]
 
 
-def test_a_document_listed_twice_without_twins_is_left_to_the_measures() -> None:
+def test_document_listed_twice_is_left_to_the_measures() -> None:
     run = Run.from_rankings("r", {"1": [("c", 3.0), ("a2", 2.0), ("c", 1.0), ("a", 0.5)]})
-    assert TWINS.in_run(run).frame.rows() == [("1", "c", 3.0), ("1", "a", 2.0), ("1", "c", 1.0)]
+    assert DUPLICATES.in_run(run).frame.rows() == [("1", "c", 3.0), ("1", "a", 2.0), ("1", "c", 1.0)]
     even = Run.from_rankings("r", {"1": [("a2", 2.0), ("a", 2.0)]})
-    assert TWINS.in_run(even).frame.rows() == [("1", "a", 2.0)]
+    assert DUPLICATES.in_run(even).frame.rows() == [("1", "a", 2.0)]
 
 
-def test_a_reference_run_and_labels_are_merged_too() -> None:
-    truth = Truth.of([run_of(["a2", "c"]), TWINS])
+def test_reference_runs_and_labels_are_merged_too() -> None:
+    truth = Truth.of([run_of(["a2", "c"]), DUPLICATES])
     assert RBO(twins="merge").calc(truth, run_of(["a", "c"])) == RBO().calc(
         run_of(["a", "c"]), run_of(["a", "c"])
     )
-    labels = Truth.of([Qrels.from_grades({"1": {"a": 1}}), TWINS])
+    labels = Truth.of([Qrels.from_grades({"1": {"a": 1}}), DUPLICATES])
     assert BestRR().calc(labels, run_of(["c", "a3", "a"])) == {"1": 0.5}
     assert BestRR(twins="keep").calc(labels, run_of(["c", "a3", "a"])) == {"1": 1 / 3}
 
 
-def test_files_of_twins(tmp_path: Path) -> None:
+def test_files_of_duplicates(tmp_path: Path) -> None:
     lines = tmp_path / "votes.twins.txt"
     lines.write_text("1 a a2\n1 a a3\n1 b b2\n1 b b2\n2 x a\n")
     pools = tmp_path / "pools.jsonl"
@@ -96,18 +96,18 @@ def test_files_of_twins(tmp_path: Path) -> None:
         '{"topic": "1", "items": ["a", "b"], "twins": {"a": ["a2", "a3"], "b": ["b2"]}}\n'
         '{"topic": "2", "items": ["x"], "twins": {"x": ["a"]}}\n'
     )
-    assert read_twins(lines) == read_twins(pools) == TWINS
-    for text, told in {
+    assert read_duplicates(lines) == read_duplicates(pools) == DUPLICATES
+    for text, message in {
         "1 a\n": "has 3 fields",
-        "1 a b\n1 b c\n": "'b' is canonical and somebody's twin",
+        "1 a b\n1 b c\n": "'b' is both canonical and a duplicate",
         "1 a b\n1 c b\n": "'b' is listed more than once",
-        "1 a a\n": "'a' is canonical and somebody's twin",
+        "1 a a\n": "'a' is both canonical and a duplicate",
     }.items():
         lines.write_text(text)
-        with pytest.raises(BadFile, match=told):
-            read_twins(lines)
+        with pytest.raises(BadFile, match=message):
+            read_duplicates(lines)
     with pytest.raises(BadRecord):
-        Twins.from_groups({"1": {"a": ["b"], "b": ["c"]}})
+        Duplicates.from_groups({"1": {"a": ["b"], "b": ["c"]}})
 
 
 def called(*words: object) -> Result:
@@ -125,7 +125,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command_says_what_it_did_with_twins(folder: Path) -> None:
+def test_command_reports_merged_duplicates(folder: Path) -> None:
     words = [folder / "qrels.txt", folder / "mine.run", "--preferences", folder / "votes.txt"]
     measures = ["-m", "ppref", "-m", "AP"]
     apart = called(*words, *measures, "--json")
@@ -134,7 +134,7 @@ def test_the_command_says_what_it_did_with_twins(folder: Path) -> None:
     merged = called(*words, *measures, "--json", "--twins", folder / "same.txt")
     assert [row["value"] for row in json.loads(merged.stdout)] == [0.5, pytest.approx(5 / 6)]
     assert "1 documents count as the one that was judged for them under ppref" in merged.stderr
-    assert "judgments: votes between twins dropped: 1" in merged.stderr
+    assert "judgments: votes between duplicates dropped: 1" in merged.stderr
     assert "twins merge" in merged.stderr
     assert "twins keep" in merged.stderr
     (folder / "votes.twins.txt").write_text("1 a a2\n")
@@ -146,10 +146,10 @@ def test_the_command_says_what_it_did_with_twins(folder: Path) -> None:
     assert [row["value"] for row in json.loads(both.stdout)] == [1.0]
 
 
-def test_merging_without_knowing_twins_is_refused(folder: Path) -> None:
-    with pytest.raises(BadParameter, match="nobody said which documents are twins"):
+def test_merging_without_a_file_of_duplicates_is_refused(folder: Path) -> None:
+    with pytest.raises(BadParameter, match="no duplicates are given"):
         duelpool.evaluate(folder / "qrels.txt", folder / "mine.run", "AP(twins='merge')")
     with pytest.raises(BadParameter, match="is 'join'"):
         AP(twins="join")  # type: ignore[arg-type]
-    found = duelpool.evaluate(folder / "votes.txt", folder / "mine.run", "ppref", twins=folder / "same.txt")
-    assert found.mean("mine", "ppref") == 0.5
+    scores = duelpool.evaluate(folder / "votes.txt", folder / "mine.run", "ppref", twins=folder / "same.txt")
+    assert scores.mean("mine", "ppref") == 0.5

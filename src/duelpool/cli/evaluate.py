@@ -29,7 +29,7 @@ from duelpool.evaluation import (
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import Kind
-from duelpool.files import Twins, read_topics, write_lines
+from duelpool.files import Duplicates, read_topics, write_lines
 from duelpool.leaderboard.scoring import labels_of, runs_of
 from duelpool.measures import MEASURES
 from duelpool.records import Topic
@@ -220,7 +220,7 @@ class _Given:
 
     truths: list[Any]
     runs: list[Any]
-    twins: Twins | str | None
+    twins: Duplicates | str | None
     topics: list[Topic] | None = None
 
 
@@ -243,7 +243,7 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Given
     ):
         if which:
             tell(f"{campaign.name}: {what}: {len(which):,} of {len(topics):,}")
-    return _Given(truths, kept, labels.twins if len(labels.twins) else None, list(topics.values()))
+    return _Given(truths, kept, labels.duplicates if len(labels.duplicates) else None, list(topics.values()))
 
 
 def _beside(*judgments: str | None) -> str | None:

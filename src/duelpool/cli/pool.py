@@ -231,7 +231,7 @@ def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
         "sizes": pools.sizes,
         "twins": pools.merged,
         "near_twins": {
-            topic: [list(group) for group in groups] for topic, groups in pools.near_twins.items()
+            topic: [list(group) for group in groups] for topic, groups in pools.near_duplicates.items()
         },
         "without_text": len(pools.without_text),
         "left_out": {
@@ -267,7 +267,7 @@ def show(pools: Pools, expected: Estimate) -> None:
     facts.add_row("largest topic", largest.topic if largest else "")
     facts.add_row("twins merged", f"{pools.merged:,}")
     for name, count in (
-        ("near-twins to look at", sum(map(len, pools.near_twins.values()))),
+        ("near-twins to look at", sum(map(len, pools.near_duplicates.values()))),
         ("without text", len(pools.without_text)),
         ("left out: no grade", pools.ungraded),
         ("left out: not relevant", pools.not_relevant),

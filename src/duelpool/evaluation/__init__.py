@@ -22,7 +22,7 @@ from duelpool.evaluation.reports import REPORTS, leave_out_report, report, repor
 from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row
 from duelpool.evaluation.scoring import Scored, score_runs
 from duelpool.evaluation.sources import given, kind_of, names_of, read_truth, record_of, run_sources
-from duelpool.files import Twins, describe, read_twins
+from duelpool.files import Duplicates, describe, read_duplicates
 from duelpool.measures import External, Measure, Truth, parse_measure
 
 __all__ = [
@@ -55,7 +55,7 @@ def evaluate(
     level: float = 0.95,
     weights: Mapping[str, float] | None = None,
     topics: Sequence[str] | None = None,
-    twins: Twins | str | os.PathLike[str] | None = None,
+    twins: Duplicates | str | os.PathLike[str] | None = None,
     seed: int = 0,
     executor: Executor | None = None,
     progress: Callable[[int], None] | None = None,
@@ -78,8 +78,8 @@ def evaluate(
     names = names_of(things.runs)
     if baseline is not None and baseline not in names:
         raise UnknownName("run", baseline, names)
-    known = read_twins(twins) if isinstance(twins, str | os.PathLike) else twins
-    _refuse_unknown_twins(chosen, known)
+    known = read_duplicates(twins) if isinstance(twins, str | os.PathLike) else twins
+    _refuse_unknown_duplicates(chosen, known)
     whole = Truth.of([*things.truths, *([] if known is None else [known])])
     for measure in chosen:
         measure.items(whole)  # says at once when a measure can't be computed from what was given
@@ -96,12 +96,12 @@ def evaluate(
     return Evaluation(tuple(chosen), tables, tuple(statistics.rows(tables)), tuple(header), baseline)
 
 
-def _refuse_unknown_twins(measures: Sequence[Measure], twins: Twins | None) -> None:
+def _refuse_unknown_duplicates(measures: Sequence[Measure], twins: Duplicates | None) -> None:
     asked = [measure for measure in measures if "twins=" in str(measure) and measure.twins == "merge"]
     if asked and twins is None:
         raise BadParameter(
-            f"{asked[0]} merges twins, and nobody said which documents are twins.",
-            remedy="Give a twins file (topic canonical twin): twins=..., or --twins FILE.",
+            f"{asked[0]} merges duplicates, and no duplicates are given.",
+            remedy="Name a file with lines `topic canonical twin`: twins=..., or --twins FILE.",
         )
 
 
@@ -193,7 +193,9 @@ def _header(
     lines = []
     for measure in measures:
         told = {
-            rule: value for rule, value in measure.rules.items() if rule != "twins" or truth.twins is not None
+            rule: value
+            for rule, value in measure.rules.items()
+            if rule != "twins" or truth.duplicates is not None
         }
         rules = ", ".join(f"{rule} {value}" for rule, value in told.items())
         lines.append(f"{measure}: {rules}")
@@ -209,14 +211,14 @@ def _header(
     if short:
         listed = ", ".join(f"{name} ({lacks})" for name, lacks in short[:5])
         lines.append(f"{len(short)} runs lack topics: {listed}{' ...' if len(short) > 5 else ''}")
-    if truth.twins is not None:
+    if truth.duplicates is not None:
         merging = ", ".join(str(measure) for measure in measures if measure.twins == "merge")
         lines.append(
-            f"twins: {len(truth.twins)} documents count as the one that was judged for them under {merging}"
+            f"twins: {len(truth.duplicates)} documents count as the one that was judged for them under {merging}"
             if merging
-            else f"twins: {len(truth.twins)} documents are the same as another one; no measure here merges them"
+            else f"twins: {len(truth.duplicates)} documents are the same as another one; no measure here merges them"
         )
-        lines += describe("twins", truth.twins.notices)
+        lines += describe("twins", truth.duplicates.notices)
     seen = truth.merged() if any(measure.twins == "merge" for measure in measures) else truth
     for record in (seen.qrels, seen.preferences):
         if record is not None:

@@ -1,7 +1,7 @@
 """The files of the field: read in any layout, written so that they read back equal, every oddity counted."""
 
 from duelpool.files.assessed import read_assessed
-from duelpool.files.duplicates import Twins, read_twins
+from duelpool.files.duplicates import Duplicates, read_duplicates
 from duelpool.files.judgments import Judgments, read_judgments, write_judgments
 from duelpool.files.notices import Notice, describe
 from duelpool.files.passages import Passages, read_passages, write_passages
@@ -13,6 +13,7 @@ from duelpool.files.source import write_lines
 from duelpool.files.topics import Topics, read_topics, write_topics
 
 __all__ = [
+    "Duplicates",
     "Judgments",
     "Notice",
     "Passages",
@@ -22,9 +23,9 @@ __all__ = [
     "Run",
     "TieOrder",
     "Topics",
-    "Twins",
     "describe",
     "read_assessed",
+    "read_duplicates",
     "read_judgments",
     "read_passages",
     "read_pools",
@@ -32,7 +33,6 @@ __all__ = [
     "read_qrels",
     "read_run",
     "read_topics",
-    "read_twins",
     "write_judgments",
     "write_lines",
     "write_passages",

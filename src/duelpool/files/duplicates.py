@@ -1,4 +1,4 @@
-"""Twins, items of one topic with the same text: `topic canonical twin`, or the twins of a file of pools."""
+"""Duplicates, items of one topic with the same text: lines `topic canonical twin`, or a file of pools."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,16 @@ from duelpool.files.qrels import Qrels
 from duelpool.files.runs import Run, looks_like
 from duelpool.files.source import read_source
 
-TWINS_LAYOUT = Layout("twins file", ("topic", "canonical", "twin"), text=("topic", "canonical", "twin"))
+DUPLICATES_LAYOUT = Layout(
+    "file of duplicates", ("topic", "canonical", "twin"), text=("topic", "canonical", "twin")
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Twins:
-    """Which items stand for which: columns topic, canonical and twin, one row per twin.
+class Duplicates:
+    """Which items are the same: columns topic, canonical and twin, one row per duplicate.
 
-    The canonical item is the one that was judged for all of them.
+    The canonical item is the one that was judged for its duplicates, which the column `twin` names.
     """
 
     frame: pl.DataFrame
@@ -35,20 +37,20 @@ class Twins:
         if again.height:
             topic, _, twin = again.row(0)
             raise BadRecord(
-                f"'{twin}' is listed more than once as a twin in topic '{topic}'.",
-                remedy="A twin has one canonical item: keep one line.",
+                f"'{twin}' is listed more than once as a duplicate in topic '{topic}'.",
+                remedy="A duplicate has one canonical item: keep one line.",
             )
         both = self.frame.join(self.frame, left_on=["topic", "canonical"], right_on=["topic", "twin"])
         if both.height:
             topic, canonical, *_ = both.row(0)
             raise BadRecord(
-                f"'{canonical}' is canonical and somebody's twin in topic '{topic}'.",
-                remedy="Name the same canonical item for all twins of a group.",
+                f"'{canonical}' is both canonical and a duplicate in topic '{topic}'.",
+                remedy="Name the same canonical item for all duplicates of a group.",
             )
 
     @classmethod
     def from_groups(cls, groups: Mapping[str, Mapping[str, Iterable[str]]]) -> Self:
-        """Make twins from the twins of each canonical item, topic by topic."""
+        """Make the record from the duplicates of each canonical item, topic by topic."""
         rows = [
             (topic, canonical, twin)
             for topic, of_topic in groups.items()
@@ -62,14 +64,14 @@ class Twins:
         return self.frame.height
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Twins):
+        if not isinstance(other, Duplicates):
             return NotImplemented
         return self.frame.equals(other.frame)
 
     __hash__ = None  # type: ignore[assignment]
 
     def in_run(self, run: Run) -> Run:
-        """Return the run by canonical ids: of a canonical item and its twins the best-scored row stays."""
+        """Return the run by canonical ids: of a canonical item and its duplicates the best-scored row stays."""
         named = self._renamed(run.frame, "docno")
         group = ["topic", "docno"]
         own = self.frame.select("topic", pl.col("canonical").alias("docno")).unique()
@@ -87,10 +89,10 @@ class Twins:
         return Qrels(grades, qrels.notices)
 
     def in_preferences(self, preferences: Preferences) -> Preferences:
-        """Return the preferences by canonical ids; votes between twins are dropped and counted."""
+        """Return the preferences by canonical ids; votes between duplicates are dropped and counted."""
         named = self._renamed(self._renamed(preferences.frame, "left"), "right")
         between = named.height - (kept := named.filter(pl.col("left") != pl.col("right"))).height
-        notices = (Notice("votes between twins dropped", between),) if between else ()
+        notices = (Notice("votes between duplicates dropped", between),) if between else ()
         return replace(preferences, frame=kept, notices=(*preferences.notices, *notices))
 
     def _renamed(self, frame: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -104,13 +106,13 @@ class Twins:
         return joined.with_columns(pl.coalesce("canonical", column).alias(column)).drop("canonical")
 
 
-def read_twins(path: str | os.PathLike[str]) -> Twins:
-    """Read twins, plain or gzip: a file of `topic canonical twin`, or pools as JSON lines."""
+def read_duplicates(path: str | os.PathLike[str]) -> Duplicates:
+    """Read duplicates, plain or gzip: a file of `topic canonical twin`, or pools as JSON lines."""
     source = read_source(path)
     try:
         if is_json(source):
-            return Twins.from_groups({pool.topic: pool.twins for pool in pools_of(source)})
-        columns = read_columns(source, TWINS_LAYOUT, looks_like)
-        return Twins(columns.frame.unique(maintain_order=True), columns.notices)
+            return Duplicates.from_groups({pool.topic: pool.twins for pool in pools_of(source)})
+        columns = read_columns(source, DUPLICATES_LAYOUT, looks_like)
+        return Duplicates(columns.frame.unique(maintain_order=True), columns.notices)
     except BadRecord as error:
         raise BadFile.at(source.name, None, error.problem, error.remedy) from None

@@ -19,7 +19,7 @@ from duelpool.campaign.views.watch import Snapshot, Watch
 from duelpool.comparison import ScoreTable, against_baseline
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
-from duelpool.files import Preferences, Qrels, Run, Twins
+from duelpool.files import Duplicates, Preferences, Qrels, Run
 from duelpool.leaderboard.scoring import Labels, runs_of, topic_weights
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.records import Judgment, Levels
@@ -333,7 +333,7 @@ class Standings:
         if not found:
             return {}
         labels = self._labels(found)
-        truth = Truth.of([*labels.truths(), *([labels.twins] if len(labels.twins) else [])])
+        truth = Truth.of([*labels.truths(), *([labels.duplicates] if len(labels.duplicates) else [])])
         topics = measure.items(truth).topics
         columns = []
         for run, parts in zip(self._runs, self._parts, strict=True):
@@ -355,7 +355,7 @@ class Standings:
         judged = [judgment for each in found.values() for judgment in each.judged]
         groups = {topic: twins[topic] for topic in found if twins.get(topic)}
         return Labels(
-            Qrels.from_grades(grades), Preferences.from_judgments(judged), Twins.from_groups(groups)
+            Qrels.from_grades(grades), Preferences.from_judgments(judged), Duplicates.from_groups(groups)
         )
 
     def _twins_of(self, topics: Collection[str]) -> dict[str, dict[str, tuple[str, ...]]]:

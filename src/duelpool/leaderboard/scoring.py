@@ -15,7 +15,7 @@ from duelpool.campaign.views.exports import kept_levels
 from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.errors import BadParameter
 from duelpool.evaluation import Evaluation, evaluate
-from duelpool.files import Preferences, Qrels, Run, Twins
+from duelpool.files import Duplicates, Preferences, Qrels, Run
 from duelpool.files.packed import pack_run, unpack_run
 from duelpool.measures import Measure
 from duelpool.records import Judgment, Levels
@@ -35,7 +35,7 @@ class Labels:
 
     qrels: Qrels
     preferences: Preferences
-    twins: Twins
+    duplicates: Duplicates
     unjudged: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
 
@@ -109,7 +109,7 @@ def _labels(connection: Connection, campaign: Campaign, until: float | None) -> 
     return Labels(
         Qrels.from_grades(grades),
         Preferences.from_judgments(judged),
-        Twins.from_groups(groups),
+        Duplicates.from_groups(groups),
         tuple(unjudged),
         tuple(unfinished),
     )
@@ -139,6 +139,6 @@ def leaderboard(
         labels.truths(),
         runs_of(campaign) if runs is None else runs,
         measures,
-        twins=labels.twins if len(labels.twins) else None,
+        twins=labels.duplicates if len(labels.duplicates) else None,
         **options,
     )

@@ -10,7 +10,7 @@ from duelpool.arrays import Bools, Floats
 from duelpool.errors import BadParameter, known_names
 from duelpool.files import Preferences, Qrels, Run, TieOrder
 from duelpool.measures.items import Items, Placed, PlacingRules, Unjudged
-from duelpool.measures.rankings import Duplicates, Precision, ReadyRun, sums_by
+from duelpool.measures.rankings import DuplicateRule, Precision, ReadyRun, sums_by
 from duelpool.measures.truth import Truth
 
 Missing: TypeAlias = Literal["drop", "zero"]
@@ -45,7 +45,7 @@ class Measure:
     scores: Precision = "single"
     missing: Missing = "drop"
     unjudged: Unjudged = "keep"
-    duplicates: Duplicates = "first"
+    duplicates: DuplicateRule = "first"
     twins: TwinRule = "keep"
 
     def __post_init__(self) -> None:
@@ -100,8 +100,8 @@ class Measure:
 
     def values(self, truth: Truth, run: ReadyRun) -> Floats:
         """Return a value per topic of the truth, nan for those that are dropped."""
-        if self.twins == "merge" and truth.twins is not None:
-            return self._values(truth.merged(), run.merged(truth.twins))
+        if self.twins == "merge" and truth.duplicates is not None:
+            return self._values(truth.merged(), run.merged(truth.duplicates))
         return self._values(truth, run)
 
     def _items(self, truth: Truth) -> Items:
@@ -125,7 +125,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "scores": get_args(Precision),
     "missing": get_args(Missing),
     "unjudged": get_args(Unjudged),
-    "duplicates": get_args(Duplicates),
+    "duplicates": get_args(DuplicateRule),
     "twins": get_args(TwinRule),
 }
 

@@ -14,7 +14,7 @@ import polars as pl
 from duelpool.arrays import Bools, Ints
 from duelpool.files import TieOrder
 from duelpool.files.keys import Keys, hash_of, topic_codes
-from duelpool.measures.rankings import Duplicates, Precision, Rankings, ReadyRun
+from duelpool.measures.rankings import DuplicateRule, Precision, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
 """What documents that nobody judged do: hold their ranks and gain nothing, or leave the ranking."""
@@ -28,7 +28,7 @@ class PlacingRules:
 
     ties: TieOrder
     scores: Precision
-    duplicates: Duplicates
+    duplicates: DuplicateRule
     unjudged: Unjudged
 
 

@@ -13,7 +13,7 @@ from duelpool.errors import BadParameter
 from duelpool.files import TieOrder
 from duelpool.measures.base import Measure, Need, positive, probability
 from duelpool.measures.items import Items, Placed
-from duelpool.measures.rankings import Duplicates, Precision, sums_by
+from duelpool.measures.rankings import DuplicateRule, Precision, sums_by
 from duelpool.measures.truth import Truth
 
 DEPTH = 1000
@@ -94,7 +94,7 @@ class Compat(Measure):
     depth: int = DEPTH
     ties: TieOrder = field(default="docno-ascending", kw_only=True)
     scores: Precision = field(default="double", kw_only=True)
-    duplicates: Duplicates = field(default="together", kw_only=True)
+    duplicates: DuplicateRule = field(default="together", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

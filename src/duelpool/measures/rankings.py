@@ -9,12 +9,12 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
-from duelpool.files import Run, TieOrder, Twins
+from duelpool.files import Duplicates, Run, TieOrder
 from duelpool.files.keys import Keys, RowKeys
 
 Answer = TypeVar("Answer")
 
-Duplicates: TypeAlias = Literal["first", "keep", "together"]
+DuplicateRule: TypeAlias = Literal["first", "keep", "together"]
 """What a document listed more than once in a topic does.
 
 first     its best rank counts, the other rows are taken out and the ranks close up
@@ -149,10 +149,10 @@ class ReadyRun:
     """A run whose rankings are made when first asked for, one for each rule on duplicates."""
 
     run: Run
-    _made: dict[Duplicates, Rankings] = field(default_factory=dict)
+    _made: dict[DuplicateRule, Rankings] = field(default_factory=dict)
     _known: dict[object, object] = field(default_factory=dict)
 
-    def rankings(self, duplicates: Duplicates) -> Rankings:
+    def rankings(self, duplicates: DuplicateRule) -> Rankings:
         """Return the rankings under a rule on documents that are listed more than once."""
         if "keep" not in self._made:
             self._made["keep"] = _rankings(self.run)
@@ -164,9 +164,9 @@ class ReadyRun:
                 self._made[duplicates] = _rankings(Run(self.run.name, mend(self.run.frame)))
         return self._made[duplicates]
 
-    def merged(self, twins: Twins) -> "ReadyRun":
-        """Return the run by canonical ids, of a canonical item and its twins the best-scored one."""
-        return self.once(("twins", id(twins)), lambda: ReadyRun(twins.in_run(self.run)))
+    def merged(self, duplicates: Duplicates) -> "ReadyRun":
+        """Return the run by canonical ids, of a canonical item and its duplicates the best-scored one."""
+        return self.once(("duplicates", id(duplicates)), lambda: ReadyRun(duplicates.in_run(self.run)))
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
         """Return the answer to a question about this run, worked out only once."""

@@ -5,25 +5,25 @@ from dataclasses import dataclass, field
 from typing import Self, TypeAlias
 
 from duelpool.errors import BadParameter
-from duelpool.files import Preferences, Qrels, Run, Twins
+from duelpool.files import Duplicates, Preferences, Qrels, Run
 from duelpool.measures.grades import Grades
 from duelpool.measures.pairs import Pairs, Votes
 from duelpool.measures.rankings import ReadyRun
 
-Record: TypeAlias = Qrels | Preferences | Run | Twins
+Record: TypeAlias = Qrels | Preferences | Run | Duplicates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
     """Grades, preferences and a reference run, each where there is one, made ready when first asked for.
 
-    `twins` says which documents count as one, for the measures that merge them.
+    `duplicates` says which documents count as one, for the measures that merge them.
     """
 
     qrels: Qrels | None = None
     preferences: Preferences | None = None
     reference: Run | None = None
-    twins: Twins | None = None
+    duplicates: Duplicates | None = None
     _ready: dict[object, object] = field(default_factory=dict)
 
     @classmethod
@@ -31,9 +31,9 @@ class Truth:
         """Make a truth from one record, or from several of different kinds."""
         if isinstance(given, cls):
             return given
-        several = [given] if isinstance(given, Qrels | Preferences | Run | Twins) else given
+        several = [given] if isinstance(given, Qrels | Preferences | Run | Duplicates) else given
         found: dict[str, Record] = {}
-        kinds = {Qrels: "qrels", Preferences: "preferences", Run: "reference", Twins: "twins"}
+        kinds = {Qrels: "qrels", Preferences: "preferences", Run: "reference", Duplicates: "duplicates"}
         for record in several:  # type: ignore[union-attr]
             kind = kinds.get(type(record))
             if kind is None:
@@ -50,18 +50,20 @@ class Truth:
 
     def records(self) -> "list[Record]":
         """Return what the truth was made of."""
-        return [one for one in (self.qrels, self.preferences, self.reference, self.twins) if one is not None]
+        return [
+            one for one in (self.qrels, self.preferences, self.reference, self.duplicates) if one is not None
+        ]
 
     def merged(self) -> "Truth":
-        """Return the truth by canonical ids, or itself where no twins are known."""
-        twins = self.twins
-        if twins is None:
+        """Return the truth by canonical ids, or itself where no duplicates are known."""
+        duplicates = self.duplicates
+        if duplicates is None:
             return self
         if "merged" not in self._ready:
             self._ready["merged"] = Truth(
-                None if self.qrels is None else twins.in_qrels(self.qrels),
-                None if self.preferences is None else twins.in_preferences(self.preferences),
-                None if self.reference is None else twins.in_run(self.reference),
+                None if self.qrels is None else duplicates.in_qrels(self.qrels),
+                None if self.preferences is None else duplicates.in_preferences(self.preferences),
+                None if self.reference is None else duplicates.in_run(self.reference),
             )
         return self._ready["merged"]  # type: ignore[return-value]
 

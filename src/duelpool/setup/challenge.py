@@ -11,7 +11,7 @@ from duelpool.campaign.log.newcomers import CHALLENGE, is_challenge
 from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.errors import BadParameter
 from duelpool.files import Run
-from duelpool.pool import twins
+from duelpool.pool import group_duplicates
 from duelpool.records import Passage, Pool
 from duelpool.store import holdings, log, schema
 
@@ -93,7 +93,7 @@ def _told_apart(
     known = holdings.passages(connection, campaign.id, canonical)
     together = {**{item: texts[item] for item in (*new, *canonical) if item in texts}, **known}
     # A grade for those who are there lets them stand for their group.
-    groups = twins([*canonical, *new], together, dict.fromkeys(canonical, 1.0))
+    groups = group_duplicates([*canonical, *new], together, dict.fromkeys(canonical, 1.0))
     newcomers = {group[0] for group in groups} - set(canonical)
     same = {item: group[0] for group in groups for item in group[1:] if item in new}
     return tuple(item for item in new if item in newcomers), same

@@ -24,7 +24,7 @@ from duelpool.experiments.dueling_bandits.campaign import (
 )
 from duelpool.experiments.verdicts import Compared, Comparison, Stated
 from duelpool.files import Preferences, read_passages, read_qrels, read_run
-from duelpool.pool import build_pools, twins
+from duelpool.pool import build_pools, group_duplicates
 from duelpool.preferences import levels_of, win_matrices
 from duelpool.records import Judgment, Passage
 from duelpool.simulation import Progress
@@ -137,7 +137,7 @@ def twins_of_the_best(each: TopicCampaign, texts: Mapping[str, Passage]) -> list
     best = set(levels.best)
     others = [
         item
-        for group in twins(each.items, texts, {})
+        for group in group_duplicates(each.items, texts, {})
         if len(group) > 1 and best & set(group)
         for item in group
         if item not in best
@@ -159,7 +159,7 @@ def crowd_twins(
     campaign = read_campaign(data)
     texts = read_passages(data / TEXTS).by_id
     covered = {topic: each for topic, each in campaign.items() if all(item in texts for item in each.items)}
-    groups = {topic: twins(each.items, texts, {}) for topic, each in covered.items()}
+    groups = {topic: group_duplicates(each.items, texts, {}) for topic, each in covered.items()}
     same = {(topic, item): group[0] for topic, found in groups.items() for group in found for item in group}
     with_twin = sum(len(group) for found in groups.values() for group in found if len(group) > 1)
     between = sum(

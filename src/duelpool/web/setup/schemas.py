@@ -203,7 +203,7 @@ def _figures(draft: Draft) -> PoolFigures:
         largest_topic=largest.topic if largest else "",
         sizes=[PoolSize(size, sizes.count(size)) for size in sorted(set(sizes))],
         twins=pools.merged,
-        near_twins=sum(map(len, pools.near_twins.values())),
+        near_twins=sum(map(len, pools.near_duplicates.values())),
         without_text=len(pools.without_text),
         first_without_text=[f"{topic}: {item}" for topic, item in pools.without_text[:SHOWN_AT_MOST]],
         without_question=len(draft.untitled),
