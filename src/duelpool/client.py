@@ -1,4 +1,8 @@
-"""A campaign's dashboard for programs: watch it and step in over HTTP, with nothing but the standard library."""
+"""A campaign's dashboard for programs: watch it and intervene over HTTP, with nothing but the standard library.
+
+This is not `duelpool.net.http`, the client for addresses that campaigns name. It calls the user's own server, which
+may be private or on loopback, goes through the system's proxy where there is one, and streams exports of any size.
+"""
 
 import json
 import os
@@ -42,21 +46,21 @@ class Client:
         """Return a client from the manager's link that `duelpool link STORE --manage` prints."""
         parts = urlsplit(link)
         key = parse_qs(parts.query).get("key", [""])[0]
-        before, found, campaign = parts.path.rpartition("/manage/")
-        if not found or not campaign or not key:
+        before, marker, campaign = parts.path.rpartition("/manage/")
+        if not marker or not campaign or not key:
             raise BadParameter(
                 "This is no manager's link.", remedy="Print one: `duelpool link STORE --manage`."
             )
         return cls(f"{parts.scheme}://{parts.netloc}{before}", campaign, key, timeout=timeout)
 
-    # ---- looking
+    # ---- reading
 
     def campaigns(self) -> list[dict[str, Any]]:
         """Return the campaigns that the key opens."""
         return list(self._read_json("", {})["rows"])
 
     def status(self) -> dict[str, Any]:
-        """Return the head figures."""
+        """Return the main figures."""
         return self._get("")
 
     def settings(self) -> dict[str, Any]:
@@ -64,7 +68,7 @@ class Client:
         return self._get("/settings")
 
     def pulse(self) -> str:
-        """Return a text that is another one as soon as something has changed."""
+        """Return a text that changes whenever something in the campaign changes."""
         return str(self._get("/pulse")["pulse"])
 
     def leaderboard(self, measure: str = "Compat(p=0.8)", **options: Any) -> dict[str, Any]:
@@ -72,13 +76,13 @@ class Client:
         return self._get("/leaderboard", measure=measure, **options)
 
     def history(self, measure: str = "Compat(p=0.8)", blind: bool = False) -> dict[str, Any]:
-        """Return the leaderboard as it stood at some times."""
+        """Return the leaderboard at earlier times."""
         return self._get("/leaderboard/history", measure=measure, blind=blind)
 
     def slices(self, measure: str = "Compat(p=0.8)", blind: bool = False) -> list[dict[str, Any]]:
         """Return the runs' means by the topics' tags."""
-        found: Any = self._get("/leaderboard/slices", measure=measure, blind=blind)
-        return list(found)
+        rows: Any = self._get("/leaderboard/slices", measure=measure, blind=blind)
+        return list(rows)
 
     def topics(self, **options: Any) -> Iterator[dict[str, Any]]:
         """Yield the topics; options are state, search and limit."""
@@ -105,7 +109,7 @@ class Client:
         return self._get("/assessor", assessor=assessor)
 
     def models(self) -> list[dict[str, Any]]:
-        """Return how language models judge, and what they cost."""
+        """Return the language models that judge: their figures and costs."""
         return list(self._get("/llm")["rows"])
 
     def agreement(self, *report: str, **options: Any) -> dict[str, Any]:
@@ -131,38 +135,38 @@ class Client:
         place = Path(path)
         part = place.with_name(f"{place.name}.part")
         size = 0
-        with part.open("wb") as out:
+        with part.open("wb") as file:
             for piece in self.export(form):
-                size += out.write(piece)
+                size += file.write(piece)
         part.replace(place)
         return size
 
-    # ---- stepping in
+    # ---- intervening
 
     def exclude(self, assessor: str, reason: str, *, preview: bool = False) -> dict[str, Any]:
-        """Take somebody's judgments out of every score, and let them in no more."""
+        """Exclude an assessor: their judgments leave every score, and they may not come back."""
         return self._post("/exclude", {"assessor": assessor, "reason": reason, "preview": preview})
 
     def reinstate(
         self, assessor: str, reason: str = "re-instated", *, preview: bool = False
     ) -> dict[str, Any]:
-        """Let somebody in again."""
+        """Re-instate an excluded assessor."""
         return self._post("/reinstate", {"assessor": assessor, "reason": reason, "preview": preview})
 
     def retract(
         self, topic: str, seqs: Sequence[int], reason: str, *, preview: bool = False
     ) -> dict[str, Any]:
-        """Void judgments by their places in a topic's log."""
+        """Retract judgments by their places in a topic's log."""
         values = {"topic": topic, "seqs": list(seqs), "reason": reason, "preview": preview}
         return self._post("/retract", values)
 
     def rewind(self, topic: str, phase: str, reason: str, *, preview: bool = False) -> dict[str, Any]:
-        """Open a closed phase again."""
+        """Reopen a closed phase."""
         values = {"topic": topic, "phase": phase, "reason": reason, "preview": preview}
         return self._post("/rewind", values)
 
     def pause(self, *, preview: bool = False) -> dict[str, Any]:
-        """Let nobody have a new question."""
+        """Give out no new questions."""
         return self._post("/state", {"state": "paused", "preview": preview})
 
     def close(self, *, preview: bool = False) -> dict[str, Any]:
@@ -170,14 +174,14 @@ class Client:
         return self._post("/state", {"state": "closed", "preview": preview})
 
     def resume(self, *, preview: bool = False) -> dict[str, Any]:
-        """Open the campaign again."""
+        """Reopen the campaign."""
         return self._post("/state", {"state": "open", "preview": preview})
 
     def change(self, settings: dict[str, Any], *, preview: bool = False) -> dict[str, Any]:
-        """Change what the page says and pays, by the settings' names."""
+        """Change settings by their names."""
         return self._post("/settings", {"settings": settings, "preview": preview})
 
-    # ---- inside
+    # ---- requests
 
     def _rows(self, path: str, options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         cursor = ""
@@ -198,8 +202,8 @@ class Client:
         self, path: str, query: dict[str, Any], values: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         with self._open(path, query, values) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
-            return found
+            data: dict[str, Any] = json.loads(answer.read())
+            return data
 
     def _open(self, path: str, query: dict[str, Any], values: dict[str, Any] | None = None) -> Any:
         texts = {
@@ -216,7 +220,7 @@ class Client:
 
 
 class SetUp:
-    """A campaign that is being set up behind a server: files go in, a dry run comes out, and then a `Client`."""
+    """A draft of a campaign on a server: send files, look at the dry run, and make the campaign."""
 
     def __init__(self, address: str, key: str, sketch: str = "", *, timeout: float = 600.0) -> None:
         self._address = address.rstrip("/")
@@ -228,7 +232,7 @@ class SetUp:
 
     @classmethod
     def from_link(cls, link: str, *, timeout: float = 600.0) -> Self:
-        """Begin one with the link that `duelpool link STORE --setup` prints."""
+        """Begin a draft with the link that `duelpool link STORE --setup` prints."""
         parts = urlsplit(link)
         key = parse_qs(parts.query).get("key", [""])[0]
         if not parts.path.endswith("/setup") or not key:
@@ -250,24 +254,24 @@ class SetUp:
         return self._call("PUT", f"/{self.id}/options", json.dumps(options).encode(), "application/json")
 
     def dry_run(self, *, wait: bool = True) -> dict[str, Any]:
-        """Return what the files come to, and what every strategy would take and find."""
+        """Return the draft with what every strategy would cost and find, once that is simulated."""
         ends = time.monotonic() + self._timeout
         while True:
-            found = self._call("GET", f"/{self.id}")
-            simulated = found["simulated"]
-            going = simulated is not None and simulated["state"] in {"waiting", "running"}
-            if not wait or not going or time.monotonic() > ends:
-                return found
+            draft = self._call("GET", f"/{self.id}")
+            simulated = draft["simulated"]
+            running = simulated is not None and simulated["state"] in {"waiting", "running"}
+            if not wait or not running or time.monotonic() > ends:
+                return draft
             time.sleep(0.5)
 
     def make(self, name: str, *, paused: bool = False) -> Client:
         """Make the campaign, whole or not at all, and return its client."""
-        asked = json.dumps({"name": name, "paused": paused}).encode()
-        made = self._call("POST", f"/{self.id}/campaign", asked, "application/json")
-        return Client(self._address, made["id"], made["key"])
+        body = json.dumps({"name": name, "paused": paused}).encode()
+        campaign = self._call("POST", f"/{self.id}/campaign", body, "application/json")
+        return Client(self._address, campaign["id"], campaign["key"])
 
     def leave(self) -> None:
-        """Throw it away."""
+        """Discard the draft."""
         self._call("DELETE", f"/{self.id}")
 
     def _call(
@@ -278,12 +282,12 @@ class SetUp:
         if data is not None:
             request.add_header("Content-Type", kind)
         with _answer(self._opener, request, self._timeout) as answer:
-            found: dict[str, Any] = json.loads(answer.read() or b"{}")
-            return found
+            values: dict[str, Any] = json.loads(answer.read() or b"{}")
+            return values
 
 
 def _answer(opener: Any, request: Request, timeout: float) -> Any:
-    """Return the server's answer; one that still counts is asked again until the time is up."""
+    """Return the server's answer; while it says 503 with Retry-After, ask again until the time is up."""
     ends = time.monotonic() + timeout
     while True:
         try:
@@ -299,23 +303,23 @@ def _answer(opener: Any, request: Request, timeout: float) -> Any:
             raise Refused(f"The server doesn't answer: {error.reason}", place=place) from None
 
 
-class _Staying(HTTPRedirectHandler):
-    """Follows no redirect: the key would go along, to whomever it leads."""
+class _NoRedirects(HTTPRedirectHandler):
+    """Follows no redirect: the key would be sent along, wherever it leads."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def _opener(host: str | None) -> OpenerDirector:
-    near = host in {"localhost", "127.0.0.1", "::1"}
-    return build_opener(_Staying(), *([ProxyHandler({})] if near else []))
+    local = host in {"localhost", "127.0.0.1", "::1"}  # no proxy can reach it
+    return build_opener(_NoRedirects(), *([ProxyHandler({})] if local else []))
 
 
 def _refused(error: HTTPError) -> Refused:
     try:
-        told = json.loads(error.read())
-        found = Refused(str(told["problem"]), remedy=str(told["remedy"]))
+        values = json.loads(error.read())
+        refused = Refused(str(values["problem"]), remedy=str(values["remedy"]))
     except (ValueError, KeyError, TypeError):
-        found = Refused(f"The server answered {error.code}.", remedy="Try again later.")
-    found.status = error.code
-    return found
+        refused = Refused(f"The server answered {error.code}.", remedy="Try again later.")
+    refused.status = error.code
+    return refused

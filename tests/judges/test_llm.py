@@ -4,8 +4,6 @@ import hmac
 import json
 import socket
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadFile, BadParameter
 from duelpool.judges.live import Sheet
-from duelpool.judges.llm.endpoint import Endpoint, NoAnswer, NotSent, _retry_after, parse_address
+from duelpool.judges.llm.endpoint import Endpoint, parse_address
 from duelpool.judges.llm.prices import OVERHEAD_TOKENS, UNIT, Prices, money_of, read_money
 from duelpool.judges.llm.prompts import PROMPTS, Prompt, can_read, read_prompt, secret_word
 from duelpool.judges.llm.replies import (
@@ -29,6 +27,7 @@ from duelpool.judges.llm.replies import (
     parse_verdict,
     preference_form,
 )
+from duelpool.net.http import NoAnswer, NotSent
 from duelpool.records import Outcome, Passage, Topic
 from support.fake_llm import LIES, Asked, Provider, serving
 
@@ -101,16 +100,6 @@ def test_a_key_that_is_none_is_refused_without_being_shown(key: str) -> None:
         Endpoint(parse_address("https://x.org"), key)
     assert key not in str(caught.value)
     assert "secret" not in repr(Endpoint(parse_address("https://x.org"), "secret"))
-
-
-def test_how_long_to_wait() -> None:
-    assert _retry_after("7") == 7.0
-    assert _retry_after("0.5") == 0.5
-    assert _retry_after("-3") == 0.0
-    soon = _retry_after(format_datetime(datetime.now(UTC) + timedelta(seconds=100)))
-    assert soon is not None
-    assert 95 < soon <= 100
-    assert _retry_after(None) is _retry_after("soon") is _retry_after("inf") is None
 
 
 # ---- the reply

@@ -18,7 +18,7 @@ from duelpool.cli import app
 from duelpool.client import Client, Refused
 from duelpool.errors import BadParameter
 from duelpool.judges.llm import endpoint as llm
-from duelpool.judges.llm.endpoint import Endpoint, NotSent
+from duelpool.judges.llm.endpoint import Endpoint
 from duelpool.net.addresses import (
     Address,
     ForbiddenAddress,
@@ -30,6 +30,7 @@ from duelpool.net.addresses import (
     parse_address,
     resolve,
 )
+from duelpool.net.http import NotSent
 from duelpool.panels.base import PanelAccess, PanelSettings
 from duelpool.panels.calls import CallNotSent, PanelApi, panel_address
 from duelpool.store import open_store
@@ -187,10 +188,10 @@ def test_another_address_is_allowed_by_name() -> None:
 
 def test_a_panel_that_a_name_server_moves_inside_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own name is no pass: whoever controls the name server must not get the token, nor reach our network."""
-    monkeypatch.setattr(connect, "__defaults__", (_resolver("169.254.169.254"),))
-    interface = PanelApi("Prolific", panel_address("https://api.prolific.com"), "token")
+    monkeypatch.setattr(socket, "getaddrinfo", _resolver("169.254.169.254"))
+    api = PanelApi("Prolific", panel_address("https://api.prolific.com"), "token")
     with pytest.raises(CallNotSent, match=r"private network.*DUELPOOL_PANEL_HOSTS=api\.prolific\.com"):
-        interface.once("GET", "/x")
+        api.call_once("GET", "/x")
 
 
 # ---- a connection
@@ -296,15 +297,19 @@ def test_of_every_option_that_sounds_like_a_url_it_is_known_what_becomes_of_it()
     assert {each for each in found if each[-1] not in OWN_OPTIONS} == CALLED_OPTIONS | LINK_OPTIONS
 
 
-def test_nobody_else_calls_anybody() -> None:
-    """Connections leave from the one module, and from the client that a manager runs against their own server."""
+def test_only_the_http_client_and_the_dashboards_client_open_connections() -> None:
+    """The dashboard's client is run by a manager against their own server."""
     source = Path(duelpool.__file__).parent
-    calling = re.compile(
-        r"urlopen|build_opener|HTTPSConnection|create_connection|\.connect\(\(|\bhttpx\b|\brequests\b\."
-        r"|\baiohttp\b|wrap_socket|socket\.socket\(|getaddrinfo"
+    opening = re.compile(
+        r"urlopen|build_opener|HTTPS?Connection|http\.client|create_connection|\.connect\(\(|\bhttpx\b"
+        r"|\brequests\b\.|\baiohttp\b|wrap_socket|socket\.socket\(|getaddrinfo"
     )
-    found = {path.name for path in source.rglob("*.py") if calling.search(path.read_text(encoding="utf-8"))}
-    assert found == {"addresses.py", "client.py", "endpoint.py"}  # the last only names the resolver
+    modules = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if opening.search(path.read_text(encoding="utf-8"))
+    }
+    assert modules == {"net/addresses.py", "net/http.py", "client.py"}
 
 
 @pytest.mark.parametrize("url", MALFORMED)

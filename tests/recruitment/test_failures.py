@@ -186,7 +186,7 @@ def test_a_panel_that_is_not_reached_has_paid_nothing(home: House) -> None:
         def begin(self, dues: Any, batch: str = "", fees: Any = None) -> bool:
             kept = self._book.begin(dues, batch, fees)
             home.fake.environment = unreachable  # type: ignore[method-assign]
-            panel._kept = home.panel._interface()  # type: ignore[attr-defined]
+            panel._cached_api = home.panel._api()  # type: ignore[attr-defined]
             changed.append(batch)
             return bool(kept)
 

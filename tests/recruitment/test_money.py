@@ -35,7 +35,7 @@ class Wire(PanelApi):
         super().__init__("Prolific", Address("https", "x", 1, ""), TOKEN, sleep=lambda seconds: None)
         self._fake = fake
 
-    def once(self, method: str, path: str, values: Any = None) -> PanelAnswer:
+    def call_once(self, method: str, path: str, values: Any = None) -> PanelAnswer:
         if self._fake.faults and self._fake.faults[0].status == -1 and "/pay/" in path:
             self._fake.faults.pop(0)
             raise CallNotSent("gone")
@@ -168,7 +168,7 @@ def test_property_the_ledger_is_what_the_panel_paid(
     campaign = fresh(store, fake, fake.study)
     stays = [worked(campaign, fake, each) for each in took]
     panel = Prolific(campaign.settings.panel_settings, PanelAccess(token=TOKEN))
-    panel._kept = Wire(fake)
+    panel._cached_api = Wire(fake)
     for each, submission in zip(took, stays, strict=True):
         become(fake, submission, each.first)
     fake.faults = [Fault(each.path, each.status, each.after, each.times) for each in wrong]

@@ -1,9 +1,9 @@
-"""Addresses that somebody gives us: whom we call, where people are sent, and where we are found ourselves.
+"""Addresses from users: APIs to call, pages to send people to, and the server's own URL.
 
-A URL that a campaign is given may point into the network that Duelpool runs in. So whatever we call is looked up here:
-every address that its name has must be one of the open internet, and the connection is made to the address that was
-looked at, not to the name once more. Loopback and private addresses are for those who name the host. No redirect is
-followed and no proxy is asked. Every setting that holds a URL comes through this module.
+A URL in a campaign's settings may point into the network that Duelpool runs in (server-side request forgery). So
+whatever is called is resolved here: every IP address of its host must be public, and the connection is made to the
+address that was checked, not to the name once more. Loopback and private addresses are called only where the host is
+allowed by name. Every setting that holds a URL comes through this module.
 """
 
 import ipaddress
@@ -23,27 +23,27 @@ _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1:
 
 
 class ForbiddenAddress(BadParameter):
-    """A URL that leads into a network that wasn't named."""
+    """A URL that leads into a private network, or sends a key in the clear, without being allowed."""
 
 
 class Unresolved(BadParameter):
-    """A host that has no address, now at least."""
+    """A host without an IP address, at least now."""
 
 
 class Unreachable(Exception):
-    """No connection came about: nothing was sent."""
+    """No connection could be made: nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to send requests; `allowed` says that its host was named as one that may be private."""
+    """Where to send requests; `allowed` says that its host may be private."""
 
     scheme: str
     host: str
     port: int
     path: str
     allowed: bool = False
-    naming: str = "--allow-host "  # what a host's name is written after, to allow it
+    allow_with: str = "--allow-host "  # what to write before a host's name to allow it, for messages
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -56,11 +56,11 @@ class Address:
         return str(self).split("://", 1)[1].split("/", 1)[0]
 
 
-# ---- what is given
+# ---- reading URLs
 
 
-def parse_address(url: str, allow: Collection[str] = (), *, naming: str = "--allow-host ") -> Address:
-    """Return where a base URL such as https://api.example.org/v1 leads to; `allow` names hosts that may be private."""
+def parse_address(url: str, allow: Collection[str] = (), *, allow_with: str = "--allow-host ") -> Address:
+    """Parse the base URL of an API such as https://api.example.org/v1; `allow` names hosts that may be private."""
     wrong = "This is not the URL of an API"
     remedy = "Write it as https://host/path, without a name or password in it."
     parts = _split(url, wrong, remedy)
@@ -72,22 +72,22 @@ def parse_address(url: str, allow: Collection[str] = (), *, naming: str = "--all
     allowed = host in {each.casefold().strip("[]") for each in allow}
     if parts.scheme == "http" and not allowed:
         raise ForbiddenAddress(
-            "Over http:// everybody on the way could read what is sent, and the key with it.",
-            remedy=f"Use https://, or name the host if it is your own: {naming}{host}.",
+            "Over http:// what is sent, and the key with it, could be read on the way.",
+            remedy=f"Use https://, or allow the host if it is your own: {allow_with}{host}.",
         )
     port = parts.port or _PORTS[parts.scheme]
-    return Address(parts.scheme, host, port, parts.path.rstrip("/"), allowed, naming)
+    return Address(parts.scheme, host, port, parts.path.rstrip("/"), allowed, allow_with)
 
 
 def check_link(url: str) -> None:
-    """Refuse an address to which no browser should be sent; an empty one says that nobody is sent anywhere."""
+    """Refuse a URL that no browser should be sent to; an empty one is fine, nobody is sent anywhere."""
     if url:
         _split(url, f"People can't be sent to {url!a} at the end", "Give a whole address, from https:// on.")
 
 
 def checked_root(url: str) -> str:
-    """Return the address under which people find this server, without a slash at its end."""
-    wrong, remedy = f"{url!a} is not where people find a server", "Write it as https://HOST[:PORT]."
+    """Check the URL at which people reach this server, and return it without a slash at its end."""
+    wrong, remedy = f"{url!a} is not the address of a server", "Write it as https://HOST[:PORT]."
     if "?" in url or "#" in url:
         raise BadParameter(f"{wrong}.", remedy=remedy)
     _split(url, wrong, remedy)
@@ -95,8 +95,8 @@ def checked_root(url: str) -> str:
 
 
 def _split(url: str, wrong: str, remedy: str) -> SplitResult:
-    """Take a web address apart; whatever two readers could understand in two ways is refused."""
-    if any(sign.isspace() or not sign.isprintable() or sign == "\\" for sign in url) or not url.isascii():
+    """Split a web address; one that two parsers could read in two ways is refused."""
+    if any(char.isspace() or not char.isprintable() or char == "\\" for char in url) or not url.isascii():
         raise BadParameter(f"{wrong}: it has spaces or unusual characters.", remedy=remedy)
     try:
         parts = urlsplit(url)
@@ -110,28 +110,28 @@ def _split(url: str, wrong: str, remedy: str) -> SplitResult:
     return parts
 
 
-# ---- where it leads
+# ---- resolving and connecting
 
 
 def is_public(text: str) -> bool:
-    """Say whether an IP address belongs to the open internet, be it wrapped in another one."""
+    """Say whether an IP address belongs to the open internet, also when it is embedded in an IPv6 address."""
     address = ipaddress.ip_address(text.split("%", 1)[0])
     if isinstance(address, ipaddress.IPv6Address):
         number = int(address)
-        if address.sixtofour is not None:  # given up long ago; Python 3.13 calls it closed, 3.11 open
+        if address.sixtofour is not None:  # deprecated; private for Python 3.13, public for 3.11
             return False
-        inner = [address.ipv4_mapped, *(address.teredo or ())]
+        embedded = [address.ipv4_mapped, *(address.teredo or ())]
         if any(address in network for network in _NAT64) or number >> 32 == 0:
-            inner.append(ipaddress.IPv4Address(number & 0xFFFFFFFF))
-        if not all(_open(each) for each in inner if each is not None):
+            embedded.append(ipaddress.IPv4Address(number & 0xFFFFFFFF))
+        if not all(_is_open(each) for each in embedded if each is not None):
             return False
         if address.ipv4_mapped is not None:
             return True
-    return _open(address)
+    return _is_open(address)
 
 
-def _open(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    closed = (
+def _is_open(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    special = (
         address.is_private
         or address.is_loopback
         or address.is_link_local
@@ -139,41 +139,41 @@ def _open(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
         or address.is_reserved
         or address.is_unspecified
     )
-    return address.is_global and not closed
+    return address.is_global and not special
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a host is this very machine, written as a number: a name could be led elsewhere."""
+    """Say whether a host is a loopback IP address; a name doesn't count, it could resolve to anything."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def resolve(address: Address, resolver: Resolver = socket.getaddrinfo) -> list[tuple[int, tuple[Any, ...]]]:
+def resolve(address: Address, resolver: Resolver | None = None) -> list[tuple[int, tuple[Any, ...]]]:
     """Return the socket addresses to connect to, in the system's order.
 
-    One address inside a private network is enough to refuse the name, unless it is allowed.
+    One private address is enough to refuse the name, unless the host is allowed.
     """
     try:
-        found = resolver(address.host, address.port, type=socket.SOCK_STREAM)
+        infos = (resolver or socket.getaddrinfo)(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        found = ()
-    places = [(family, place) for family, _, _, _, place in found]
+        infos = ()
+    places = [(family, place) for family, _, _, _, place in infos]
     if not places:
         raise Unresolved(f"The host '{address.host}' can't be found.", remedy="Check the URL.")
     if not address.allowed and not all(is_public(str(place[0])) for _, place in places):
         raise ForbiddenAddress(
             f"'{address.host}' leads into a private network.",
-            remedy=f"If it is meant to, name it: {address.naming}{address.host}.",
+            remedy=f"If it is meant to, allow it by name: {address.allow_with}{address.host}.",
         )
     return places
 
 
-def connect(address: Address, seconds: float, resolver: Resolver = socket.getaddrinfo) -> socket.socket:
-    """Return a connection to the very address that was looked at, with TLS where the URL says https.
+def connect(address: Address, seconds: float, resolver: Resolver | None = None) -> socket.socket:
+    """Connect to the very address that was checked, with TLS where the URL says https.
 
-    Raises Unreachable when there is none; a forbidden address and a wrong certificate are the URL's fault.
+    Raises Unreachable without a connection, and BadParameter for a forbidden address or an invalid certificate.
     """
     failure = "no connection"
     for family, place in resolve(address, resolver):

@@ -1,10 +1,9 @@
-"""Calls to a panel's interface: what is certain after each of them, and what isn't.
+"""Calls to a panel's API: what is certain after each of them, and which may be repeated.
 
-A call that pays must know three things apart: it never left us, the panel answered, or nobody can tell. No
-redirect is followed, no proxy is used, and the token stands in no message.
+A call that pays must tell three ends apart: it was never sent, the panel answered, or it is not known whether it was
+carried out. The token is in no message.
 """
 
-import http.client
 import json
 import time
 from collections.abc import Callable, Collection
@@ -12,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from duelpool.errors import BadParameter
-from duelpool.net.addresses import Address, Unreachable, connect, is_loopback, parse_address
+from duelpool.net import http
+from duelpool.net.addresses import Address, is_loopback, parse_address
 from duelpool.panels.base import PanelError
 
 SECONDS = 30.0
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 ANSWER_AT_MOST = 16 * 1024 * 1024
-WORDS_AT_MOST = 300
+TEXT_AT_MOST = 300
 TOO_MANY = 429
 
 
@@ -27,41 +27,41 @@ class CallNotSent(PanelError):
 
 
 class CallUnsure(PanelError):
-    """The call was sent, and what came of it is not known."""
+    """The call was sent, and it is not known whether it was carried out."""
 
 
 class CallRefused(PanelError):
-    """The panel has answered, and refuses; `status` is HTTP's."""
+    """The panel answered, and refuses; `status` is HTTP's."""
 
     status: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PanelAnswer:
-    """What a panel answered."""
+    """A panel's answer to one call: HTTP's status, and the data of the body."""
 
     status: int
     data: Any
 
 
-def panel_address(usual: str, given: str = "", allowed: Collection[str] = ()) -> Address:
-    """Return the address to call: the usual one, or the given one if its host is allowed by name.
+def panel_address(default: str, other: str = "", allowed: Collection[str] = ()) -> Address:
+    """Return the address to call: the panel's own, or another one whose host is allowed by name.
 
     It is https, unless the host is this very machine: the token may pay people.
     """
-    found = parse_address(given or usual, allowed, naming="DUELPOOL_PANEL_HOSTS=")
-    if not found.allowed and found.host != parse_address(usual).host:
+    address = parse_address(other or default, allowed, allow_with="DUELPOOL_PANEL_HOSTS=")
+    if not address.allowed and address.host != parse_address(default).host:
         raise BadParameter(
-            f"'{found.host}' is not the panel's own host.",
+            f"'{address.host}' is not the panel's own host.",
             remedy="Leave the other address out, or allow the host by name in DUELPOOL_PANEL_HOSTS.",
         )
-    if found.scheme == "http" and not is_loopback(found.host):
-        raise BadParameter(f"'{found.host}' is not called without TLS.", remedy="Write https:// before it.")
-    return found
+    if address.scheme == "http" and not is_loopback(address.host):
+        raise BadParameter(f"'{address.host}' is not called without TLS.", remedy="Write https:// before it.")
+    return address
 
 
 class PanelApi:
-    """A panel's interface at one address."""
+    """A panel's API at one address."""
 
     def __init__(
         self,
@@ -78,60 +78,37 @@ class PanelApi:
         self._seconds = seconds
         self._sleep = sleep
 
-    def once(self, method: str, path: str, values: Any = None) -> PanelAnswer:
-        """Make one call, and never a second one: raise NotSent or Unsure when there is no answer."""
-        connection = http.client.HTTPConnection(self._address.host, self._address.port)
+    def call_once(self, method: str, path: str, values: Any = None) -> PanelAnswer:
+        """Make one call, and never a second one: raise CallNotSent or CallUnsure when there is no answer."""
         try:
-            try:
-                connection.sock = connect(self._address, self._seconds)
-            except (OSError, Unreachable) as error:
-                raise CallNotSent(
-                    f"{self._panel} can't be reached: {_kind(error)}.", remedy="Try again later."
-                ) from None
-            except BadParameter as error:
-                raise CallNotSent(
-                    f"{self._panel} can't be reached: {error.problem}", remedy=error.remedy
-                ) from None
-            try:
-                body = None if values is None else json.dumps(values).encode()
-                connection.request(
-                    method,
-                    f"{self._address.path}{path}",
-                    body,
-                    {
-                        "Host": self._address.netloc,
-                        "Authorization": f"Token {self._token}",
-                        "Accept": "application/json",
-                        **({} if body is None else {"Content-Type": "application/json"}),
-                    },
-                )
-                got = connection.getresponse()
-                text = got.read(ANSWER_AT_MOST + 1)
-            except (OSError, http.client.HTTPException) as error:
-                raise CallUnsure(
-                    f"{self._panel} did not answer {method} {path}: {_kind(error)}.",
-                    remedy="Nobody knows whether it was carried out.",
-                ) from None
-        finally:
-            connection.close()
-        if len(text) > ANSWER_AT_MOST:
-            raise CallUnsure(
-                f"{self._panel} answered {method} {path} with too much.", remedy="Try again later."
+            response = http.request(
+                self._address,
+                method,
+                path,
+                body=http.to_json(values),
+                headers={"Authorization": f"Token {self._token}"},
+                timeout=self._seconds,
+                max_bytes=ANSWER_AT_MOST,
             )
-        try:
-            data = json.loads(text) if text.strip() else None
-        except ValueError:
-            data = text.decode(errors="replace")
-        return PanelAnswer(got.status, data)
+        except http.NotSent as error:
+            raise self._not_sent(str(error), error.remedy) from None
+        except BadParameter as error:  # a forbidden address, or an invalid certificate
+            raise self._not_sent(error.problem, error.remedy) from None
+        except http.NoAnswer as error:
+            raise CallUnsure(
+                f"{self._panel} did not answer {method} {path}: {error}.",
+                remedy="It is not known whether it was carried out.",
+            ) from None
+        return PanelAnswer(response.status, response.json())
 
-    def ask(self, method: str, path: str, values: Any = None) -> Any:
-        """Make a call that may be made again: what is certain in the end is its answer, or an error."""
+    def call(self, method: str, path: str, values: Any = None) -> Any:
+        """Make a call that may be repeated, and return the data of its answer; raise the last error otherwise."""
         last: PanelError | None = None
         for pause in (0.0, *PAUSES):
             if pause:
                 self._sleep(pause)
             try:
-                answer = self.once(method, path, values)
+                answer = self.call_once(method, path, values)
             except (CallNotSent, CallUnsure) as error:
                 last = error
                 continue
@@ -140,25 +117,28 @@ class PanelApi:
             last = self.refusal(answer, method, path)
             if answer.status != TOO_MANY and answer.status < 500:
                 break
-        raise last or PanelError(f"{self._panel} was not asked.")
+        raise last or PanelError(f"{self._panel} was not called.")
 
     def refusal(self, answer: PanelAnswer, method: str, path: str) -> CallRefused:
-        """Return what a refusal says, without anything secret in it."""
-        said = self.cleaned(answer.data)
+        """Return the error for a refusal, without anything secret in it."""
+        text = self.cleaned(answer.data)
         error = CallRefused(
-            f"{self._panel} answered {method} {path} with {answer.status}{': ' + said if said else ''}.",
-            remedy=_REMEDIES.get(answer.status, "See what it says, and mend that first."),
+            f"{self._panel} answered {method} {path} with {answer.status}{': ' + text if text else ''}.",
+            remedy=_REMEDIES.get(answer.status, "Correct what the panel names, and try again."),
         )
         error.status = answer.status
         return error
 
-    def cleaned(self, said: Any) -> str:
-        """Return a panel's words as one short line, without our token."""
-        text = said if isinstance(said, str) else "" if said is None else json.dumps(said)
+    def cleaned(self, data: Any) -> str:
+        """Return a panel's data as one short line, without our token."""
+        text = data if isinstance(data, str) else "" if data is None else json.dumps(data)
         if self._token:
             text = text.replace(self._token, "(token)")
         line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-        return line[:WORDS_AT_MOST].rstrip(". ")
+        return line[:TEXT_AT_MOST].rstrip(". ")
+
+    def _not_sent(self, reason: str, remedy: str) -> CallNotSent:
+        return CallNotSent(f"{self._panel} can't be reached: {reason.rstrip('.')}.", remedy=remedy)
 
 
 _REMEDIES = {
@@ -167,10 +147,3 @@ _REMEDIES = {
     404: "Check the study's id.",
     TOO_MANY: "Try again in some minutes.",
 }
-
-
-def _kind(error: BaseException) -> str:
-    if isinstance(error, Unreachable):
-        return str(error)
-    words = getattr(error, "strerror", None) or type(error).__name__
-    return str(words).rstrip(".")

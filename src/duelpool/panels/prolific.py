@@ -91,7 +91,7 @@ class Prolific:
     def __init__(self, settings: PanelSettings, access: PanelAccess) -> None:
         self.settings = settings
         self._access = access
-        self._kept: PanelApi | None = None
+        self._cached_api: PanelApi | None = None
 
     # ---- people
 
@@ -124,7 +124,7 @@ class Prolific:
         seen: set[str] = set()
         for page in range(1, PAGES_AT_MOST):
             query = urlencode({"study": self._study(), "page": page, "page_size": PAGE})
-            data = self._ask("GET", f"/submissions/?{query}")
+            data = self._call("GET", f"/submissions/?{query}")
             rows = data.get("results") if isinstance(data, dict) else None
             if not isinstance(rows, list):
                 raise PanelError("Prolific's list of submissions can't be read.", remedy="Try again later.")
@@ -142,7 +142,7 @@ class Prolific:
     def fetch_submission(self, submission: str) -> ReportedSubmission | None:
         """Return one submission; None: Prolific doesn't know it."""
         try:
-            return _reported(self._ask("GET", f"/submissions/{quote(submission, safe='')}/"))
+            return _reported(self._call("GET", f"/submissions/{quote(submission, safe='')}/"))
         except CallRefused as error:
             if error.status in (400, 404):
                 return None
@@ -150,7 +150,7 @@ class Prolific:
 
     def bonuses(self, submission: str) -> list[int]:
         """Return the bonuses that Prolific shows for a submission."""
-        data = self._ask("GET", f"/submissions/{quote(submission, safe='')}/")
+        data = self._call("GET", f"/submissions/{quote(submission, safe='')}/")
         paid = data.get("bonus_payments") if isinstance(data, dict) else None
         return [round(float(each)) for each in paid or () if isinstance(each, int | float)]
 
@@ -166,14 +166,14 @@ class Prolific:
 
     def reward(self) -> int:
         """Return what approving a submission of the study pays."""
-        value = prolific_study.study_of(self._ask("GET", f"/studies/{self._study()}/")).reward
+        value = prolific_study.study_of(self._call("GET", f"/studies/{self._study()}/")).reward
         if value is None:
             raise PanelError("Prolific doesn't say what the study pays.", remedy="Check the study there.")
         return value
 
     def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
         """Approve, then pay bonuses: each bonus by one call at most, whatever happens."""
-        self._interface()
+        self._api()
         self._study()
         for due in dues:
             if due.kind == "approval":
@@ -187,7 +187,7 @@ class Prolific:
             return
         path = f"/submissions/{quote(due.submission, safe='')}/transition/"
         try:
-            answer = self._ask("POST", path, {"action": "APPROVE"})
+            answer = self._call("POST", path, {"action": "APPROVE"})
         except CallRefused as error:
             if error.status == TOO_MANY or error.status >= 500:
                 book.release([due], str(error))
@@ -222,7 +222,7 @@ class Prolific:
             return
         path = f"/bulk-bonus-payments/{quote(batch, safe='')}/pay/"
         try:
-            answer = self._interface().once("POST", self._path(path), {})
+            answer = self._api().call_once("POST", self._path(path), {})
         except CallNotSent as error:
             book.release(ours, str(error))
             return
@@ -232,7 +232,7 @@ class Prolific:
         if 200 <= answer.status < 300:
             book.paid(ours)
             return
-        refusal = str(self._interface().refusal(answer, "POST", path))
+        refusal = str(self._api().refusal(answer, "POST", path))
         if answer.status == TOO_MANY:
             book.release(ours, refusal)
         elif 400 <= answer.status < 500:
@@ -246,7 +246,7 @@ class Prolific:
         for due in dues:
             sums[due.submission] = sums.get(due.submission, 0) + due.amount
         lines = "\n".join(f"{submission},{decimal_of(amount)}" for submission, amount in sums.items())
-        data = self._ask(
+        data = self._call(
             "POST", "/submissions/bonus-payments/", {"study_id": self._study(), "csv_bonuses": lines}
         )
         try:
@@ -268,7 +268,7 @@ class Prolific:
     def ask_return(self, submission: str, reason: str) -> None:
         """Ask a participant to return their submission."""
         path = f"/submissions/{quote(submission, safe='')}/request-return/"
-        self._ask("POST", path, {"request_return_reasons": [reason]})
+        self._call("POST", path, {"request_return_reasons": [reason]})
 
     def reject(self, submission: str, category: str, message: str) -> None:
         """Reject a submission, which can't be taken back."""
@@ -280,7 +280,7 @@ class Prolific:
                 remedy="Say what was wrong, in words that help.",
             )
         path = f"/submissions/{quote(submission, safe='')}/transition/"
-        self._ask("POST", path, {"action": "REJECT", "rejection_category": category, "message": message})
+        self._call("POST", path, {"action": "REJECT", "rejection_category": category, "message": message})
 
     # ---- setting up
 
@@ -290,8 +290,8 @@ class Prolific:
 
     def check(self, arrival: str) -> list[StudyCheck]:
         """Compare the study at Prolific with the campaign."""
-        self._ask("GET", "/users/me/")
-        study = prolific_study.study_of(self._ask("GET", f"/studies/{self._study()}/"))
+        self._call("GET", "/users/me/")
+        study = prolific_study.study_of(self._call("GET", f"/studies/{self._study()}/"))
         return [StudyCheck("the token is taken"), *prolific_study.compare(self.settings, study, arrival)]
 
     # ---- inside
@@ -307,11 +307,11 @@ class Prolific:
     def _path(self, path: str) -> str:
         return f"/api/v1{path}"
 
-    def _ask(self, method: str, path: str, values: Any = None) -> Any:
-        return self._interface().ask(method, self._path(path), values)
+    def _call(self, method: str, path: str, values: Any = None) -> Any:
+        return self._api().call(method, self._path(path), values)
 
-    def _interface(self) -> PanelApi:
-        if self._kept is None:
+    def _api(self) -> PanelApi:
+        if self._cached_api is None:
             token = self._access.token.strip()
             if not token or not token.isascii() or not token.isprintable():
                 raise BadParameter(
@@ -319,8 +319,8 @@ class Prolific:
                     remedy=f"Put it into the environment variable {variable_of(self.name)}_TOKEN.",
                 )
             address = panel_address(API, self._access.address, self._access.hosts)
-            self._kept = PanelApi("Prolific", address, token)
-        return self._kept
+            self._cached_api = PanelApi("Prolific", address, token)
+        return self._cached_api
 
 
 _OVER = frozenset(

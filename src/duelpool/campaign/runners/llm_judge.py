@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from duelpool.campaign.campaign import Campaign
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges.live import JudgeTrouble, Reply, Sheet
-from duelpool.judges.llm.endpoint import Answered, Endpoint, NoAnswer, NotSent
+from duelpool.judges.llm.endpoint import Endpoint
 from duelpool.judges.llm.prices import Prices, most_tokens
 from duelpool.judges.llm.prompts import Prompt, can_read
 from duelpool.judges.llm.replies import (
@@ -29,6 +29,7 @@ from duelpool.judges.llm.replies import (
     parse_verdict,
     preference_form,
 )
+from duelpool.net.http import NoAnswer, NotSent, Response
 from duelpool.records import Outcome
 from duelpool.seeds import rng_for
 from duelpool.store import holdings, llm
@@ -226,7 +227,7 @@ class Model:
         self.settled += 1
 
     def _take(
-        self, call: int, got: Answered, body: bytes, *, result: str, order: Order, said: Said | None
+        self, call: int, got: Response, body: bytes, *, result: str, order: Order, said: Said | None
     ) -> Said | None:
         """Store what came back and what it cost in one step; `said` is there when it settles the matter."""
         usage, prices = parse_usage(got.body), self.terms.prices
@@ -260,7 +261,7 @@ class Model:
 
     # ---- trouble
 
-    def _refused(self, got: Answered, failures: int, request: str) -> int:
+    def _refused(self, got: Response, failures: int, request: str) -> int:
         if got.status < 500 and got.status not in _AGAIN:
             remedies = {
                 400: "It may not know the reply's form (--reply-format json or none) or a parameter.",
