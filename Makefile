@@ -37,14 +37,14 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(INSTALL) --editable .
 	@touch $@
 
-$(VENV)/.documented: $(VENV)/.installed
+$(VENV)/.documented: $(VENV)/.installed reproduce/pyproject.toml
 	@echo "Adding what the documentation needs ..."
-	@$(INSTALL) --editable '.[docs]'
+	@$(INSTALL) --editable '.[docs]' --editable ./reproduce
 	@touch $@
 
-$(VENV)/.ready: $(VENV)/.installed
+$(VENV)/.ready: $(VENV)/.installed reproduce/pyproject.toml
 	@echo "Adding what the tests need ..."
-	@$(INSTALL) --editable '.[dev]'
+	@$(INSTALL) --editable '.[dev]' --editable ./reproduce
 	@$(PINNED) $(BIN)/python tests/peers/install.py $(VENV)/peers.log
 	@touch $@
 
@@ -82,7 +82,7 @@ lint: $(VENV)/.ready  ## style and types
 # Types are checked while the tests run, for those wait a good deal; what was found is told at the end.
 test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight minutes
 	@$(STYLE)
-	@$(BIN)/python -m compileall -q -j 2 src
+	@$(BIN)/python -m compileall -q -j 2 src reproduce/src
 	@told=$$(mktemp); $(BIN)/mypy >"$$told" 2>&1 & types=$$!; \
 		$(BIN)/pytest -m 'not slow' -n $(WORKERS) --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
@@ -95,7 +95,7 @@ test-all: lint browser  ## the slow tests too, and what all of them reach
 LOWEST := build/lowest$(VENV:.venv%=%)
 UV = $(TOOLS)/$(PROGRAMS)/uv pip
 EXTRAS := --extra postgres --extra cluster --extra testing
-$(LOWEST)/.ready: pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
+$(LOWEST)/.ready: pyproject.toml reproduce/pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
 	@echo "Setting up the lowest versions in $(LOWEST) ..."
 	@$(TOOLS)/$(PROGRAMS)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
 	@$(UV) compile --quiet --no-deps --no-header --no-annotate --python $(LOWEST)/$(PROGRAMS)/python \
@@ -105,7 +105,7 @@ $(LOWEST)/.ready: pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
 	@$(UV) compile --quiet --no-header --python $(LOWEST)/$(PROGRAMS)/python pyproject.toml $(EXTRAS) tests/lowest.in \
 		--constraint build/floors.txt --override build/overrides.txt --output-file build/lowest.txt
 	@$(UV) sync --quiet --python $(LOWEST)/$(PROGRAMS)/python build/lowest.txt
-	@$(UV) install --quiet --python $(LOWEST)/$(PROGRAMS)/python --no-deps --editable .
+	@$(UV) install --quiet --python $(LOWEST)/$(PROGRAMS)/python --no-deps --editable . --editable ./reproduce
 	@touch $@
 
 test-lowest: BROWSERS_BY = $(LOWEST)/$(PROGRAMS)/python
@@ -137,13 +137,15 @@ lock: $(TOOLS)/.ready  ## what the wheel needs, pinned with hashes, in requireme
 		--no-emit-index-url --no-annotate --custom-compile-command 'make lock' --constraint constraints.txt \
 		--extra postgres --output-file requirements-hashed.txt
 
-dist: $(TOOLS)/.ready  ## wheel and sdist in dist, checked
+dist: $(TOOLS)/.ready  ## wheels and sdists of duelpool and duelpool-reproduce in dist, checked
 	@rm -rf dist
-	@$(PINNED) $(TOOLS)/$(PROGRAMS)/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
+	@for each in . reproduce; do \
+		$(PINNED) $(TOOLS)/$(PROGRAMS)/python -m build --outdir dist $$each >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }; \
+	done
 	@$(TOOLS)/$(PROGRAMS)/twine check --strict dist/*
 	@$(TOOLS)/$(PROGRAMS)/python release/check_dist.py dist
 
-check-dist: dist  ## the wheel alone, in an empty environment on each Python at hand: install with hashes, run the demo
+check-dist: dist  ## the wheels, in an empty environment on each Python at hand: install with hashes, run the demo
 	@$(TOOLS)/$(PROGRAMS)/python release/try_wheel.py dist
 
 # The wheel with its extras and nothing else: what an installation brings along.
@@ -151,10 +153,10 @@ build/plain: dist
 	@rm -rf build/plain
 	@$(PYTHON) -m venv build/plain
 	@$(PINNED) build/plain/$(PROGRAMS)/python -m pip install --quiet --disable-pip-version-check \
-		"$$(ls dist/*.whl)[postgres,cluster,testing]"
+		"$$(ls dist/duelpool-*.whl)[postgres,cluster,testing]"
 	@build/plain/$(PROGRAMS)/python -m pip uninstall --quiet --yes setuptools pip
 
-check-tag:  # TAG=v0.2.0: do the tag, the version, the changelog and the citation name the same release?
+check-tag:  # TAG=v0.2.0: do the tag, the versions, the changelog and the citation name the same release?
 	@$(PYTHON) release/check_tag.py $(TAG)
 
 sbom: build/plain  ## a bill of materials (CycloneDX) of what an installation brings along, in build

@@ -1,4 +1,4 @@
-"""Check that a tag, pyproject.toml, the changelog and the citation file name the same release.
+"""Check that a tag, both pyproject.toml, the changelog and the citation file name the same release.
 
 python release/check_tag.py v0.2.0
 """
@@ -14,12 +14,18 @@ ROOT = Path(__file__).parent.parent
 def problems(tag: str, root: Path = ROOT) -> list[str]:
     """Return what doesn't name the release of a tag such as v0.2.0."""
     version = tag.removeprefix("v")
-    stated = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    stated, reproduce = (
+        tomllib.loads((root / name).read_text(encoding="utf-8"))["project"]
+        for name in ("pyproject.toml", "reproduce/pyproject.toml")
+    )
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     checks = {
         f"{tag} is no tag of a release, such as v0.2.0": bool(re.fullmatch(r"v\d+\.\d+\.\d+", tag)),
-        f"pyproject.toml says {stated}": stated == version,
+        f"pyproject.toml says {stated['version']}": stated["version"] == version,
+        f"reproduce/pyproject.toml says {reproduce['version']}": reproduce["version"] == version,
+        f"reproduce/pyproject.toml needs {reproduce['dependencies'][0]}": reproduce["dependencies"]
+        == [f"duelpool=={version}"],
         f"CHANGELOG.md has no dated section {version}": bool(
             re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
         ),
@@ -29,6 +35,6 @@ def problems(tag: str, root: Path = ROOT) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = problems(sys.argv[1])
-    sys.stdout.write("".join(f"{problem}\n" for problem in found) or f"{sys.argv[1]} may be released.\n")
-    sys.exit(bool(found))
+    mismatches = problems(sys.argv[1])
+    sys.stdout.write("".join(f"{problem}\n" for problem in mismatches) or f"{sys.argv[1]} may be released.\n")
+    sys.exit(bool(mismatches))

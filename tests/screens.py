@@ -14,12 +14,12 @@ from duelpool.campaign.runners.llm_judge import Model, Terms
 from duelpool.campaign.runners.llm_session import ModelSitting
 from duelpool.demo import load_collection
 from duelpool.demo.story import write_collection
-from duelpool.experiments.assessor_study import simulated_study
 from duelpool.files import read_passages, read_qrels, read_run, read_topics
 from duelpool.judges.live import SimulatedPerson, TopicJudges, Utilities
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from duelpool.pool import build_pools
 from duelpool.records import Kind, Pool, Topic
+from duelpool_reproduce.assessor_study import simulated_study
 from support.browsing import People, Person, Site, open_browser, open_site
 from support.fake_llm import Asked, Provider, says, serving
 from support.managed import key_for

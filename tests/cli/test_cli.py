@@ -282,6 +282,40 @@ def test_a_link_is_made_without_loading_the_page() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "words", [[], ["list"], ["figure3", "--trials", "1"], ["--help"], ["list", "-h"]], ids=str
+)
+def test_reproduce_without_its_package_says_how_to_install_it(words: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['duelpool_reproduce'] = None\n"
+        "from duelpool.cli import main\n"
+        f"sys.argv = ['duelpool', 'reproduce', *{words!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "Error: The papers' experiments are a package of their own, 'duelpool-reproduce', which isn't installed. "
+        "Install it with: pip install duelpool-reproduce (from a checkout: pip install ./reproduce)\n"
+    )
+
+
+def test_help_lists_reproduce_without_its_package() -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['duelpool_reproduce'] = None\n"
+        "from duelpool.cli import main\n"
+        "sys.argv = ['duelpool', '--help']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    panel = done.stdout.split("Before it, and for those who check")[1]
+    shown = " ".join(panel.split("│ reproduce ")[1].replace("│", " ").split())
+    assert shown.startswith("Run a paper's experiment again. Needs the package duelpool-reproduce"), shown
+
+
 def test_every_command_stands_in_one_panel_and_loads() -> None:
     assert sum(map(len, COMMAND_GROUPS.values())) == len(COMMANDS)
     group = get_command(app)

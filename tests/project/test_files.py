@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from check_dist import metadata_problems, sdist_problems, wheel_problems
+from check_dist import DUELPOOL, REPRODUCE, Distribution, metadata_problems, sdist_problems, wheel_problems
 from check_tag import problems
 
 ROOT = Path(__file__).parents[2]
@@ -112,18 +112,30 @@ def test_the_changelog_has_the_last_release_closed_and_this_one_open() -> None:
 
 
 def test_a_tag_is_refused_until_everything_names_its_release(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "CHANGELOG.md", "CITATION.cff"):
+    (tmp_path / "reproduce").mkdir()
+    for name in ("pyproject.toml", "reproduce/pyproject.toml", "CHANGELOG.md", "CITATION.cff"):
         (tmp_path / name).write_text(read(name), encoding="utf-8")
-    assert len(problems("v9.9.9", tmp_path)) == 3
+    assert len(problems("v9.9.9", tmp_path)) == 5
     assert "v9.9 is no tag of a release, such as v0.2.0" in problems("v9.9", tmp_path)
     for name, pattern, new in (
         ("pyproject.toml", r'^version = ".*"', 'version = "9.9.9"'),
+        ("reproduce/pyproject.toml", re.escape(PROJECT["version"]), "9.9.9"),
         ("CHANGELOG.md", r"^## \S+ - unreleased", "## 9.9.9 - 2027-01-31"),
         ("CITATION.cff", r"^version: .*", "version: 9.9.9"),
     ):
-        text = re.sub(pattern, new, read(name), count=1, flags=re.MULTILINE)
+        count = 2 if name.startswith("reproduce") else 1  # its version, and that of duelpool
+        text = re.sub(pattern, new, read(name), count=count, flags=re.MULTILINE)
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert problems("v9.9.9", tmp_path) == []
+
+
+def test_both_distributions_are_the_same_release_under_the_same_licence() -> None:
+    ours = REPRODUCE.project
+    for field in ("version", "license", "requires-python", "authors"):
+        assert ours[field] == PROJECT[field], field
+    assert ours["dependencies"] == [f"duelpool=={PROJECT['version']}"]
+    assert set(ours["classifiers"]) <= set(PROJECT["classifiers"])
+    assert read("reproduce/LICENSE") == read("LICENSE")
 
 
 def test_the_hashed_requirements_are_the_pinned_versions_without_addresses() -> None:
@@ -175,6 +187,20 @@ WHEEL = {"duelpool/__init__.py", "duelpool/py.typed"} | {
 }
 
 
+def test_a_wheel_of_duelpool_carries_no_experiments() -> None:
+    files = {*FILES, "reproduce/src/duelpool_reproduce/__init__.py", "reproduce/tests/test_y.py"}
+    assert wheel_problems(WHEEL, files) == []
+    assert wheel_problems({*WHEEL, "duelpool_reproduce/__init__.py"}, files) == [
+        "the wheel has duelpool_reproduce/__init__.py, which is no file of the package"
+    ]
+    info = "duelpool_reproduce-1.dist-info"
+    wheel = {"duelpool_reproduce/__init__.py", f"{info}/METADATA", f"{info}/licenses/LICENSE"}
+    assert wheel_problems(wheel, files, REPRODUCE) == []
+    assert wheel_problems({*wheel, "duelpool/__init__.py"}, files, REPRODUCE) == [
+        "the wheel has duelpool/__init__.py, which is no file of the package"
+    ]
+
+
 def test_a_wheel_is_the_package_and_nothing_else() -> None:
     assert wheel_problems(WHEEL, FILES) == []
     assert wheel_problems(WHEEL - {"duelpool/py.typed"}, FILES) == ["the wheel lacks duelpool/py.typed"]
@@ -185,34 +211,48 @@ def test_a_wheel_is_the_package_and_nothing_else() -> None:
 
 
 def test_an_sdist_has_sources_and_tests_and_nothing_untracked() -> None:
-    files = FILES | {"LICENSE", "CHANGELOG.md", "Makefile", "pyproject.toml", "constraints.txt"}
+    files = FILES | set(DUELPOOL.expected) | {"reproduce/tests/test_y.py"}
     inside = {f"duelpool-1/{name}" for name in files | {"PKG-INFO"}}
     assert sdist_problems(inside, files) == []
     assert sdist_problems(inside - {"duelpool-1/tests/test_x.py"}, files) == [
         "the sdist lacks tests/test_x.py"
     ]
+    assert sdist_problems(inside - {"duelpool-1/reproduce/tests/test_y.py"}, files) == [
+        "the sdist lacks reproduce/tests/test_y.py"
+    ]
     assert sdist_problems(inside | {"duelpool-1/secret.db"}, files) == [
         "the sdist has secret.db, which is no file of the project"
     ]
+    files |= {f"reproduce/{name}" for name in REPRODUCE.expected}
+    inside = {f"duelpool_reproduce-1/{name}" for name in (*REPRODUCE.expected, "tests/test_y.py", "PKG-INFO")}
+    assert sdist_problems(inside, files, REPRODUCE) == []
+    assert sdist_problems(inside - {"duelpool_reproduce-1/LICENSE"}, files, REPRODUCE) == [
+        "the sdist lacks LICENSE"
+    ]
+    assert sdist_problems(inside | {"duelpool_reproduce-1/Makefile"}, files, REPRODUCE) == [
+        "the sdist has Makefile, which is no file of the project"
+    ]
 
 
-def test_metadata_are_those_of_the_project_and_links_work_from_an_index() -> None:
+@pytest.mark.parametrize("distribution", [DUELPOOL, REPRODUCE], ids=lambda each: each.package)
+def test_metadata_are_those_of_the_project_and_links_work_from_an_index(distribution: Distribution) -> None:
+    project = distribution.project
     message = Message()
     for field, value in (
-        ("Name", PROJECT["name"]), ("Version", PROJECT["version"]), ("Requires-Python", PROJECT["requires-python"]),
-        ("License-Expression", PROJECT["license"]), ("Description-Content-Type", "text/markdown"),
-        *(("Classifier", each) for each in PROJECT["classifiers"]),
-        *(("Project-URL", f"{name}, {url}") for name, url in PROJECT["urls"].items()),
+        ("Name", project["name"]), ("Version", project["version"]), ("Requires-Python", project["requires-python"]),
+        ("License-Expression", project["license"]), ("Description-Content-Type", "text/markdown"),
+        *(("Classifier", each) for each in project["classifiers"]),
+        *(("Project-URL", f"{name}, {url}") for name, url in project["urls"].items()),
     ):  # fmt: skip
         message[field] = value
     message.set_payload("[one](https://example.org/x) [two](#here)")
-    assert metadata_problems(message) == []
+    assert metadata_problems(message, distribution) == []
     message.set_payload("![three](docs/pictures/judging.png)")
-    assert metadata_problems(message) == [
+    assert metadata_problems(message, distribution) == [
         "the README links to docs/pictures/judging.png, which an index can't show"
     ]
     del message["Version"]
-    assert len(metadata_problems(message)) == 2
+    assert len(metadata_problems(message, distribution)) == 2
 
 
 # ---- the image, and what a host shows
@@ -241,7 +281,10 @@ def test_set_up_and_release_name_no_address_but_the_projects_own() -> None:
     paths = [
         *WORKFLOWS,
         *ROOT.glob("*.txt"),
-        *(ROOT / name for name in ("Makefile", "Containerfile", "pyproject.toml")),
+        *(
+            ROOT / name
+            for name in ("Makefile", "Containerfile", "pyproject.toml", "reproduce/pyproject.toml")
+        ),
     ]
     for path in paths:
         hosts = set(re.findall(r"\w+://([\w.-]+)", path.read_text(encoding="utf-8")))

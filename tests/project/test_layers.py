@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import duelpool
+import duelpool_reproduce
 
 SOURCE = Path(duelpool.__file__).parent
+REPRODUCE = Path(duelpool_reproduce.__file__).parent
 
 GROUND = ("errors", "seeds", "arrays", "shares", "records")
 # From the ground up: a room imports from the rooms named here, all of which stand above it in this table.
@@ -59,11 +61,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *GROUND,
         *("store", "campaign", "report", "agreement", "evaluation", "leaderboard", "plots"),
     ),
-    "experiments": (
-        *GROUND,
-        *("files", "pool", "preferences", "strategies", "measures", "judges", "comparison"),
-        *("budget", "simulation", "report", "agreement", "evaluation", "plots"),
-    ),
     "web": (
         *GROUND,
         *("files", "pool", "preferences", "strategies", "measures", "comparison", "simulation", "store"),
@@ -76,6 +73,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "testing": (*GROUND, "strategies", "store", "panels", "campaign"),
 }
 MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
+# What the distribution `duelpool-reproduce` may use of duelpool: no store, no campaign, no web.
+REPRODUCE_MAY_IMPORT = (
+    *GROUND,
+    *("files", "pool", "preferences", "strategies", "measures", "judges", "comparison"),
+    *("budget", "simulation", "report", "agreement", "evaluation", "plots"),
+)
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room
 
 
@@ -84,7 +87,7 @@ def room_of(path: Path) -> str:
 
 
 def imported_rooms(path: Path) -> set[str]:
-    found = set()
+    rooms: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -94,11 +97,12 @@ def imported_rooms(path: Path) -> set[str]:
             names = [f"duelpool.{alias.name}" for alias in node.names] if module == "duelpool" else [module]
         else:
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("duelpool.")}
-    return found - {"__version__", room_of(path)}
+        rooms |= {name.split(".")[1] for name in names if name.startswith("duelpool.")}
+    return rooms - {"__version__"}
 
 
 MODULES = sorted(SOURCE.rglob("*.py"))
+REPRODUCE_MODULES = sorted(REPRODUCE.rglob("*.py"))
 
 
 def test_the_table_is_ordered_from_the_ground_up() -> None:
@@ -115,11 +119,26 @@ def test_every_room_has_its_row_and_every_row_its_room() -> None:
 def test_a_room_imports_only_from_floors_below(path: Path) -> None:
     room = room_of(path)
     if room not in DOORS:
-        strays = imported_rooms(path) - set(MAY_IMPORT[room])
+        strays = imported_rooms(path) - {room, *MAY_IMPORT[room]}
         assert not strays, f"{path.relative_to(SOURCE)} imports from {sorted(strays)}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_command_reproduce_knows_the_distribution_of_experiments() -> None:
+    importers = [path for path in MODULES if "duelpool_reproduce" in path.read_text(encoding="utf-8")]
+    assert importers == [SOURCE / "cli" / "reproduce.py"]
+
+
+@pytest.mark.parametrize("path", REPRODUCE_MODULES, ids=lambda path: str(path.relative_to(REPRODUCE)))
+def test_experiments_import_only_the_rooms_that_they_may(path: Path) -> None:
+    allowed = set(REPRODUCE_MAY_IMPORT)
+    if path == REPRODUCE / "command.py":
+        allowed.add("cli")  # processes and progress bars, as other long commands have them
+    assert allowed <= set(MAY_IMPORT)
+    strays = imported_rooms(path) - allowed
+    assert not strays, f"{path.relative_to(REPRODUCE)} imports from {sorted(strays)}"
+
+
+@pytest.mark.parametrize("path", [*MODULES, *REPRODUCE_MODULES], ids=lambda path: str(path.name))
 def test_no_module_outgrows_its_room(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
 
@@ -141,7 +160,7 @@ def test_every_module_imports_with_the_plain_installation() -> None:
     optional = ("ir_measures", "pytrec_eval", "hypothesis", "pytest", "psycopg", "distributed", "openai")
     code = (
         "import sys, importlib\n"
-        f"for name in {optional!r}: sys.modules[name] = None\n"
+        f"for name in {(*optional, 'duelpool_reproduce')!r}: sys.modules[name] = None\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

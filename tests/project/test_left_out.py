@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from conftest import DATA_VARIABLE
 
-TESTS = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXAMPLES = """
 import pytest
 
@@ -35,10 +34,11 @@ def run(folder: Path, text: str, *words: str, data: str = "", ci: str = "true") 
     path = folder / "test_examples.py"
     path.write_text(text, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "conftest", "-c", str(TESTS.parent / "pyproject.toml"),
+        [sys.executable, "-m", "pytest", "-p", "conftest", "-c", str(ROOT / "pyproject.toml"),
          "-p", "no:cacheprovider", "--rootdir", str(folder), str(path), *words],
         env={
-            **os.environ, "PYTHONPATH": str(TESTS), DATA_VARIABLE: data, "CI": ci, "COLUMNS": "200",
+            **os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))),
+            DATA_VARIABLE: data, "CI": ci, "COLUMNS": "200",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # those that take long to import
         },
         capture_output=True, text=True, check=False,

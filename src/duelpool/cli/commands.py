@@ -65,16 +65,19 @@ def _nothing() -> None:
 
 def _load(name: str) -> Any:
     file, what = COMMANDS[name].split(":")
-    found = getattr(import_module(f"duelpool.cli.{file}"), what)
+    loaded = getattr(import_module(f"duelpool.cli.{file}"), what)
     panel = next(title for title, names in COMMAND_GROUPS.items() if name in names)
+    if isinstance(loaded, DuelpoolCommand):  # a stand-in for a command that isn't installed
+        loaded.rich_help_panel = panel
+        return loaded
     holder = typer.Typer(rich_markup_mode="rich")
     holder.callback()(_nothing)
-    if isinstance(found, typer.Typer):  # a command with commands of its own
-        for below in found.registered_commands:
+    if isinstance(loaded, typer.Typer):  # a command with commands of its own
+        for below in loaded.registered_commands:
             below.cls = DuelpoolCommand
-        holder.add_typer(found, name=name, rich_help_panel=panel, cls=DuelpoolGroup)
+        holder.add_typer(loaded, name=name, rich_help_panel=panel, cls=DuelpoolGroup)
     else:
-        holder.command(name, rich_help_panel=panel, cls=DuelpoolCommand)(found)
+        holder.command(name, rich_help_panel=panel, cls=DuelpoolCommand)(loaded)
     group: Any = get_command(holder)
     return group.commands[name]
 

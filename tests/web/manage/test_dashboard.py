@@ -14,10 +14,10 @@ from duelpool.agreement import STATISTICS, Options, find
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.runners.judging_session import Sitting, in_turns
-from duelpool.experiments.assessor_study import simulated_study
 from duelpool.files import Run
 from duelpool.records import Kind, Pool, Topic
 from duelpool.store import schema
+from duelpool_reproduce.assessor_study import simulated_study
 from support.accessibility import look_with_axe
 from support.browsing import People, Person, Site
 from support.managed import RUNS, judge, key_for, managed, run, state_of

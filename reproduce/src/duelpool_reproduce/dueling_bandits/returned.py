@@ -1,0 +1,134 @@
+"""What section 4 of the paper says besides Figure 3: how many items were returned, and which."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from duelpool.simulation import SimulationResult, Trial
+from duelpool_reproduce.verdicts import Compared
+
+OF = 1000  # the paper's trials, and the base of its counts
+MANY = 100  # trials whose own variance is to be trusted
+CHANCE = 20  # trials that the variance of a count by chance weighs as, where there are fewer
+Count = Callable[[Trial], float]
+
+
+def _wrong(trial: Trial) -> float:
+    return len(trial.ranks) - trial.hits
+
+
+def _one_item(trial: Trial) -> float:
+    return len(trial.ranks) == 1
+
+
+def _ties(trial: Trial) -> float:
+    return len(trial.ranks) > 1
+
+
+def _surplus(trial: Trial) -> float:
+    # As the paper counts: found or not, and every wrong item; two best items of case B count once.
+    return (trial.hits > 0) + _wrong(trial) - 1
+
+
+def _second(trial: Trial) -> float:
+    return 1 in trial.ranks
+
+
+def _third(trial: Trial) -> float:
+    return 2 in trial.ranks
+
+
+WORDS: Mapping[str, Count] = {
+    "wrong items returned": _wrong,
+    "trials that return one item": _one_item,
+    "trials that return several": _ties,
+    "items beyond one a trial": _surplus,
+    "trials that return item 1": _second,
+    "trials that return item 2": _third,
+    "right, were one returned": lambda trial: trial.single,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A count of the paper's text: of which algorithm and case, and what is counted."""
+
+    algorithm: str
+    case: str
+    words: str
+    paper: float | None
+    known: tuple[float, float] | None = None
+
+
+TEXT = (
+    Told("DTS", "A", "wrong items returned", 922),
+    Told("DTS", "A", "trials that return one item", 959),
+    Told("DTS", "B", "wrong items returned", 357),
+    Told("MergeDTS", "A", "wrong items returned", 1503),
+    Told("MergeDTS", "B", "wrong items returned", 914),
+    Told("Round-Efficient", "A", "wrong items returned", 1632),
+    Told("Round-Efficient", "A", "trials that return one item", 559),
+    Told("Round-Efficient", "B", "wrong items returned", 606),
+    Told("prefBest", "A", "wrong items returned", 995),
+    Told("prefBest", "A", "items beyond one a trial", 497),
+    Told("prefBest", "A", "trials that return several", None),
+    Told("prefBest", "A", "trials that return item 1", 323),
+    Told("prefBest", "A", "trials that return item 2", 213),
+    Told("prefBest", "A", "right, were one returned", None, (360, 360)),
+    Told("prefBest", "B", "wrong items returned", 729),
+    Told("prefBest", "B", "items beyond one a trial", 489),
+    Told("prefBest", "B", "trials that return several", None),
+    Told("prefBest + extra", "A", "wrong items returned", 780),
+    Told("prefBest + extra", "A", "items beyond one a trial", 290),
+    Told("prefBest + extra", "A", "trials that return several", None),
+    Told("prefBest + extra", "A", "trials that return item 1", 302),
+    Told("prefBest + extra", "A", "trials that return item 2", 166),
+    Told("prefBest + extra", "A", "right, were one returned", None, (430, 440)),
+    Told("prefBest + extra", "B", "wrong items returned", 430),
+)
+
+
+def _variance(values: Sequence[float], told: Told) -> float:
+    """Return the trials' variance, for few of them drawn towards that of a count by chance about the stated mean.
+
+    Few trials may hold none of the rare ones, and then their own variance says little.
+    """
+    mean = math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    if len(values) >= MANY:
+        return squares / (len(values) - 1)
+    stated = told.paper if told.known is None else sum(told.known) / 2
+    if stated is None:
+        return squares / max(1, len(values) - 1)
+    share = stated / OF
+    by_chance = share * (1 - share) if told.words.startswith(("trials", "right")) else share
+    return (squares + CHANCE * by_chance) / (len(values) - 1 + CHANCE)
+
+
+def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) -> list[Compared]:
+    """Return the counts of the text, ours in 1,000 trials beside the paper's, with both their errors."""
+    by_name = {name: dict(zip("AB", cases, strict=True)) for name, *cases in results}
+    rows = []
+    for told in TEXT:
+        if told.algorithm not in by_name:
+            continue
+        result = by_name[told.algorithm][told.case]
+        values = [float(WORDS[told.words](trial)) for trial in result.outcomes]
+        mean = math.fsum(values) / len(values)
+        spread = _variance(values, told)
+        # ours has the error of our trials, and the paper's count that of its 1,000
+        error = OF * math.sqrt(spread * (1 / len(values) + (1 / OF if told.paper is not None else 0)))
+        rows.append(
+            Compared(
+                f"{told.algorithm}, {told.case}: {told.words}",
+                told.paper,
+                OF * mean,
+                told.known,
+                error,
+                within=5 if told.paper is None else 0,
+                part="Returned items, in 1,000 trials",
+                why="",
+                digits=0,
+            )
+        )
+    return rows

@@ -1,0 +1,350 @@
+"""The flagship on every problem that it was made for: what it reaches, beside prefBest, and how honest it is."""
+
+import math
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duelpool.errors import UnknownName
+from duelpool.simulation import Progress, SimulationResult, calibration_error, reliability, simulate
+from duelpool_reproduce.base import Cell, Experiment, Section
+from duelpool_reproduce.flagship_cells import BARS, BASELINE, FILES, PROBLEMS, Bar, Problem, Range
+from duelpool_reproduce.verdicts import Compared
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TRIALS = 2000
+TOP = "top 5: "  # beside such a problem stands prefBest on the problem without these words
+MOST_ERROR = 0.10  # of the stated confidence, on one problem
+MOST_POOLED_ERROR = 0.05
+TOGETHER = "all figures: ours less the bar, mean"
+MOST_SHORT = 0.01  # of all figures together: the bars are stated to a hundredth
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """One figure of ours beside its bar, and beside prefBest with its extra phase where that was run."""
+
+    bar: Bar
+    ours: float
+    standard_error: float
+    theirs: float | None
+
+    @property
+    def verdict(self) -> str:
+        """Passed, reached (within three of our standard errors), or by how much it is short."""
+        missing = self.bar.value - self.ours
+        if missing <= 0:
+            return "passed"
+        return "reached" if missing <= 3 * self.standard_error else f"short by {missing:.3f}"
+
+    def error_at_bar(self, trials: int) -> float:
+        """Return our standard error, or where it is larger that of a share at the bar: few trials may all fail.
+
+        A share moves in steps of one trial, so that half of one is the least error.
+        """
+        if self.bar.measure == "top5_recall":
+            return self.standard_error
+        at_bar = math.sqrt(self.bar.value * (1 - self.bar.value) / trials)
+        return max(self.standard_error, at_bar, 1 / (2 * trials))
+
+
+def measured(result: SimulationResult, measure: str) -> tuple[float, float]:
+    """Return a share or mean of the trials, and its standard error."""
+    value = float(getattr(result, measure))
+    if measure != "top5_recall":
+        return value, result.standard_error(value)
+    spread = math.fsum((trial.top_recall - value) ** 2 for trial in result.outcomes)
+    return value, math.sqrt(spread) / result.trials
+
+
+@dataclass(frozen=True, slots=True)
+class FlagshipReport:
+    """Every problem that was run: the flagship's trials, and prefBest's where it stands beside."""
+
+    ours: dict[str, SimulationResult]
+    theirs: dict[str, SimulationResult]
+    left_out: tuple[str, ...]  # problems that were not run
+    trials: int
+    seed: int
+
+    def reached(self) -> tuple[Reached, ...]:
+        """Return every figure that has a bar."""
+        rows = []
+        for bar in BARS:
+            if (result := self.ours.get(bar.problem)) is None:
+                continue
+            beside = self.theirs.get(bar.problem.removeprefix(TOP))
+            theirs = None if beside is None else measured(beside, bar.measure)[0]
+            rows.append(Reached(bar, *measured(result, bar.measure), theirs))
+        return tuple(rows)
+
+    def compared(self) -> tuple[Compared, ...]:
+        """Return every figure beside its bar, and all of them together."""
+        rows = self.reached()
+        found = [
+            Compared(
+                _label(row.bar),
+                None,
+                row.ours,
+                (row.bar.value, math.inf),
+                row.error_at_bar(self.ours[row.bar.problem].trials),
+            )
+            for row in rows
+        ]
+        if not rows:
+            return ()
+        # Figures of one problem come from the same trials: their errors are added up, not their squares.
+        errors: dict[str, float] = {}
+        for row in rows:
+            error = row.error_at_bar(self.ours[row.bar.problem].trials)
+            errors[row.bar.problem] = errors.get(row.bar.problem, 0.0) + error
+        mean = math.fsum(row.ours - row.bar.value for row in rows) / len(rows)
+        error = math.hypot(*errors.values()) / len(rows)
+        together = Compared(TOGETHER, None, mean, (0.0, math.inf), error, within=MOST_SHORT)
+        return (*found, together)
+
+    def errors(self) -> dict[str, float]:
+        """Return the calibration error of the stated confidence on each problem."""
+        return {name: calibration_error([result]) for name, result in self.ours.items()}
+
+    @property
+    def pooled_error(self) -> float:
+        """The calibration error over the trials of all problems."""
+        return calibration_error(list(self.ours.values()))
+
+    def sections(self) -> Sequence[Section]:
+        """Return what was reached, what it took, and how reliable the confidence is."""
+        found: list[tuple[Cell, ...]] = [
+            (
+                _label(row.bar),
+                _beside(row),
+                _range(row.bar.reach),
+                f"{row.ours:.3f}±{row.standard_error:.3f}",
+                row.verdict,
+            )
+            for row in self.reached()
+        ]
+        taken: list[tuple[Cell, ...]] = []
+        errors = self.errors()
+        for name, result in self.ours.items():
+            beside = self.theirs.get(name)
+            taken.append(
+                (
+                    name,
+                    result.trials,
+                    "" if beside is None else f"{beside.comparisons['mean']:.0f}",
+                    f"{result.comparisons['mean']:.0f}",
+                    result.same_pair["max"],
+                    f"{result.rounds:.0f}",
+                    f"{result.returned:.2f}",
+                    f"{errors[name]:.3f}",
+                )
+            )
+        pooled: list[tuple[Cell, ...]] = [
+            (f"{row.stated:.3f}", f"{row.right:.3f}", row.trials)
+            for row in reliability(list(self.ours.values()))
+        ]
+        return (
+            Section(
+                f"The flagship ({self.trials} trials a problem, seed {self.seed})",
+                ("problem", "prefBest+", "bar", "ours", "verdict"),
+                tuple(found),
+            ),
+            Section(
+                "Judgments (mean), rounds, and the error of the stated confidence",
+                ("problem", "trials", "prefBest+", "ours", "pair", "rounds", "set", "error"),
+                tuple(taken),
+            ),
+            Section(
+                f"Stated confidence, all problems pooled: error {self.pooled_error:.3f}",
+                ("stated", "right", "trials"),
+                tuple(pooled),
+            ),
+        )
+
+    def figures(self) -> Section:
+        """Return every figure in one table."""
+        columns = (
+            "problem",
+            "measure",
+            "bar_low",
+            "bar_high",
+            "ours",
+            "ours_se",
+            "prefbest_known",
+            "prefbest_here",
+            "verdict",
+        )
+        rows = tuple(
+            (
+                row.bar.problem,
+                row.bar.measure,
+                *row.bar.reach,
+                round(row.ours, 4),
+                round(row.standard_error, 4),
+                None if row.bar.theirs is None else round(sum(row.bar.theirs) / 2, 4),
+                None if row.theirs is None else round(row.theirs, 4),
+                row.verdict,
+            )
+            for row in self.reached()
+        )
+        return Section("flagship", columns, rows)
+
+    def notes(self) -> Sequence[str]:
+        """Return how the figures are meant."""
+        worst = max(self.errors().items(), key=lambda item: item[1])
+        short = [row for row in self.reached() if row.verdict.startswith("short")]
+        notes = [
+            "The bar is what two prototypes reached; reached: within 3 of our standard errors below it.",
+            "prefBest+: prefBest with its extra phase, run here; in parentheses, known from before.",
+            "ours: one item is returned, but for 'a set', 'both on top' (the first two are the two best) and "
+            "top 5 (the share of the true top five among the first five).",
+            "error: the confidence's expected calibration error, ten equal bins, weighted by their trials; "
+            "right: a true best item is among those returned as best.",
+            f"{len(self.reached()) - len(short)} of {len(self.reached())} figures reach their bar.",
+            *(
+                f"{row.figure[0].upper()}{row.figure[1:]}: {row.ours:+.3f}±{row.error:.3f}; {row.verdict}, at most "
+                f"{MOST_SHORT:g} and three errors below 0."
+                for row in self.compared()
+                if row.figure == TOGETHER
+            ),
+            f"Confidence: pooled error {self.pooled_error:.3f} (at most {MOST_POOLED_ERROR:.2f} is wanted), "
+            f"largest {worst[1]:.3f} on {worst[0]} (at most {MOST_ERROR:.2f}).",
+        ]
+        if self.left_out:
+            notes.append(
+                f"Not run: {', '.join(self.left_out)}. The replays need the real judgments: --data FOLDER "
+                f"with {', '.join(FILES)}."
+            )
+        return notes
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures, the reliability and every simulation's summary."""
+        table = self.figures()
+        return {
+            "experiment": "flagship",
+            "trials": self.trials,
+            "seed": self.seed,
+            "reached": all(not row.verdict.startswith("short") for row in self.reached()),
+            "figures": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+            "confidence": {
+                "pooled_error": self.pooled_error,
+                "errors": self.errors(),
+                "reliability": {
+                    name: [asdict(row) for row in reliability([result])] for name, result in self.ours.items()
+                },
+            },
+            "simulations": [
+                {"problem": name} | result.as_json()
+                for results in (self.ours, self.theirs)
+                for name, result in results.items()
+            ],
+            "notes": list(self.notes()),
+        }
+
+    def drawing(self) -> "Figure":
+        """Draw the figures beside their bars, and stated confidence against the share that was right."""
+        from duelpool.plots import scorecard
+
+        rows = self.reached()
+        return scorecard(
+            [_label(row.bar) for row in rows],
+            bars=[row.bar.reach for row in rows],
+            ours=[(row.ours, row.standard_error) for row in rows],
+            beside=[row.theirs for row in rows],
+            reliable={"pooled": reliability(list(self.ours.values()))}
+            | {name: reliability([result]) for name, result in self.ours.items()},
+        )
+
+
+def _label(bar: Bar) -> str:
+    return f"{bar.problem} ({bar.words})" if bar.words else bar.problem
+
+
+def _range(known: Range) -> str:
+    low, high = known
+    return f"{low:.3f}" if low == high else f"{low:.3f}-{high:.3f}"
+
+
+def _beside(row: Reached) -> str:
+    """Return prefBest's figure as it was run here, else the known one in parentheses."""
+    if row.theirs is not None:
+        return f"{row.theirs:.3f}"
+    return "" if row.bar.theirs is None else f"({sum(row.bar.theirs) / 2:.3f})"
+
+
+def flagship(
+    trials: int = TRIALS,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    data: Path | None = None,
+    *,
+    only: Iterable[str] | None = None,
+) -> FlagshipReport:
+    """Run the flagship on every problem, or on `only` some; replays need the folder with the real data."""
+    wanted = _chosen(only)
+    ours: dict[str, SimulationResult] = {}
+    theirs: dict[str, SimulationResult] = {}
+    left_out = []
+    for problem in wanted:
+        if problem.file is not None and (data is None or not (data / problem.file).is_file()):
+            left_out.append(problem.name)
+            continue
+        judges = problem.judges_in(str(data))
+        count = problem.trials(trials)
+        ours[problem.name] = simulate(
+            problem.strategy,
+            judges,
+            items=problem.items,
+            budget=problem.budget,
+            cap=problem.cap,
+            trials=count,
+            seed=seed,
+            outstanding=problem.outstanding,
+            executor=executor,
+            progress=progress,
+            case=problem.name,
+        )
+        if problem.beside:
+            theirs[problem.name] = simulate(
+                BASELINE,
+                judges,
+                items=problem.items,
+                cap=problem.cap,
+                trials=count,
+                seed=seed,
+                executor=executor,
+                progress=progress,
+                case=problem.name,
+            )
+    return FlagshipReport(ours, theirs, tuple(left_out), trials, seed)
+
+
+def _chosen(only: Iterable[str] | None) -> tuple[Problem, ...]:
+    if only is None:
+        return PROBLEMS
+    by_name = {problem.name: problem for problem in PROBLEMS}
+    names = list(only)
+    for name in names:
+        if name not in by_name:
+            raise UnknownName("problem", name, by_name)
+    return tuple(by_name[name] for name in names)
+
+
+FLAGSHIP_TABLE = Experiment(
+    "flagship",
+    "Our own strategy against prefBest with its extra phase, on every problem it was made for",
+    TRIALS,
+    round(sum(problem.share * (2 if problem.beside else 1) for problem in PROBLEMS)),
+    flagship,
+    reads=FILES,
+    shows={"The flagship": "swissfinals on every problem that it was made for"},
+    quick=12,
+    seconds=(15, 3000),
+    partial=True,
+)

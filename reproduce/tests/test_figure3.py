@@ -1,0 +1,181 @@
+"""Figure 3 of the dueling-bandits paper: our rows beside theirs, and a verdict that can fail."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from duelpool.errors import UnknownName
+from duelpool.simulation import processes
+from duelpool_reproduce import EXPERIMENTS
+from duelpool_reproduce.command import reproduce
+from duelpool_reproduce.dueling_bandits.figure3 import (
+    PAPER,
+    Check,
+    Figure3,
+    Known,
+    figure3,
+)
+from duelpool_reproduce.dueling_bandits.returned import TEXT, _variance
+
+app = typer.Typer()
+app.command("reproduce")(reproduce)
+app.callback()(lambda: None)
+
+
+@pytest.fixture(scope="module")
+def small() -> Figure3:
+    return figure3(trials=2, seed=5, slow_share=0.5)
+
+
+def check(ours: float, error: float, paper: float, independent: float = 999) -> Check:
+    return Check("r", "A", "found", 1000, ours, error, Known(paper, 1000), Known(independent, 10_000))
+
+
+def test_a_known_figure_has_the_error_of_its_trials() -> None:
+    assert Known(500, 1000).standard_error == pytest.approx(15.81, abs=0.01)
+    assert Known(137, 300).standard_error == pytest.approx(19.85, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [(500, "agrees"), (560, "agrees"), (440, "agrees"), (575, "differs"), (425, "differs")],
+)
+def test_three_combined_standard_errors_decide(ours: float, verdict: str) -> None:
+    # The paper's 500 and ours each have an error of 15.8; combined 22.4, three times that 67.
+    assert check(ours, 15.81, 500).verdict == verdict
+
+
+def test_either_of_the_known_figures_will_do() -> None:
+    assert check(500, 15.8, paper=600, independent=510).verdict == "agrees"
+    assert check(500, 15.8, paper=510, independent=600).verdict == "agrees"
+    assert check(500, 15.8, paper=600, independent=600).verdict == "differs"
+    assert replace(check(500, 15.8, 600), paper=None, independent=None).verdict == ""
+
+
+def test_a_share_of_nothing_still_has_an_error() -> None:
+    few = replace(check(0, 0.0, 58, 58), trials=20)
+    assert few.verdict == "agrees"
+    assert replace(few, trials=1000).verdict == "differs"
+
+
+def test_every_row_is_run_in_both_cases(small: Figure3) -> None:
+    names = [name for name, _, _ in small.results]
+    assert names == [*(row.name for row in PAPER), "swissfinals"]
+    for _, case_a, case_b in small.results:
+        assert (case_a.case, case_b.case) == ("A", "B")
+        assert case_a.items == case_b.items == 100
+        assert {trial.bests for trial in case_a.outcomes} == {1}
+        assert {trial.bests for trial in case_b.outcomes} == {2}
+    bandits = [result for name, *cases in small.results[:3] for result in cases]
+    assert {result.comparisons["min"] for result in bandits} == {1000}
+    flagship = small.results[-1][1]
+    assert flagship.comparisons["max"] <= 700
+    assert flagship.same_pair["max"] <= 6
+
+
+def test_checks_carry_our_counts_in_a_thousand(small: Figure3) -> None:
+    checks = small.checks()
+    assert len(checks) == 3 * 6
+    by_key = {(each.row, each.case, each.measure): each for each in checks}
+    for name, case_a, case_b in small.results:
+        assert by_key[name, "A", "found"].ours == 1000 * case_a.found
+        assert by_key[name, "B", "one"].ours == 1000 * case_b.one
+        assert by_key[name, "B", "both"].ours == 1000 * case_b.both
+    assert [by_key[name, "A", "found"].trials for name in ("DTS", "MergeDTS", "prefBest")] == [1, 1, 2]
+    assert by_key["prefBest", "B", "one"].paper == Known(666, 1000)
+    assert by_key["DTS", "A", "found"].independent == Known(137, 300)
+    assert by_key["swissfinals", "A", "found"].paper is None
+
+
+def test_means_are_held_to_the_papers_ranges(small: Figure3) -> None:
+    taken = {row.figure: row for row in small.taken()}
+    assert len(taken) == 4 * len(PAPER)
+    row = taken["prefBest, A: comparisons, mean"]
+    assert (row.paper, row.ours) == ((599, 759), small.results[3][1].comparisons["mean"])
+    assert taken["DTS, B: comparisons, mean"].verdict == "agrees"
+
+
+@pytest.fixture
+def canned(small: Figure3, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command without the wait: its experiment hands out the small one."""
+    experiment = replace(EXPERIMENTS["figure3"], run=lambda *_: small)
+    monkeypatch.setattr("duelpool_reproduce.command.EXPERIMENTS", {"figure3": experiment})
+
+
+@pytest.mark.usefixtures("canned")
+def test_the_tables_fit_eighty_columns() -> None:
+    done = CliRunner().invoke(app, ["reproduce", "figure3", "--trials", "2"], env={"COLUMNS": "80"})
+    assert done.exit_code == 0, done.output
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "…" not in done.stdout
+    for row in PAPER:
+        cells = [line.split("│")[1].strip() for line in done.stdout.splitlines() if line.startswith("│")]
+        assert cells.count(row.name) == 3 + 2 + 2  # in one piece, not folded
+
+
+@pytest.mark.usefixtures("canned")
+def test_the_command_writes_csv_json_and_a_plot(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "folder"
+    done = CliRunner().invoke(app, ["reproduce", "figure3", "--trials", "2", "--json", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    printed = json.loads(done.stdout)
+    assert printed["experiment"] == "figure3"
+    assert len(printed["simulations"]) == 12
+    assert json.loads((out / "figure3.json").read_text()) == printed
+    rows = list(csv.DictReader((out / "figure3.csv").read_text().splitlines()))
+    assert len(rows) == 18 + 4 * len(PAPER) + len(TEXT)
+    assert rows[0]["paper"] == "124"
+    assert rows[17]["paper"] == ""
+    assert (rows[18]["algorithm"], rows[18]["case"], rows[18]["paper"]) == ("DTS", "A", "922")
+    assert (out / "figure3.svg").read_text().startswith("<?xml")
+
+
+def test_a_difference_from_both_figures_is_not_explained() -> None:
+    assert check(500, 15.8, paper=600, independent=510).compared().explained
+    wrong = check(500, 15.8, paper=600, independent=600).compared()
+    assert (wrong.verdict, wrong.explained) == ("differs", False)
+    assert replace(check(500, 15.8, 600), paper=None, independent=None).compared().verdict == "ours alone"
+
+
+def test_every_figure_has_its_verdict(small: Figure3) -> None:
+    rows = small.compared()
+    assert len(rows) == 18 + len(TEXT) + 4 * len(PAPER)
+    assert {row.figure for row in rows if row.why} == {
+        f"DTS, {case}: most judged pair, mean" for case in "AB"
+    }
+
+
+def test_few_trials_alone_dont_say_how_far_a_count_may_be_off() -> None:
+    """Eight trials with one wrong item don't refute 914 in 1,000; a hundred such would."""
+    few = [0.0] * 7 + [1.0]
+    told = next(each for each in TEXT if (each.algorithm, each.case) == ("MergeDTS", "B"))
+    allowed = 3 * math.sqrt(_variance(few, told) / 8)
+    assert 0.914 - 0.125 < allowed < 1
+    many = few * 13
+    assert _variance(many, told) == pytest.approx(np.var(many, ddof=1))
+    assert _variance(few, replace(told, paper=None)) == pytest.approx(np.var(few, ddof=1))
+
+
+def test_an_unknown_experiment_is_named() -> None:
+    done = CliRunner().invoke(app, ["reproduce", "figure33"])
+    assert isinstance(done.exception, UnknownName)
+    assert "Did you mean 'figure3'?" in str(done.exception)
+
+
+@pytest.mark.slow
+def test_every_row_agrees_with_the_paper_or_the_independent_figure() -> None:
+    with processes(2) as executor:
+        report = figure3(trials=100, seed=11, executor=executor)
+    assert [
+        (each.row, each.case, each.measure) for each in report.checks() if each.verdict == "differs"
+    ] == []
+    single = {name: (case_a.single, case_b.single) for name, case_a, case_b in report.results}
+    assert single["swissfinals"][0] > single["prefBest + extra"][0]
+    assert single["swissfinals"][1] > single["prefBest + extra"][1]
