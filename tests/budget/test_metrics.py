@@ -16,7 +16,7 @@ from duelpool.budget import (
     read_weights,
 )
 from duelpool.budget.estimation.ratios import true_ratios
-from duelpool.budget.units.metrics import AP, Metric
+from duelpool.budget.units.metrics import APMetric, Metric
 from duelpool.budget.units.populations import ranked_rows
 from duelpool.budget.units.sources import known_from, population_from, read_counts, relevant_items
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
@@ -169,7 +169,7 @@ def test_metrics_are_named_well_or_refused() -> None:
     for wrong in ("P", "DCG(log=10)@5", "DCG(base=2)", "P@0", "DCG@@3"):
         with pytest.raises(BadParameter):
             parse_metric(wrong)
-    assert isinstance(parse_metric("AP@5"), AP)
+    assert isinstance(parse_metric("AP@5"), APMetric)
 
 
 def test_weights_of_ones_own(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Population, item_population, pair_population, parse_metric, prior_by_rank
 from duelpool.budget.plans.estimates import BudgetEstimate, estimate_plans
-from duelpool.budget.plans.judged import Judged, from_grades, from_judgments, read_judged
+from duelpool.budget.plans.judged import JudgedUnits, from_grades, from_judgments, read_judged
 from duelpool.budget.plans.plan import Plan, make_plan, propensities_beside, read_plan, write_plan
 from duelpool.budget.plans.rounds import known_utilities, next_round, relearned
 from duelpool.budget.units.sources import known_from
@@ -32,7 +32,7 @@ def population(runs_and_qrels: tuple[list[Run], Qrels]) -> Population:
     return item_population(runs_and_qrels[0], P)
 
 
-def answers(plan: Plan, qrels: Qrels) -> Judged:
+def answers(plan: Plan, qrels: Qrels) -> JudgedUnits:
     grades = qrels.grades()
     asked: dict[str, dict[str, float]] = {}
     for each in plan.questions:
@@ -40,8 +40,8 @@ def answers(plan: Plan, qrels: Qrels) -> Judged:
     return from_grades(asked, P, "answers.qrels")
 
 
-def merged(*piles: Judged) -> Judged:
-    return Judged({key: values for pile in piles for key, values in pile.utilities.items()})
+def merged(*piles: JudgedUnits) -> JudgedUnits:
+    return JudgedUnits({key: values for pile in piles for key, values in pile.utilities.items()})
 
 
 def values(found: BudgetEstimate) -> Floats:
@@ -187,7 +187,7 @@ def test_adaptive_rounds_learn_and_stay_unbiased(
     assert np.corrcoef(believed, known.utility)[0, 1] > np.corrcoef(prior, known.utility)[0, 1] - 0.05
 
 
-def noisy_answers(plan: Plan, qrels: Qrels, repeats: int, rng: np.random.Generator) -> Judged:
+def noisy_answers(plan: Plan, qrels: Qrels, repeats: int, rng: np.random.Generator) -> JudgedUnits:
     grades = qrels.grades()
     rows = [
         Judgment(each.topic, each.item, None, Outcome.GRADE, kind=Kind.GRADE, assessor=f"a{at}",
@@ -227,7 +227,7 @@ def test_unanswered_questions_give_bounds(
     _, qrels = runs_and_qrels
     plan = make_plan(population, 40, design="P", estimator="ht")
     whole = answers(plan, qrels)
-    part = Judged(dict(list(whole.utilities.items())[5:]), "part.qrels")
+    part = JudgedUnits(dict(list(whole.utilities.items())[5:]), "part.qrels")
     full, found = estimate_plans([plan], whole, population), estimate_plans([plan], part, population)
     assert (found.questions, found.answered) == (40, 35)
     assert (full.unbiased, found.unbiased) == ("exactly", "no")
@@ -237,7 +237,7 @@ def test_unanswered_questions_give_bounds(
         assert worse.least <= min(worse.low, better.low or 0) + 1e-12
         assert worse.most >= (better.high or 0) - 1e-12
     with pytest.raises(BadFile, match="None of the plan's questions"):
-        estimate_plans([plan], Judged({}), population)
+        estimate_plans([plan], JudgedUnits({}), population)
 
 
 def test_pairs_are_planned_judged_and_estimated(
@@ -302,13 +302,13 @@ def test_what_was_not_drawn_or_is_out_of_range_is_refused(
     _, qrels = runs_and_qrels
     plan = make_plan(population, 20, design="P", estimator="ht")
     judged = answers(plan, qrels)
-    stray = Judged({**judged.utilities, ("t0", "zzz"): (1.0,)}, "answers.qrels")
+    stray = JudgedUnits({**judged.utilities, ("t0", "zzz"): (1.0,)}, "answers.qrels")
     with pytest.raises(BadFile, match="no plan drew, first: t0 zzz") as error:
         estimate_plans([plan], stray, population)
     assert error.value.place == "answers.qrels"
     assert "--others ignore" in error.value.remedy
     assert estimate_plans([plan], stray, population, others="ignore").answered == 20
-    high = Judged({**judged.utilities, plan.questions[0].key: (3.0,)}, "answers.qrels")
+    high = JudgedUnits({**judged.utilities, plan.questions[0].key: (3.0,)}, "answers.qrels")
     with pytest.raises(BadFile, match="is 3, and the plan was made for 0 to 1"):
         estimate_plans([plan], high, population)
     for wrong in ({"others": "keep"}, {"level": 1.0}):
@@ -318,7 +318,7 @@ def test_what_was_not_drawn_or_is_out_of_range_is_refused(
     with pytest.raises(BadParameter, match="different metrics"):
         estimate_plans([plan, other], judged, population)
     with pytest.raises(BadParameter, match="Nothing of the earlier rounds"):
-        next_round([plan], Judged({}), population, 5)
+        next_round([plan], JudgedUnits({}), population, 5)
     for kwargs in ({"repeats": 0}, {"price": -1}, {"design": "true"}):
         with pytest.raises(BadParameter):
             make_plan(population, 20, estimator="ht", **kwargs)

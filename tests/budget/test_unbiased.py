@@ -32,7 +32,7 @@ from duelpool.budget import (
 )
 from duelpool.budget.estimation.choices import predictors_of, refuse_misfit
 from duelpool.budget.estimation.intervals import variances
-from duelpool.budget.plans.judged import Judged, from_grades
+from duelpool.budget.plans.judged import JudgedUnits, from_grades
 from duelpool.budget.plans.plan import Plan, PlannedQuestion
 from duelpool.budget.plans.rounds import known_utilities, next_round
 from duelpool.budget.sampling.draws import Lottery
@@ -194,7 +194,7 @@ def test_variance_agrees_with_its_formula_over_two_thousand_trials(way: Way) -> 
     held_to_its_formula(way, 2000)
 
 
-def tiny_runs() -> tuple[Population, Judged]:
+def tiny_runs() -> tuple[Population, JudgedUnits]:
     """Return a population of runs whose every plan can be told, and what judges would say of all of it."""
     runs, qrels = small_runs(topics=2, depth=2, systems=2, seed=3)
     population = item_population(runs, P)
@@ -216,7 +216,7 @@ def plans_of(plan: Plan) -> list[tuple[float, Plan]]:
     return found
 
 
-def estimates_from(plans: list[Plan], judged: Judged, population: Population) -> Floats:
+def estimates_from(plans: list[Plan], judged: JudgedUnits, population: Population) -> Floats:
     found = estimate_plans(plans, judged, population, interval="wald", others="ignore")
     assert found.unbiased == "exactly"
     return np.array([target.estimate for target in found.targets])
@@ -245,7 +245,7 @@ def test_adaptive_rounds_are_unbiased_by_enumeration(estimator: str) -> None:
     first = make_plan(population, 2, design="root", estimator=estimator, beliefs=beliefs)
     mean, laws = np.zeros(len(truth)), 0
     for chance, plan in plans_of(first):
-        answered = Judged({each.key: judged.utilities[each.key] for each in plan.questions})
+        answered = JudgedUnits({each.key: judged.utilities[each.key] for each in plan.questions})
         following = next_round([plan], answered, population, 2, estimator=estimator)
         for then, later in plans_of(following):
             mean += chance * then * estimates_from([plan, later], judged, population)

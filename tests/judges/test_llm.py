@@ -18,8 +18,8 @@ from duelpool.judges.llm.prices import OVERHEAD_TOKENS, UNIT, Prices, money_of, 
 from duelpool.judges.llm.prompts import PROMPTS, Prompt, can_read, read_prompt, secret_word
 from duelpool.judges.llm.replies import (
     CONFIDENCES,
-    Form,
     Malformed,
+    ReplyForm,
     Usage,
     Verdict,
     parse_content,
@@ -172,7 +172,7 @@ def test_the_answer_around_the_reply() -> None:
 
 
 def test_grades_have_a_form_of_their_own() -> None:
-    form = Form(grades=(0.0, 1.0, 2.0))
+    form = ReplyForm(grades=(0.0, 1.0, 2.0))
     assert parse_content('{"grade": 2, "confidence": 50}', form) == Verdict("grade", 0.5, 2.0)
     assert parse_content('{"grade": "cannot", "confidence": 50}', form) == Verdict("cannot", 0.5)
     for wrong in ("3", "true", '"2"', "null", "1.5", "1e999"):

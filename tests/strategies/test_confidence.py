@@ -12,7 +12,7 @@ from duelpool.records import Judgment, Outcome
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
 from duelpool.strategies.confidence import Evidence, stated_confidence
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 ITEMS = tuple("abcdef")
 ORDINARY = Evidence(mass=0.8, lost=0.15, spread=1.1, lead=15)
@@ -26,11 +26,11 @@ games = st.lists(
 )
 
 
-def told(played: list[tuple[str, str, Outcome]]) -> Standings:
-    standings = Standings(ITEMS)
+def told(played: list[tuple[str, str, Outcome]]) -> WinTable:
+    table = WinTable(ITEMS)
     for left, right, outcome in played:
-        standings.add(Judgment("t", left, right, outcome))
-    return standings
+        table.add(Judgment("t", left, right, outcome))
+    return table
 
 
 @settings(max_examples=50)
@@ -49,13 +49,13 @@ def test_coin_flips_spread_by_one_even_when_winners_play_on() -> None:
     spreads = []
     for number in range(200):
         coin = rng_for(number, "coin")
-        standings = Standings(ITEMS)
+        table = WinTable(ITEMS)
         for _ in range(40):
-            first = int(standings.score.argmax())
+            first = int(table.score.argmax())
             second = int(coin.choice([i for i in range(6) if i != first]))
             outcome = Outcome.LEFT if coin.random() < 0.5 else Outcome.RIGHT
-            standings.add(Judgment("t", ITEMS[first], ITEMS[second], outcome))
-        spreads.append(standings.spread(np.array([], dtype=np.intp)))
+            table.add(Judgment("t", ITEMS[first], ITEMS[second], outcome))
+        spreads.append(table.spread(np.array([], dtype=np.intp)))
     assert fmean(spreads) == pytest.approx(1.0, abs=0.2)
 
 

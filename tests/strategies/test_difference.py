@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from duelpool.records import Judgment, Outcome
 from duelpool.strategies.difference import (
     AbsoluteDifference,
-    Difference,
     Measure,
+    RankingDifference,
     Weight,
     bradley_terry_chances,
     pair_weights,
@@ -51,7 +51,7 @@ def test_the_verdict_is_the_sign_of_the_measures_over_all_pairs(
 ) -> None:
     truth = pool_of(size)
     a, b = two_runs(truth, seed)
-    strategy = Difference(
+    strategy = RankingDifference(
         truth, seed=seed, run_a=a, run_b=b, measure=how[0], weight=how[1], early_stopping=early
     )
     loop = Loop(strategy, consistent(truth), seed).play()
@@ -69,7 +69,7 @@ def test_the_verdict_is_the_sign_of_the_measures_over_all_pairs(
 def test_the_bounds_hold_for_every_way_to_answer_the_rest(how: tuple[Measure, Weight]) -> None:
     truth = ("a", "b", "c", "d")
     run_a, run_b = ("b", "a", "d"), ("a", "c", "b")
-    strategy = Difference(truth, seed=0, run_a=run_a, run_b=run_b, measure=how[0], weight=how[1])
+    strategy = RankingDifference(truth, seed=0, run_a=run_a, run_b=run_b, measure=how[0], weight=how[1])
     strategy.tell(Judgment("t", "a", "d", Outcome.LEFT))
     rest = [pair for pair in combinations(truth, 2) if pair != ("a", "d")]
     found = []
@@ -82,10 +82,10 @@ def test_the_bounds_hold_for_every_way_to_answer_the_rest(how: tuple[Measure, We
 
 
 def utility_by_definition(
-    strategy: Difference, known: Preferences, chance: np.ndarray
+    strategy: RankingDifference, known: Preferences, chance: np.ndarray
 ) -> dict[tuple[str, str], float]:
     """The paper's sums for ppref, written out; pairs that are known bring nothing more."""
-    items = strategy._standings.items
+    items = strategy._table.items
     place = {item: at for at, item in enumerate(items)}
     stakes = strategy._known().stakes
 
@@ -110,7 +110,7 @@ def utility_by_definition(
 def test_utilities_are_the_papers_sums(seed: int) -> None:
     truth = pool_of(7)
     a, b = two_runs(truth, seed)
-    strategy = Difference(truth, seed=seed, run_a=a, run_b=b, early_stopping=False)
+    strategy = RankingDifference(truth, seed=seed, run_a=a, run_b=b, early_stopping=False)
     loop = Loop(strategy, consistent(truth), seed)
     for _ in range(6):
         for proposal in strategy.ask(1):
@@ -128,9 +128,9 @@ def test_utilities_are_the_papers_sums(seed: int) -> None:
 
 
 def test_a_pair_that_both_rank_alike_is_never_asked() -> None:
-    strategy = Difference("abcd", seed=0, run_a="abcd", run_b="abdc")
+    strategy = RankingDifference("abcd", seed=0, run_a="abcd", run_b="abdc")
     assert [proposal.pair for proposal in strategy.ask(10)] == [("c", "d")]
-    assert Difference("abcd", seed=0, run_a="abcd", run_b="abcd").done
+    assert RankingDifference("abcd", seed=0, run_a="abcd", run_b="abcd").done
 
 
 def test_the_fit_finds_the_chances_behind_many_games() -> None:
@@ -154,10 +154,10 @@ def test_an_unranked_item_stands_one_below_the_last() -> None:
 def test_ties_and_noise_end_with_an_honest_verdict() -> None:
     truth = pool_of(8)
     a, b = two_runs(truth, 1)
-    strategy = Difference(truth, seed=1, run_a=a, run_b=b)
+    strategy = RankingDifference(truth, seed=1, run_a=a, run_b=b)
     Loop(strategy, lambda left, right: Outcome.TIE).play()
     assert strategy.verdict().leader == ""
-    noisy_one = Difference(truth, seed=1, run_a=a, run_b=b)
+    noisy_one = RankingDifference(truth, seed=1, run_a=a, run_b=b)
     Loop(noisy_one, noisy(truth, 1)).play()
     assert noisy_one.done
 

@@ -13,8 +13,8 @@ from duelpool.seeds import rng_for
 from duelpool.strategies.allpairs import AllPairs
 from duelpool.strategies.knockout import Knockout, knockout_bound
 from duelpool.strategies.sorting import CarryOn, Sorting
-from duelpool.strategies.transitivity import Preferences
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.transitivity import KnownPreferences
+from duelpool.strategies.win_table import WinTable
 from duelpool.testing.strategies import Answer, Loop, consistent, noisy, pool_of
 
 
@@ -113,13 +113,13 @@ def test_items_that_tie_share_a_level_when_sorted() -> None:
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=20))
 def test_inference_is_reachability_both_ways_none(wins: list[tuple[int, int]]) -> None:
     items = "abcdef"
-    standings = Standings(items)
-    preferences = Preferences(standings)
+    table = WinTable(items)
+    preferences = KnownPreferences(table)
     for i, j in wins:
         if i != j:
-            standings.add(Judgment("t", items[i], items[j], Outcome.LEFT))
+            table.add(Judgment("t", items[i], items[j], Outcome.LEFT))
             preferences.add(i, j)
-    lead = {(i, j): standings.won(i, j) - standings.won(j, i) for i in range(6) for j in range(6)}
+    lead = {(i, j): table.won(i, j) - table.won(j, i) for i in range(6) for j in range(6)}
     reach = {pair for pair, by in lead.items() if by > 0}
     while True:
         longer = {(i, k) for i, j in reach for j2, k in reach if j == j2} | reach
@@ -128,7 +128,7 @@ def test_inference_is_reachability_both_ways_none(wins: list[tuple[int, int]]) -
         reach = longer
     better = preferences.better()
     for i, j in combinations(range(6), 2):
-        judged = j in standings.meetings(i)
+        judged = j in table.meetings(i)
         chains = ((i, j) in reach) - ((j, i) in reach)
         expected = np.sign(lead[i, j]) if judged else chains
         assert int(better[i, j]) - int(better[j, i]) == expected

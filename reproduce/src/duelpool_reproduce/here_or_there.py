@@ -15,7 +15,7 @@ from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Outcome, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies.base import Strategy
-from duelpool.strategies.difference import AbsoluteDifference, Difference, Measure
+from duelpool.strategies.difference import AbsoluteDifference, Measure, RankingDifference
 from duelpool.strategies.sorting import Sorting
 
 ENGINES = 3
@@ -119,8 +119,8 @@ def _one_query(items: int, key: tuple[int, int], measure: Measure, slips: float)
     query = simulated_query(items, rng)
     run_a, run_b = query.runs[0], query.runs[1]
     with_bad = _answer(query, rng, slips, bad=True)
-    stopping = Difference(query.pages, seed=seed, run_a=run_a, run_b=run_b, measure=measure)
-    thorough = Difference(
+    stopping = RankingDifference(query.pages, seed=seed, run_a=run_a, run_b=run_b, measure=measure)
+    thorough = RankingDifference(
         query.pages, seed=seed, run_a=run_a, run_b=run_b, measure=measure, early_stopping=False
     )
     sure = _answer(query, rng, 0.0, bad=True)

@@ -11,7 +11,7 @@ import numpy as np
 from duelpool.arrays import Floats
 from duelpool.budget.estimation.choices import predictors_of, refuse_misfit, usual_draw
 from duelpool.budget.estimation.estimators import Estimates, Frame, estimated, estimator_named
-from duelpool.budget.estimation.intervals import Known, Ranges, doubts, interval_named
+from duelpool.budget.estimation.intervals import Ranges, UnitKnowledge, doubts, interval_named
 from duelpool.budget.estimation.moments import Moments
 from duelpool.budget.estimation.ratios import ratio_estimates, true_ratios
 from duelpool.budget.sampling.designs import design_named, sizes
@@ -39,7 +39,7 @@ class BudgetTrial:
     interval: str
     level: float
     seed: int
-    known: Known = None
+    known: UnitKnowledge = None
 
     def drawn(self, trial: int) -> Sample:
         """Draw and judge once."""
@@ -181,7 +181,7 @@ def simulate_budget(
     chances = lottery(population, kind, size, n)
     frame = Frame.of(targets, predictors_of(known, chances.expected, estimator))
     made = interval_named(interval, kind) if estimator != "ratio" else None
-    about: Known = None
+    about: UnitKnowledge = None
     if made is not None and made.needs == "moments" and kind != "deep":
         columns = [column for column in (known.guess, known.prior) if column is not None]
         about = Moments.of(targets, chances.expected, kind, columns, known.top)

@@ -7,7 +7,7 @@ import typer
 
 from duelpool.budget import DESIGNS, DRAWS, ESTIMATORS, GOALS, INTERVALS, METRICS
 from duelpool.budget.plans.estimates import estimate_plans
-from duelpool.budget.plans.judged import Judged, from_judgments, read_judged
+from duelpool.budget.plans.judged import JudgedUnits, from_judgments, read_judged
 from duelpool.budget.plans.plan import Plan, make_plan, read_plan, write_plan
 from duelpool.budget.plans.rounds import next_round
 from duelpool.budget.simulation import simulate_budget
@@ -234,7 +234,7 @@ def campaign(
     )
 
 
-def _judged(path: str, name: str | None, population: Population) -> Judged:
+def _judged(path: str, name: str | None, population: Population) -> JudgedUnits:
     """Read judgments from a file, or from the campaign that works off the plan."""
     if path.startswith("postgresql") or path.endswith(".db"):
         with opened(path, name) as found:

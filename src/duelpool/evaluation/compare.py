@@ -14,7 +14,7 @@ from duelpool.comparison import ScoreTable, difference
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.records import Judgment
-from duelpool.strategies.difference import AbsoluteDifference, Difference, Verdict
+from duelpool.strategies.difference import AbsoluteDifference, DifferenceVerdict, RankingDifference
 
 PreferenceMeasure: TypeAlias = Literal["ppref", "wpref"]
 
@@ -24,7 +24,7 @@ class TopicVerdict:
     """What is known of one topic, and what to judge next, the most telling first."""
 
     topic: str
-    verdict: Verdict
+    verdict: DifferenceVerdict
     judged: int
     done: bool
     ask_next: tuple[tuple[str, ...], ...]  # pairs, or single items to grade
@@ -120,7 +120,7 @@ def _by_pairs(
     ask: int,
     seed: int,
 ) -> TopicVerdict:
-    strategy = Difference(
+    strategy = RankingDifference(
         tuple(dict.fromkeys((*a, *b))), seed=seed, topic=topic, run_a=a, run_b=b, measure=measure
     )
     for judgment in told:

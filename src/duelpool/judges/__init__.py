@@ -15,8 +15,8 @@ from duelpool.judges.simulated import (
     BradleyTerry,
     CaseA,
     CaseB,
+    ExactOrder,
     MatrixFile,
-    Order,
     PeopleModel,
     Thurstone,
 )
@@ -30,7 +30,7 @@ JUDGES: Mapping[str, Callable[..., JudgeModel]] = MappingProxyType(
         "case-a": CaseA,
         "case-b": CaseB,
         "upsets": Upsets,
-        "order": Order,
+        "order": ExactOrder,
         "matrix": MatrixFile,
         "bt": BradleyTerry,
         "thurstone": Thurstone,

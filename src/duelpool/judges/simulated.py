@@ -282,7 +282,7 @@ class Thurstone(AnyPool):
 
 
 @dataclass(frozen=True, slots=True)
-class Order(AnyPool):
+class ExactOrder(AnyPool):
     """No noise at all: a total order, or with `levels` that many classes of equally good items that tie."""
 
     levels: int = 0

@@ -60,7 +60,7 @@ _ESCAPE_SECONDS = 0.05  # what follows an escape within this time belongs to it
 _NO_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
-class Keys(Protocol):
+class KeySource(Protocol):
     """Where keys come from; an empty text means that there are no more."""
 
     def read(self) -> str:
@@ -108,7 +108,7 @@ class TerminalKeys:
         return "" if sign in (b"", b"\x04") else sign.decode(errors="replace").lower()
 
 
-def keys_of(stream: TextIO) -> Keys:
+def keys_of(stream: TextIO) -> KeySource:
     """Return single keys where the stream is a terminal that can give them, else lines."""
     if not stream.isatty():
         return LineKeys(stream)
@@ -122,7 +122,7 @@ def keys_of(stream: TextIO) -> Keys:
 class TerminalJudge:
     """A person at the terminal."""
 
-    def __init__(self, console: Console | None = None, keys: Keys | None = None) -> None:
+    def __init__(self, console: Console | None = None, keys: KeySource | None = None) -> None:
         self._console = console or Console()
         self._keys = keys or keys_of(sys.stdin)
 

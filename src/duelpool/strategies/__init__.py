@@ -10,7 +10,7 @@ from typing import Any, cast
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.strategies.allpairs import AllPairs
 from duelpool.strategies.base import Strategy, replay
-from duelpool.strategies.difference import Difference
+from duelpool.strategies.difference import RankingDifference
 from duelpool.strategies.knockout import Knockout
 from duelpool.strategies.parameters import parameters_of, read_value, split_spec
 from duelpool.strategies.prefbest import PrefBest
@@ -30,7 +30,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
     "allpairs": AllPairs,
     "sorting": Sorting,
     "carry-on": CarryOn,
-    "difference": Difference,
+    "difference": RankingDifference,
     "dts": DoubleThompson,
     "mergedts": MergeDTS,
     "round-efficient": RoundEfficient,

@@ -10,7 +10,7 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 
 class AllPairs:
@@ -34,8 +34,8 @@ class AllPairs:
     ) -> None:
         at_least(repeats=(repeats, 1), cap=(cap, 1), bad_votes=(bad_votes, 1))
         self.repeats = repeats if cap is None else min(repeats, cap)
-        self._standings = Standings(items, bad_votes=bad_votes)
-        size = len(self._standings.items)
+        self._table = WinTable(items, bad_votes=bad_votes)
+        size = len(self._table.items)
         first, second = np.triu_indices(size, 1)
         order = rng_for(seed, topic, self.name, "order").permutation(len(first))
         self._first, self._second = first[order], second[order]
@@ -47,25 +47,25 @@ class AllPairs:
         """Take in one line of the log."""
         if isinstance(event, PhaseClosed):
             return
-        places = self._standings.add(event)
+        places = self._table.add(event)
         if places is not None:
             self._told[self._at[places]] += 1
 
     def _open(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        out = self._standings.out
+        bad = self._table.bad
         still: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
-            (self._told < self.repeats) & ~out[self._first] & ~out[self._second]
+            (self._told < self.repeats) & ~bad[self._first] & ~bad[self._second]
         )
         return still
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n pairs that have the fewest judgments."""
         still = self._open()
-        for i, j in self._standings.places(pending):
+        for i, j in self._table.places(pending):
             still[self._at[i, j]] = False
         places = np.flatnonzero(still)
         places = places[np.argsort(self._told[places], kind="stable")][: max(0, n)]
-        items = self._standings.items
+        items = self._table.items
         return [Proposal(pair_of(items[self._first[at]], items[self._second[at]])) for at in places.tolist()]
 
     @property
@@ -80,7 +80,7 @@ class AllPairs:
 
     def result(self) -> Levels:
         """Return the items by wins less losses."""
-        return levels_by_score(self._standings, self._standings.score)
+        return levels_by_score(self._table, self._table.score)
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the number of pairs times the repeats."""

@@ -23,7 +23,7 @@ class Evidence:
     """What the strategy knows of its own answer when it is asked how sure it is.
 
     `mass` is the share of the finals' posterior that the returned items hold, `lost` the chance that the best
-    item is no finalist, by the standings when the finals began. `spread` is about 1 when the items below the
+    item is no finalist, by the scores when the finals began. `spread` is about 1 when the items below the
     two leaders win and lose like flipped coins, and larger when they differ among themselves; `lead` is how
     many points the best standing among the returned lies above the third best of the finalists.
     """

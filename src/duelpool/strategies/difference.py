@@ -19,8 +19,8 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.transitivity import Preferences
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.transitivity import KnownPreferences
+from duelpool.strategies.win_table import WinTable
 
 Measure = Literal["ppref", "wpref"]
 Weight = Literal["lower", "upper"]
@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DifferenceVerdict:
     """What is known of two rankings' difference on one topic.
 
     `a` and `b` are the scores over the pairs known so far; `low` and `high` bound the final difference a - b
@@ -110,7 +110,7 @@ class _Known(NamedTuple):
     stakes: Floats
 
 
-class Difference:
+class RankingDifference:
     """Tells which of two rankings of the pool is better with the fewest judgments.
 
     `run_a` and `run_b` list items, the best first. `measure` is "ppref" or "wpref", `weight` the rank that
@@ -146,12 +146,12 @@ class Difference:
         self.topic = topic
         self.measure: Measure = measure
         self.early_stopping = early_stopping
-        self._standings = Standings(items, bad_votes=bad_votes)
-        self._preferences = Preferences(self._standings)
-        size = len(self._standings.items)
+        self._table = WinTable(items, bad_votes=bad_votes)
+        self._preferences = KnownPreferences(self._table)
+        size = len(self._table.items)
         self._wins: Floats = np.zeros((size, size))
         self._worked_out: _Known | None = None  # forgotten with each judgment
-        ranks = [ranks_in(run, self._standings.items) for run in (run_a, run_b)]
+        ranks = [ranks_in(run, self._table.items) for run in (run_a, run_b)]
         # An unranked item's rank is infinite, so the ranked one of two is above, as the measures have it.
         self._above = [rank[:, None] < rank[None, :] for rank in ranks]
         self._weights = [
@@ -164,8 +164,8 @@ class Difference:
     def _known(self) -> _Known:
         if self._worked_out is None:
             better = self._preferences.better()
-            out = self._standings.out
-            still = ~(better | better.T | self._preferences.judged) & ~out[:, None] & ~out[None, :]
+            bad = self._table.bad
+            still = ~(better | better.T | self._preferences.judged) & ~bad[:, None] & ~bad[None, :]
             np.fill_diagonal(still, val=False)
             self._worked_out = _Known(better, still, self._stakes(better, still))
         return self._worked_out
@@ -179,7 +179,7 @@ class Difference:
                 stakes += sign * above * weights / total
         return stakes
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DifferenceVerdict:
         """Return the scores so far and the bounds of the final difference."""
         better, still, stakes = self._known()
         known = float(stakes[better].sum())
@@ -189,7 +189,7 @@ class Difference:
         for above, weights in zip(self._above, self._weights, strict=True):
             total = float((weights * better).sum())
             scores.append(float((weights * (better & above)).sum()) / total if total else 0.0)
-        return Verdict(
+        return DifferenceVerdict(
             self.measure,
             a=scores[0],
             b=scores[1],
@@ -213,7 +213,7 @@ class Difference:
         """Take in one line of the log."""
         if isinstance(event, PhaseClosed):
             return
-        places = self._standings.add(event)
+        places = self._table.add(event)
         if places is None:
             return
         i, j = places
@@ -230,9 +230,9 @@ class Difference:
         # Unequal only by rounding is equal; then the decision's own chance breaks the tie.
         first, second = np.nonzero(np.triu(utilities > TIE_NOISE * max(1.0, utilities.max(initial=0.0)), 1))
         worth = np.round(utilities[first, second] / (TIE_NOISE * 10))
-        chance = rng_for(self.seed, self.topic, self.name, self._standings.told).random(len(first))
+        chance = rng_for(self.seed, self.topic, self.name, self._table.judgments).random(len(first))
         waiting = {proposal.pair for proposal in pending}
-        items = self._standings.items
+        items = self._table.items
         asked: list[Proposal] = []
         for at in np.lexsort((chance, -worth)).tolist():
             pair = pair_of(items[first[at]], items[second[at]])
@@ -257,7 +257,7 @@ class Difference:
 
     def result(self) -> Levels:
         """Return the items by how many are known to be worse, less those known to be better."""
-        return levels_by_score(self._standings, self._preferences.known_lead())
+        return levels_by_score(self._table, self._preferences.known_lead())
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the number of pairs."""
@@ -300,7 +300,7 @@ class AbsoluteDifference:
     def _ungraded(self) -> list[str]:
         return [item for item in self.items if item not in self._gains and abs(self._leads[item]) > ROUNDING]
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DifferenceVerdict:
         """Return the bounds of the difference in DCG; the scores are what speaks for a, and for b."""
         parts = [self._leads[item] * gain for item, gain in self._gains.items()]
         ahead = math.fsum(part for part in parts if part > 0)
@@ -308,7 +308,7 @@ class AbsoluteDifference:
         rest = [self._leads[item] * self.highest_gain for item in self._ungraded()]
         low = ahead - behind + math.fsum(part for part in rest if part < 0)
         high = ahead - behind + math.fsum(part for part in rest if part > 0)
-        return Verdict("DCG", ahead, behind, low, high)
+        return DifferenceVerdict("DCG", ahead, behind, low, high)
 
     @property
     def done(self) -> bool:

@@ -17,7 +17,7 @@ from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import PhaseBook, Places
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 STALLED_AT_MOST = 2  # so many phases in which nobody leaves, then the final, however large the field
 
@@ -82,9 +82,9 @@ class Elimination:
         self.degree = degree
         self.final_size = final_size
         self.final_phases = final_phases
-        self._standings = Standings(items, bad_votes=bad_votes)
-        self._book = PhaseBook(self._standings, cap)
-        self._field: tuple[int, ...] = tuple(range(len(self._standings.items)))
+        self._table = WinTable(items, bad_votes=bad_votes)
+        self._book = PhaseBook(self._table, cap)
+        self._field: tuple[int, ...] = tuple(range(len(self._table.items)))
         self._passed: list[_Passed] = []
         self._stalled = 0
         self._done = False
@@ -99,7 +99,7 @@ class Elimination:
 
     def _open_next(self) -> None:
         finals = sum(passed.phase.startswith("final") for passed in self._passed)
-        left = [i for i in self._field if not self._standings.out[i]]
+        left = [i for i in self._field if not self._table.bad[i]]
         if len(left) <= 1 or finals >= self.final_phases:
             self._done = True
             return
@@ -113,7 +113,7 @@ class Elimination:
         self._book.open(phase, pairs)
 
     def _survivors(self) -> tuple[int, ...]:
-        left = tuple(i for i in self._field if not self._standings.out[i])
+        left = tuple(i for i in self._field if not self._table.bad[i])
         if self._final_phase():
             return left
         wins, games = self._book.scores(self._book.phase, self._field)
@@ -131,7 +131,7 @@ class Elimination:
             self._book.forget(phase)
 
     def _obey(self, event: PhaseClosed) -> None:
-        survivors = tuple(sorted(self._standings.place[item] for item in event.survivors))
+        survivors = tuple(sorted(self._table.place[item] for item in event.survivors))
         if event.phase in {passed.phase for passed in self._passed}:
             last = self._passed[-1]
             if event.phase != last.phase or survivors == last.survivors:
@@ -182,20 +182,20 @@ class Elimination:
         return self._named(self._field if self._done else self._survivors())
 
     def _named(self, places: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self._standings.items[i] for i in places)
+        return tuple(self._table.items[i] for i in places)
 
     # ---- what was found
 
     def final_scores(self) -> dict[str, float]:
         """Return the finalists' wins over all final phases, empty before the first of them."""
         wins, _, phases = self._final_wins()
-        return {self._standings.items[i]: float(wins[i]) for i in self._field} if phases else {}
+        return {self._table.items[i]: float(wins[i]) for i in self._field} if phases else {}
 
     def _final_wins(self) -> tuple[Floats, Floats, list[str]]:
         phases = [f"final-{at + 1}" for at in range(self.final_phases)]
         open_or_passed = {passed.phase for passed in self._passed} | {self._book.phase}
         phases = [phase for phase in phases if phase in open_or_passed]
-        size = len(self._standings.items)
+        size = len(self._table.items)
         wins, games = np.zeros(size), np.zeros(size)
         began = next((p.field for p in self._passed if p.phase == "final-1"), self._field)
         for phase in phases:
@@ -209,7 +209,7 @@ class Elimination:
         if phase != self._book.phase and not phase.startswith("final"):
             raise BadParameter(f"Of the phase '{phase}' only its survivors are known.")
         wins, _ = self._book.scores(phase, self._field)
-        return levels_by_score(self._standings, wins, [self._field])
+        return levels_by_score(self._table, wins, [self._field])
 
     def result(self) -> Levels:
         """Return the finalists by their wins, then those who left, the later the better.
@@ -222,7 +222,7 @@ class Elimination:
         score = wins if self._done else 2 * wins - games
         groups: list[Sequence[int]] = [self._field]
         groups += [tuple(set(p.field) - set(p.survivors)) for p in reversed(self._passed)]
-        return levels_by_score(self._standings, score, groups, split=1)
+        return levels_by_score(self._table, score, groups, split=1)
 
     # ---- what it costs
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from duelpool.arrays import Bools, Floats, Indices, Ints
 from duelpool.strategies.orders import STUBBORN, OrderPosterior
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 from duelpool.strategies.winshares import expected_wins
 
 TRIES = 30
@@ -30,7 +30,7 @@ class Finals:
         return float(self.orders.stubbornness[1:].sum())
 
 
-def chances_to_win(finals: Finals, standings: Standings) -> tuple[Floats, Floats | None]:
+def chances_to_win(finals: Finals, table: WinTable) -> tuple[Floats, Floats | None]:
     """Return each finalist's chance to be the best of them, and its mean rank where it was asked for.
 
     As far as pairs are stubborn, the best is the item with the most expected wins; a win less is a factor e.
@@ -38,7 +38,7 @@ def chances_to_win(finals: Finals, standings: Standings) -> tuple[Floats, Floats
     first, ranks = finals.orders.first, finals.orders.mean_rank
     if finals.stubborn < WORTH_A_LOOK or len(first) == 0:
         return first, ranks
-    wins = expected_wins(standings, finals.members)
+    wins = expected_wins(table, finals.members)
     most = np.exp(wins - wins.max())
     first = (1 - finals.stubborn) * first + finals.stubborn * most / most.sum()
     if ranks is not None:
@@ -49,10 +49,10 @@ def chances_to_win(finals: Finals, standings: Standings) -> tuple[Floats, Floats
 
 def finals_pairs(
     finals: Finals,
-    standings: Standings,
+    table: WinTable,
     *,
     room: int,
-    out: Sequence[tuple[int, int]],
+    pending: Sequence[tuple[int, int]],
     cap: float,
     at_once: int,
     chances: np.random.Generator,
@@ -79,12 +79,12 @@ def finals_pairs(
                 met[one, other] += 1
                 waiting[one, other] += 1
 
-    for i, j in out:
+    for i, j in pending:
         count(i, j)
     ladder = np.cumsum(finals.orders.first)
     wide = float(finals.orders.stubbornness @ [r for r, _ in STUBBORN])
     numbers = 3 * TRIES + 2
-    chances.bit_generator.advance(numbers * len(out))  # type: ignore[attr-defined]
+    chances.bit_generator.advance(numbers * len(pending))  # type: ignore[attr-defined]
     pairs: list[tuple[int, int]] = []
     for turn in range(room):
         u = chances.random(numbers)
@@ -92,15 +92,15 @@ def finals_pairs(
         pair: tuple[int, int] | None = None
         if u[-1] < wide:
             k = int(drawn[-1])
-            tie_breaks = wide_chances(len(out) + turn).random(len(standings.items))
+            tie_breaks = wide_chances(len(pending) + turn).random(len(table.items))
             pair = _new_pair(
-                standings, members[k], waiting_of[k], cap=cap, at_once=at_once, tie_breaks=tie_breaks
+                table, members[k], waiting_of[k], cap=cap, at_once=at_once, tie_breaks=tie_breaks
             )
         if pair is None:
             usable = (met < cap) & (waiting < at_once) & ~np.eye(size, dtype=bool)
             if not usable.any():
                 break
-            if finals.orders.mean_rank is not None and (standings.told + len(out) + turn) % 2:
+            if finals.orders.mean_rank is not None and (table.judgments + len(pending) + turn) % 2:
                 x, y = _neighbours(finals.orders.mean_rank, usable, met)
             else:
                 tries = drawn[:-1].reshape(TRIES, 2)
@@ -141,13 +141,13 @@ def _news(met: Floats, stubbornness: Floats) -> Floats:
 
 
 def _new_pair(
-    standings: Standings, i: int, waiting: dict[int, int], *, cap: float, at_once: int, tie_breaks: Floats
+    table: WinTable, i: int, waiting: dict[int, int], *, cap: float, at_once: int, tie_breaks: Floats
 ) -> tuple[int, int] | None:
     """Return a finalist with the opponent that it met least, one of good standing where several are."""
-    cost = tie_breaks - 0.3 * standings.score
-    cost[standings.out] = np.inf
+    cost = tie_breaks - 0.3 * table.score
+    cost[table.bad] = np.inf
     cost[i] = np.inf
-    met = standings.meetings(i)
+    met = table.meetings(i)
     for j in met.keys() | waiting.keys():
         times = met.get(j, 0) + waiting.get(j, 0)
         cost[j] += np.inf if times >= cap or waiting.get(j, 0) >= at_once else SELDOM * times

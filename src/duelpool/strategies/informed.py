@@ -1,7 +1,7 @@
 """Prior knowledge of the items, and how far to trust it: learnt from the judgments themselves.
 
 A prior is a score per item: grades, a ranker's scores, an LLM's preferences turned into scores. Its weight is
-not set but learnt: each answer is held against what the prior and the standings said when the pair was asked.
+not set but learnt: each answer is held against what the prior and the scores said when the pair was asked.
 A useless prior is soon given no weight.
 """
 
@@ -31,7 +31,7 @@ def standardised(prior: Mapping[str, float], items: Sequence[str]) -> Floats:
 def learnt_weight(prior: Floats, standing: Floats, won: Floats, mean: float) -> tuple[float, float]:
     """Return the most probable log odds per unit of prior, and its standard deviation.
 
-    One entry per answer: the first item's prior less the second's, the same of their standings when the pair
+    One entry per answer: the first item's prior less the second's, the same of their scores when the pair
     was asked, and 1, 1/2 or 0 for a win, a tie or a loss of the first.
     """
     precision = 1 / SPREAD**2

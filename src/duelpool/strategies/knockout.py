@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 
 def knockout_bound(n_items: int, k: int) -> int:
@@ -50,8 +50,8 @@ class Knockout:
     ) -> None:
         at_least(k=(k, 1), cap=(cap, 1), bad_votes=(bad_votes, 1))
         self.k = k
-        self._standings = Standings(items, bad_votes=bad_votes)
-        size = len(self._standings.items)
+        self._table = WinTable(items, bad_votes=bad_votes)
+        size = len(self._table.items)
         self._leaves: list[int] = rng_for(seed, topic, self.name, "tree").permutation(size).tolist()
         self._width = 1 << max(0, size - 1).bit_length()
         self._worked_out: _Progress | None = None  # forgotten with each judgment
@@ -63,13 +63,13 @@ class Knockout:
 
     def _play(self) -> _Progress:
         """Work the tree out from all that is known: who is taken, who waits for whom."""
-        out, width = self._standings.out, self._width
+        bad, width = self._table.bad, self._width
         taken: list[int] = []
         matches: list[tuple[int, int]] = []
         # A node holds the item that came up to it; None: nobody is below it; -1: a match is undecided.
         tree: list[int | None] = [None] * (2 * width)
         for at, item in enumerate(self._leaves):
-            tree[width + at * width // len(self._leaves)] = None if out[item] else item
+            tree[width + at * width // len(self._leaves)] = None if bad[item] else item
         for node in range(width - 1, 0, -1):
             tree[node] = self._match(tree[2 * node], tree[2 * node + 1], matches)
         while len(taken) < self.k:
@@ -89,14 +89,14 @@ class Knockout:
             return second if first is None else first
         if first == -1 or second == -1:
             return -1
-        if not self._standings.times(first, second):
+        if not self._table.times(first, second):
             matches.append((first, second))
             return -1
-        return first if self._standings.won(first, second) >= self._standings.won(second, first) else second
+        return first if self._table.won(first, second) >= self._table.won(second, first) else second
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log."""
-        if isinstance(event, Judgment) and self._standings.add(event) is not None:
+        if isinstance(event, Judgment) and self._table.add(event) is not None:
             self._worked_out = None
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
@@ -104,7 +104,7 @@ class Knockout:
         progress = self._progress()
         if progress.ended:
             return []
-        items = self._standings.items
+        items = self._table.items
         waiting = {proposal.pair for proposal in pending}
         pairs = (pair_of(items[i], items[j]) for i, j in progress.matches)
         return [Proposal(pair) for pair in pairs if pair not in waiting][: max(0, n)]
@@ -121,18 +121,18 @@ class Knockout:
 
     def result(self) -> Levels:
         """Return the items taken so far one by one, then those that never lost, the losers, and the Bad."""
-        standings, taken = self._standings, self._progress().taken
-        rest = [i for i in range(len(standings.items)) if not standings.out[i] and i not in set(taken)]
+        table, taken = self._table, self._progress().taken
+        rest = [i for i in range(len(table.items)) if not table.bad[i] and i not in set(taken)]
         lost = {
             i
             for i in rest
-            for j in standings.meetings(i)
-            if not standings.out[j] and j not in taken and standings.won(j, i) > standings.won(i, j)
+            for j in table.meetings(i)
+            if not table.bad[j] and j not in taken and table.won(j, i) > table.won(i, j)
         }
         groups = [[i] for i in taken]
         groups += [[i for i in rest if i not in lost], sorted(lost)]
-        groups.append([i for i, gone in enumerate(standings.out) if gone])
-        return Levels(tuple(tuple(standings.items[i] for i in group) for group in groups if group))
+        groups.append([i for i, gone in enumerate(table.bad) if gone])
+        return Levels(tuple(tuple(table.items[i] for i in group) for group in groups if group))
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return |C| + (k-1) ceil(log2 |C|)."""

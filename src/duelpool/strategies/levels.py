@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from duelpool.arrays import Floats
 from duelpool.records import Levels
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 
 def levels_by_score(
-    standings: Standings,
+    table: WinTable,
     score: Floats,
     groups: Iterable[Sequence[int]] | None = None,
     *,
@@ -18,15 +18,15 @@ def levels_by_score(
 
     Only the first `split` groups (all when None) are told apart by score; a later one is one level.
     """
-    out = standings.out
-    size = len(standings.items)
+    bad = table.bad
+    size = len(table.items)
     levels: list[tuple[str, ...]] = []
     for at, group in enumerate(groups if groups is not None else [range(size)]):
         by_score: dict[float, list[int]] = {}
         for i in sorted(group):
-            if not out[i]:
+            if not bad[i]:
                 by_score.setdefault(float(score[i]) if split is None or at < split else 0.0, []).append(i)
-        levels.extend(tuple(standings.items[i] for i in by_score[s]) for s in sorted(by_score, reverse=True))
-    if out.any():
-        levels.append(tuple(item for item, gone in zip(standings.items, out, strict=True) if gone))
+        levels.extend(tuple(table.items[i] for i in by_score[s]) for s in sorted(by_score, reverse=True))
+    if bad.any():
+        levels.append(tuple(item for item, gone in zip(table.items, bad, strict=True) if gone))
     return Levels(tuple(levels))

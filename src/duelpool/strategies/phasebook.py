@@ -8,7 +8,7 @@ import numpy as np
 
 from duelpool.arrays import Floats
 from duelpool.records import Judgment, Proposal, pair_of
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 Places = tuple[int, int]  # two items by their place in the pool, the smaller one first
 
@@ -37,8 +37,8 @@ class PhaseBook:
     At its cap a pair isn't asked again: the phase re-uses the latest judgment of the pair.
     """
 
-    def __init__(self, standings: Standings, cap: int | None) -> None:
-        self.standings = standings
+    def __init__(self, table: WinTable, cap: int | None) -> None:
+        self.table = table
         self.cap = cap
         self.phase = ""
         self._missing: dict[Places, None] = {}  # the open phase's pairs without a judgment, in asking order
@@ -67,15 +67,15 @@ class PhaseBook:
         if pair not in self._missing:
             return
         i, j = pair
-        if self.standings.out[i] or self.standings.out[j]:
+        if self.table.bad[i] or self.table.bad[j]:
             del self._missing[pair]
-        elif self.cap is not None and self.standings.times(i, j) >= self.cap:
+        elif self.cap is not None and self.table.times(i, j) >= self.cap:
             del self._missing[pair]
-            self._reused.setdefault(self.phase, {})[pair] = _one_game(*self.standings.latest(i, j))
+            self._reused.setdefault(self.phase, {})[pair] = _one_game(*self.table.latest(i, j))
 
     def add(self, judgment: Judgment) -> bool:
         """Take in a judgment; return False when it says nothing about this pool."""
-        places = self.standings.add(judgment)
+        places = self.table.add(judgment)
         if places is None:
             return False
         i, j = places
@@ -106,8 +106,8 @@ class PhaseBook:
 
     def ask(self, n: int, pending: Collection[Proposal]) -> list[Proposal]:
         """Return up to n of the open phase's pairs that are neither judged nor pending."""
-        waiting = {(min(pair), max(pair)) for pair in self.standings.places(pending)}
-        items = self.standings.items
+        waiting = {(min(pair), max(pair)) for pair in self.table.places(pending)}
+        items = self.table.items
         asked: list[Proposal] = []
         for pair in self._missing:
             if len(asked) >= n:
@@ -121,7 +121,7 @@ class PhaseBook:
 
         An item that is out loses all its games against those that stay.
         """
-        size = len(self.standings.items)
+        size = len(self.table.items)
         wins, games = np.zeros(size), np.zeros(size)
         members = set(field)
         for (i, j), game in self._games(phase):
@@ -133,10 +133,10 @@ class PhaseBook:
         return wins, games
 
     def _games(self, phase: str) -> Iterator[tuple[Places, Games]]:
-        out = self.standings.out
+        bad = self.table.bad
         told, reused = self._told.get(phase, {}), self._reused.get(phase, {})
         for pair, known in told.items():
-            first_out, second_out = bool(out[pair[0]]), bool(out[pair[1]])
+            first_out, second_out = bool(bad[pair[0]]), bool(bad[pair[1]])
             game = known or reused.get(pair)
             if first_out != second_out:
                 played = game.played if game else 1

@@ -14,7 +14,7 @@ from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import PhaseBook
 from duelpool.strategies.thompson import AMPLE_PER_ITEM, COMPARISONS_PER_ITEM
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 
 class RoundEfficient:
@@ -49,10 +49,10 @@ class RoundEfficient:
         self.topic = topic
         self.delta = delta
         self._given_budget = budget
-        self._standings = Standings(items, bad_votes=bad_votes)
-        self._book = PhaseBook(self._standings, cap)
-        self.budget = self._budget_for(len(self._standings.items))
-        self._arms = tuple(range(len(self._standings.items)))
+        self._table = WinTable(items, bad_votes=bad_votes)
+        self._book = PhaseBook(self._table, cap)
+        self.budget = self._budget_for(len(self._table.items))
+        self._arms = tuple(range(len(self._table.items)))
         self._score = np.zeros(len(self._arms))
         self._spent = 0  # comparisons of the rounds that are closed, re-used ones included
         self._round_pairs = 0
@@ -65,7 +65,7 @@ class RoundEfficient:
         return COMPARISONS_PER_ITEM * n_items if self._given_budget is None else self._given_budget
 
     def _open_next(self) -> None:
-        self._arms = tuple(i for i in self._arms if not self._standings.out[i])
+        self._arms = tuple(i for i in self._arms if not self._table.bad[i])
         if len(self._arms) <= 1 or self._spent >= self.budget:
             self._done = True
             return
@@ -88,7 +88,7 @@ class RoundEfficient:
             survivors = self._survivors()
         self._left.append(tuple(sorted(set(self._arms) - set(survivors))))
         self._arms = survivors
-        named = tuple(self._standings.items[i] for i in survivors)
+        named = tuple(self._table.items[i] for i in survivors)
         phase = self._book.phase
         self._closed.append(PhaseClosed(self.topic, phase, named))
         self._open_next()
@@ -98,7 +98,7 @@ class RoundEfficient:
     def _survivors(self) -> tuple[int, ...]:
         rounds = len(self._closed) + 1
         margin = math.sqrt(18 * rounds * math.log(2 * len(self._score) * rounds**2 / self.delta))
-        left = [i for i in self._arms if not self._standings.out[i]]
+        left = [i for i in self._arms if not self._table.bad[i]]
         least = max((self._score[i] for i in left), default=0.0) - margin
         return tuple(i for i in left if self._score[i] >= least)
 
@@ -111,9 +111,9 @@ class RoundEfficient:
                 self._close()
 
     def _obey(self, event: PhaseClosed) -> None:
-        survivors = tuple(sorted(self._standings.place[item] for item in event.survivors))
+        survivors = tuple(sorted(self._table.place[item] for item in event.survivors))
         if self._closed and event.phase == self._closed[-1].phase:
-            began = {*self._left[-1], *(self._standings.place[item] for item in self._closed[-1].survivors)}
+            began = {*self._left[-1], *(self._table.place[item] for item in self._closed[-1].survivors)}
             if set(event.survivors) != set(self._closed[-1].survivors):
                 self._left[-1] = tuple(sorted(began - set(survivors)))
                 self._closed[-1] = event
@@ -144,7 +144,7 @@ class RoundEfficient:
     def result(self) -> Levels:
         """Return the arms left by their score, then those that left, the later the better."""
         score = self._score if self._done else self._score + self._round_score()
-        return levels_by_score(self._standings, score, [self._arms, *reversed(self._left)], split=1)
+        return levels_by_score(self._table, score, [self._arms, *reversed(self._left)], split=1)
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the budget."""

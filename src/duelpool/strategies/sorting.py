@@ -12,11 +12,11 @@ from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal, p
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.transitivity import Preferences
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.transitivity import KnownPreferences
+from duelpool.strategies.win_table import WinTable
 
 
-class _Progress(NamedTuple):
+class _SortProgress(NamedTuple):
     """How far the sorting is: the order when it is complete, and the pairs that may be asked now."""
 
     order: list[int] | None
@@ -41,22 +41,22 @@ class Sorting:
     ) -> None:
         at_least(cap=(cap, 1), bad_votes=(bad_votes, 1))
         self.topic = topic
-        self._standings = Standings(items, bad_votes=bad_votes)
-        self._preferences = Preferences(self._standings)
-        size = len(self._standings.items)
+        self._table = WinTable(items, bad_votes=bad_votes)
+        self._preferences = KnownPreferences(self._table)
+        size = len(self._table.items)
         self._start: list[int] = rng_for(seed, topic, self.name, "start").permutation(size).tolist()
-        self._worked_out: _Progress | None = None  # forgotten with each judgment
+        self._worked_out: _SortProgress | None = None  # forgotten with each judgment
 
-    def _progress(self) -> _Progress:
+    def _progress(self) -> _SortProgress:
         if self._worked_out is None:
             wanted: list[tuple[int, int]] = []
-            self._worked_out = _Progress(self._sorted(0, len(self._start), wanted), wanted)
+            self._worked_out = _SortProgress(self._sorted(0, len(self._start), wanted), wanted)
         return self._worked_out
 
     def _sorted(self, begin: int, end: int, wanted: list[tuple[int, int]]) -> list[int] | None:
         """Return this part in order, or None when judgments are missing: then note what to ask."""
         if end - begin <= 1:
-            return [i for i in self._start[begin:end] if not self._standings.out[i]]
+            return [i for i in self._start[begin:end] if not self._table.bad[i]]
         middle = (begin + end) // 2
         left, right = self._sorted(begin, middle, wanted), self._sorted(middle, end, wanted)
         if left is None or right is None:
@@ -80,7 +80,7 @@ class Sorting:
         """Take in one line of the log."""
         if isinstance(event, PhaseClosed):
             return
-        places = self._standings.add(event)
+        places = self._table.add(event)
         if places is not None:
             self.topic = self.topic or event.topic
             self._preferences.add(*places)
@@ -88,7 +88,7 @@ class Sorting:
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n pairs, one for each merge that can go on."""
-        items = self._standings.items
+        items = self._table.items
         waiting = {proposal.pair for proposal in pending}
         pairs = (pair_of(items[i], items[j]) for i, j in self._progress().wanted)
         return [Proposal(pair) for pair in pairs if pair not in waiting][: max(0, n)]
@@ -107,12 +107,12 @@ class Sorting:
         """Return the order; while incomplete, the items by how many are known to be worse."""
         order = self._progress().order
         if order is None:
-            return levels_by_score(self._standings, self._preferences.known_lead())
-        level = np.zeros(len(self._standings.items))
+            return levels_by_score(self._table, self._preferences.known_lead())
+        level = np.zeros(len(self._table.items))
         for above, below in pairwise(order):
             tied = self._preferences.lead(above, below) == 0
             level[below] = level[above] - (not tied)
-        return levels_by_score(self._standings, level)
+        return levels_by_score(self._table, level)
 
     def inferred_judgments(self) -> tuple[Judgment, ...]:
         """Return a judgment, marked as inferred, for each pair that nobody judged."""
@@ -127,8 +127,8 @@ class Sorting:
         )
 
     def _judged(self, a: str, b: str) -> bool:
-        place = self._standings.place
-        return self._standings.times(place[a], place[b]) > 0
+        place = self._table.place
+        return self._table.times(place[a], place[b]) > 0
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return merge sort's worst case, n ceil(log2 n) - 2^ceil(log2 n) + 1."""
@@ -176,8 +176,8 @@ class CarryOn:
                 f"'passes' is at least 1, not {passes}.", remedy="Leave it out to judge all pairs."
             )
         self.passes = passes
-        self._standings = Standings(items, bad_votes=bad_votes)
-        size = len(self._standings.items)
+        self._table = WinTable(items, bad_votes=bad_votes)
+        size = len(self._table.items)
         order: list[int] = rng_for(seed, topic, self.name, "order").permutation(size).tolist()
         self._order = order
         self._began = 0
@@ -188,8 +188,8 @@ class CarryOn:
     def _met(self, a: int, b: int) -> bool:
         """Whether two places of the order need not be shown together, any more or at all."""
         i, j = self._order[a], self._order[b]
-        out = self._standings.out
-        return bool(out[i] or out[j]) or self._standings.times(i, j) > 0
+        bad = self._table.bad
+        return bool(bad[i] or bad[j]) or self._table.times(i, j) > 0
 
     def _next_for(self, stays: int, after: int) -> int | None:
         """Return the next place in the order, going round, whose item hasn't met the one that stays."""
@@ -213,7 +213,7 @@ class CarryOn:
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log."""
-        if isinstance(event, PhaseClosed) or self._standings.add(event) is None:
+        if isinstance(event, PhaseClosed) or self._table.add(event) is None:
             return
         while self._shown is not None and self._met(*self._shown):
             stays, came = self._shown
@@ -226,16 +226,16 @@ class CarryOn:
 
     def _preferred(self, stays: int, came: int) -> int:
         i, j = self._order[stays], self._order[came]
-        out = self._standings.out
-        if out[i] or out[j]:
-            return came if out[i] else stays
-        return came if self._standings.won(j, i) > self._standings.won(i, j) else stays
+        bad = self._table.bad
+        if bad[i] or bad[j]:
+            return came if bad[i] else stays
+        return came if self._table.won(j, i) > self._table.won(i, j) else stays
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return the one pair that is to be shown, or nothing while it is out."""
         if self._shown is None or n < 1 or pending:
             return []
-        items = self._standings.items
+        items = self._table.items
         return [Proposal(pair_of(*(items[self._order[place]] for place in self._shown)))]
 
     @property
@@ -250,7 +250,7 @@ class CarryOn:
 
     def result(self) -> Levels:
         """Return the items by wins less losses."""
-        return levels_by_score(self._standings, self._standings.score)
+        return levels_by_score(self._table, self._table.score)
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the number of pairs, or the most that so many passes can take."""

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from duelpool.arrays import Floats, Indices
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 REST = 2.0  # a game more than the other's weighs like two points of standing
 REPEAT = 0.5  # a former meeting weighs like half a point
 
 
 def swiss_pairs(
-    standings: Standings,
+    table: WinTable,
     field: Indices,
     standing: Floats,
     *,
     room: int,
-    out: Sequence[tuple[int, int]],
+    pending: Sequence[tuple[int, int]],
     cap: float,
     at_once: int,
     chances: np.random.Generator,
@@ -29,7 +29,7 @@ def swiss_pairs(
     """
     size = len(field)
     at = {i: k for k, i in enumerate(field.tolist())}
-    games = standings.games[field]
+    games = table.games[field]
     waiting: dict[int, dict[int, int]] = {}
 
     def count(k: int, other: int) -> None:
@@ -37,12 +37,12 @@ def swiss_pairs(
         row = waiting.setdefault(k, {})
         row[other] = row.get(other, 0) + 1
 
-    for i, j in out:
+    for i, j in pending:
         if i in at:
             count(at[i], at.get(j, -1))
         if j in at:
             count(at[j], at.get(i, -1))
-    chances.bit_generator.advance(2 * size * len(out))  # type: ignore[attr-defined]
+    chances.bit_generator.advance(2 * size * len(pending))  # type: ignore[attr-defined]
     pairs: list[tuple[int, int]] = []
     for _ in range(room):
         u = chances.random(2 * size)
@@ -51,7 +51,7 @@ def swiss_pairs(
             k = int(turn.argmin())
             if turn[k] == np.inf:
                 return pairs
-            met = standings.meetings(int(field[k]))
+            met = table.meetings(int(field[k]))
             cost = np.abs(standing - standing[k])
             cost += REST * games
             cost += 0.2 * u[size:]
@@ -73,11 +73,11 @@ def swiss_pairs(
     return pairs
 
 
-def any_open_pair(standings: Standings, field: Indices, cap: float) -> bool:
+def any_open_pair(table: WinTable, field: Indices, cap: float) -> bool:
     """Whether some pair of the field is still under its cap."""
     inside = set(field.tolist())
     for i in inside:
-        full = sum(1 for j, times in standings.meetings(i).items() if times >= cap and j in inside)
+        full = sum(1 for j, times in table.meetings(i).items() if times >= cap and j in inside)
         if full < len(inside) - 1:
             return True
     return False

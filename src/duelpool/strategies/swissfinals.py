@@ -21,7 +21,7 @@ from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
 from duelpool.strategies.swiss import any_open_pair, swiss_pairs
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 SWISS = "swiss"
 FINALS = "swiss-finals"
@@ -43,7 +43,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class _Seeding:
-    """The standings as they were when the finals began; they are not looked at again."""
+    """The ranking and the scores at the start of the finals; later judgments don't change them."""
 
     ranking: Indices
     standing: Floats
@@ -121,8 +121,8 @@ class SwissFinals:
         self.schedule = schedule_for(
             len(items), budget, cap=cap, finalists=self.finalists, games_per_round=games_per_round
         )
-        self._standings = Standings(items, bad_votes=bad_votes)
-        self._prior = None if prior is None else standardised(prior, self._standings.items)
+        self._table = WinTable(items, bad_votes=bad_votes)
+        self._prior = None if prior is None else standardised(prior, self._table.items)
         self._answers: tuple[list[float], list[float], list[float]] = ([], [], [])
         self._seeding: _Seeding | None = None
         self._weight: tuple[int, float] = (-1, 0.0)
@@ -140,7 +140,7 @@ class SwissFinals:
             return
         if event.phase == FINALS and self._seeding is None:
             self._seeding = self._seed_now()
-        places = self._standings.add(event)
+        places = self._table.add(event)
         self._ranked = self._still_pruning = None
         if places is not None and self._prior is not None and self._seeding is None:
             self._learn(event, *places)
@@ -148,7 +148,7 @@ class SwissFinals:
     def _obey(self, closing: PhaseClosed) -> None:
         if closing.phase != SWISS:
             return
-        place = self._standings.place
+        place = self._table.place
         survivors = [place[item] for item in closing.survivors if item in place]
         seeding = self._seeding or self._seed_now()
         ranking = np.array(
@@ -185,26 +185,26 @@ class SwissFinals:
 
     def _standing(self) -> Floats:
         if self._prior is None:
-            return self._standings.score.copy()
-        return self._standings.score + self.prior_weight * self._prior
+            return self._table.score.copy()
+        return self._table.score + self.prior_weight * self._prior
 
     def _ranking(self) -> Indices:
         """Return the items that are in, the best standing first, ties at random."""
         if self._ranked is None:
-            tie_breaks = self._chances_for("field").random(len(self._standings.items))
+            tie_breaks = self._chances_for("field").random(len(self._table.items))
             order = np.lexsort((tie_breaks, -self._standing()))
-            self._ranked = order[~self._standings.out[order]]
+            self._ranked = order[~self._table.bad[order]]
         return self._ranked
 
     @property
     def field_size(self) -> int:
         """How many items the field has now, before the finals."""
-        size = self._standings.left
+        size = self._table.remaining
         if size <= self.finalists:
             return size
         start = math.ceil(size * (1 - 0.5 * min(1.0, self.prior_weight / 2)))
         share = (
-            (self._standings.told / self.schedule.pruning) ** self.schedule.power
+            (self._table.judgments / self.schedule.pruning) ** self.schedule.power
             if self.schedule.pruning
             else 1.0
         )
@@ -215,40 +215,40 @@ class SwissFinals:
         """Whether the field has been pruned to the finalists."""
         return (
             self._seeding is not None
-            or self._standings.told >= self.schedule.pruning
-            or self._standings.left <= self.finalists
+            or self._table.judgments >= self.schedule.pruning
+            or self._table.remaining <= self.finalists
         )
 
     def finals(self) -> Finals:
         """Return the finalists (those that would be, while the field is still pruned) and their chances."""
-        if self._finals is None or self._finals[0] != self._standings.told:
-            self._finals = (self._standings.told, self._finals_now())
+        if self._finals is None or self._finals[0] != self._table.judgments:
+            self._finals = (self._table.judgments, self._finals_now())
         return self._finals[1]
 
     def _finals_now(self) -> Finals:
         seeding = self._seeding or self._seed_now()
-        ranking = seeding.ranking[~self._standings.out[seeding.ranking]]
+        ranking = seeding.ranking[~self._table.bad[seeding.ranking]]
         members = ranking[: self.finalists]
-        wins = self._standings.wins(members)
+        wins = self._table.wins(members)
         beyond = self._standing()[members] - (wins - wins.T).sum(axis=1)
         orders = order_posterior(wins, outside=OUTSIDE * beyond, ranks=self.top > 1)
         odds = np.exp(LOST * (seeding.standing[ranking] - seeding.standing[ranking].max(initial=0.0)))
         lost = float(odds[self.finalists :].sum() / odds.sum()) if len(ranking) else 0.0
-        return Finals(members, orders, self._standings.met(members), lost)
+        return Finals(members, orders, self._table.met(members), lost)
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:
         """The end of the pruning, once the finals have begun."""
         if self._seeding is None:
             return ()
-        items = self._standings.items
+        items = self._table.items
         survivors = tuple(items[i] for i in self._seeding.ranking[: self.finalists].tolist())
         return (PhaseClosed(self.topic, SWISS, survivors),)
 
     @property
     def done(self) -> bool:
         """Whether the budget is spent, the wanted confidence reached, or no pair is left to ask."""
-        if self._standings.left < 2 or self._standings.told >= self.schedule.budget:
+        if self._table.remaining < 2 or self._table.judgments >= self.schedule.budget:
             return True
         if self._pruning():
             return False
@@ -269,7 +269,7 @@ class SwissFinals:
     def _pruning(self) -> bool:
         if self._still_pruning is None:
             self._still_pruning = not self.in_finals and any_open_pair(
-                self._standings, self._ranking()[: self.field_size], self.cap
+                self._table, self._ranking()[: self.field_size], self.cap
             )
         return self._still_pruning
 
@@ -279,42 +279,42 @@ class SwissFinals:
         """Return up to n pairs to judge now; empty while what is out must come back first, or when done."""
         if n <= 0 or self.done:
             return []
-        out = self._standings.places(pending)
-        room = min(n, self.schedule.budget - self._standings.told - len(pending))
+        waiting = self._table.places(pending)
+        room = min(n, self.schedule.budget - self._table.judgments - len(pending))
         if self._pruning():
             limit = max(1, math.ceil(self.field_size * self.schedule.games_per_round / 2))
             room = min(room, limit - len(pending))
-            phase, pairs = SWISS, self._swiss_pairs(room, out) if room > 0 else []
+            phase, pairs = SWISS, self._swiss_pairs(room, waiting) if room > 0 else []
         else:
             room = min(room, self.finals_round - len(pending))
-            phase, pairs = FINALS, self._finals_pairs(room, out) if room > 0 else []
+            phase, pairs = FINALS, self._finals_pairs(room, waiting) if room > 0 else []
         return [self._proposal(i, j, phase, len(pending) + at) for at, (i, j) in enumerate(pairs)]
 
     def _proposal(self, i: int, j: int, phase: str, at: int) -> Proposal:
-        items, score = self._standings.items, self._standings.score
+        items, score = self._table.items, self._table.score
         pair = pair_of(items[i], items[j])
         lead = score[i] - score[j] if pair[0] == items[i] else score[j] - score[i]
-        return Proposal(pair, phase=phase, proposal=f"{self._standings.told}.{at}{lead:+g}")
+        return Proposal(pair, phase=phase, proposal=f"{self._table.judgments}.{at}{lead:+g}")
 
-    def _swiss_pairs(self, room: int, out: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _swiss_pairs(self, room: int, pending: list[tuple[int, int]]) -> list[tuple[int, int]]:
         field = self._ranking()[: self.field_size]
         return swiss_pairs(
-            self._standings,
+            self._table,
             field,
             self._standing()[field],
             room=room,
-            out=out,
+            pending=pending,
             cap=self.cap,
             at_once=self.at_once,
             chances=self._chances_for(SWISS),
         )
 
-    def _finals_pairs(self, room: int, out: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def _finals_pairs(self, room: int, pending: list[tuple[int, int]]) -> list[tuple[int, int]]:
         return finals_pairs(
             self.finals(),
-            self._standings,
+            self._table,
             room=room,
-            out=out,
+            pending=pending,
             cap=self.cap,
             at_once=self.at_once,
             chances=self._chances_for(FINALS),
@@ -322,26 +322,26 @@ class SwissFinals:
         )
 
     def _chances_for(self, *decision: str | int) -> np.random.Generator:
-        return rng_for(self.seed, self.topic, self.name, *decision, self._standings.told)
+        return rng_for(self.seed, self.topic, self.name, *decision, self._table.judgments)
 
     # ---- the answer
 
     def _answer(self) -> "_Answer":
-        if self._answered is None or self._answered[0] != self._standings.told:
+        if self._answered is None or self._answered[0] != self._table.judgments:
             finals = self.finals()
-            chances, ranks = chances_to_win(finals, self._standings)
+            chances, ranks = chances_to_win(finals, self._table)
             order = np.argsort(-chances, kind="stable")
             tied = int((chances >= self.tie_share * chances.max(initial=0.0)).sum())
             if self.top > 1:
                 tied = min(1, len(order))
-            self._answered = (self._standings.told, _Answer(finals, chances, ranks, order, tied))
+            self._answered = (self._table.judgments, _Answer(finals, chances, ranks, order, tied))
         return self._answered[1]
 
     def _sureness(self) -> float | None:
         """Return the chance that the first level holds the best item."""
         answer = self._answer()
-        if self._standings.left < 2:
-            return 1.0 if self._standings.left else None
+        if self._table.remaining < 2:
+            return 1.0 if self._table.remaining else None
         members, order = answer.finals.members, answer.order
         standing = self._standing()[members]
         thirds = np.sort(standing)[::-1][2:3]
@@ -349,7 +349,7 @@ class SwissFinals:
             Evidence(
                 mass=float(answer.chances[order[: answer.tied]].sum()),
                 lost=answer.finals.lost,
-                spread=self._standings.spread(members[order[:2]]),
+                spread=self._table.spread(members[order[:2]]),
                 lead=float(standing[order[: answer.tied]].max() - thirds.sum()),
             )
         )
@@ -358,7 +358,7 @@ class SwissFinals:
     def posterior(self) -> dict[str, float]:
         """The chance of each finalist to be the best of the finalists."""
         answer = self._answer()
-        items = self._standings.items
+        items = self._table.items
         return {
             items[i]: float(p) for i, p in zip(answer.finals.members.tolist(), answer.chances, strict=True)
         }
@@ -367,12 +367,12 @@ class SwissFinals:
     def best_one(self) -> str | None:
         """The one item that is most likely the best; None when no item is left."""
         answer = self._answer()
-        return self._standings.items[answer.finals.members[answer.order[0]]] if len(answer.order) else None
+        return self._table.items[answer.finals.members[answer.order[0]]] if len(answer.order) else None
 
     def result(self) -> Levels:
         """Return the tied best (or the ordered top), the other finalists, the rest by standing, the Bad."""
         answer = self._answer()
-        items, out = self._standings.items, self._standings.out
+        items, bad = self._table.items, self._table.bad
         members = answer.finals.members
         rest = answer.order[answer.tied :]
         if answer.ranks is not None:
@@ -383,10 +383,10 @@ class SwissFinals:
         finalists = set(members.tolist())
         outside: dict[float, list[str]] = {}
         for i in np.argsort(-standing, kind="stable").tolist():
-            if not out[i] and i not in finalists:
+            if not bad[i] and i not in finalists:
                 outside.setdefault(float(standing[i]), []).append(items[i])
         levels.extend(tuple(level) for level in outside.values())
-        levels.append(tuple(items[i] for i in np.flatnonzero(out).tolist()))
+        levels.append(tuple(items[i] for i in np.flatnonzero(bad).tolist()))
         return Levels(tuple(level for level in levels if level), self._sureness())
 
 

@@ -13,7 +13,7 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 COMPARISONS_PER_ITEM = 10  # the default budget: 1,000 comparisons of 100 items, as in the papers
 AMPLE_PER_ITEM = 100  # with so many even a small pool's best is found, if the judge is consistent
@@ -46,10 +46,10 @@ class _Sampler:
         self.seed = seed
         self.topic = topic
         self.cap = cap
-        self._standings = Standings(items, bad_votes=bad_votes)
+        self._table = WinTable(items, bad_votes=bad_votes)
         self._given_budget = budget
-        self.budget = self._budget_for(len(self._standings.items))
-        size = len(self._standings.items)
+        self.budget = self._budget_for(len(self._table.items))
+        size = len(self._table.items)
         self._wins: Floats = np.ones((size, size))  # one more than were won: a flat prior
         self._ahead: Floats = np.full((size, size), 0.5)  # the chance that Beta(wins, losses) is above 1/2
         self.steps = 0
@@ -68,7 +68,7 @@ class _Sampler:
 
     def _contenders(self) -> int:
         """Return how many arms may still be chosen."""
-        return self._standings.left
+        return self._table.remaining
 
     def _advance(self) -> None:
         """Take steps until one asks about two arms, or until nothing is left to spend."""
@@ -87,14 +87,14 @@ class _Sampler:
         """Return which arms the champion may still meet under the cap; itself always."""
         if self.cap is None:
             return np.ones(len(arms), dtype=bool)
-        met = self._standings.meetings(champion)
+        met = self._table.meetings(champion)
         return np.array([arm == champion or met.get(arm, 0) < self.cap for arm in arms.tolist()])
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one judgment: one step, whichever pair it is about."""
         if isinstance(event, PhaseClosed):
             return
-        places = self._standings.add(event)
+        places = self._table.add(event)
         if places is None:
             return
         i, j = places
@@ -110,7 +110,7 @@ class _Sampler:
         """Return the one pair of this step, or nothing while it is out."""
         if self._next is None or n < 1 or pending:
             return []
-        items = self._standings.items
+        items = self._table.items
         return [Proposal(pair_of(*(items[i] for i in self._next)), proposal=f"step-{self.steps + 1}")]
 
     @property
@@ -125,14 +125,14 @@ class _Sampler:
 
     def result(self) -> Levels:
         """Return the arms by how many others they won against more often than not."""
-        return self._ranked([range(len(self._standings.items))])
+        return self._ranked([range(len(self._table.items))])
 
     def _ranked(self, groups: Sequence[Sequence[int]]) -> Levels:
-        left = np.flatnonzero(~self._standings.out)
+        left = np.flatnonzero(~self._table.bad)
         wins = self._wins[np.ix_(left, left)]
-        score = np.zeros(len(self._standings.items))
+        score = np.zeros(len(self._table.items))
         score[left] = (wins > wins.T).sum(axis=1)
-        return levels_by_score(self._standings, score, groups)
+        return levels_by_score(self._table, score, groups)
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the budget."""
@@ -194,7 +194,7 @@ class DoubleThompson(_Sampler):
         self._width[i, j] = self._width[j, i] = 1 / math.sqrt(won + lost)
 
     def _choose(self, rng: np.random.Generator) -> tuple[int, int]:
-        arms = np.flatnonzero(~self._standings.out)
+        arms = np.flatnonzero(~self._table.bad)
         radius = math.sqrt(self.alpha * math.log(self.steps + 1))
         champion = self._champion(arms, radius, rng)
         return champion, self._challenger(champion, arms, radius, rng)
@@ -252,7 +252,7 @@ class MergeDTS(_Sampler):
         self.C = C
         self._time = 1  # steps since the batches were last merged, from 1
         self._stage = 1
-        order = rng_for(seed, topic, self.name, "batches").permutation(len(self._standings.items))
+        order = rng_for(seed, topic, self.name, "batches").permutation(len(self._table.items))
         self._batches = [order[at : at + M].tolist() for at in range(0, len(order), M)]
         self._advance()
 
@@ -266,9 +266,9 @@ class MergeDTS(_Sampler):
 
     def _learn(self, met: tuple[int, int] | None) -> None:
         self._time += 1
-        self._batches = [[i for i in batch if not self._standings.out[i]] for batch in self._batches]
+        self._batches = [[i for i in batch if not self._table.bad[i]] for batch in self._batches]
         self._merge_small()
-        if self._contenders() <= len(self._standings.items) / 2**self._stage + 1:
+        if self._contenders() <= len(self._table.items) / 2**self._stage + 1:
             self._batches = merged_batches(self._batches, self.M)
             self._stage += 1
             self._time = 1

@@ -54,8 +54,8 @@ class TopK(Elimination):
 
     def top(self) -> dict[str, float]:
         """Return the wins of the k finalists with the most, and of those tied with the last of them."""
-        out = {item for item, gone in zip(self._standings.items, self._standings.out, strict=True) if gone}
-        wins = {item: won for item, won in self.final_scores().items() if item not in out}
+        bad = {item for item, gone in zip(self._table.items, self._table.bad, strict=True) if gone}
+        wins = {item: won for item, won in self.final_scores().items() if item not in bad}
         ranked = sorted(wins, key=lambda item: (-wins[item], item))
         if not ranked:
             return {}

@@ -3,27 +3,27 @@
 import numpy as np
 
 from duelpool.arrays import Bools, Floats
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 
-class Preferences:
+class KnownPreferences:
     """Who is known to be better than whom: directly, through others, or because one of them is Bad.
 
     A pair's own judgments come first: their majority counts. A pair without any follows from a chain of
     others, unless there are chains both ways. Of a Bad item and one that stays, the one that stays is better.
     """
 
-    def __init__(self, standings: Standings) -> None:
-        self._standings = standings
-        size = len(standings.items)
+    def __init__(self, table: WinTable) -> None:
+        self._table = table
+        size = len(table.items)
         self._edges = np.zeros((size, size), dtype=bool)  # the majority of a pair's own judgments
         self._reach = np.zeros((size, size), dtype=bool)  # there is a chain of edges
         self.judged = np.zeros((size, size), dtype=bool)  # a pair has judgments of its own, ties included
 
     def add(self, i: int, j: int) -> None:
         """Look again at a pair that has a new judgment."""
-        standings, edges = self._standings, self._edges
-        lead = standings.won(i, j) - standings.won(j, i)
+        table, edges = self._table, self._edges
+        lead = table.won(i, j) - table.won(j, i)
         self.judged[i, j] = self.judged[j, i] = True
         held = bool(edges[i, j]), bool(edges[j, i])
         edges[i, j], edges[j, i] = lead > 0, lead < 0
@@ -47,20 +47,20 @@ class Preferences:
 
     def lead(self, i: int, j: int) -> float | None:
         """Return above 0 when i is better, below 0 when j is, 0 for a tie, None when it isn't known."""
-        standings = self._standings
-        if standings.out[i] or standings.out[j]:
-            return float(standings.out[j]) - float(standings.out[i])
-        if standings.times(i, j):
-            return standings.won(i, j) - standings.won(j, i)
+        table = self._table
+        if table.bad[i] or table.bad[j]:
+            return float(table.bad[j]) - float(table.bad[i])
+        if table.times(i, j):
+            return table.won(i, j) - table.won(j, i)
         down, up = bool(self._reach[i, j]), bool(self._reach[j, i])
         return None if down == up else float(down) - float(up)
 
     def better(self) -> Bools:
         """Return for all pairs whether the first is known to be better, through judgments or inference."""
-        out = self._standings.out
+        bad = self._table.bad
         inferred = self._reach & ~self._reach.T & ~self.judged
-        known: Bools = (self._edges | inferred) & ~out[:, None] & ~out[None, :]
-        return known | (~out[:, None] & out[None, :])
+        known: Bools = (self._edges | inferred) & ~bad[:, None] & ~bad[None, :]
+        return known | (~bad[:, None] & bad[None, :])
 
     def known_lead(self) -> Floats:
         """Return for each item how many are known to be worse, less those known to be better."""

@@ -16,7 +16,7 @@ from duelpool.strategies.encounters import Encounters
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class DecidedPairs:
     """Pairs of a pool: the places of their items, the wins of the first, and all that were won or tied."""
 
     first: Indices
@@ -25,7 +25,7 @@ class Pairs:
     judged: Floats
 
 
-class Standings:
+class WinTable:
     """Wins, losses, games and Bad votes of a pool's items, by their place in the pool.
 
     `score[i]` is the wins of item i less its losses, `games[i]` the number of its judgments. An item with
@@ -44,8 +44,8 @@ class Standings:
         size = len(self.items)
         self.score: Floats = np.zeros(size)
         self.games: Floats = np.zeros(size)
-        self.out = np.zeros(size, dtype=bool)
-        self.told = 0
+        self.bad = np.zeros(size, dtype=bool)
+        self.judgments = 0
         self._bad_votes = bad_votes
         self._voters: dict[int, set[str]] = {}
         self._met = Encounters(size)
@@ -58,7 +58,7 @@ class Standings:
         i, j = self.place.get(judgment.left), self.place.get(judgment.right)
         if i is None or j is None:
             return None
-        self.told += 1
+        self.judgments += 1
         self.games[i] += 1
         self.games[j] += 1
         self._met.add(i, j, effect.left, effect.right)
@@ -71,14 +71,14 @@ class Standings:
 
     def _vote_bad(self, i: int, assessor: str) -> None:
         voters = self._voters.setdefault(i, set())
-        voters.add(assessor or f"unnamed {self.told}")
+        voters.add(assessor or f"unnamed {self.judgments}")
         if len(voters) >= self._bad_votes:
-            self.out[i] = True
+            self.bad[i] = True
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many items are still in."""
-        return len(self.items) - int(self.out.sum())
+        return len(self.items) - int(self.bad.sum())
 
     def meetings(self, i: int) -> dict[int, int]:
         """Return how often item i met each of its opponents."""
@@ -104,11 +104,13 @@ class Standings:
         table[...] = [[wins.get(j, 0.0) for j in members] for wins in of] or 0.0
         return table
 
-    def pairs(self) -> Pairs:
+    def pairs(self) -> DecidedPairs:
         """Return every pair that was decided at least once, by the places of its items."""
         rows = [(i, j, won, won + lost) for i, j, won, lost in self._met.pairs() if won + lost > 0]
         table = np.array(rows).reshape(-1, 4)
-        return Pairs(table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3])
+        return DecidedPairs(
+            table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3]
+        )
 
     def met(self, group: Indices) -> Ints:
         """Return how often the items of a group met each other."""

@@ -7,19 +7,19 @@ but the one that wins most of its pairs, and new pairs say more than repeats.
 import numpy as np
 
 from duelpool.arrays import Floats, Indices
-from duelpool.strategies.win_table import Standings
+from duelpool.strategies.win_table import WinTable
 
 REPEATS_AGREE = 0.85  # the correlation of a pair's repeats; at 1 a repeat would say nothing new
 STRENGTH_SD = 1.0  # the spread of the strengths before any judgment, in log odds
 STEPS = 80
 
 
-def fitted_strengths(standings: Standings) -> Floats:
+def fitted_strengths(table: WinTable) -> Floats:
     """Return Bradley-Terry strengths with a normal prior, repeats of a pair counting for little."""
-    pairs = standings.pairs()
+    pairs = table.pairs()
     repeats = 1 + (pairs.judged - 1) * REPEATS_AGREE
     first, second = pairs.first, pairs.second
-    size = len(standings.items)
+    size = len(table.items)
     strength = np.zeros(size)
     for _ in range(STEPS):  # half a diagonal Newton step can't overshoot
         p = 1 / (1 + np.exp(strength[second] - strength[first]))
@@ -31,14 +31,14 @@ def fitted_strengths(standings: Standings) -> Floats:
     return strength
 
 
-def expected_wins(standings: Standings, group: Indices) -> Floats:
+def expected_wins(table: WinTable, group: Indices) -> Floats:
     """Return, for each item of a group, its expected wins if it met every item that is still in once."""
-    strength = fitted_strengths(standings)
+    strength = fitted_strengths(table)
     guess = 1 / (1 + np.exp(strength[None, :] - strength[group][:, None]))
     held = 1 / REPEATS_AGREE - 1  # the judgments that the guess is worth
     for row, i in enumerate(group.tolist()):
         guess[row, i] = 0.0
-        for j in standings.meetings(i):
-            won, lost = standings.won(i, j), standings.won(j, i)
+        for j in table.meetings(i):
+            won, lost = table.won(i, j), table.won(j, i)
             guess[row, j] = (won + held * guess[row, j]) / (won + lost + held)
-    return np.asarray(guess[:, ~standings.out].sum(axis=1), dtype=np.float64)
+    return np.asarray(guess[:, ~table.bad].sum(axis=1), dtype=np.float64)

@@ -163,16 +163,16 @@ def _quantile(estimates: Estimates, level: float) -> float:
     return float(scipy.stats.t.ppf((1 + level) / 2, max(1, freedom)))
 
 
-Known: TypeAlias = Ranges | Moments | None
+UnitKnowledge: TypeAlias = Ranges | Moments | None
 """What an interval knows of all units, drawn or not."""
 
 
-def _wald(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
+def _wald(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
     half = _quantile(estimates, level) * np.sqrt(np.maximum(variances(estimates), 0.0))
     return estimates.values - half, estimates.values + half
 
 
-def _normal(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
+def _normal(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
     """Return normal intervals from what all units' weights say, with Student's quantile, corrected for skewness.
 
     No score is below nought where no weight is.
@@ -218,7 +218,7 @@ def _solved(estimates: Estimates, level: float) -> tuple[Floats, Floats]:
     return estimates.fixed + low, estimates.fixed + high
 
 
-def _hoeffding(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
+def _hoeffding(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
     sample, span = estimates.sample, _ranges(known).span
     if sample.kind == "pivotal":
         # As short as with replacement, for pivotal samples are strongly Rayleigh. A duel of two units puts a weighted
@@ -238,14 +238,14 @@ def _hoeffding(estimates: Estimates, known: Known, level: float) -> tuple[Floats
     return estimates.values - half, estimates.values + half
 
 
-def _bernstein(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
+def _bernstein(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
     n, error = estimates.sample.n, np.log(4 / (1 - level))
     spread = variances(estimates) * n
     half = np.sqrt(2 * spread * error / n) + 7 * _ranges(known).span * error / (3 * max(1, n - 1))
     return estimates.values - half, estimates.values + half
 
 
-def _betting(estimates: Estimates, known: Known, level: float) -> tuple[Floats, Floats]:
+def _betting(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
     """Bet against every possible mean, and keep those against which no fortune was made."""
     sample, ranges = estimates.sample, _ranges(known)
     span, low = ranges.span, ranges.low
@@ -290,7 +290,7 @@ def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
     return bounds[0], 1.0 - bounds[1]
 
 
-def _ranges(known: Known) -> Ranges:
+def _ranges(known: UnitKnowledge) -> Ranges:
     if not isinstance(known, Ranges):
         raise BadParameter("This interval needs the range of what a draw can say.", remedy="Give Ranges.")
     return known

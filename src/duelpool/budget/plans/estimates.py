@@ -12,10 +12,17 @@ import numpy as np
 from duelpool.arrays import Floats
 from duelpool.budget.estimation.choices import refuse_misfit
 from duelpool.budget.estimation.estimators import Estimates, estimated, estimator_named
-from duelpool.budget.estimation.intervals import Interval, Known, Ranges, doubts, interval_named, plain_spread
+from duelpool.budget.estimation.intervals import (
+    Interval,
+    Ranges,
+    UnitKnowledge,
+    doubts,
+    interval_named,
+    plain_spread,
+)
 from duelpool.budget.estimation.moments import Moments, Spread
 from duelpool.budget.estimation.ratios import shares_by_topic
-from duelpool.budget.plans.judged import Judged
+from duelpool.budget.plans.judged import JudgedUnits
 from duelpool.budget.plans.lineups import Lineup, can_be_pooled, lined_up, mixture, pooled_reach, sample_of
 from duelpool.budget.plans.plan import Plan, PlannedQuestion
 from duelpool.budget.units.goals import Targets, targets_of
@@ -74,7 +81,7 @@ class BudgetEstimate:
 
 def estimate_plans(
     plans: Sequence[Plan],
-    judged: Judged,
+    judged: JudgedUnits,
     population: Population,
     *,
     estimator: str | None = None,
@@ -161,7 +168,7 @@ def _plain(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _refuse_strange(plans: Sequence[Plan], judged: Judged, others: str) -> None:
+def _refuse_strange(plans: Sequence[Plan], judged: JudgedUnits, others: str) -> None:
     if others not in ("refuse", "ignore"):
         raise BadParameter(f"Judgments that no plan drew are refused or ignored, not '{others}'.")
     asked = {each.key for plan in plans for each in plan.questions}
@@ -195,7 +202,7 @@ def _refuse_strange(plans: Sequence[Plan], judged: Judged, others: str) -> None:
 class _Wish:
     """What is asked of all rounds alike; `ways` are their estimators."""
 
-    judged: Judged
+    judged: JudgedUnits
     ways: tuple[str, ...]
     made: Interval | None
     level: float
@@ -242,7 +249,7 @@ def _together(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _End
     return _Ends(values, low, high, tuple(found))
 
 
-def _spread(estimates: Estimates, known: Known) -> Spread:
+def _spread(estimates: Estimates, known: UnitKnowledge) -> Spread:
     return known.spread(estimates) if isinstance(known, Moments) else plain_spread(estimates)
 
 
@@ -257,7 +264,7 @@ def _ratios(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _Ends:
     return _Ends(values, np.full(len(values), np.nan), np.full(len(values), np.nan))
 
 
-def _known(each: Lineup, estimates: Estimates, wish: _Wish) -> Known:
+def _known(each: Lineup, estimates: Estimates, wish: _Wish) -> UnitKnowledge:
     """Return what the interval has to know of all units, drawn or not."""
     made, sample = wish.made, estimates.sample
     if made is None:

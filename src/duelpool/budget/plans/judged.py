@@ -15,7 +15,7 @@ from duelpool.records import Judgment
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedUnits:
     """Utilities by unit, as many as there were judgments of it, and where they come from."""
 
     utilities: Mapping[tuple[str, ...], tuple[float, ...]]
@@ -33,11 +33,11 @@ class _Pile:
     def add(self, key: tuple[str, ...], utility: float) -> None:
         self.found.setdefault(key, []).append(utility)
 
-    def judged(self, place: str, unused: int = 0) -> Judged:
-        return Judged({key: tuple(values) for key, values in self.found.items()}, place, unused)
+    def judged(self, place: str, unused: int = 0) -> JudgedUnits:
+        return JudgedUnits({key: tuple(values) for key, values in self.found.items()}, place, unused)
 
 
-def read_judged(path: str | os.PathLike[str], metric: Metric) -> Judged:
+def read_judged(path: str | os.PathLike[str], metric: Metric) -> JudgedUnits:
     """Read judgments: qrels or JSON lines for items, preferences in any form for pairs."""
     if os.fspath(path) == STANDARD_INPUT:
         raise BadFile.at("standard input", None, "Judgments are looked at twice.", "Give them as a file.")
@@ -52,7 +52,7 @@ def read_judged(path: str | os.PathLike[str], metric: Metric) -> Judged:
     return from_grades(read_qrels(path).grades(), metric, source.name)
 
 
-def from_grades(grades: Mapping[str, Mapping[str, float]], metric: Metric, place: str = "") -> Judged:
+def from_grades(grades: Mapping[str, Mapping[str, float]], metric: Metric, place: str = "") -> JudgedUnits:
     """Return utilities of items from grades; for AP, of every pair of graded items of a topic."""
     pile = _Pile()
     for topic, of in grades.items():
@@ -70,7 +70,7 @@ def from_grades(grades: Mapping[str, Mapping[str, float]], metric: Metric, place
     return pile.judged(place)
 
 
-def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "") -> Judged:
+def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "") -> JudgedUnits:
     """Return utilities from lines of the log: grades of items, or preferences between two.
 
     A pair's utility is the share of a win that its first item, the one with the smaller id, got.

@@ -7,7 +7,7 @@ import numpy as np
 
 from duelpool.arrays import Bools, Floats
 from duelpool.budget.estimation.estimators import Frame, estimator_named
-from duelpool.budget.plans.judged import Judged
+from duelpool.budget.plans.judged import JudgedUnits
 from duelpool.budget.plans.plan import Plan, PlannedQuestion
 from duelpool.budget.sampling.samples import Sample
 from duelpool.budget.units.goals import Targets
@@ -125,7 +125,7 @@ def mixture(rounds: Sequence[Lineup]) -> Lineup:
     )
 
 
-def sample_of(each: Lineup, judged: Judged, fill: float | None, noisy: bool) -> Sample:
+def sample_of(each: Lineup, judged: JudgedUnits, fill: float | None, noisy: bool) -> Sample:
     """Return a round's sample; what nobody answered counts as `fill`, or as the answered do on average."""
     questions = each.plan.questions
     answers = [judged.utilities.get(question.key, ()) for question in questions]

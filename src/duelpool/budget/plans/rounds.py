@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from duelpool.arrays import Floats
-from duelpool.budget.plans.judged import Judged
+from duelpool.budget.plans.judged import JudgedUnits
 from duelpool.budget.plans.plan import Plan, make_plan
 from duelpool.budget.units.beliefs import Beliefs
 from duelpool.budget.units.populations import Population
@@ -23,7 +23,7 @@ TOPIC_STEADINESS = (
 
 def next_round(
     plans: Sequence[Plan],
-    judged: Judged,
+    judged: JudgedUnits,
     population: Population,
     n: int,
     *,
@@ -45,7 +45,7 @@ def next_round(
     )  # fmt: skip
 
 
-def known_utilities(population: Population, judged: Judged) -> Floats:
+def known_utilities(population: Population, judged: JudgedUnits) -> Floats:
     """Return each unit's judged utility, nan for those that nobody judged."""
     known = np.full(len(population), np.nan)
     places = population.places()

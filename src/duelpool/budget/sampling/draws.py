@@ -42,7 +42,7 @@ class Lottery:
     size: Floats  # `expected` is these times the factor: of millions of units few are ever looked at
     factor: float = 1.0
     sums: Floats | None = None  # of each BLOCK of sizes, where they are known
-    _lines: dict[str, "Line"] = field(default_factory=dict)
+    _lines: dict[str, "UnitLine"] = field(default_factory=dict)
     _expected: dict[str, Floats] = field(default_factory=dict)
 
     @property
@@ -67,7 +67,7 @@ class Lottery:
                 raise BadParameter("Whole topics are drawn from a population, and none was given.")
             return _whole_topics(population, self.n, rng)
         if "line" not in self._lines:  # many draws need it once
-            self._lines["line"] = Line.of(self.size, self.kind, self.n, self.sums)
+            self._lines["line"] = UnitLine.of(self.size, self.kind, self.n, self.sums)
         line = self._lines["line"]
         return line.drawn_replacing(self.n, rng) if self.kind == "replacing" else line.drawn_pivotal(rng)
 
@@ -153,16 +153,16 @@ def inclusion_probabilities(size: Floats, n: int) -> Floats:
 
 def drawn_replacing(expected: Floats, n: int, rng: np.random.Generator) -> Drawn:
     """Draw n times, each time any unit, in proportion to how often it is expected."""
-    return Line.of(expected, "replacing", n).drawn_replacing(n, rng)
+    return UnitLine.of(expected, "replacing", n).drawn_replacing(n, rng)
 
 
 def drawn_pivotal(probabilities: Floats, rng: np.random.Generator) -> Ints:
     """Draw each unit with its probability, as many units as these add up to, neighbours seldom together."""
-    return Line.of(probabilities, "pivotal", round(float(probabilities.sum()))).drawn_pivotal(rng).units
+    return UnitLine.of(probabilities, "pivotal", round(float(probabilities.sum()))).drawn_pivotal(rng).units
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class UnitLine:
     """Units side by side on a line, each as long as its size, but for those that are certain to be drawn.
 
     `ends` are where units end; where there are millions, and few are drawn, where blocks of them do.
@@ -176,7 +176,7 @@ class Line:
     borders: "Borders"
 
     @classmethod
-    def of(cls, size: Floats, kind: str, n: int, sums: Floats | None = None) -> "Line":
+    def of(cls, size: Floats, kind: str, n: int, sums: Floats | None = None) -> "UnitLine":
         """Lay the units side by side; `n` is how many are drawn, the certain ones among them."""
         certain = np.zeros(0, dtype=np.int64)
         if kind != "replacing" and sums is None and size.max() >= 1.0:

@@ -59,7 +59,7 @@ class Metric:
 
 
 @dataclass(frozen=True, kw_only=True)
-class P(Metric):
+class PMetric(Metric):
     """The share of relevant items among the first `cutoff`."""
 
     name: ClassVar[str] = "P"
@@ -132,7 +132,7 @@ class MSE(Mean):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DCG(Metric):
+class DCGMetric(Metric):
     """Discounted cumulative gain."""
 
     name: ClassVar[str] = "DCG"
@@ -214,7 +214,7 @@ class Wpref(Ppref):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AP(Metric):
+class APMetric(Metric):
     """Average precision over pairs of relevant items; it needs the number of relevant items, or their estimate."""
 
     name: ClassVar[str] = "AP"
@@ -235,7 +235,7 @@ class AP(Metric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given(Metric):
+class GivenWeights(Metric):
     """Weights that were given, with utilities as they are judged."""
 
     name: ClassVar[str] = "Given"
@@ -243,7 +243,23 @@ class Given(Metric):
 
 
 METRICS: Mapping[str, type[Metric]] = MappingProxyType(
-    {each.name: each for each in (P, Accuracy, Mean, MAE, MSE, DCG, Swaps, WSwaps, Ppref, Wpref, AP, Given)}
+    {
+        each.name: each
+        for each in (
+            PMetric,
+            Accuracy,
+            Mean,
+            MAE,
+            MSE,
+            DCGMetric,
+            Swaps,
+            WSwaps,
+            Ppref,
+            Wpref,
+            APMetric,
+            GivenWeights,
+        )
+    }
 )
 _BY_NAME = {name.casefold(): name for name in METRICS} | {"prec": "P", "precision": "P"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Floats
-from duelpool.budget.units.metrics import AP, Metric, Swaps
+from duelpool.budget.units.metrics import APMetric, Metric, PMetric, Swaps
 from duelpool.budget.units.populations import Population, item_population, topic_shares
 from duelpool.errors import BadParameter
 from duelpool.files import Run, TieOrder
@@ -27,10 +27,8 @@ def pair_population(
     it is 1 when both are relevant, and an item makes a pair with itself. AP divides by `relevant`, the number of
     relevant items of each topic; without it the weights are those of AP x R.
     """
-    from duelpool.budget.units.metrics import P
-
     depth = metric.cutoff or max(len(run) for run in runs)
-    pool = item_population(runs, P(cutoff=depth), topics=topics, topic_weights=topic_weights, ties=ties)
+    pool = item_population(runs, PMetric(cutoff=depth), topics=topics, topic_weights=topic_weights, ties=ties)
     shares = topic_shares(pool.topics, topic_weights)
     if pool.items is None or pool.ranks is None:
         raise BadParameter("Pairs need items with names and ranks.")
@@ -90,6 +88,6 @@ def _relevant_items(relevant: Mapping[str, float], topic: str) -> float:
 
 def self_pairs(population: Population) -> Floats:
     """Return 1 for pairs of an item with itself: their utilities add up to the number of relevant items."""
-    if population.items is None or population.others is None or not isinstance(population.metric, AP):
+    if population.items is None or population.others is None or not isinstance(population.metric, APMetric):
         raise BadParameter("Only AP's population has items paired with themselves.")
     return (population.items == population.others).to_numpy().astype(np.float64)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
-from duelpool.budget.units.metrics import Given, Metric
+from duelpool.budget.units.metrics import GivenWeights, Metric
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.files import Run, TieOrder
 from duelpool.files.columns import Layout, read_columns, refuse_not_a_number
@@ -44,7 +44,7 @@ class Population:
     others: pl.Series | None = None  # the second item of pairs
     ranks: npt.NDArray[np.integer[Any]] | None = None  # like weights; 0 where a system lacks the item
     offsets: Floats = field(default_factory=lambda: np.zeros(0))
-    metric: Metric = field(default_factory=Given)
+    metric: Metric = field(default_factory=GivenWeights)
 
     def __post_init__(self) -> None:
         if self.weights.shape != (len(self.topic), len(self.systems)):

@@ -72,7 +72,7 @@ def beliefs_from(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownPopulation:
     """A population of which every utility is known, for simulations."""
 
     population: Population
@@ -82,7 +82,7 @@ class Known:
     left_out_share: float  # of all weight
 
 
-def known_from(population: Population, qrels: Qrels, highest: float | None = None) -> Known:
+def known_from(population: Population, qrels: Qrels, highest: float | None = None) -> KnownPopulation:
     """Keep the units that qrels judge, with their utilities; a pair needs grades for both of its items."""
     grades = qrels.grades()
     metric = population.metric
@@ -105,7 +105,7 @@ def known_from(population: Population, qrels: Qrels, highest: float | None = Non
     kept = population if judged.all() else population.kept(judged)
     total = float(np.abs(population.weights).sum())
     lost = total - float(np.abs(kept.weights).sum())
-    return Known(kept, utility[judged], top, int((~judged).sum()), lost / total if total else 0.0)
+    return KnownPopulation(kept, utility[judged], top, int((~judged).sum()), lost / total if total else 0.0)
 
 
 def highest_utility(metric: Metric, grade: float) -> float:

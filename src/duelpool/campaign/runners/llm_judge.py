@@ -22,8 +22,8 @@ from duelpool.judges.llm.endpoint import Endpoint
 from duelpool.judges.llm.prices import Prices, most_tokens
 from duelpool.judges.llm.prompts import Prompt, can_read
 from duelpool.judges.llm.replies import (
-    Form,
     Malformed,
+    ReplyForm,
     ReplyFormat,
     parse_usage,
     parse_verdict,
@@ -84,10 +84,10 @@ class Terms:
             "reply_format": self.reply_format,
         }
 
-    def body(self, sheet: Sheet, secret: str) -> tuple[bytes, Form]:
+    def body(self, sheet: Sheet, secret: str) -> tuple[bytes, ReplyForm]:
         """Return the request for a question, the same bytes whenever it is made, and the form of its reply."""
         form = (
-            Form(grades=sheet.grades)
+            ReplyForm(grades=sheet.grades)
             if sheet.right is None
             else preference_form(Outcome.TIE in sheet.outcomes)
         )

@@ -16,7 +16,7 @@ from typing import Literal
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files.source import read_source
 from duelpool.judges.live import Sheet
-from duelpool.judges.llm.replies import Form
+from duelpool.judges.llm.replies import ReplyForm
 from duelpool.records import Passage
 
 Message = dict[str, str]
@@ -71,7 +71,7 @@ class Prompt:
         """Name and version."""
         return f"{self.name}/{self.version}"
 
-    def messages(self, sheet: Sheet, form: Form, secret: str) -> list[Message]:
+    def messages(self, sheet: Sheet, form: ReplyForm, secret: str) -> list[Message]:
         """Return the messages for a question; what others have written stands between marks."""
         texts = {
             "question": sheet.topic.text,

@@ -22,7 +22,7 @@ class Malformed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ReplyForm:
     """The form of a reply: the words it may choose from, or the grades."""
 
     choices: tuple[str, ...] = ()
@@ -73,9 +73,9 @@ class Form:
         return {"type": "json_object"} if wanted == "json" else None
 
 
-def preference_form(ties: bool) -> Form:
+def preference_form(ties: bool) -> ReplyForm:
     """Return the form of a preference."""
-    return Form(choices=("left", "right", *(("tie",) if ties else ()), "cannot"))
+    return ReplyForm(choices=("left", "right", *(("tie",) if ties else ()), "cannot"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def parse_usage(body: bytes) -> Usage:
     return Usage(*sound) if None not in sound else Usage()
 
 
-def parse_verdict(body: bytes, form: Form) -> Verdict:
+def parse_verdict(body: bytes, form: ReplyForm) -> Verdict:
     """Return what an answer says, or raise `Malformed`: nothing but the form is taken."""
     answer = _json(body)
     choices = answer.get("choices") if isinstance(answer, dict) else None
@@ -148,7 +148,7 @@ def parse_verdict(body: bytes, form: Form) -> Verdict:
     return parse_content(content, form)
 
 
-def parse_content(content: str, form: Form) -> Verdict:
+def parse_content(content: str, form: ReplyForm) -> Verdict:
     """Return what the text of a reply says: one JSON object, both names, values of the lists, nothing around it."""
     if len(content) > CONTENT_AT_MOST:
         raise Malformed("too long")
