@@ -59,7 +59,7 @@ def test_halves_and_wholes_add_up() -> None:
     for outcome, effect in EFFECTS.items():
         shares = effect.left + effect.right
         bad = effect.left_bad and effect.right_bad
-        assert shares == (1.0 if effect.told and not bad and outcome is not Outcome.GRADE else 0.0)
+        assert shares == (1.0 if effect.usable and not bad and outcome is not Outcome.GRADE else 0.0)
 
 
 def test_a_pair_is_the_same_whoever_stands_left() -> None:

@@ -23,29 +23,29 @@ FEW = 3  # points that a history needs to be worth drawing
 
 def facts(snapshot: Snapshot) -> list[Fact]:
     """Return the figures at the head of the page."""
-    found = [
+    listed = [
         Fact(f"{snapshot.total('done')} of {len(snapshot.topics)}", "topics done"),
         Fact(f"{snapshot.total('judgments'):,}", "judgments that count"),
         Fact(f"{len(snapshot.people):,}", "assessors"),
     ]
     if snapshot.money.spent:
-        found.append(Fact(_amount(snapshot.money.spent, snapshot), "spent"))
-    return found
+        listed.append(Fact(_amount(snapshot.money.spent, snapshot), "spent"))
+    return listed
 
 
 def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES) -> list[Chapter]:
     """Return what there is to say of a campaign as it stands."""
     standings = Standings(watch)
     snapshot = watch.look()
-    found: list[Chapter] = []
+    parts: list[Chapter] = []
     board = standings.board(measures[0])
     if board.rows:
         scored = leaderboard(campaign, list(measures), interval="t")
-        found.append(_leaders(board, scored, standings))
-    found += [_answers(campaign, snapshot), _people(snapshot), *_agreement(campaign)]
+        parts.append(_leaders(board, scored, standings))
+    parts += [_answers(campaign, snapshot), _people(snapshot), *_agreement(campaign)]
     if snapshot.money.spent or snapshot.money.budget is not None:
-        found.append(_money(snapshot))
-    return found
+        parts.append(_money(snapshot))
+    return parts
 
 
 def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
@@ -146,11 +146,11 @@ def _person(person: Person) -> tuple[Cell, ...]:
 def _agreement(campaign: Campaign) -> list[Chapter]:
     """Say how far people agree, where enough of them judged the same."""
     votes = votes_of(campaign)
-    found = [each for each in (find(votes, name) for name in TRUSTED) if each.table.rows]
-    if not found:
+    findings = [each for each in (find(votes, name) for name in TRUSTED) if each.table.rows]
+    if not findings:
         return []
-    notes = tuple(dict.fromkeys(note for each in found for note in each.notes))
-    tables = tuple(replace(each.shown, caption=each.title) for each in found)
+    notes = tuple(dict.fromkeys(note for each in findings for note in each.notes))
+    tables = tuple(replace(each.shown, caption=each.title) for each in findings)
     return [Chapter("Can they be trusted", notes, tables=tables)]
 
 

@@ -53,7 +53,7 @@ class Effect:
     left_bad: bool = False
     right_bad: bool = False
     definite: bool = False
-    told: bool = True  # False: strategies never hear of it, and the slot is free again
+    usable: bool = True  # False: no answer; strategies never see it, and the slot is free again
 
 
 EFFECTS: Mapping[Outcome, Effect] = MappingProxyType(
@@ -67,10 +67,10 @@ EFFECTS: Mapping[Outcome, Effect] = MappingProxyType(
         Outcome.RIGHT_BAD: Effect(left=1.0, right_bad=True),
         Outcome.BOTH_BAD: Effect(left_bad=True, right_bad=True),
         Outcome.SAME: Effect(left=0.5, right=0.5),
-        Outcome.CANNOT_JUDGE: Effect(told=False),
-        Outcome.SKIP: Effect(told=False),
+        Outcome.CANNOT_JUDGE: Effect(usable=False),
+        Outcome.SKIP: Effect(usable=False),
         Outcome.FLIP_TIE: Effect(left=0.5, right=0.5),
-        Outcome.FLIP_ABSTAIN: Effect(told=False),
+        Outcome.FLIP_ABSTAIN: Effect(usable=False),
         Outcome.GRADE: Effect(),
     }
 )
@@ -313,7 +313,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Items in equivalence classes, the best first: what a strategy found.
+    """Items in equivalence classes, the best first: the result of a strategy.
 
     Items that were never told apart share a level; `confidence` is the chance that the first level holds the
     best item, where the strategy can say.

@@ -113,7 +113,7 @@ class Toy:
         self.bad: set[str] = set()
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
-        if isinstance(event, PhaseClosed) or not event.effect.told or not {*event.pair} <= {*self.items}:
+        if isinstance(event, PhaseClosed) or not event.effect.usable or not {*event.pair} <= {*self.items}:
             return
         self.missing.pop(event.pair, None)
         self.bad |= {*event.bad_items}

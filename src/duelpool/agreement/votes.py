@@ -227,7 +227,7 @@ class _Ballots:
         a, b = (left, right or "") if not swapped else (right or "", left)
         fresh = self._sight(topic, who, a, b)
         value = judgment.grade if right is None else value_of(effect, swapped)
-        if value is None or not effect.told:
+        if value is None or not effect.usable:
             self.unanswered += 1
             return
         unit = self._units.setdefault((topic, judgment.criterion, a, b), len(self._units))

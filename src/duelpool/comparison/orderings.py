@@ -35,10 +35,10 @@ def tau_ap(reference: Mapping[str, float], other: Mapping[str, float]) -> float:
     has above it too; systems that the reference holds equal count half, and equal ones of `other` are not
     above each other.
     """
-    true, found = _aligned(reference, other)
+    true, ranked = _aligned(reference, other)
     shares = []
     for at in range(len(true)):
-        above = found > found[at]
+        above = ranked > ranked[at]
         if above.any():
             right = np.where(true[above] > true[at], 1.0, np.where(true[above] == true[at], 0.5, 0.0))
             shares.append(float(right.mean()))

@@ -42,7 +42,7 @@ def leave_group_out(
     alone = alone.filter(pl.col("groups") == 1).select("topic", "docno", "group")
     truth = Truth.of(qrels)
     scores = {run.name: _mean(measure, truth, run) for run in runs}
-    found = []
+    rows = []
     for group in dict.fromkeys(groups[run.name] for run in runs):
         theirs = alone.filter(pl.col("group") == group)
         fewer = qrels.frame.join(theirs, on=["topic", "docno"], how="anti", maintain_order="left")
@@ -50,7 +50,7 @@ def leave_group_out(
         for run in (run for run in runs if groups[run.name] == group):
             score = _mean(measure, without, run)
             others = [scores[other.name] for other in runs if other.name != run.name]
-            found.append(
+            rows.append(
                 LeftOut(
                     run.name,
                     group,
@@ -61,7 +61,7 @@ def leave_group_out(
                     1 + sum(other > score for other in others),
                 )
             )
-    return found
+    return rows
 
 
 def _mean(measure: Measure, truth: Truth, run: Run) -> float:

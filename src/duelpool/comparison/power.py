@@ -128,7 +128,7 @@ def plan_topics(
         by_spread = sorted(gaps, key=lambda pair: (float(gaps[pair].std(ddof=1)), pair))
         chosen = [by_spread[(len(by_spread) - 1) * quarter // 4] for quarter in (1, 2, 3)]
         chosen = list(dict.fromkeys(chosen))
-    found = []
+    plans = []
     for a, b in chosen:
         observed = gaps[a, b]
         spread = float(observed.std(ddof=1))
@@ -137,8 +137,8 @@ def plan_topics(
             observed, max(2, needed), difference, alpha=alpha, rounds=rounds, seed=seed
         )
         now = power_of_t(len(observed), difference, spread, alpha)
-        found.append(PowerPlan(a, b, len(observed), spread, now, needed, simulated))
-    return found
+        plans.append(PowerPlan(a, b, len(observed), spread, now, needed, simulated))
+    return plans
 
 
 def _check(difference: float, spread: float, alpha: float) -> None:

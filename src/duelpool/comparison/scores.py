@@ -72,11 +72,11 @@ class ScoreTable:
 
     def slices(self, tags: Mapping[str, Iterable[str]]) -> dict[str, Self]:
         """Return a table per tag, of the topics that bear it; tags are in order."""
-        found: dict[str, list[int]] = {}
+        places_by_tag: dict[str, list[int]] = {}
         for at, topic in enumerate(self.topics):
             for tag in tags.get(topic, ()):
-                found.setdefault(tag, []).append(at)
-        return {tag: self.only(places) for tag, places in sorted(found.items())}
+                places_by_tag.setdefault(tag, []).append(at)
+        return {tag: self.only(places) for tag, places in sorted(places_by_tag.items())}
 
     def only(self, places: Sequence[int]) -> Self:
         """Return the table of some of the topics, by their places."""

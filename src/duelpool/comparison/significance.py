@@ -37,8 +37,8 @@ def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
     """Wilcoxon's signed-rank test; topics without a difference are left out."""
     if not np.any(differences):
         return 0.0, 1.0
-    found = scipy.stats.wilcoxon(differences)
-    return float(found.statistic), float(found.pvalue)
+    test = scipy.stats.wilcoxon(differences)
+    return float(test.statistic), float(test.pvalue)
 
 
 def randomisation(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -191,9 +191,9 @@ def _turned(one: Difference) -> Difference:
     return replace(one, a=one.b, b=one.a, mean=-one.mean, effect=-one.effect)
 
 
-def _together(found: list[Difference], correction: str) -> list[Difference]:
-    raised = corrected([one.p for one in found], correction)
-    return [replace(one, p_corrected=float(p)) for one, p in zip(found, raised, strict=True)]
+def _together(differences: list[Difference], correction: str) -> list[Difference]:
+    raised = corrected([one.p for one in differences], correction)
+    return [replace(one, p_corrected=float(p)) for one, p in zip(differences, raised, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,8 @@ def sensitivity(
     seed: int = 0,
 ) -> Sensitivity:
     """Return the share of pairs of runs whose difference has p < alpha, corrected only when asked."""
-    found = [one.p_corrected for one in all_pairs(table, test, correction, rounds=rounds, seed=seed)]
-    return Sensitivity(len(found), int(np.count_nonzero(np.array(found) < alpha)))
+    p_values = [one.p_corrected for one in all_pairs(table, test, correction, rounds=rounds, seed=seed)]
+    return Sensitivity(len(p_values), int(np.count_nonzero(np.array(p_values) < alpha)))
 
 
 def tukey_hsd(table: ScoreTable) -> list[Difference]:
@@ -270,8 +270,8 @@ def _range_tail(ranges: Floats, runs: int, freedom: int) -> Floats:
     """
 
     def tail(at: Floats) -> Floats:
-        found: Floats = np.clip(scipy.stats.studentized_range.sf(at, runs, freedom), 0.0, 1.0)
-        return found
+        shares: Floats = np.clip(scipy.stats.studentized_range.sf(at, runs, freedom), 0.0, 1.0)
+        return shares
 
     if len(ranges) <= _KNOTS:
         return tail(ranges)

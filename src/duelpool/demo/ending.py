@@ -1,4 +1,4 @@
-"""How the demo ends: what was found beside the hidden truth, as chapters of its report."""
+"""The end of the demo: its results compared with the hidden truth, as chapters of the report."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from duelpool.report import Cell, Chapter, Table
 
 
 def found_best(campaign: Campaign) -> tuple[int, int]:
-    """Return in how many topics the truly best answer was found, and of how many."""
+    """Return the number of topics whose truly best answer was found, and the number of topics."""
     collection = load_collection()
     results = campaign.results()
     right = sum(bool(set(levels.best) & true_best(collection, topic)) for topic, levels in results.items())
@@ -70,11 +70,11 @@ def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
     """Compare what a few grades say of the runs' precision with what all of them would."""
     made = read_plan(str(plan))
     population = population_from(sorted(str(path) for path in runs.iterdir()), made.metric)
-    found = estimate_plans([made], read_judged(str(grades), population.metric), population)
+    estimate = estimate_plans([made], read_judged(str(grades), population.metric), population)
     collection = load_collection()
     ranked = {topic: set(collection.passages) for topic in collection.utilities}
     true = evaluate(relevant_qrels(collection, ranked), runs, ["P@10"]).means("P@10")
-    inside, rows = _beside(found, true)
+    inside, rows = _beside(estimate, true)
     return Chapter(
         "On a budget",
         (
@@ -93,8 +93,8 @@ def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
     )
 
 
-def _beside(found: BudgetEstimate, true: dict[str, float]) -> tuple[int, tuple[tuple[Cell, ...], ...]]:
-    rows = [(each.name, each.estimate, each.low, each.high, true[each.name]) for each in found.targets]
+def _beside(estimate: BudgetEstimate, true: dict[str, float]) -> tuple[int, tuple[tuple[Cell, ...], ...]]:
+    rows = [(each.name, each.estimate, each.low, each.high, true[each.name]) for each in estimate.targets]
     inside = sum(
         low is not None and high is not None and low <= value <= high for _, _, low, high, value in rows
     )

@@ -151,7 +151,7 @@ class _Statistics:
 
     def rows(self, tables: Mapping[str, ScoreTable]) -> list[Row]:
         """Return a row per run and measure."""
-        found: dict[tuple[str, str], Row] = {}
+        rows: dict[tuple[str, str], Row] = {}
         for name, table in tables.items():
             means = table.means()
             ends = self.interval and table.intervals(self.interval, self.level, seed=self.seed)
@@ -160,9 +160,9 @@ class _Statistics:
                 low, high = (None, None) if ends is None else (float(ends[at][0]), float(ends[at][1]))
                 one = tested.get(run)
                 p, p_corrected = (None, None) if one is None else (one.p, one.p_corrected)
-                found[run, name] = Row(run, name, ALL, float(means[at]), low, high, p, p_corrected)
+                rows[run, name] = Row(run, name, ALL, float(means[at]), low, high, p, p_corrected)
         runs = next(iter(tables.values())).runs
-        return [found[run, name] for run in runs for name in tables]
+        return [rows[run, name] for run in runs for name in tables]
 
     def _tested(self, table: ScoreTable) -> list[Difference]:
         if self.baseline is None:

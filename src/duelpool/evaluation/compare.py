@@ -97,17 +97,17 @@ def compare_runs(
 
 def _rankings(run: Run, depth: int) -> dict[str, list[str]]:
     rows = run.top(depth).unique(["topic", "docno"], keep="first", maintain_order=True)
-    found: dict[str, list[str]] = {}
+    rankings: dict[str, list[str]] = {}
     for topic, docno in rows.select("topic", "docno").iter_rows():
-        found.setdefault(topic, []).append(docno)
-    return found
+        rankings.setdefault(topic, []).append(docno)
+    return rankings
 
 
 def _by_topic(preferences: Preferences | None) -> dict[str, list[Judgment]]:
-    found: dict[str, list[Judgment]] = {}
+    judgments: dict[str, list[Judgment]] = {}
     for judgment in preferences.judgments() if preferences is not None else ():
-        found.setdefault(judgment.topic, []).append(judgment)
-    return found
+        judgments.setdefault(judgment.topic, []).append(judgment)
+    return judgments
 
 
 def _by_pairs(

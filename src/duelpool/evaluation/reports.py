@@ -43,22 +43,22 @@ class Testing:
 Report: TypeAlias = Callable[[Evaluation, Testing], Table]
 
 
-def pairs_report(found: Evaluation, testing: Testing) -> Table:
+def pairs_report(evaluation: Evaluation, testing: Testing) -> Table:
     """Return a row for each two runs under each measure: difference, effect size and p-values."""
     rows = [
         (name, one.a, one.b, one.topics, one.mean, one.effect, one.statistic, one.p, one.p_corrected)
-        for name, table in found.tables.items()
+        for name, table in evaluation.tables.items()
         for one in all_pairs(table, testing.test, testing.correction, seed=testing.seed)
     ]
     columns = ("measure", "a", "b", "topics", "difference", "effect", "statistic", "p", "p_corrected")
     return Table(columns, tuple(rows), keys=3)
 
 
-def sensitivity_report(found: Evaluation, testing: Testing) -> Table:
+def sensitivity_report(evaluation: Evaluation, testing: Testing) -> Table:
     """Return a row per measure: the share of pairs of runs with p < alpha, as it is and under corrections."""
     corrections = [] if testing.test == TUKEY else [name for name in CORRECTIONS if name != "none"]
     rows: list[tuple[Cell, ...]] = []
-    for name, table in found.tables.items():
+    for name, table in evaluation.tables.items():
         p = np.array([one.p for one in all_pairs(table, testing.test, seed=testing.seed)])
         told = int(np.count_nonzero(p < testing.alpha))
         shares = [
@@ -69,22 +69,22 @@ def sensitivity_report(found: Evaluation, testing: Testing) -> Table:
     return Table(("measure", "test", "pairs", "told_apart", "share", *corrections), tuple(rows))
 
 
-def agreement_report(found: Evaluation, testing: Testing) -> Table:
+def agreement_report(evaluation: Evaluation, testing: Testing) -> Table:
     """Return a row for each two measures: do they order runs alike, and do they agree topic by topic?
 
     tau, tau_ap (the first measure is the reference) and rbo compare the orders of the runs by their means;
     pearson and same_sign compare the values by topic.
     """
-    if len(found.tables) < 2 or len(found.runs) < 2:
+    if len(evaluation.tables) < 2 or len(evaluation.runs) < 2:
         raise BadParameter(
-            f"Agreement is between two measures over two runs at least; here are {len(found.tables)} "
-            f"and {len(found.runs)}.",
+            f"Agreement is between two measures over two runs at least; here are {len(evaluation.tables)} "
+            f"and {len(evaluation.runs)}.",
             remedy="Name another measure with -m, or more runs.",
         )
-    means = {name: found.means(name) for name in found.tables}
-    by_topic = {(one.a, one.b): one for one in measure_agreement(found.tables)}
+    means = {name: evaluation.means(name) for name in evaluation.tables}
+    by_topic = {(one.a, one.b): one for one in measure_agreement(evaluation.tables)}
     rows = []
-    for a, b in combinations(found.tables, 2):
+    for a, b in combinations(evaluation.tables, 2):
         one = by_topic[a, b]
         orders = (kendall_tau(means[a], means[b]), tau_ap(means[a], means[b]), overlap(means[a], means[b]))
         rows.append((a, b, *orders, one.pearson, one.same_sign, one.compared))
@@ -98,7 +98,7 @@ REPORTS: Mapping[str, Report] = MappingProxyType(
 
 
 def report(
-    found: Evaluation,
+    evaluation: Evaluation,
     name: str,
     *,
     test: str = "t",
@@ -109,7 +109,7 @@ def report(
     """Return one of the reports on an evaluation: pairs, sensitivity or agreement."""
     if name not in REPORTS:
         raise UnknownName("report", name, REPORTS)
-    return REPORTS[name](found, Testing(test, correction, alpha, seed))
+    return REPORTS[name](evaluation, Testing(test, correction, alpha, seed))
 
 
 def report_note(name: str, test: str, correction: str, alpha: float) -> str:
@@ -125,7 +125,7 @@ def report_note(name: str, test: str, correction: str, alpha: float) -> str:
 
 
 def leave_out_report(
-    found: Evaluation,
+    evaluation: Evaluation,
     truths: Sequence[Record],
     sources: Sequence[RunSource],
     groups: Mapping[str, str],
@@ -136,16 +136,16 @@ def leave_out_report(
     Truths and runs are those of the evaluation, in its order.
     """
     qrels = next((one for one in truths if isinstance(one, Qrels)), None)
-    if qrels is None or any(measure.need != "grades" for measure in found.measures):
+    if qrels is None or any(measure.need != "grades" for measure in evaluation.measures):
         raise BadParameter(
             "Groups are left out of the pool of graded documents.",
             remedy="Give qrels and measures over grades.",
         )
-    runs = [replace(run_of(source), name=name) for source, name in zip(sources, found.runs, strict=True)]
+    runs = [replace(run_of(source), name=name) for source, name in zip(sources, evaluation.runs, strict=True)]
     rows = [
         (str(measure), one.run, one.group, one.only_theirs, one.score, one.score_without, one.place,
          one.place_without)
-        for measure in found.measures
+        for measure in evaluation.measures
         for one in leave_group_out(qrels, runs, groups, measure, depth)
     ]  # fmt: skip
     columns = ("measure", "run", "group", "only_theirs", "score", "score_without", "place", "place_without")

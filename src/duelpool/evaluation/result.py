@@ -1,4 +1,4 @@
-"""What an evaluation found: rows, tables, and the rules they were made by."""
+"""The result of an evaluation: rows, tables, and the rules of its measures."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -81,13 +81,13 @@ class Evaluation:
 
     def topic_rows(self) -> list[Row]:
         """Return the values by topic: run by run, measure by measure, dropped topics left out."""
-        found = []
+        rows = []
         for at, run in enumerate(self.runs):
             for name, table in self.tables.items():
                 for topic, value in zip(table.topics, table.values[at], strict=True):
                     if not np.isnan(value):
-                        found.append(Row(run, name, topic, float(value)))
-        return found
+                        rows.append(Row(run, name, topic, float(value)))
+        return rows
 
     def to_polars(self, by_topic: bool = False) -> pl.DataFrame:
         """Return the rows as a frame: means, or values by topic followed by the means."""

@@ -70,11 +70,11 @@ def score_runs(
         executor.submit(_score_chunk, records, sources[start : start + _CHUNK], measures): start
         for start in starts
     }
-    found: dict[int, list[Scored]] = {}
+    results: dict[int, list[Scored]] = {}
     for task in as_completed(tasks):
-        found[tasks[task]] = task.result()
-        tell(len(found[tasks[task]]))
-    return [scored for start in starts for scored in found[start]]
+        results[tasks[task]] = task.result()
+        tell(len(results[tasks[task]]))
+    return [scored for start in starts for scored in results[start]]
 
 
 def _one_by_one(

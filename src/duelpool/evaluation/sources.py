@@ -71,10 +71,10 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
 def run_sources(given: "RunSource | Iterable[RunSource]") -> list[RunSource]:
     """Return each run once: folders stand for the files in them, patterns for the files they match."""
     several = [given] if isinstance(given, str | os.PathLike | Run) else list(given)
-    found: list[RunSource] = []
+    sources: list[RunSource] = []
     for one in several:
         if isinstance(one, Run) or os.fspath(one) == "-":
-            found.append(one)
+            sources.append(one)
             continue
         name = os.fspath(one)
         if Path(name).is_dir():
@@ -83,17 +83,17 @@ def run_sources(given: "RunSource | Iterable[RunSource]") -> list[RunSource]:
             )
             if not inside:
                 raise BadFile.at(name, None, "The folder holds no files.", "Name a folder of runs.")
-            found += inside
+            sources += inside
         elif glob.has_magic(name) and not Path(name).exists():
             matched = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - takes absolute patterns too
             if not matched:
                 raise BadFile.at(name, None, "No file matches this pattern.", "Check folder and spelling.")
-            found += [Path(match) for match in matched if Path(match).is_file()]
+            sources += [Path(match) for match in matched if Path(match).is_file()]
         else:
-            found.append(Path(name))
-    if not found:
+            sources.append(Path(name))
+    if not sources:
         raise BadParameter("No run was given.", remedy="Name files, folders or patterns.")
-    return found
+    return sources
 
 
 def names_of(sources: Iterable[RunSource]) -> list[str]:

@@ -63,10 +63,10 @@ def read_assessed(path: str | os.PathLike[str]) -> Judgments:
     elif names := _named_columns(source):
         rows = tuple(_of_columns(source, names, tally))
     else:
-        found = preferences_of(source)
-        for notice in found.notices:
+        preferences = preferences_of(source)
+        for notice in preferences.notices:
             tally.add(notice.what, notice.first_line, notice.count)
-        rows = tuple(found.judgments())
+        rows = tuple(preferences.judgments())
     if not rows:
         raise BadFile.at(source.name, None, "The file holds no judgment.")
     return Judgments(rows, tally.notices)

@@ -94,14 +94,14 @@ def judgment_from_json(row: Row) -> Judgment:
 
 def judgment_to_json(judgment: Judgment) -> dict[str, Any]:
     """Return a judgment as a JSON object without the fields that stand at their defaults."""
-    found = {}
+    values = {}
     for name, about in _FIELDS.items():
         value = getattr(judgment, name)
         if about.default is dataclasses.MISSING or value != about.default:
-            found[name] = value
-    if found["right"] is None:
-        del found["right"]
-    return found
+            values[name] = value
+    if values["right"] is None:
+        del values["right"]
+    return values
 
 
 def write_judgments(path: str | os.PathLike[str], judgments: Iterable[Judgment]) -> None:

@@ -69,10 +69,10 @@ def repeats(rows: RowKeys, topics: pl.Series, docnos: pl.Series) -> Ints:
         return np.zeros(0, dtype=np.int64)
     suspects = np.flatnonzero(np.isin(rows.keys, rows.twice()))
     seen: set[tuple[str, str]] = set()
-    found = []
+    repeated = []
     pairs = zip(topics[suspects].to_list(), docnos[suspects].to_list(), strict=True)
     for row, key in zip(suspects.tolist(), pairs, strict=True):
         if key in seen:
-            found.append(row)
+            repeated.append(row)
         seen.add(key)
-    return np.array(found, dtype=np.int64)
+    return np.array(repeated, dtype=np.int64)

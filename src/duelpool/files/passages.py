@@ -87,7 +87,7 @@ def write_passages(path: str | os.PathLike[str], passages: Iterable[Passage]) ->
 
 def passage_to_json(passage: Passage) -> dict[str, Any]:
     """Return a passage as a JSON object without empty fields."""
-    found = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
+    values = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
     if passage.format != "text":
-        found["format"] = passage.format
-    return {name: value for name, value in found.items() if value or name in ("id", "text")}
+        values["format"] = passage.format
+    return {name: value for name, value in values.items() if value or name in ("id", "text")}

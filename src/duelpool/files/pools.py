@@ -36,12 +36,12 @@ def pools_of(source: Source) -> tuple[Pool, ...]:
 
 def pool_to_json(pool: Pool) -> dict[str, object]:
     """Return a pool as a JSON object."""
-    found: dict[str, object] = {"topic": pool.topic, "items": list(pool.items)}
+    values: dict[str, object] = {"topic": pool.topic, "items": list(pool.items)}
     if pool.grades:
-        found["grades"] = dict(pool.grades)
+        values["grades"] = dict(pool.grades)
     if pool.twins:
-        found["twins"] = {item: list(others) for item, others in pool.twins.items()}
-    return found
+        values["twins"] = {item: list(others) for item, others in pool.twins.items()}
+    return values
 
 
 def pool_from_json(row: Row) -> Pool:

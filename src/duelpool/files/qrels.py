@@ -55,10 +55,10 @@ class Qrels:
 
     def grades(self) -> dict[str, dict[str, float]]:
         """Return the grades as a dictionary per topic."""
-        found: dict[str, dict[str, float]] = {}
+        grades: dict[str, dict[str, float]] = {}
         for topic, docno, grade in self.frame.iter_rows():
-            found.setdefault(topic, {})[docno] = grade
-        return found
+            grades.setdefault(topic, {})[docno] = grade
+        return grades
 
 
 def read_qrels(path: str | os.PathLike[str]) -> Qrels:

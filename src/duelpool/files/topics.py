@@ -118,13 +118,13 @@ def _texts(row: Row, name: str) -> tuple[str, ...]:
         return (value,)
     if not isinstance(value, list):
         raise BadRecord(f'"{name}" must be a list, not {json.dumps(value)[:40]}.')
-    found = []
+    texts = []
     for each in value:
         text = text_of(each, *_TEXT) if isinstance(each, dict) else each
         if not isinstance(text, str):
             raise BadRecord(f'Each of "{name}" must be text, not {json.dumps(each)[:40]}.')
-        found.append(text)
-    return tuple(found)
+        texts.append(text)
+    return tuple(texts)
 
 
 def _split_conversations(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
@@ -176,15 +176,15 @@ def write_topics(path: str | os.PathLike[str], topics: Iterable[Topic]) -> None:
 
 def topic_to_json(topic: Topic) -> dict[str, Any]:
     """Return a topic as a JSON object without the fields that stand at their defaults."""
-    found: dict[str, Any] = {"id": topic.id, "text": topic.text}
+    values: dict[str, Any] = {"id": topic.id, "text": topic.text}
     if topic.description:
-        found["description"] = topic.description
+        values["description"] = topic.description
     if topic.conversation:
-        found["conversation"] = list(topic.conversation)
+        values["conversation"] = list(topic.conversation)
     if topic.snippets:
-        found["snippets"] = list(topic.snippets)
+        values["snippets"] = list(topic.snippets)
     if topic.tags:
-        found["tags"] = list(topic.tags)
+        values["tags"] = list(topic.tags)
     if topic.weight != 1.0:
-        found["weight"] = topic.weight
-    return found
+        values["weight"] = topic.weight
+    return values

@@ -28,7 +28,7 @@ def win_counts(items: tuple[str, ...], judgments: Iterable[Judgment]) -> Floats:
     at = {item: place for place, item in enumerate(items)}
     counts = np.zeros((len(items), len(items)))
     for judgment in judgments:
-        if judgment.right is None or not judgment.effect.told:
+        if judgment.right is None or not judgment.effect.usable:
             continue
         left, right = at[judgment.left], at[judgment.right]
         counts[left, right] += judgment.effect.left

@@ -83,8 +83,8 @@ class P(Relevance):
     about: ClassVar[str] = "The share of relevant documents among the first k."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        found = np.bincount(placed.topic[self.relevant(truth, placed)], minlength=placed.topics)
-        return found / (np.maximum(placed.retrieved, 1) if self.cutoff is None else float(self.cutoff))
+        hits = np.bincount(placed.topic[self.relevant(truth, placed)], minlength=placed.topics)
+        return hits / (np.maximum(placed.retrieved, 1) if self.cutoff is None else float(self.cutoff))
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class R(Relevance):
     about: ClassVar[str] = "The share of the relevant documents that stand among the first k."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        found = np.bincount(placed.topic[self.relevant(truth, placed)], minlength=placed.topics)
-        return self.share(found.astype(np.float64), truth)
+        hits = np.bincount(placed.topic[self.relevant(truth, placed)], minlength=placed.topics)
+        return self.share(hits.astype(np.float64), truth)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Success(Relevance):
 
 @dataclass(frozen=True)
 class Judged(Measure):
-    """The share of the first k documents that somebody judged (of those returned, where fewer were)."""
+    """The share of the first k documents that were judged (of those returned, where fewer were)."""
 
     name: ClassVar[str] = "Judged"
     about: ClassVar[str] = "The share of the first k documents that were judged."
@@ -144,6 +144,6 @@ class Judged(Measure):
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
         within = placed.rank <= (self.cutoff or np.inf)
-        found = np.bincount(placed.topic[within], minlength=placed.topics)
+        judged = np.bincount(placed.topic[within], minlength=placed.topics)
         looked_at = np.minimum(placed.retrieved, self.cutoff or np.inf)
-        return found / np.maximum(looked_at, 1)
+        return judged / np.maximum(looked_at, 1)

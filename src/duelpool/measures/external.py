@@ -49,8 +49,8 @@ class External(Measure):
         for topic, docno, score in run.run.frame.select("topic", "docno", "score").iter_rows():
             ranked.setdefault(topic, {})[docno] = score
         values = np.full(len(place), 0.0 if self.missing == "zero" else np.nan)
-        for found in ir_measures.iter_calc([ir_measures.parse_measure(self.text)], graded, ranked):
-            values[place[found.query_id]] = found.value
+        for row in ir_measures.iter_calc([ir_measures.parse_measure(self.text)], graded, ranked):
+            values[place[row.query_id]] = row.value
         for topic in set(place) - set(ranked):  # ir_measures gives some of them 0, and leaves others out
             values[place[topic]] = 0.0 if self.missing == "zero" else np.nan
         return values

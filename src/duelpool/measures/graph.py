@@ -151,13 +151,13 @@ def _graphs(pairs: Pairs) -> list[tuple[int, Graph]]:
     # The pairs stand by topic and so do the items: each topic's part of the flat lists lies in one piece.
     losers, losers_end = _grouped(pairs.winner, pairs.loser - start_of_item[pairs.loser], len(pairs.items))
     winners, winners_end = _grouped(pairs.loser, pairs.winner - start_of_item[pairs.winner], len(pairs.items))
-    found = []
+    graphs = []
     for start, end, first, last in zip(
         bounds[:-1].tolist(), bounds[1:].tolist(), rows[:-1].tolist(), rows[1:].tolist(), strict=True
     ):
         ends = [[at - first for at in all_ends[start:end]] for all_ends in (losers_end, winners_end)]
-        found.append((start, Graph(losers[first:last], ends[0], winners[first:last], ends[1])))
-    return found
+        graphs.append((start, Graph(losers[first:last], ends[0], winners[first:last], ends[1])))
+    return graphs
 
 
 def _places(pairs: Pairs, ranks: Ints) -> Ints:

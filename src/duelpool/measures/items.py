@@ -1,7 +1,7 @@
 """The documents that a truth speaks of, and where a run placed them: the one path from files to arrays.
 
 Everything that a measure needs of a run is the ranks of the documents that somebody judged. They are looked
-up by a 64-bit hash of (topic, docno), and what was found is compared as text, so a collision changes nothing.
+up by a 64-bit hash of (topic, docno), and every match is compared as text, so a collision changes nothing.
 """
 
 from collections.abc import Callable
@@ -151,8 +151,8 @@ class Items:
         theirs = pl.DataFrame(
             {"topic": self._places(rankings.topics)[rankings.topic_of(every)], "docno": rankings.docnos}
         ).with_row_index("row")
-        found = theirs.join(mine, on=["topic", "docno"], how="inner").sort("row")
-        rows, items = (found.get_column(name).cast(pl.Int64).to_numpy() for name in ("row", "item"))
+        matches = theirs.join(mine, on=["topic", "docno"], how="inner").sort("row")
+        rows, items = (matches.get_column(name).cast(pl.Int64).to_numpy() for name in ("row", "item"))
         return rows, items
 
     def _ranked(self, run: ReadyRun, rules: PlacingRules) -> tuple[Ints, Ints]:

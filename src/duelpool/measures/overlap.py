@@ -73,8 +73,8 @@ def extrapolated(deeper: Ints, topic: Ints, lengths: tuple[Ints, Ints], p: float
     at_least_one = np.maximum(short, 1)
     beyond = (plain[long] - plain[short]) / at_least_one - (divided[long] - divided[short])
     last = (shared - early) / np.maximum(long, 1) + early / at_least_one
-    found: Floats = (1 - p) / p * (seen + early * beyond) + last * p**long
-    return found
+    overlap: Floats = (1 - p) / p * (seen + early * beyond) + last * p**long
+    return overlap
 
 
 @dataclass(frozen=True)

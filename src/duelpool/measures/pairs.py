@@ -55,9 +55,9 @@ class Pairs:
             for part in ("left", "right", "left_bad", "right_bad")
         )
         a, b, items = _coded(frame, among)
-        told = outcome.replace_strict({name: of.told for name, of in effect.items()}).to_numpy()
-        marked = frame.get_column("inferred").to_numpy() if "inferred" in frame.columns else ~told & False
-        counts = told & (~marked | inferred | (left_bad > 0) | (right_bad > 0))
+        answered = outcome.replace_strict({name: of.usable for name, of in effect.items()}).to_numpy()
+        marked = frame.get_column("inferred").to_numpy() if "inferred" in frame.columns else ~answered & False
+        counts = answered & (~marked | inferred | (left_bad > 0) | (right_bad > 0))
         lean = np.sign(left - right)
         winner, loser = np.where(lean >= 0, a, b), np.where(lean >= 0, b, a)
         usable = counts & (lean != 0)
@@ -71,7 +71,7 @@ class Pairs:
             more_winners, more_losers = _from_bad(items, a[counts], b[counts], bad >= bad_votes)
             winner, loser = np.concatenate((winner, more_winners)), np.concatenate((loser, more_losers))
             guessed += len(more_winners)
-        return cls._sorted(items, winner, loser, int(np.count_nonzero(told & (lean == 0))), guessed)
+        return cls._sorted(items, winner, loser, int(np.count_nonzero(answered & (lean == 0))), guessed)
 
     @classmethod
     def from_grades(cls, grades: Grades) -> "Pairs":

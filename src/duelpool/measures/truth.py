@@ -32,7 +32,7 @@ class Truth:
         if isinstance(given, cls):
             return given
         several = [given] if isinstance(given, Qrels | Preferences | Run | Duplicates) else given
-        found: dict[str, Record] = {}
+        records: dict[str, Record] = {}
         kinds = {Qrels: "qrels", Preferences: "preferences", Run: "reference", Duplicates: "duplicates"}
         for record in several:  # type: ignore[union-attr]
             kind = kinds.get(type(record))
@@ -41,12 +41,12 @@ class Truth:
                     f"Runs can't be compared with a {type(record).__name__}.",
                     remedy="Give qrels, preferences or a run.",
                 )
-            if kind in found:
+            if kind in records:
                 raise BadParameter(
                     f"Two {kind} were given.", remedy="Give one of a kind; score against each in turn."
                 )
-            found[kind] = record
-        return cls(**found)  # type: ignore[arg-type]
+            records[kind] = record
+        return cls(**records)  # type: ignore[arg-type]
 
     def records(self) -> "list[Record]":
         """Return what the truth was made of."""

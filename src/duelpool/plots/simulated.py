@@ -1,4 +1,4 @@
-"""Pictures of simulations: what was found for how many judgments, and how honest the confidence is."""
+"""Pictures of simulations: found-rates by judgments spent, and the calibration of the confidence."""
 
 from collections.abc import Mapping, Sequence
 

@@ -67,7 +67,7 @@ class WinMatrix:
         for left, right, outcome in rows:
             effect, a, b = EFFECTS[outcome], place[left], place[right]
             if effect.left == effect.right:
-                tied = effect.told and effect.left > 0
+                tied = effect.usable and effect.left > 0
                 ties[a, b] += tied
                 ties[b, a] += tied
             else:
@@ -114,7 +114,7 @@ def _counted_quickly(winners: pl.Series, losers: pl.Series) -> tuple[list[str], 
         winner, loser = (column.view(np.uint16)[window::4] for column in hashes)
         counts = np.bincount((code_at * n)[winner] + code_at[loser], minlength=n * n).reshape(n, n)
         sums = [np.add.reduce(counts.sum(axis=1 - side).astype(np.uint64) * words) for side in (0, 1)]
-        if all(found == np.add.reduce(column) for found, column in zip(sums, hashes, strict=True)):
+        if all(total == np.add.reduce(column) for total, column in zip(sums, hashes, strict=True)):
             return pl.concat([winners.head(_LOOK), losers.head(_LOOK)]).gather(rows).to_list(), counts
         return None
     return None
@@ -151,7 +151,7 @@ def _counted(rows: list[tuple[str, str, str, int]]) -> WinMatrix:
             wins[a, b] += count
         elif effect.right > effect.left:
             wins[b, a] += count
-        elif effect.told and effect.left > 0:
+        elif effect.usable and effect.left > 0:
             ties[a, b] += count
             ties[b, a] += count
     return WinMatrix(items, wins, ties)
@@ -187,8 +187,8 @@ def condorcet_winner(matrix: WinMatrix) -> str | None:
     """Return the item that beat every other one by majority, if there is one."""
     beats = matrix.wins > matrix.wins.T
     others = len(matrix) - 1
-    found = np.flatnonzero(beats.sum(axis=1) == others)
-    return matrix.items[int(found[0])] if len(found) else None
+    winners = np.flatnonzero(beats.sum(axis=1) == others)
+    return matrix.items[int(winners[0])] if len(winners) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,11 @@ def html_page(title: str, lead: str, facts: Sequence[Fact], chapters: Sequence[C
 
 def _anchors(titles: Sequence[str]) -> list[str]:
     """Return an id for each title, no two the same."""
-    found: list[str] = []
+    anchors: list[str] = []
     for title in titles:
         plain = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "chapter"
-        found.append(plain if plain not in found else f"{plain}-{len(found)}")
-    return found
+        anchors.append(plain if plain not in anchors else f"{plain}-{len(anchors)}")
+    return anchors
 
 
 def _chapter(name: str, chapter: Chapter) -> str:

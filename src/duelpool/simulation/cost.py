@@ -59,12 +59,12 @@ def estimate(
     """Estimate judgments, assignments and cost for pools of these sizes."""
     counts = Counter(sizes)
     if simulated:
-        judgments, found = _by_simulation(counts, strategy, cap, seed)
+        judgments, found_rate = _by_simulation(counts, strategy, cap, seed)
     else:
-        judgments, found = _in_closed_form(counts, strategy, cap), None
+        judgments, found_rate = _in_closed_form(counts, strategy, cap), None
     pay = pay or Pay()
     assignments = math.ceil(judgments / pay.questions)
-    return Estimate(strategy, round(judgments), assignments, assignments * pay.per_assignment, found)
+    return Estimate(strategy, round(judgments), assignments, assignments * pay.per_assignment, found_rate)
 
 
 def _in_closed_form(counts: Counter[int], strategy: str, cap: int | None) -> float:

@@ -10,7 +10,7 @@ from duelpool.errors import BadParameter
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one trial found and spent.
+    """The result and the cost of one trial.
 
     `ranks` are the true places of the items returned as best, 0 for a true best item; equally good items have
     the same place. `curve` says for each checkpoint whether one item, had it been returned then, was right.

@@ -1,4 +1,4 @@
-"""One trial: a strategy asks, a simulated judge answers, and the truth says what was found."""
+"""One trial: a strategy asks, a simulated judge answers, and the result is compared with the truth."""
 
 import math
 from collections import Counter
@@ -96,8 +96,8 @@ def _run_trial(plan: Plan, number: int, pools: Sequence[tuple[str, tuple[str, ..
     table = _Table(strategy, judge, topic, seed, budget=budget, checkpoints=plan.checkpoints)
     while table.play_live(plan.outstanding) if plan.outstanding else table.play_round(plan.batch):
         table.rounds += 1
-    found = strategy.result()
-    return table.scored(found, items)
+    result = strategy.result()
+    return table.scored(result, items)
 
 
 def invented_items(count: int) -> tuple[str, ...]:
@@ -189,29 +189,29 @@ class _Table:
             order = self._in_order(self.strategy.result())
             self._curve.append(bool(order) and order[0] in self.judge.truth.best)
 
-    def _in_order(self, found: Levels) -> list[str]:
+    def _in_order(self, result: Levels) -> list[str]:
         """Return the items one by one, ties broken at random.
 
         A strategy with a `best_one` holds the items it returns as best in its own order of preference: that
         order stays.
         """
-        levels = [list(level) for level in found.levels]
+        levels = [list(level) for level in result.levels]
         for at, level in enumerate(levels):
             if at or getattr(self.strategy, "best_one", None) is None:
                 self._tie_breaker.shuffle(level)
         return [item for level in levels for item in level]
 
-    def scored(self, found: Levels, items: tuple[str, ...]) -> Trial:
-        """Return what the trial found, held against the truth."""
+    def scored(self, result: Levels, items: tuple[str, ...]) -> Trial:
+        """Compare the strategy's result with the truth."""
         truth = self.judge.truth
         place = {item: at for at, level in enumerate(truth.levels) for item in level}
-        order = self._in_order(found)
+        order = self._in_order(result)
         single = bool(order) and place[order[0]] == 0
         missing = len(self._checkpoints) - len(self._curve)
         return Trial(
             topic=self.topic,
             items=len(items),
-            ranks=tuple(sorted(place[item] for item in found.best)),
+            ranks=tuple(sorted(place[item] for item in result.best)),
             bests=len(truth.best),
             single=single,
             best_on_top=bool(order) and set(order[: len(truth.best)]) == set(truth.best),
@@ -219,7 +219,7 @@ class _Table:
             comparisons=self.spent,
             same_pair=max(self._judged.values(), default=0),
             rounds=self.rounds,
-            confidence=found.confidence,
+            confidence=result.confidence,
             curve=(*self._curve, *(single,) * missing),
         )
 

@@ -102,7 +102,7 @@ def hold(
     Those at the places `gone` are retracted. A slot that somebody else takes meanwhile is not lost: the judgment
     takes the next one.
     """
-    waiting = [at for at, judgment in judgments.items() if judgment.effect.told and not judgment.inferred]
+    waiting = [at for at, judgment in judgments.items() if judgment.effect.usable and not judgment.inferred]
     ids = {at: secrets.token_hex(8) for at in waiting}
     _enrol(connection, campaign, {judgments[at].assessor for at in waiting}, now)
     for _ in range(_TRIES):

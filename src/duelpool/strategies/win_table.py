@@ -53,7 +53,7 @@ class WinTable:
     def add(self, judgment: Judgment) -> tuple[int, int] | None:
         """Count one judgment; return the places of its two items, or None when it was passed over."""
         effect = judgment.effect
-        if judgment.right is None or judgment.inferred or not effect.told:
+        if judgment.right is None or judgment.inferred or not effect.usable:
             return None
         i, j = self.place.get(judgment.left), self.place.get(judgment.right)
         if i is None or j is None:

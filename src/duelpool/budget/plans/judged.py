@@ -78,7 +78,7 @@ def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "
     pile, unused = _Pile(), 0
     grades: dict[str, dict[str, float]] = {}
     for judgment in judgments:
-        if not judgment.effect.told:
+        if not judgment.effect.usable:
             unused += 1
         elif metric.parts == "items" or metric.products:
             if judgment.grade is None:

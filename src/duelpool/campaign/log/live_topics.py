@@ -296,7 +296,7 @@ class LiveTopics:
                 for line in state.lines
                 if line.judgment is not None
                 and line.judgment.assessor == assessor
-                and line.judgment.effect.told
+                and line.judgment.effect.usable
                 and not line.judgment.repeated
                 and line.seq not in state.counts.retracted
             ]

@@ -70,7 +70,7 @@ def usable(line: Line, counts: Standing) -> bool:
         line.judgment is not None
         and line.test_pair is None
         and not line.judgment.repeated
-        and line.judgment.effect.told
+        and line.judgment.effect.usable
         and line.judgment.kind is not Kind.GRADE
         and line.seq not in counts.retracted
     )

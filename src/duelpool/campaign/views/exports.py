@@ -112,7 +112,7 @@ def _pref_lines(  # noqa: PLR0917
                     written.add(item)
             effect = EFFECTS[Outcome(row.outcome)]
             if effect.left == effect.right == 0:
-                if effect.told:
+                if effect.usable:
                     tally.add(f"judgments '{row.outcome}' left out, for they prefer nothing")
                 continue
             winner = "=" if effect.left == effect.right else _winner(row, effect.left > effect.right)
@@ -433,7 +433,7 @@ def _csv_lines(
 def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:
     effect = EFFECTS[Outcome(row.outcome)]
     winner = "" if effect.left == effect.right else _winner(row, effect.left > effect.right)
-    counts = not gone and row.test_pair is None and not row.repeated and effect.told
+    counts = not gone and row.test_pair is None and not row.repeated and effect.usable
     return (
         row.topic,
         row.seq,

@@ -13,7 +13,7 @@ from duelpool.store.statements import streamed
 
 _LEFT = tuple(str(each) for each, effect in EFFECTS.items() if effect.left > effect.right)
 _RIGHT = tuple(str(each) for each, effect in EFFECTS.items() if effect.right > effect.left)
-_USED = tuple(str(each) for each, effect in EFFECTS.items() if effect.told)
+_USED = tuple(str(each) for each, effect in EFFECTS.items() if effect.usable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ def deeds_of(state: TopicState, better: Mapping[str, str]) -> dict[str, Deeds]:
             continue
         effect = judgment.effect
         deeds.judgments += 1
-        deeds.usable += effect.told and line.seq not in state.counts.retracted
+        deeds.usable += effect.usable and line.seq not in state.counts.retracted
         if judgment.sides_known:
             deeds.left += effect.left > effect.right
             deeds.right += effect.right > effect.left

@@ -52,7 +52,7 @@ def _audit(connection: Connection, campaign: str, cap: int) -> list[str]:
                 wrong.append(f"topic {topic}: line {line.seq} refers to {line.refers_to}, which was not so")
         if next_seq != expected:
             wrong.append(f"topic {topic}: the next line is {expected}, and the topic says {next_seq}")
-        usable = [each for each in standing.values() if each.question and each.effect.told]
+        usable = [each for each in standing.values() if each.question and each.effect.usable]
         answered += len(usable)
         for each in usable:
             state = states.get(each.question, ("unknown", 0))[0]
