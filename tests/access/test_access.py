@@ -1,4 +1,4 @@
-"""Accounts, sessions, tokens, limits, keys and deeds: what lets people in, and what keeps others out."""
+"""Accounts, sessions, tokens, limits, keys and the audit log: who is let in, and who is kept out."""
 
 import re
 import time
@@ -430,13 +430,13 @@ def test_without_grace_everything_of_before_ends(app: FastAPI) -> None:
     assert sign_in(client).status_code == 303
 
 
-# ---- deeds
+# ---- the audit log
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 def test_the_log_of_deeds_only_grows(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target, open_store(target, create=True) as store:
-        store.write(lambda connection, now: audit_log.note(connection, now, "anna", "excluded", "ben"))
+        store.write(lambda connection, now: audit_log.record(connection, now, "anna", "excluded", "ben"))
         for change in (update(schema.deed).values(who="nobody"), delete(schema.deed)):
             with pytest.raises((DBAPIError, StoreTrouble), match="only grows"):
                 store.write(lambda connection, now: connection.execute(change))  # noqa: B023

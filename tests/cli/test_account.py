@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.access import ROLES, SCOPES, accounts, audit_log, keys, tokens
-from duelpool.access.audit_log import Deed
+from duelpool.access.audit_log import AuditEntry
 from duelpool.campaign import Campaign
 from duelpool.cli import app
 from duelpool.errors import BadParameter
@@ -123,7 +123,7 @@ def test_every_role_and_scope_stands_in_the_docs() -> None:
     assert [name for name in (*ROLES, *SCOPES) if f"`{name}`" not in text] == []
 
 
-# ---- deeds from the command line
+# ---- the audit log from the command line
 
 
 @pytest.fixture(params=BACK_ENDS)
@@ -139,7 +139,7 @@ def judged(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield target
 
 
-def done_by_hand(target: str) -> list[Deed]:
+def done_by_hand(target: str) -> list[AuditEntry]:
     with open_store(target) as store:
         return list(reversed(store.read(lambda connection: audit_log.read(connection, None))))
 
@@ -160,9 +160,9 @@ def test_what_is_done_on_the_command_line_stands_in_the_log_of_deeds(judged: str
     ):
         call(*given)
     found = done_by_hand(judged)
-    assert {each.who for each in found} == {audit_log.at_the_shell()}
+    assert {each.who for each in found} == {audit_log.shell_user()}
     assert {each.campaign for each in found} == {campaign.id}
-    assert [(each.deed, each.about) for each in found] == [
+    assert [(each.action, each.about) for each in found] == [
         ("exclude", "assessor: p1; reason: clicked through"),
         ("reinstate", "assessor: p1; reason: re-instated by the manager"),
         ("retract", "topic: one; seqs: [2]; reason: cut off"),
@@ -202,7 +202,7 @@ def test_a_step_without_its_line_is_not_taken(judged: str, monkeypatch: pytest.M
     with open_store(judged) as store:
         phase = Campaign.open(store).live.state("one").closed_in_log[0]
     before = shown()
-    monkeypatch.setattr(audit_log, "note", full)
+    monkeypatch.setattr(audit_log, "record", full)
     for given in (
         ("exclude", judged, "p1", "--yes"),
         ("retract", judged, "one", "2", "--reason", "cut off"),

@@ -178,7 +178,7 @@ def test_a_panel_that_is_not_reached_has_paid_nothing(home: House) -> None:
     changed: list[Any] = []
 
     class Gone:
-        """A book that lets the panel vanish between the word and the deed."""
+        """A book that lets the panel vanish after the payment began and before the call."""
 
         def __init__(self, book: Any) -> None:
             self._book = book

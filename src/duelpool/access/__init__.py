@@ -1,4 +1,4 @@
-"""Who may do what: accounts with roles, tokens for programs, keys that sign, limits, and the log of deeds.
+"""Who may do what: accounts with roles, tokens for programs, keys that sign, limits, and the audit log.
 
 Nothing here speaks HTTP: the web and the command line translate.
 """

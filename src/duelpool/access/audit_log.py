@@ -1,4 +1,7 @@
-"""The log of deeds: who did what, when and to which campaign. It only grows; the database refuses all else."""
+"""The audit log: who did what, when and to which campaign. It only grows; the database refuses every other change.
+
+Its table, its API path and its JSON fields are called "deed".
+"""
 
 import getpass
 from collections.abc import Callable, Sequence
@@ -12,33 +15,33 @@ ABOUT_AT_MOST = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """One thing that somebody did."""
+class AuditEntry:
+    """One action of a person or a program."""
 
     id: int
     time: str
     who: str
-    deed: str
+    action: str
     about: str
     campaign: str | None = None
 
 
-def note(
-    connection: Connection, now: float, who: str, deed: str, about: str = "", *, campaign: str | None = None
+def record(
+    connection: Connection, now: float, who: str, action: str, about: str = "", *, campaign: str | None = None
 ) -> None:
-    """Write down what somebody does, in the transaction in which they do it where there is one."""
+    """Write an entry, in the transaction of the action itself where there is one."""
     connection.execute(
         insert(schema.deed).values(
-            time=now, who=who, deed=deed, about=about[:ABOUT_AT_MOST], campaign=campaign
+            time=now, who=who, deed=action, about=about[:ABOUT_AT_MOST], campaign=campaign
         )
     )
 
 
-def noting(
-    who: str, deed: str, about: str = "", *, campaign: str | None = None
+def entry(
+    who: str, action: str, about: str = "", *, campaign: str | None = None
 ) -> Callable[[Connection, float], None]:
-    """Return a note that is yet to be written, for the transaction in which the deed is done."""
-    return lambda connection, now: note(connection, now, who, deed, about, campaign=campaign)
+    """Return an entry that is yet to be written: call it in the transaction of the action."""
+    return lambda connection, now: record(connection, now, who, action, about, campaign=campaign)
 
 
 def read(
@@ -48,10 +51,10 @@ def read(
     whole_store: bool = False,
     before: int = 0,
     limit: int = 50,
-) -> Sequence[Deed]:
-    """Return the newest deeds of a campaign (None: of all), or those `before` one of them.
+) -> Sequence[AuditEntry]:
+    """Return the newest entries of a campaign (None: of all), or those before the entry with the id `before`.
 
-    With `whole_store`, deeds that concern no single campaign are among them: who signed in, who got an account.
+    With `whole_store`, entries that concern no single campaign are included: who signed in, who got an account.
     """
     columns = schema.deed.c
     query = select(schema.deed).order_by(columns.id.desc()).limit(limit)
@@ -61,13 +64,13 @@ def read(
     if before:
         query = query.where(columns.id < before)
     return [
-        Deed(row.id, log.iso_time(row.time), row.who, row.deed, row.about, row.campaign)
+        AuditEntry(row.id, log.iso_time(row.time), row.who, row.deed, row.about, row.campaign)
         for row in connection.execute(query)
     ]
 
 
-def at_the_shell() -> str:
-    """Return who does something from the command line."""
+def shell_user() -> str:
+    """Return the name for the log of the person at the command line."""
     try:
         return f"shell {getpass.getuser()}"
     except (KeyError, OSError):  # a container's user may have no name

@@ -54,7 +54,7 @@ PasswordOption = Annotated[
 ]
 
 
-def _changed(store: str, campaign: str | None, deed: str, work: Callable[[Connection, float, str], T]) -> T:
+def _changed(store: str, campaign: str | None, action: str, work: Callable[[Connection, float, str], T]) -> T:
     """Run work(connection, now, campaign's id) and note who did it, in one transaction."""
     with open_store(store) as opened:
 
@@ -64,7 +64,7 @@ def _changed(store: str, campaign: str | None, deed: str, work: Callable[[Connec
                 of = holdings.find_campaign(connection, campaign).id
             found = work(connection, now, of)
             about = getattr(found, "name", "") or getattr(found, "id", "")
-            audit_log.note(connection, now, audit_log.at_the_shell(), deed, str(about), campaign=of or None)
+            audit_log.record(connection, now, audit_log.shell_user(), action, str(about), campaign=of or None)
             return found
 
         return opened.write(whole)
@@ -240,7 +240,7 @@ def new_token(
     def work(connection: Connection, now: float, of: str) -> tokens.Token:
         nonlocal text
         made, text = tokens.make(
-            connection, label, scope, now, campaign=of, days=days, made_by=audit_log.at_the_shell()
+            connection, label, scope, now, campaign=of, days=days, made_by=audit_log.shell_user()
         )
         return made
 

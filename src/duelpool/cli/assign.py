@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from duelpool.cli.frame import print_json
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, noting, opened
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened
 from duelpool.errors import BadParameter
 from duelpool.store import holdings
 
@@ -38,8 +38,8 @@ def assign(
         raise BadParameter("No topic is named.", remedy="Name topics before --to.")
     with opened(store, campaign, writable=bool(topics)) as found:
         whose = ", ".join(to or ()) or "anyone"
-        deed = noting(found, "assign", topics=", ".join(topics or ()), to=whose)
-        found.assign(topics or (), to or (), beside=deed)
+        entry = audit_entry(found, "assign", topics=", ".join(topics or ()), to=whose)
+        found.assign(topics or (), to or (), beside=entry)
         kept = found.store.read(lambda connection: holdings.assigned(connection, found.id))
     if as_json:
         print_json({topic: sorted(people) for topic, people in kept.items()})

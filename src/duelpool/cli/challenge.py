@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from duelpool.cli.frame import print_json, print_table, tell_notices
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, noting, opened, working
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened, working
 from duelpool.files import read_passages, read_run
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.setup.challenge import challenge as let_join
@@ -51,7 +51,7 @@ def challenge(
         if not dry_run:
             keep_runs(found, [read])
             joined = sum(len(each.newcomers) for each in challenges)
-            found.store.write(noting(found, "challenge", run=read.name, newcomers=joined))
+            found.store.write(audit_entry(found, "challenge", run=read.name, newcomers=joined))
     newcomers = sum(len(each.newcomers) for each in challenges)
     same = sum(len(each.twins) for each in challenges)
     if as_json:

@@ -6,7 +6,7 @@ import typer
 
 from duelpool.campaign.settings.changes import changes
 from duelpool.campaign.settings.file import read_changes
-from duelpool.cli.opening import CampaignOption, StoreArgument, noting, opened
+from duelpool.cli.opening import CampaignOption, StoreArgument, audit_entry, opened
 from duelpool.errors import BadParameter, UnknownName
 
 State = Literal["open", "paused", "closed"]
@@ -36,8 +36,8 @@ def change(
         if settings is not None:
             after = read_changes(settings, found.settings)
             names = ", ".join(each.name for each in changes(found.settings, after))
-            found.change(after, beside=noting(found, "settings", changed=names or "nothing"))
+            found.change(after, beside=audit_entry(found, "settings", changed=names or "nothing"))
             typer.echo(f"Campaign {found.name} has the settings of {settings} from now on.")
         if state is not None:
-            found.set_state(cast("State", state), beside=noting(found, "state", state=state))
+            found.set_state(cast("State", state), beside=audit_entry(found, "state", state=state))
             typer.echo(f"Campaign {found.name} is {state}.")

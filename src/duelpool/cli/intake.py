@@ -8,7 +8,7 @@ import typer
 
 from duelpool.campaign.imports.importer import Phases, take_in_file
 from duelpool.cli.frame import print_json, tell_notices
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, noting, opened, working
+from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened, working
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import PreferenceForm
 
@@ -60,7 +60,7 @@ def take_in(
             again=again,
         )
         # After the fact: a large file goes in pieces, each a transaction of its own.
-        found.store.write(noting(found, "import", file=Path(file).name, judgments=taken.judgments))
+        found.store.write(audit_entry(found, "import", file=Path(file).name, judgments=taken.judgments))
     tell_notices(file, taken.notices)
     if as_json:
         print_json(

@@ -36,10 +36,10 @@ def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[
         yield Campaign.open(found, name)
 
 
-def noting(campaign: Campaign, deed: str, **about: object) -> Beside:
-    """Return the line of the log of deeds for what is about to be done from the command line."""
+def audit_entry(campaign: Campaign, action: str, **about: object) -> Beside:
+    """Return the entry of the audit log for an action from the command line."""
     told = "; ".join(f"{name}: {value}" for name, value in about.items() if value not in ("", None))
-    return audit_log.noting(audit_log.at_the_shell(), deed, told, campaign=campaign.id)
+    return audit_log.entry(audit_log.shell_user(), action, told, campaign=campaign.id)
 
 
 @contextmanager

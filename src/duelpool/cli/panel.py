@@ -13,8 +13,8 @@ from duelpool.cli.opening import (
     JsonOption,
     StoreArgument,
     YesOption,
+    audit_entry,
     confirmed,
-    noting,
     opened,
     working,
 )
@@ -177,7 +177,7 @@ def reconcile(
         if changes and confirmed(f"Take over {len(changes)} changes?", yes):
             with working("Taking it over"):
                 changes = take_over(found, chosen, carry_out=True)
-            found.store.write(noting(found, "panel reconcile", changes=len(changes)))
+            found.store.write(audit_entry(found, "panel reconcile", changes=len(changes)))
             if as_json:
                 print_json({"changes": [_as_json(each) for each in changes], "done": True})
             else:
@@ -260,7 +260,7 @@ def settle(
                             "The panel tells something else than a moment ago.",
                             remedy="Look at the plan again.",
                         )
-                found.store.write(noting(found, "panel settle", due=_money(planned.due, found)))
+                found.store.write(audit_entry(found, "panel settle", due=_money(planned.due, found)))
                 after = carry_through(found, chosen, planned)
         _report(found, chosen, after, done=done, as_json=as_json)
 
@@ -291,7 +291,7 @@ def _take_answers(
     if confirmed("Write this down?", yes):
         taken = answer(campaign.store, campaign.id, answers, reason)
         said = ", ".join(f"{number} {'paid' if paid else 'unpaid'}" for number, paid in answers.items())
-        campaign.store.write(noting(campaign, "panel answer", payments=said, reason=reason))
+        campaign.store.write(audit_entry(campaign, "panel answer", payments=said, reason=reason))
         if as_json:
             print_json({"answered": {each.id: each.state for each in taken}})
         else:
@@ -423,7 +423,7 @@ def reject(
             )
         typer.echo(f"{assessor} would not be paid, and is told: {message}")
         if confirmed("Reject for good?", yes):
-            found.store.write(noting(found, "panel reject", assessor=assessor, category=category))
+            found.store.write(audit_entry(found, "panel reject", assessor=assessor, category=category))
             chosen.reject(waiting[-1].external, category, message)
             take_over(found, chosen, carry_out=True)
             typer.echo(f"Rejected the work of {assessor}.")
@@ -458,7 +458,7 @@ def forget(
         done = bool(would.erased) and confirmed("Erase who they are?", yes)
         if done:
             would = forget_people(found, people, carry_out=True)
-            found.store.write(noting(found, "panel forget", people=len(would.erased)))
+            found.store.write(audit_entry(found, "panel forget", people=len(would.erased)))
     if as_json:
         print_json({"done": done, "erased": list(would.erased), "unsettled": list(would.unsettled)})
     elif done:

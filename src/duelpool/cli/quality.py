@@ -13,8 +13,8 @@ from duelpool.cli.opening import (
     ReasonOption,
     StoreArgument,
     YesOption,
+    audit_entry,
     confirmed,
-    noting,
     opened,
 )
 from duelpool.errors import BadParameter
@@ -52,8 +52,8 @@ def exclude(
             )
         sure = confirmed(f"Exclude {assessor}?", yes)
         if sure:
-            deed = noting(found, "exclude", assessor=assessor, reason=reason)
-            found.exclude(assessor, reason, beside=deed)
+            entry = audit_entry(found, "exclude", assessor=assessor, reason=reason)
+            found.exclude(assessor, reason, beside=entry)
     if as_json:
         print_json({**asdict(preview), "cost": cost, "excluded": sure})
     elif sure:
@@ -75,8 +75,8 @@ def reinstate(
     """
     with opened(store, campaign, writable=True) as found:
         _refuse_unknown(assessor, found.store.read(lambda c: holdings.assessors(c, found.id)))
-        deed = noting(found, "reinstate", assessor=assessor, reason=reason)
-        back = found.reinstate(assessor, reason, beside=deed)
+        entry = audit_entry(found, "reinstate", assessor=assessor, reason=reason)
+        back = found.reinstate(assessor, reason, beside=entry)
     if as_json:
         print_json({"assessor": assessor, "judgments": back})
     else:
@@ -102,8 +102,8 @@ def retract(
     with opened(store, campaign, writable=True) as found:
         if topic not in found.live.heads():
             raise BadParameter(f"The campaign has no topic '{topic}'.", remedy="See `duelpool status`.")
-        deed = noting(found, "retract", topic=topic, seqs=seqs, reason=reason)
-        taken = found.retract(topic, seqs, reason, beside=deed)
+        entry = audit_entry(found, "retract", topic=topic, seqs=seqs, reason=reason)
+        taken = found.retract(topic, seqs, reason, beside=entry)
     if as_json:
         print_json({"topic": topic, "retracted": taken})
         return
@@ -139,8 +139,8 @@ def rewind(
             typer.echo(f"This sets {aside} judgments of later phases aside.")
         sure = confirmed(f"Open {phase} of {topic} again?", yes)
         if sure:
-            deed = noting(found, "rewind", topic=topic, phase=phase, reason=reason)
-            found.rewind(topic, phase, reason, beside=deed)
+            entry = audit_entry(found, "rewind", topic=topic, phase=phase, reason=reason)
+            found.rewind(topic, phase, reason, beside=entry)
     if as_json:
         print_json({"topic": topic, "phase": phase, "set_aside": aside, "rewound": sure})
     elif sure:

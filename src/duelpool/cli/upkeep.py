@@ -8,7 +8,7 @@ import typer
 from sqlalchemy import Connection
 
 from duelpool.access import audit_log
-from duelpool.access.audit_log import Deed
+from duelpool.access.audit_log import AuditEntry
 from duelpool.campaign.views.exports import line_to_json, log_rows
 from duelpool.campaign.views.reading import topics_of
 from duelpool.cli.frame import print_json, quiet_broken_pipe
@@ -151,15 +151,15 @@ def log(
 
 
 def _print_deeds(store: str, campaign: str | None, last: int, as_json: bool) -> None:
-    """Print the deeds of a campaign or of the whole store, the oldest first."""
+    """Print the audit log of a campaign or of the whole store, the oldest first."""
     with quiet_broken_pipe(), open_store(store, writable=False) as found:
 
-        def look(connection: Connection) -> list[Deed]:
+        def look(connection: Connection) -> list[AuditEntry]:
             of = None if campaign is None else holdings.find_campaign(connection, campaign).id
             return list(audit_log.read(connection, of, limit=last))
 
         for each in reversed(found.read(look)):
-            line = {"time": each.time, "who": each.who, "deed": each.deed, "about": each.about}
+            line = {"time": each.time, "who": each.who, "deed": each.action, "about": each.about}
             typer.echo(json.dumps(line, ensure_ascii=False) if as_json else "  ".join(line.values()).rstrip())
 
 

@@ -86,7 +86,7 @@ def login(request: Request, values: Brought) -> Response:
         return _page("login", 403, next=way, wrong=True, name=name)
     response = RedirectResponse(way, 303)
     sessions.begin(response, request, links, account, store.read(store.database.now))
-    store.write(lambda connection, now: audit_log.note(connection, now, account.name, "signed in"))
+    store.write(lambda connection, now: audit_log.record(connection, now, account.name, "signed in"))
     return response
 
 
@@ -99,7 +99,7 @@ def logout(request: Request, values: Brought) -> Response:
 
         def end_all(connection: Connection, now: float) -> None:
             accounts.end_sessions(connection, found.who)
-            audit_log.note(connection, now, found.who, "signed out everywhere")
+            audit_log.record(connection, now, found.who, "signed out everywhere")
 
         store.write(end_all)
     response = RedirectResponse("/login", 303)
@@ -139,7 +139,7 @@ def change_password(request: Request, found: SignedIn, values: Brought) -> Respo
 
     def change(connection: Connection, now: float) -> Account:
         changed = accounts.set_password(connection, found.who, str(values.get("new", "")))
-        audit_log.note(connection, now, found.who, "changed the password")
+        audit_log.record(connection, now, found.who, "changed the password")
         return changed
 
     try:
@@ -189,7 +189,7 @@ def first_account(request: Request, campaign: str, values: Brought) -> Response:
         if accounts.some_manager(connection):
             raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")
         made = accounts.add(connection, name, password, "manager", now)
-        audit_log.note(connection, now, "link", "made the first account", made.name)
+        audit_log.record(connection, now, "link", "made the first account", made.name)
         return made
 
     try:

@@ -29,7 +29,7 @@ class Session:
 
     @property
     def who(self) -> str:
-        """The name under which deeds are noted."""
+        """The name in the audit log."""
         return self.account.name
 
 

@@ -127,7 +127,7 @@ def change_state(desk: Desk, asked: ChangeState, beside: Beside | None = None) -
 
 
 def change_settings(
-    desk: Desk, asked: ChangeSettings, noting: Callable[[str, str], Beside] | None = None
+    desk: Desk, asked: ChangeSettings, audit_entry: Callable[[str, str], Beside] | None = None
 ) -> SettingsChanged:
     """Change settings, or say what that would do."""
     before = desk.campaign.settings
@@ -135,7 +135,9 @@ def change_settings(
     found = changes(before, after)
     if found and not asked.preview:
         names = ", ".join(each.name for each in found)
-        desk.campaign.change(after, beside=noting("settings", names) if noting is not None else None)
+        desk.campaign.change(
+            after, beside=audit_entry("settings", names) if audit_entry is not None else None
+        )
         desk.watch.with_settings_of(desk.campaign)  # money has its new name on the next page
     return SettingsChanged(asked.preview, list(found), after.as_json())
 

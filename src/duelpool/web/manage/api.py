@@ -24,11 +24,11 @@ from duelpool.web.manage.events import events_of
 from duelpool.web.manage.paging import Cursor, Limit
 from duelpool.web.manage.schemas import (
     AgreementShown,
+    AuditPage,
     CampaignBrief,
     CampaignList,
     ChangeSettings,
     ChangeState,
-    DeedPage,
     Effect,
     Exclude,
     Head,
@@ -281,7 +281,7 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
 def export(found: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
     """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
     media, name = MEDIA[form]
-    found.desk.campaign.store.write(found.noting("export", form))
+    found.desk.campaign.store.write(found.audit_entry("export", form))
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(stream(found.desk.campaign, form), media_type=media, headers=headers)
 
@@ -290,45 +290,45 @@ def export(found: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", 
 
 
 @router.get("/campaigns/{campaign}/deeds")
-def the_deeds(found: Looking, cursor: Cursor = "", limit: Limit = 50) -> DeedPage:
-    """Who did what, the newest deed first."""
-    return reading.deed_page(found.shown, found.desk, cursor, limit)
+def audit_entries(found: Looking, cursor: Cursor = "", limit: Limit = 50) -> AuditPage:
+    """The audit log, the newest entry first."""
+    return reading.audit_page(found.shown, found.desk, cursor, limit)
 
 
 @router.post("/campaigns/{campaign}/exclude")
 def exclude(found: Stepping, asked: Exclude) -> Effect:
     """Exclude an assessor; with `preview`, say what that would take away."""
-    return actions.exclude(found.desk, asked, found.noting("exclude", about_step(asked)))
+    return actions.exclude(found.desk, asked, found.audit_entry("exclude", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/reinstate")
 def reinstate(found: Stepping, asked: Reinstate) -> Effect:
     """Let an assessor in again; with `preview`, say how many judgments would come back."""
-    return actions.reinstate(found.desk, asked, found.noting("reinstate", about_step(asked)))
+    return actions.reinstate(found.desk, asked, found.audit_entry("reinstate", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/retract")
 def retract(found: Stepping, asked: Retract) -> Effect:
     """Void judgments with a reason; with `preview`, say which of them count."""
-    return actions.retract(found.desk, asked, found.noting("retract", about_step(asked)))
+    return actions.retract(found.desk, asked, found.audit_entry("retract", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/rewind")
 def rewind(found: Stepping, asked: Rewind) -> Effect:
     """Open a closed phase again; with `preview`, say what that would set aside and what it cost."""
-    return actions.rewind(found.desk, asked, found.noting("rewind", about_step(asked)))
+    return actions.rewind(found.desk, asked, found.audit_entry("rewind", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/state")
 def change_state(found: Stepping, asked: ChangeState) -> Effect:
     """Pause, close or re-open; with `preview`, say what is out."""
-    return actions.change_state(found.desk, asked, found.noting("state", about_step(asked)))
+    return actions.change_state(found.desk, asked, found.audit_entry("state", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/settings")
 def change_settings(found: Stepping, asked: ChangeSettings) -> SettingsChanged:
     """Change what the page says and pays; with `preview`, say what that does."""
-    return actions.change_settings(found.desk, asked, found.noting)
+    return actions.change_settings(found.desk, asked, found.audit_entry)
 
 
 # ---- its own description

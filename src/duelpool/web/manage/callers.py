@@ -57,9 +57,9 @@ class Managing:
         """Whether the steps of a manager are this person's."""
         return "manage" in self.shown.scopes
 
-    def noting(self, deed: str, about: str = "") -> Beside:
-        """Return the line of the log of deeds for what this person is about to do."""
-        return audit_log.noting(self.shown.who, deed, about, campaign=self.id)
+    def audit_entry(self, action: str, about: str = "") -> Beside:
+        """Return the entry of the audit log for what this person is about to do."""
+        return audit_log.entry(self.shown.who, action, about, campaign=self.id)
 
     def back(self, path: str) -> RedirectResponse:
         """Return the way to another page of the dashboard."""

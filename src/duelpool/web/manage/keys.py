@@ -1,7 +1,7 @@
 """Who may manage: by an account's session, a token, or a signed key in a link, a cookie or a program's header.
 
 A manager's key is signed for another purpose than the links of the judging page: neither opens the other's doors.
-It is the way in at first start; once there are accounts, each deed has somebody's name.
+It is the way in at first start; once there are accounts, each action in the audit log has a name.
 """
 
 from contextlib import suppress
@@ -29,7 +29,7 @@ _BEARER = "bearer "
 class Pass:
     """What somebody may do in a campaign until a time; a browser shows it as a cookie, a program in a header.
 
-    `who` stands in the log of deeds.
+    `who` is the name in the audit log.
     """
 
     campaign: str

@@ -88,7 +88,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
         shown = open_key(links_of(request), key, campaign, now, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
         halls.store.write(
-            lambda connection, now: audit_log.note(
+            lambda connection, now: audit_log.record(
                 connection, now, "link", "came in by the link", campaign=campaign
             )
         )
@@ -390,7 +390,7 @@ def the_log(found: Viewing) -> Response:
     """Show the log."""
     asked = {name: _asked(found, name) for name in ("topic", "assessor", "event")}
     page = reading.lines(found.desk, _asked(found, "cursor"), ROWS, **asked)
-    done = reading.deed_page(found.shown, found.desk, _asked(found, "deeds"), ROWS // 2)
+    done = reading.audit_page(found.shown, found.desk, _asked(found, "deeds"), ROWS // 2)
     return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
 
 
@@ -442,7 +442,7 @@ def take_step(found: Changing, step: str) -> Response:
         raise BadRecord(f"{field}: {first['msg']}.", remedy="Go back and fill it in.") from None
     if isinstance(asked, ChangeState):
         verb = STATE_VERBS[asked.state]
-    told: Effect = act(found.desk, asked, found.noting(step, about_step(asked)))
+    told: Effect = act(found.desk, asked, found.audit_entry(step, about_step(asked)))
     back = _way_back(step, values)
     if sure:
         query = {**back[1], "notice": found.links.sign("notice", told.sentence)}

@@ -21,8 +21,8 @@ from duelpool.web.manage.dashboard import Desk
 from duelpool.web.manage.keys import Pass
 from duelpool.web.manage.paging import cursor_of, key_of, page_of
 from duelpool.web.manage.schemas import (
-    DeedPage,
-    DeedRow,
+    AuditPage,
+    AuditRow,
     LedgerPage,
     LedgerRow,
     LogPage,
@@ -267,8 +267,8 @@ def lines(
     )
 
 
-def deed_page(found: Pass, desk: Desk, cursor: str, limit: int) -> DeedPage:
-    """Return some of what people did, the newest first; what concerns the whole store is for its managers."""
+def audit_page(found: Pass, desk: Desk, cursor: str, limit: int) -> AuditPage:
+    """Return a page of the audit log, the newest entry first; what concerns the whole store is for its managers."""
     behind = key_of(cursor, int)
     whole = found.everywhere and "manage" in found.scopes
     before = 0 if behind is None else max(1, min(behind[0], 2**62))
@@ -278,10 +278,10 @@ def deed_page(found: Pass, desk: Desk, cursor: str, limit: int) -> DeedPage:
         )
     )
     shown = [
-        DeedRow(each.id, each.time, each.who, each.deed, each.about, each.campaign or "")
+        AuditRow(each.id, each.time, each.who, each.action, each.about, each.campaign or "")
         for each in rows[:limit]
     ]
-    return DeedPage(shown, cursor_of(shown[-1].id) if len(rows) > limit else None)
+    return AuditPage(shown, cursor_of(shown[-1].id) if len(rows) > limit else None)
 
 
 def _backwards(

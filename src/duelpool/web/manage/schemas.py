@@ -288,8 +288,8 @@ class LogPage:
 
 
 @dataclass(frozen=True, slots=True)
-class DeedRow:
-    """One thing that somebody did; `campaign` is empty for what concerns the whole store."""
+class AuditRow:
+    """An entry of the audit log; `campaign` is empty for what concerns the whole store."""
 
     id: int
     time: str
@@ -300,10 +300,10 @@ class DeedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DeedPage:
-    """Some of the deeds, the newest first."""
+class AuditPage:
+    """A page of the audit log, the newest entry first."""
 
-    rows: list[DeedRow]
+    rows: list[AuditRow]
     next: str | None
 
 
@@ -408,6 +408,6 @@ Step: TypeAlias = Exclude | Reinstate | Retract | Rewind | ChangeState
 
 
 def about_step(asked: Step) -> str:
-    """Return what a step was about, for the log of deeds."""
+    """Return what a step was about, for the audit log."""
     values = asked.model_dump(exclude={"preview"})
     return "; ".join(f"{name}: {value}" for name, value in values.items() if value not in ("", None))

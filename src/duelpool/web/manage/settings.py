@@ -96,7 +96,7 @@ def change(found: Changing) -> Response:
         if not wanted:
             raise BadParameter("Nothing is different.", remedy="Change something, and look again.")
         told = actions.change_settings(
-            found.desk, ChangeSettings(settings=wanted, preview=not sure), found.noting
+            found.desk, ChangeSettings(settings=wanted, preview=not sure), found.audit_entry
         )
     except StoreTrouble:
         raise
