@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.testclient import TestClient
 
 from duelpool.access import accounts, audit_log, keys, limits, tokens
-from duelpool.access.limits import Limit, Pace, TooMany
+from duelpool.access.limits import Limit, RequestLimiter, TooMany
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.store import Store, StoreTrouble, open_store, schema
 from duelpool.web.access.links import ForgedLink, link_keys
@@ -38,8 +38,8 @@ def target(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(target: Path) -> Iterator[FastAPI]:
-    with served(target) as made:
-        yield made
+    with served(target) as server:
+        yield server
 
 
 def browser(app: FastAPI, root: str = ORIGIN) -> TestClient:
@@ -61,16 +61,16 @@ def only(app: FastAPI) -> str:
 
 
 def token_for(app: FastAPI, *scopes: str, days: float = 1.0) -> str:
-    made: tuple[Any, str] = app.state.store.write(
+    token: tuple[Any, str] = app.state.store.write(
         lambda connection, now: tokens.make(connection, "tests", scopes, now, days=days)
     )
-    return made[1]
+    return token[1]
 
 
 # ---- sessions
 
 
-def test_a_session_is_a_cookie_that_only_we_get(app: FastAPI) -> None:
+def test_session_cookie_is_http_only_and_secure_over_https(app: FastAPI) -> None:
     got = sign_in(browser(app))
     assert (got.status_code, got.headers["location"]) == (303, "/account")
     cookie = got.headers["set-cookie"]
@@ -82,11 +82,11 @@ def test_a_session_is_a_cookie_that_only_we_get(app: FastAPI) -> None:
     assert PASSWORD not in cookie
 
 
-def test_each_sign_in_is_a_session_of_its_own(app: FastAPI) -> None:
+def test_each_sign_in_starts_a_new_session(app: FastAPI) -> None:
     first, second = browser(app), browser(app)
     sign_in(first)
     planted = first.cookies[COOKIE]
-    second.cookies.set(COOKIE, planted[:-4] + "AAAA")  # what an attacker would leave there
+    second.cookies.set(COOKIE, planted[:-4] + "AAAA")  # as an attacker might leave it
     sign_in(second)
     assert second.cookies.get(COOKIE, domain="testserver.local") not in {planted, planted[:-4] + "AAAA"}
     again = browser(app)
@@ -111,7 +111,7 @@ def test_signing_out_everywhere_ends_every_session(app: FastAPI) -> None:
     assert there.get(f"/manage/{only(app)}/leaderboard").status_code == 403
 
 
-def test_another_password_ends_the_others_sessions(app: FastAPI) -> None:
+def test_changed_password_ends_the_other_sessions(app: FastAPI) -> None:
     here, there = browser(app), browser(app)
     sign_in(here)
     sign_in(there)
@@ -128,7 +128,7 @@ def test_another_password_ends_the_others_sessions(app: FastAPI) -> None:
     assert sign_in(there, "another password").status_code == 303
 
 
-def test_who_is_locked_out_stays_out(app: FastAPI) -> None:
+def test_locked_account_loses_its_session_and_cannot_sign_in(app: FastAPI) -> None:
     client = browser(app)
     sign_in(client)
     app.state.store.write(lambda connection, now: accounts.set_state(connection, "anna", "out"))
@@ -136,14 +136,14 @@ def test_who_is_locked_out_stays_out(app: FastAPI) -> None:
     assert sign_in(client).status_code == 403
 
 
-def test_a_session_ends_after_its_time(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_expires(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     client = browser(app)
     sign_in(client)
     monkeypatch.setattr(app.state.store.database, "now", lambda connection: time.time() + 13 * 3600)
     assert client.get("/account").status_code == 403
 
 
-def test_somebody_judges_by_their_account_under_a_pseudonym(app: FastAPI) -> None:
+def test_account_judges_under_one_pseudonym_in_every_browser(app: FastAPI) -> None:
     store, campaign = app.state.store, only(app)
     store.write(
         lambda connection, now: accounts.add(connection, "ben", PASSWORD, "assessor", now, campaign=campaign)
@@ -174,7 +174,7 @@ def _assessor_of(connection: Connection, question: str) -> str:
 # ---- the first account
 
 
-def test_the_managers_link_makes_the_first_account_and_no_second(tmp_path: Path) -> None:
+def test_managers_link_makes_the_first_account_and_no_second(tmp_path: Path) -> None:
     with new_store(tmp_path / "c.db") as store:
         campaign = managed(store).id
     with served(tmp_path / "c.db") as app:
@@ -191,10 +191,10 @@ def test_the_managers_link_makes_the_first_account_and_no_second(tmp_path: Path)
         other.get(f"/manage/{campaign}", params={"key": key_for(app, campaign)})
         again = other.post(f"/manage/{campaign}/account", data={"name": "eve", "password": PASSWORD})
         assert again.status_code == 403
-        assert [each.name for each in app.state.store.read(accounts.everybody)] == ["cleo"]
+        assert [each.name for each in app.state.store.read(accounts.all_accounts)] == ["cleo"]
 
 
-def test_names_and_passwords_of_accounts(tmp_path: Path) -> None:
+def test_account_names_and_passwords_are_checked(tmp_path: Path) -> None:
     with new_store(tmp_path / "c.db") as store:
 
         def add(name: str, password: str = PASSWORD, role: str = "viewer") -> Any:
@@ -210,16 +210,16 @@ def test_names_and_passwords_of_accounts(tmp_path: Path) -> None:
             add("ben", "ninechars")
         with pytest.raises(UnknownName, match="manager"):
             add("ben", role="boss")
-        kept = store.read(lambda connection: connection.execute(schema.account.select()).one().password)
-        assert kept.startswith("$argon2id$")
+        hashed = store.read(lambda connection: connection.execute(schema.account.select()).one().password)
+        assert hashed.startswith("$argon2id$")
         assert accounts.sign_in(store, "anna@example.org", PASSWORD) is not None
         assert accounts.sign_in(store, "nobody", PASSWORD) is None
 
 
-# ---- guessing
+# ---- guessed passwords and tokens
 
 
-def test_passwords_cannot_be_guessed_through_any_process(app: FastAPI, target: Path) -> None:
+def test_password_limit_holds_over_all_processes(app: FastAPI, target: Path) -> None:
     client = browser(app)
     most = limits.PASSWORD_BY_NAME.most
     for _ in range(most):
@@ -232,18 +232,18 @@ def test_passwords_cannot_be_guessed_through_any_process(app: FastAPI, target: P
     assert sign_in(client, "wrong", name="ben").status_code == 403  # others may sign in
 
 
-def test_tokens_cannot_be_guessed(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_tokens_are_limited_by_address(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "KEY_BY_ADDRESS", Limit("keys from", 5, 900))
     client, address = browser(app), f"/api/v1/campaigns/{only(app)}"
     good = {"Authorization": f"Bearer {token_for(app, 'read')}"}
     assert client.get(address, headers=good).status_code == 200
     guess = {"Authorization": f"Bearer {good['Authorization'][7:-3]}xyz"}
-    said = [client.get(address, headers=guess).status_code for _ in range(7)]
-    assert said == [403] * 5 + [429] * 2
+    statuses = [client.get(address, headers=guess).status_code for _ in range(7)]
+    assert statuses == [403] * 5 + [429] * 2
     assert client.get(address, headers=good).status_code == 200
 
 
-def test_a_token_is_kept_as_a_digest_and_ends(app: FastAPI) -> None:
+def test_token_is_stored_as_a_digest_and_expires(app: FastAPI) -> None:
     store, address = app.state.store, f"/api/v1/campaigns/{only(app)}"
     text = token_for(app, "read")
     row = store.read(lambda connection: connection.execute(schema.token.select()).one())
@@ -262,7 +262,7 @@ def test_a_token_is_kept_as_a_digest_and_ends(app: FastAPI) -> None:
 # ---- limits
 
 
-def test_judging_at_a_human_pace_never_writes_and_a_machine_is_stopped(tmp_path: Path) -> None:
+def test_request_limiter_writes_only_full_batches_and_stops_a_machine(tmp_path: Path) -> None:
     limit = Limit("requests of", 60, 3600)
     with new_store(tmp_path / "c.db") as store:
         writes = 0
@@ -274,56 +274,54 @@ def test_judging_at_a_human_pace_never_writes_and_a_machine_is_stopped(tmp_path:
             return write(work)
 
         store.database.write = counted  # type: ignore[method-assign]
-        first, second = Pace(store, limit, lot=20), Pace(store, limit, lot=20)
+        first, second = RequestLimiter(store, limit, batch=20), RequestLimiter(store, limit, batch=20)
         for _ in range(19):
             first.step("anna")
         assert writes == 0
         refused = [0, 0]
         for _ in range(80):
-            for at, pace in enumerate((first, second)):
+            for at, limiter in enumerate((first, second)):
                 try:
-                    pace.step("anna")
+                    limiter.step("anna")
                 except TooMany:
                     refused[at] += 1
         assert min(refused) > 20
-        assert 60 <= 160 + 19 - sum(refused) <= 60 + 2 * 20  # a lot for each process may go over
+        assert 60 <= 160 + 19 - sum(refused) <= 60 + 2 * 20  # each process may let one batch go over
         assert writes <= 4
         second.step("ben")
 
 
-def test_who_came_in_a_span_that_is_over_is_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_limiter_forgets_past_spans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(time, "time", lambda: now)
     with new_store(tmp_path / "c.db") as store:
-        pace = Pace(store, Limit("requests of", 5, 60), lot=1, people_at_most=3)
+        limiter = RequestLimiter(store, Limit("requests of", 5, 60), batch=1, people_at_most=3)
         for whose in ("anna", "ben", "anna", "carla", "dora"):
-            pace.step(whose)
-        assert [whose for whose, _ in pace._counts] == ["anna", "carla", "dora"]
+            limiter.step(whose)
+        assert [whose for whose, _ in limiter._counts] == ["anna", "carla", "dora"]
         now += 60
-        pace.step("anna")
-        assert list(pace._counts.values()) == [1]
+        limiter.step("anna")
+        assert list(limiter._counts.values()) == [1]
         for _ in range(3):
-            pace.step("anna")
+            limiter.step("anna")
         with pytest.raises(TooMany):
-            pace.step("anna")
+            limiter.step("anna")
 
 
-def test_the_page_refuses_a_machine(app: FastAPI) -> None:
-    app.state.pace = Pace(app.state.store, Limit("requests of", 10, 3600), lot=5)
+def test_judging_page_limits_requests(app: FastAPI) -> None:
+    app.state.pace = RequestLimiter(app.state.store, Limit("requests of", 10, 3600), batch=5)
     person = Person(app)
-    said = [person.client.get(f"{person.base}/work").status_code for _ in range(12)]
-    assert said == [200] * 9 + [429] * 3
+    statuses = [person.client.get(f"{person.base}/work").status_code for _ in range(12)]
+    assert statuses == [200] * 9 + [429] * 3
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
-def test_counts_add_up_and_are_swept_out(back_end: str, tmp_path: Path) -> None:
+def test_attempts_add_up_and_past_spans_are_deleted(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target, open_store(target, create=True) as store:
         limit = Limit("tries of", 3, 100)
 
         def step(now: float) -> int:
-            return store.write(lambda connection, _: limits.count(connection, limit, "x", now))
+            return store.write(lambda connection, _: limits.add_attempts(connection, limit, "x", now))
 
         assert [step(1000.0), step(1001.0), step(1099.0), step(1100.0)] == [1, 2, 3, 1]
         assert step(1500.0) == 1
@@ -344,7 +342,7 @@ ELSEWHERE: list[dict[str, str]] = [
 ]
 
 
-def test_other_sites_neither_sign_in_nor_out_nor_change_anything(app: FastAPI) -> None:
+def test_requests_from_other_sites_are_refused(app: FastAPI) -> None:
     inside = browser(app)
     sign_in(inside)
     campaign = only(app)
@@ -381,15 +379,15 @@ ASTRAY = (
 )
 
 
-def test_nobody_is_sent_elsewhere(app: FastAPI) -> None:
+def test_sign_in_redirects_only_within_the_site(app: FastAPI) -> None:
     client = browser(app)
-    for given in ASTRAY:
-        assert way_to(given) == "/account", given
-        assert 'name="next" value="/account"' in client.get("/login", params={"next": given}).text
+    for target in ASTRAY:
+        assert way_to(target) == "/account", target
+        assert 'name="next" value="/account"' in client.get("/login", params={"next": target}).text
     assert sign_in(client, next="//evil.example").headers["location"] == "/account"
 
 
-def test_the_way_on_is_kept(app: FastAPI) -> None:
+def test_sign_in_leads_on_to_the_requested_page(app: FastAPI) -> None:
     way = f"/manage/{only(app)}/leaderboard"
     assert way in browser(app).get("/login", params={"next": way}).text
     assert sign_in(browser(app), next=way).headers["location"] == way
@@ -398,7 +396,7 @@ def test_the_way_on_is_kept(app: FastAPI) -> None:
 # ---- keys
 
 
-def test_an_old_key_opens_for_a_while_and_a_new_one_at_once(app: FastAPI, target: Path) -> None:
+def test_rotated_key_is_valid_for_the_days_of_grace(app: FastAPI, target: Path) -> None:
     campaign = only(app)
     client, person = browser(app), Person(app)
     sign_in(client)
@@ -411,11 +409,11 @@ def test_an_old_key_opens_for_a_while_and_a_new_one_at_once(app: FastAPI, target
     assert client.get("/account").status_code == 200
     assert person.state == "judging"
     assert browser(app).get(f"/manage/{campaign}", params={"key": before}).status_code == 303
-    later = keys.read_keys(app.state.store).good(time.time() + 2 * 86400)
+    later = keys.read_keys(app.state.store).valid(time.time() + 2 * 86400)
     assert len(later) == 1  # after the grace the old one is no good
 
 
-def test_without_grace_everything_of_before_ends(app: FastAPI) -> None:
+def test_rotation_without_grace_ends_links_and_sessions(app: FastAPI) -> None:
     campaign, store = only(app), app.state.store
     client = browser(app)
     sign_in(client)
@@ -434,7 +432,7 @@ def test_without_grace_everything_of_before_ends(app: FastAPI) -> None:
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
-def test_the_log_of_deeds_only_grows(back_end: str, tmp_path: Path) -> None:
+def test_audit_log_only_grows(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target, open_store(target, create=True) as store:
         store.write(lambda connection, now: audit_log.record(connection, now, "anna", "excluded", "ben"))
         for change in (update(schema.deed).values(who="nobody"), delete(schema.deed)):
@@ -445,7 +443,7 @@ def test_the_log_of_deeds_only_grows(back_end: str, tmp_path: Path) -> None:
         ]
 
 
-def test_what_managers_do_is_noted_under_their_name(app: FastAPI) -> None:
+def test_actions_of_managers_are_in_the_audit_log_under_their_name(app: FastAPI) -> None:
     campaign = only(app)
     client = browser(app)
     sign_in(client)
@@ -458,8 +456,8 @@ def test_what_managers_do_is_noted_under_their_name(app: FastAPI) -> None:
     program.post(f"/api/v1/campaigns/{campaign}/state", json={"state": "paused"}, headers=bearer)
     assert program.get(f"/api/v1/campaigns/{campaign}/export/csv", headers=bearer).status_code == 200
     rows = client.get(f"/api/v1/campaigns/{campaign}/deeds").json()["rows"]
-    found = [(each["who"].split()[0], each["deed"]) for each in reversed(rows)]
-    assert found == [("anna", "signed in"), ("anna", "exclude"), ("token", "state"), ("token", "export")]
+    actions = [(each["who"].split()[0], each["deed"]) for each in reversed(rows)]
+    assert actions == [("anna", "signed in"), ("anna", "exclude"), ("token", "state"), ("token", "export")]
     page = client.get(f"/manage/{campaign}/log").text
     assert "too quick" in page
     assert "Who did what" in page
@@ -472,13 +470,13 @@ def test_what_managers_do_is_noted_under_their_name(app: FastAPI) -> None:
     seen = viewer.get(f"/api/v1/campaigns/{campaign}/deeds").json()["rows"]
     assert "signed in" not in [each["deed"] for each in seen]  # that is the whole store's business
     text = viewer.get(f"/manage/{campaign}/assessor", params={"assessor": "anna"}).text
-    assert "/step/" not in text  # whoever may only look sees no buttons
+    assert "/step/" not in text  # a viewer sees no buttons
 
 
 # ---- secrets
 
 
-def test_secrets_are_in_no_log_no_page_no_export(
+def test_secrets_are_in_no_log_page_or_export(
     app: FastAPI, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(0)
@@ -486,7 +484,7 @@ def test_secrets_are_in_no_log_no_page_no_export(
     client, program = browser(app), browser(app)
     sign_in(client)
     text = token_for(app, "read", "export", "manage")
-    key, signing = key_for(app, campaign), keys.read_keys(store).present
+    key, signing = key_for(app, campaign), keys.read_keys(store).current
     hashed = store.read(lambda connection: connection.execute(schema.account.select()).one().password)
     session = client.cookies[COOKIE]
     bearer = {"Authorization": f"Bearer {text}"}
@@ -505,20 +503,20 @@ def test_secrets_are_in_no_log_no_page_no_export(
     own = [
         record for record in caplog.records if record.name.startswith(("duelpool", "uvicorn", "sqlalchemy"))
     ]
-    told = "\n".join(f"{record.getMessage()} {record.exc_text or ''}" for record in own)
-    seen += [broken.text, told]
-    assert "content policy" in told
-    assert "ZeroDivisionError" in told
+    logged = "\n".join(f"{record.getMessage()} {record.exc_text or ''}" for record in own)
+    seen += [broken.text, logged]
+    assert "content policy" in logged
+    assert "ZeroDivisionError" in logged
     for secret in (PASSWORD, text, text.rpartition("_")[2], key, signing, hashed, session):
         for page in seen:
             assert secret not in page
     assert not re.search(r"\$argon2", "".join(seen))
 
 
-# ---- for those who watch the server
+# ---- monitoring
 
 
-def test_health_readiness_and_figures(app: FastAPI) -> None:
+def test_health_readiness_and_metrics(app: FastAPI) -> None:
     client = TestClient(seen_from("127.0.0.1", app), base_url=ORIGIN, raise_server_exceptions=False)
     assert client.get("/healthz").text == "ok"
     assert client.get("/readyz").text == "ready"
@@ -540,7 +538,7 @@ def test_health_readiness_and_figures(app: FastAPI) -> None:
     assert client.get("/healthz").status_code == 200
 
 
-def test_processes_add_up_their_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_of_all_processes_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from duelpool.web.server.metrics import Counts
 
     first = Counts(tmp_path)

@@ -1,6 +1,6 @@
-"""Accounts: a name, a password that only its hash is kept of, and a role in one campaign or in all.
+"""Accounts: a name, a password (stored as a hash), and a role in one campaign or in all.
 
-An account has an epoch. Sessions carry the epoch in which they began, so that one step of it ends them all.
+An account has an epoch, and a session carries the epoch in which it began: raising it ends all sessions at once.
 """
 
 import re
@@ -23,7 +23,9 @@ EVERYWHERE = ""
 PASSWORD_AT_LEAST = 10
 PASSWORD_AT_MOST = 1000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
-_HASHING = threading.BoundedSemaphore(2)  # each takes 19 MB; a crowd at the door shall not take it all
+_HASHING = threading.BoundedSemaphore(
+    2
+)  # each hash takes 19 MB of memory; many sign-ins at once must not add up
 
 
 class UnknownAccount(BadParameter):
@@ -32,7 +34,7 @@ class UnknownAccount(BadParameter):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Somebody who comes by name; `roles` are by campaign, the empty one for all campaigns."""
+    """A person with a name and a password; `roles` are by campaign, the empty name for all campaigns."""
 
     name: str
     epoch: int
@@ -41,11 +43,11 @@ class Account:
     roles: Mapping[str, str]
 
     def role_in(self, campaign: str) -> str | None:
-        """Return the role in a campaign: its own one, or the one that holds everywhere."""
+        """Return the role in a campaign: the one for this campaign, or the one for all."""
         return self.roles.get(campaign) or self.roles.get(EVERYWHERE)
 
     def scopes_in(self, campaign: str) -> frozenset[str]:
-        """Return what they may do in a campaign."""
+        """Return the scopes in a campaign; none when the account is locked."""
         role = self.role_in(campaign)
         return frozenset() if role is None or self.state != "in" else ROLES[role]
 
@@ -56,8 +58,8 @@ def _hasher() -> PasswordHasher:
 
 
 @cache
-def _nobodys() -> str:
-    """Return the hash of a password that nobody has, so that unknown names take as long as known ones."""
+def _decoy_hash() -> str:
+    """Return a hash to verify against when a name is unknown, so that it takes as long as for a known one."""
     return _hashed("nobody has this password")
 
 
@@ -66,36 +68,36 @@ def _hashed(password: str) -> str:
         return _hasher().hash(password)
 
 
-def _fits(kept: str, password: str) -> bool:
+def _matches(hashed: str, password: str) -> bool:
     try:
         with _HASHING:
-            return _hasher().verify(kept, password)
+            return _hasher().verify(hashed, password)
     except (VerificationError, InvalidHashError):
         return False
 
 
-def folded(name: str) -> str:
-    """Return a name as it is kept: small letters, no space around it."""
+def normal_name(name: str) -> str:
+    """Return a name as it is stored: in lower case, without spaces around it."""
     return name.strip().lower()
 
 
 def check_name(name: str) -> str:
-    """Return a name for a new account, or say what it may look like."""
-    found = folded(name)
-    if not _NAME.fullmatch(found):
+    """Return the name for a new account, or refuse one that isn't allowed."""
+    normal = normal_name(name)
+    if not _NAME.fullmatch(normal):
         raise BadParameter(
             "An account's name is up to 64 letters, digits and . _ @ -, and begins with a letter or digit.",
             remedy="Take an e-mail address or a short name.",
         )
-    return found
+    return normal
 
 
 def check_password(password: str, name: str) -> str:
-    """Return a new password, or say what is wrong with it."""
-    if not PASSWORD_AT_LEAST <= len(password) <= PASSWORD_AT_MOST or folded(password) == name:
+    """Return a new password, or refuse one that is too short, too long or the name itself."""
+    if not PASSWORD_AT_LEAST <= len(password) <= PASSWORD_AT_MOST or normal_name(password) == name:
         raise BadParameter(
             f"A password has at least {PASSWORD_AT_LEAST} characters and isn't the name.",
-            remedy="Take a few words that belong together for you alone.",
+            remedy="Choose a few words that only you would combine.",
         )
     return password
 
@@ -108,7 +110,7 @@ def find(connection: Connection, name: str) -> Account | None:
     columns = schema.account.c
     row = connection.execute(
         select(columns.name, columns.epoch, columns.state, columns.created).where(
-            columns.name == folded(name)
+            columns.name == normal_name(name)
         )
     ).first()
     if row is None:
@@ -118,14 +120,14 @@ def find(connection: Connection, name: str) -> Account | None:
     return Account(row.name, row.epoch, row.state, row.created, {each.campaign: each.role for each in roles})
 
 
-def everybody(connection: Connection) -> list[Account]:
-    """Return all accounts by name."""
+def all_accounts(connection: Connection) -> list[Account]:
+    """Return all accounts, ordered by name."""
     names = connection.execute(select(schema.account.c.name).order_by(schema.account.c.name)).scalars().all()
     return [account for name in names if (account := find(connection, name)) is not None]
 
 
-def some_manager(connection: Connection) -> bool:
-    """Say whether anybody has an account by which they manage."""
+def has_manager(connection: Connection) -> bool:
+    """Say whether there is an account of a manager that isn't locked."""
     grants, accounts = schema.account_role.c, schema.account.c
     query = (
         select(accounts.name)
@@ -136,16 +138,16 @@ def some_manager(connection: Connection) -> bool:
 
 
 def sign_in(store: Store, name: str, password: str) -> Account | None:
-    """Return the account whose password this is; whether the name exists can't be told by the time it takes."""
+    """Return the account with this name and password; an unknown name takes as long as a known one."""
 
     def look(connection: Connection) -> tuple[str | None, Account | None]:
         columns = schema.account.c
-        kept = connection.execute(select(columns.password).where(columns.name == folded(name))).scalar()
-        return kept, find(connection, name)
+        query = select(columns.password).where(columns.name == normal_name(name))
+        return connection.execute(query).scalar(), find(connection, name)
 
-    kept, account = store.read(look)
-    fits = _fits(kept or _nobodys(), password[:PASSWORD_AT_MOST])
-    return account if fits and kept and account is not None and account.state == "in" else None
+    hashed, account = store.read(look)
+    matches = _matches(hashed or _decoy_hash(), password[:PASSWORD_AT_MOST])
+    return account if matches and hashed and account is not None and account.state == "in" else None
 
 
 # ---- changing
@@ -155,54 +157,55 @@ def add(
     connection: Connection, name: str, password: str, role: str, now: float, *, campaign: str = EVERYWHERE
 ) -> Account:
     """Make an account."""
-    known = check_name(name)
+    new = check_name(name)
     check_role(role)
-    hashed = _hashed(check_password(password, known))
-    if find(connection, known) is not None:
-        raise BadParameter(f"There is an account '{known}' already.", remedy="Take another name.")
-    connection.execute(insert(schema.account).values(name=known, password=hashed, created=now))
-    connection.execute(insert(schema.account_role).values(account=known, campaign=campaign, role=role))
-    return _known(connection, known)
+    hashed = _hashed(check_password(password, new))
+    if find(connection, new) is not None:
+        raise BadParameter(f"There is an account '{new}' already.", remedy="Take another name.")
+    connection.execute(insert(schema.account).values(name=new, password=hashed, created=now))
+    connection.execute(insert(schema.account_role).values(account=new, campaign=campaign, role=role))
+    return _existing(connection, new)
 
 
 def set_password(connection: Connection, name: str, password: str) -> Account:
     """Change a password; every session ends."""
-    known = _known(connection, name)
-    hashed = _hashed(check_password(password, known.name))
-    return _change(connection, known, password=hashed, epoch=schema.account.c.epoch + 1)
+    account = _existing(connection, name)
+    hashed = _hashed(check_password(password, account.name))
+    return _change(connection, account, password=hashed, epoch=schema.account.c.epoch + 1)
 
 
 def end_sessions(connection: Connection, name: str) -> Account:
     """End every session of an account."""
-    return _change(connection, _known(connection, name), epoch=schema.account.c.epoch + 1)
+    return _change(connection, _existing(connection, name), epoch=schema.account.c.epoch + 1)
 
 
 def set_state(connection: Connection, name: str, state: str) -> Account:
-    """Lock somebody out, which ends every session, or let them in again."""
-    return _change(connection, _known(connection, name), state=state, epoch=schema.account.c.epoch + 1)
+    """Lock an account, which ends every session, or unlock it."""
+    return _change(connection, _existing(connection, name), state=state, epoch=schema.account.c.epoch + 1)
 
 
 def set_role(connection: Connection, name: str, role: str | None, campaign: str = EVERYWHERE) -> Account:
-    """Give somebody a role in a campaign or in all, or take it away."""
-    known = _known(connection, name)
+    """Set the role of an account in a campaign or in all; None removes it."""
+    account = _existing(connection, name)
     grants = schema.account_role
-    connection.execute(delete(grants).where(grants.c.account == known.name, grants.c.campaign == campaign))
+    connection.execute(delete(grants).where(grants.c.account == account.name, grants.c.campaign == campaign))
     if role is not None:
         connection.execute(
-            insert(grants).values(account=known.name, campaign=campaign, role=check_role(role))
+            insert(grants).values(account=account.name, campaign=campaign, role=check_role(role))
         )
-    return _known(connection, known.name)
+    return _existing(connection, account.name)
 
 
-def _known(connection: Connection, name: str) -> Account:
-    found = find(connection, name)
-    if found is None:
+def _existing(connection: Connection, name: str) -> Account:
+    account = find(connection, name)
+    if account is None:
         raise UnknownAccount(
-            f"There is no account '{folded(name)}'.", remedy="See `duelpool account list` for all of them."
+            f"There is no account '{normal_name(name)}'.",
+            remedy="See `duelpool account list` for all of them.",
         )
-    return found
+    return account
 
 
 def _change(connection: Connection, account: Account, **values: object) -> Account:
     connection.execute(update(schema.account).where(schema.account.c.name == account.name).values(**values))
-    return _known(connection, account.name)
+    return _existing(connection, account.name)

@@ -1,4 +1,4 @@
-"""The keys that sign links, cookies and forms: made at first start, replaced on demand, old ones good for a while."""
+"""The keys that sign links, cookies and forms: made at first start, rotated on demand, old ones valid for a while."""
 
 import secrets
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _SECONDS_A_DAY = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The secret that signs, and older ones that only verify, each until a time."""
+    """The secret that signs, and older ones that only verify, each until its time."""
 
-    present: str
+    current: str
     older: tuple[tuple[str, float], ...] = ()
 
-    def good(self, now: float) -> list[str]:
-        """Return the secrets that verify now, the present one last."""
-        return [*(value for value, until in self.older if now < until), self.present]
+    def valid(self, now: float) -> list[str]:
+        """Return the secrets that verify now, the current one last."""
+        return [*(value for value, until in self.older if now < until), self.current]
 
 
 def read_keys(store: Store) -> Keys:
@@ -33,12 +33,12 @@ def read_keys(store: Store) -> Keys:
     def make(connection: Connection, now: float) -> Keys:
         new = dialect_of(connection).insert(schema.secret).values(name=_NAME, value=fresh, created=now)
         connection.execute(new.on_conflict_do_nothing())
-        return _kept(connection) or Keys(fresh)
+        return _stored(connection) or Keys(fresh)
 
-    return store.read(_kept) or store.write(make)
+    return store.read(_stored) or store.write(make)
 
 
-def _kept(connection: Connection) -> Keys | None:
+def _stored(connection: Connection) -> Keys | None:
     columns = schema.secret.c
     query = select(columns.name, columns.value, columns.until).where(columns.name.like(f"{_NAME}%"))
     rows = {row.name: row for row in connection.execute(query)}
@@ -53,19 +53,19 @@ def _kept(connection: Connection) -> Keys | None:
 
 
 def rotate(connection: Connection, now: float, grace_days: float = GRACE_DAYS) -> float:
-    """Sign with a new secret from now on; return until when what the old one signed is taken.
+    """Sign with a new secret from now on; return until when the old one is still accepted.
 
-    With no days of grace, every link, cookie and session that there is ends at once.
+    With no days of grace, every link, cookie and session ends at once.
     """
     if not 0 <= grace_days <= 3650:
         raise BadParameter("The days of grace are from 0 to 3650.", remedy="60 is how long links last.")
     columns = schema.secret.c
     until = now + grace_days * _SECONDS_A_DAY
-    present = connection.execute(select(schema.secret).where(columns.name == _NAME)).first()
+    current = connection.execute(select(schema.secret).where(columns.name == _NAME)).first()
     connection.execute(delete(schema.secret).where(columns.name.like(f"{_NAME} %"), columns.until <= now))
     if not grace_days:
         connection.execute(delete(schema.secret).where(columns.name.like(f"{_NAME} %")))
-    if present is None:
+    if current is None:
         connection.execute(
             insert(schema.secret).values(name=_NAME, value=secrets.token_urlsafe(32), created=now)
         )
@@ -74,8 +74,8 @@ def rotate(connection: Connection, now: float, grace_days: float = GRACE_DAYS) -
         connection.execute(
             insert(schema.secret).values(
                 name=f"{_NAME} {secrets.token_hex(4)}",
-                value=present.value,
-                created=present.created,
+                value=current.value,
+                created=current.created,
                 until=until,
             )
         )

@@ -1,4 +1,4 @@
-"""Roles of people and scopes of programs: what each of them may do."""
+"""Roles of accounts and scopes of tokens: what each of them allows."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -14,7 +14,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "metrics": "read the figures for Prometheus",
     }
 )
-"""What somebody may do, by name."""
+"""The scopes by name: what each of them allows."""
 
 ROLES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -30,18 +30,18 @@ FOR_TOKENS = ("read", "export", "manage", "metrics")
 
 
 class NotPermitted(DuelpoolError):
-    """Somebody who is known wants what their role or token doesn't allow."""
+    """An action that the role or the token doesn't allow."""
 
 
 def check_role(role: str) -> str:
-    """Return a role's name, or say which there are."""
+    """Return a role's name; raise UnknownName for another."""
     if role not in ROLES:
         raise UnknownName("role", role, ROLES)
     return role
 
 
 def check_scopes(scopes: Collection[str]) -> tuple[str, ...]:
-    """Return a token's scopes in their usual order, or say which there are."""
+    """Return a token's scopes in their usual order; raise UnknownName for another."""
     for scope in scopes:
         if scope not in FOR_TOKENS:
             raise UnknownName("scope", scope, FOR_TOKENS)

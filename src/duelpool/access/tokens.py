@@ -1,4 +1,4 @@
-"""Tokens for programs: shown once, kept as a digest, with scopes, a campaign and an end."""
+"""Tokens for programs: shown once, stored as a digest, with scopes, a campaign and an expiry."""
 
 import hmac
 import re
@@ -21,7 +21,7 @@ _FORM = re.compile(r"dp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token allows, where and until when; its secret is nowhere."""
+    """What a token allows, where and until when; its secret is not stored."""
 
     id: str
     label: str
@@ -32,16 +32,16 @@ class Token:
     expires: float
     revoked: float | None = None
 
-    def opens(self, campaign: str) -> bool:
-        """Say whether it is good for a campaign."""
+    def is_for(self, campaign: str) -> bool:
+        """Say whether it gives access to a campaign."""
         return self.campaign in {"", campaign}
 
-    def holds(self, now: float) -> bool:
-        """Say whether its time isn't over and nobody has revoked it."""
+    def is_valid(self, now: float) -> bool:
+        """Say whether it is neither expired nor revoked."""
         return self.revoked is None and now < self.expires
 
 
-def looks_like_one(text: str) -> bool:
+def looks_like_token(text: str) -> bool:
     """Say whether a text has the form of a token."""
     return text.startswith("dp_")
 
@@ -56,43 +56,43 @@ def make(
     days: float = DAYS,
     made_by: str = "",
 ) -> tuple[Token, str]:
-    """Make a token; the text is returned once and can't be found out again."""
+    """Make a token, and return it with its text, which can't be recovered later."""
     if not 0 < days <= DAYS_AT_MOST:
         raise BadParameter(f"A token lasts up to {DAYS_AT_MOST:.0f} days.", remedy="Make another one then.")
     name = label.strip()[:100]
     if not name:
         raise BadParameter("A token has a label.", remedy="Say which program it is for.")
-    found = Token(
+    token = Token(
         secrets.token_hex(6), name, campaign, check_scopes(scopes), made_by, now, now + days * _SECONDS_A_DAY
     )
     secret = secrets.token_urlsafe(32)
     connection.execute(
         insert(schema.token).values(
-            id=found.id,
+            id=token.id,
             digest=_digest(secret),
-            label=found.label,
+            label=token.label,
             campaign=campaign,
-            scopes=" ".join(found.scopes),
+            scopes=" ".join(token.scopes),
             made_by=made_by,
             created=now,
-            expires=found.expires,
+            expires=token.expires,
         )
     )
-    return found, f"dp_{found.id}_{secret}"
+    return token, f"dp_{token.id}_{secret}"
 
 
 def open_token(connection: Connection, text: str, now: float) -> Token | None:
-    """Return the token that a text is, None when it is none of ours, over or revoked."""
+    """Return the token with this text; None when it is unknown, expired or revoked."""
     parts = _FORM.fullmatch(text)
     if parts is None:
         return None
     row = connection.execute(select(schema.token).where(schema.token.c.id == parts[1])).first()
-    kept = row.digest if row is not None else _digest("")
-    fits = hmac.compare_digest(kept, _digest(parts[2]))
-    if row is None or not fits:
+    digest = row.digest if row is not None else _digest("")
+    matches = hmac.compare_digest(digest, _digest(parts[2]))
+    if row is None or not matches:
         return None
-    found = _token_of(row)
-    return found if found.holds(now) else None
+    token = _token_of(row)
+    return token if token.is_valid(now) else None
 
 
 def all_tokens(connection: Connection) -> list[Token]:
@@ -102,7 +102,7 @@ def all_tokens(connection: Connection) -> list[Token]:
 
 
 def revoke(connection: Connection, token: str, now: float) -> Token:
-    """End a token, by its id."""
+    """Revoke a token by its id."""
     columns = schema.token.c
     row = connection.execute(select(schema.token).where(columns.id == token)).first()
     if row is None:
@@ -113,7 +113,7 @@ def revoke(connection: Connection, token: str, now: float) -> Token:
 
 
 def _digest(secret: str) -> str:
-    return sha256(secret.encode()).hexdigest()  # the secret has 256 bits: nobody tries them all
+    return sha256(secret.encode()).hexdigest()  # a secret of 256 random bits needs no slow hash
 
 
 def _token_of(row: Row[tuple[object, ...]]) -> Token:

@@ -115,7 +115,7 @@ def list_accounts(store: StoreArgument, as_json: JsonOption = False) -> None:
       duelpool account list campaign.db
     """
     with open_store(store, writable=False) as opened:
-        found = opened.read(accounts.everybody)
+        found = opened.read(accounts.all_accounts)
         names = {row.id: row.name for row in opened.read(holdings.campaigns)}
     rows = [
         {
@@ -274,7 +274,7 @@ def list_tokens(store: StoreArgument, as_json: JsonOption = False) -> None:
             "scopes": list(each.scopes),
             "made_by": each.made_by,
             "expires": log.iso_time(each.expires),
-            "good": each.holds(now),
+            "good": each.is_valid(now),
         }
         for each in found
     ]
@@ -284,7 +284,7 @@ def list_tokens(store: StoreArgument, as_json: JsonOption = False) -> None:
     table = Table("id", "label", "campaign", "scopes", "until", "good")
     for each in found:
         campaign = names.get(each.campaign, "") or "every campaign"
-        until, good = log.iso_time(each.expires)[:10], "yes" if each.holds(now) else "no"
+        until, good = log.iso_time(each.expires)[:10], "yes" if each.is_valid(now) else "no"
         table.add_row(each.id, each.label, campaign, " ".join(each.scopes), until, good)
     if found:
         print_table(table)

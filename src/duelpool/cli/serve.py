@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from duelpool.access.accounts import some_manager
+from duelpool.access.accounts import has_manager
 from duelpool.campaign import Campaign
 from duelpool.cli.frame import print_json, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, is_store
@@ -69,7 +69,7 @@ def serve(
             typer.echo(f"  for assessors: {address(root, row.id, keys.key(row.id, 'open', now, days=days))}")
             preview = keys.key(row.id, "manager", now, days=days)
             typer.echo(f"  to preview:    {address(root, row.id, preview, preview='1')}")
-            if opened.read(some_manager):
+            if opened.read(has_manager):
                 typer.echo(f"  to manage:     {root.rstrip('/')}/login?next=/manage/{row.id}")
             else:
                 key = manager_key(keys, row.id, now, days)

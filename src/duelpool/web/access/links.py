@@ -65,7 +65,7 @@ class Links:
             self._keys = self._look_again()
 
     def _signing(self, purpose: str) -> URLSafeSerializer:
-        return URLSafeSerializer(self._keys.good(time.time()), salt=f"duelpool {purpose}")
+        return URLSafeSerializer(self._keys.valid(time.time()), salt=f"duelpool {purpose}")
 
     def sign(self, purpose: str, values: Any) -> str:
         """Return values as text that only this store can have written."""

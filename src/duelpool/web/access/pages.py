@@ -71,7 +71,7 @@ def login_page(request: Request, next: str = "") -> Response:  # noqa: A002 (wha
 def login(request: Request, values: Brought) -> Response:
     """Sign somebody in with a new session, whatever the browser brought before."""
     store, links = halls_of(request).store, links_of(request)
-    name = accounts.folded(str(values.get("name", "")))[:200]
+    name = accounts.normal_name(str(values.get("name", "")))[:200]
     address, way = address_of(request), way_to(str(values.get("next", "")))
     for limit, whose in ((limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)):
         limits.refuse_if_over(store, limit, whose)
@@ -79,8 +79,8 @@ def login(request: Request, values: Brought) -> Response:
     if account is None:
 
         def count(connection: Connection, now: float) -> None:
-            limits.count(connection, limits.PASSWORD_BY_NAME, name, now)
-            limits.count(connection, limits.PASSWORD_BY_ADDRESS, address, now)
+            limits.add_attempts(connection, limits.PASSWORD_BY_NAME, name, now)
+            limits.add_attempts(connection, limits.PASSWORD_BY_ADDRESS, address, now)
 
         store.write(count)
         return _page("login", 403, next=way, wrong=True, name=name)
@@ -134,7 +134,9 @@ def change_password(request: Request, found: SignedIn, values: Brought) -> Respo
     store, links = halls_of(request).store, links_of(request)
     limits.refuse_if_over(store, limits.PASSWORD_BY_NAME, found.who)
     if accounts.sign_in(store, found.who, str(values.get("present", ""))) is None:
-        store.write(lambda connection, now: limits.count(connection, limits.PASSWORD_BY_NAME, found.who, now))
+        store.write(
+            lambda connection, now: limits.add_attempts(connection, limits.PASSWORD_BY_NAME, found.who, now)
+        )
         return _account(request, found, wrong="That isn't the present password.", status=403)
 
     def change(connection: Connection, now: float) -> Account:
@@ -186,7 +188,7 @@ def first_account(request: Request, campaign: str, values: Brought) -> Response:
     name, password = str(values.get("name", "")), str(values.get("password", ""))
 
     def make(connection: Connection, now: float) -> Account:
-        if accounts.some_manager(connection):
+        if accounts.has_manager(connection):
             raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")
         made = accounts.add(connection, name, password, "manager", now)
         audit_log.record(connection, now, "link", "made the first account", made.name)
@@ -207,5 +209,5 @@ def _by_link(request: Request, campaign: str) -> None:
     halls.flow(campaign)
     shown = pass_of(request, links_of(request), halls.store, campaign)
     need(shown, "manage")
-    if shown.who != "link" or halls.store.read(accounts.some_manager):
+    if shown.who != "link" or halls.store.read(accounts.has_manager):
         raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")

@@ -53,7 +53,7 @@ def hide_from_others(request: Request, links: Links, store: Store, campaign: str
 def _of_program(request: Request, links: Links, store: Store, campaign: str, given: str) -> Pass:
     address = address_of(request)
     now = store.read(store.database.now)
-    if not tokens.looks_like_one(given):
+    if not tokens.looks_like_token(given):
         try:
             return open_key(links, given, campaign, now, "bearer")
         except ForgedLink:
@@ -63,7 +63,7 @@ def _of_program(request: Request, links: Links, store: Store, campaign: str, giv
     if token is None:
         count_guess(store, address)
         raise NoVisit("This token isn't good here.", remedy="Make another: `duelpool token new STORE`.")
-    if not token.opens(campaign):
+    if not token.is_for(campaign):
         raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
     return Pass(
         campaign, token.expires, "bearer", f"token {token.id}", frozenset(token.scopes), not token.campaign
@@ -73,7 +73,7 @@ def _of_program(request: Request, links: Links, store: Store, campaign: str, giv
 def count_guess(store: Store, address: str) -> None:
     """Count a key that isn't ours; whoever tries many is refused for a while."""
     limits.refuse_if_over(store, limits.KEY_BY_ADDRESS, address)
-    store.write(lambda connection, now: limits.count(connection, limits.KEY_BY_ADDRESS, address, now))
+    store.write(lambda connection, now: limits.add_attempts(connection, limits.KEY_BY_ADDRESS, address, now))
 
 
 def need(shown: Pass, scope: str) -> None:

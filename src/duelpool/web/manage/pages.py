@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import audit_log
-from duelpool.access.accounts import some_manager
+from duelpool.access.accounts import has_manager
 from duelpool.agreement import Votes
 from duelpool.agreement.campaigns import Looked
 from duelpool.agreement.findings import agreement_options
@@ -121,7 +121,7 @@ def _show(found: Managing, template: str, here: str, title: str, **context: Any)
             "form_key": found.form_key,
             "step_key": found.form_key if found.may_manage else "",
             "who": found.shown.who,
-            "first": found.shown.who == "link" and not found.desk.campaign.store.read(some_manager),
+            "first": found.shown.who == "link" and not found.desk.campaign.store.read(has_manager),
             "blind": found.blind,
             "notice": notice,
             "money": lambda amount: _money(amount, head.money.currency),

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from duelpool.access.limits import Pace, TooMany
+from duelpool.access.limits import RequestLimiter, TooMany
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreTrouble, open_store
@@ -104,7 +104,7 @@ def make_app(
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.halls, app.state.links, app.state.store = halls, links, store
     app.state.desks, app.state.sketches = Desks(halls), sketches
-    app.state.pace, app.state.counts = Pace(store), Counts(counts)
+    app.state.pace, app.state.counts = RequestLimiter(store), Counts(counts)
     app.add_middleware(Guard, counts=app.state.counts)
     _furnish(app)
     return app
