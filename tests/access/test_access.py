@@ -460,7 +460,7 @@ def test_actions_of_managers_are_in_the_audit_log_under_their_name(app: FastAPI)
     assert actions == [("anna", "signed in"), ("anna", "exclude"), ("token", "state"), ("token", "export")]
     page = client.get(f"/manage/{campaign}/log").text
     assert "too quick" in page
-    assert "Who did what" in page
+    assert "Activity log" in page
     store: Store = app.state.store
     store.write(
         lambda connection, now: accounts.add(connection, "vera", PASSWORD, "viewer", now, campaign=campaign)

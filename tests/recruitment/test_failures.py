@@ -118,7 +118,7 @@ def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
     word = "paid" if took_effect else "unpaid"
     call(home, "settle", "--answer", f"1={word}", "--reason", "seen on the site", "--yes")
     assert "Question" not in call(home, "settle", "--yes")
-    assert "Questions to you" not in money_page(home)
+    assert "Payments to check" not in money_page(home)
     assert len(home.fake.paid_calls) == 1
     assert [each.bonuses for each in home.fake.submissions.values()] == [[PART]]
     assert home.ledger() == home.fake.wallet == PART + home.fee(PART)

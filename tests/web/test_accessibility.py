@@ -90,7 +90,7 @@ def test_the_door_has_no_barriers(browser: Browser, people: People, tmp_path: Pa
         page.click("main button")
         page.wait_for_selector("body[data-state=account]")
         look_with_axe(page, "an account")
-        page.click("text=Here")
+        page.click("text=Sign out here")
         page.wait_for_selector("body[data-state=login]")
         page.fill("#name", "anna")
         page.fill("#password", "not the password")

@@ -52,7 +52,9 @@ class Halls:
         for row in self.all():
             if row.id == campaign:
                 return row
-        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+        raise UnknownCampaign(
+            "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+        )
 
     def all(self) -> list[holdings.CampaignRow]:
         """Return the campaigns that are shown."""

@@ -276,7 +276,7 @@ def test_what_happens_is_announced(site: Site, people: People) -> None:
     person.said("Chosen: Right is bad")
     person.wait_until_saved()
     page.keyboard.press("u")
-    person.said("Taken back")
+    person.said("Answer undone")
     assert page.inner_text("#saved") == "Saved ✓"
 
 
@@ -293,6 +293,6 @@ def test_a_window_takes_the_focus_and_gives_it_back(site: Site, people: People) 
     person.wait_until("document.activeElement.id === 'note-open'")
     page.keyboard.press("?")
     person.wait_until("document.getElementById('guide').matches(':popover-open')")
-    assert "less beside the point" in page.inner_text("#guide")
+    assert "less irrelevant text" in page.inner_text("#guide")
     page.keyboard.press("?")
     person.wait_until("!document.getElementById('guide').matches(':popover-open')")

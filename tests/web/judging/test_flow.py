@@ -290,7 +290,7 @@ def test_a_dedicated_person_judges_topic_by_topic(anywhere: str) -> None:
         assert work["state"] == "feedback"
         page = person.page().text
         assert '<p class="about" dir="auto">Question one?</p>' in page
-        assert "Send and go on" in page
+        assert "Send and continue" in page
         person.post("feedback", {"understanding": "5"})
         assert person.work()["progress"]["topic"] == {"done": 0, "of": 3}
         person.judge_on()

@@ -356,7 +356,7 @@ def test_of_two_different_answers_the_first_stands(site: Site, people: People) -
     one.press("ArrowLeft", first)
     one.wait_until_saved()
     two.press("ArrowRight", first)
-    two.said("first answer stands")
+    two.said("first answer counts")
     two.wait_for_pair(first)
     assert [row.outcome for row in site.answers(campaign)] == ["left"]
 
@@ -379,7 +379,7 @@ def test_undo_shows_the_same_pair_again(site: Site, people: People) -> None:
     assert again == first.split("/")[0] + "/2"
     assert person.page.inner_text("#left .body") == text
     assert person.page.inner_text("#count") == "Pair 1 of 13"
-    person.said("Taken back")
+    person.said("Answer undone")
     person.press("ArrowRight", again)
     assert person.wait_for_pair(again) == second
     person.wait_until_saved()
@@ -499,7 +499,7 @@ def test_notes_context_and_marks_go_with_the_answer(site: Site, people: People) 
     page.wait_for_selector("#context", state="hidden")
     assert person.data("shown") == first
     page.keyboard.press("h")
-    person.said("not marked")
+    person.said("no longer highlighted")
     page.keyboard.press("n")
     page.fill("#note-text", "x q 1 2 u: keys are letters here")
     page.locator("#note-text").press("ArrowLeft")
@@ -609,7 +609,7 @@ def test_a_lost_lease_is_told_and_judging_goes_on(site: Site, people: People, ja
     else:
         person.page.click('button.choice[value="right"]')
         person.wait_for_state("lease-lost")
-        assert "keep the credit" in person.page.inner_text("main")
+        assert "still get credit" in person.page.inner_text("main")
         person.page.click("a.button")
         person.wait_for_state("no-work")
     assert [row.outcome for row in site.answers(campaign)] == ["left"]

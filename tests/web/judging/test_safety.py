@@ -298,6 +298,6 @@ def test_marks_are_seen(site: Site, people: People) -> None:
     assert person.page.evaluate("CSS.highlights.get('term').size") > 0
     before = person.page.screenshot()
     person.page.keyboard.press("h")
-    person.said("not marked")
+    person.said("no longer highlighted")
     assert person.page.evaluate("CSS.highlights.has('term')") is False
     assert person.page.screenshot() != before

@@ -214,7 +214,7 @@ def test_voiding_and_rewinding_are_previewed_and_done(letters: Campaign, client:
 
 
 def test_pause_close_and_resume(site: Site, letters: Campaign, client: Client) -> None:
-    assert "Nobody gets a new question" in client.pause(preview=True)["sentence"]
+    assert "Assessors get no new questions" in client.pause(preview=True)["sentence"]
     assert state_of(site.store, letters) == "open"
     for step, state in ((client.pause, "paused"), (client.close, "closed"), (client.resume, "open")):
         step()

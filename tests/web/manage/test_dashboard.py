@@ -68,19 +68,19 @@ def test_excluding_somebody_opens_their_pairs_again(manager: Manager, letters: C
     judge(letters, 6)
     manager.go("assessors")
     assert manager.figure("Usable judgments").startswith("6 ")
-    before = int(manager.figure("Open · out · parked").split("·")[0])
+    before = int(manager.figure("Open · leased · parked").split("·")[0])
     manager.page.click("text=anna")
     manager.page.wait_for_selector("#preview")
     told = manager.page.inner_text("#preview")
-    assert told.startswith("Excluding re-opens 2 pairs: 2 judgments")
+    assert told.startswith("Reopens 2 pairs: 2 judgments")
     manager.page.fill("input[name=reason]", "too quick")
-    manager.page.click("text=Exclude…")
+    manager.page.click("text=Exclude assessor…")
     assert manager.step() == told
-    assert manager.page.inner_text(".notice").startswith("Re-opened 2 pairs")
+    assert manager.page.inner_text(".notice").startswith("Reopened 2 pairs")
     assert manager.figure("Usable judgments").startswith("4 ")
-    assert int(manager.figure("Open · out · parked").split("·")[0]) == before + 2
-    assert "1 excluded" in manager.figure("Assessors at work")
-    manager.page.click("text=Re-instate…")
+    assert int(manager.figure("Open · leased · parked").split("·")[0]) == before + 2
+    assert "1 excluded" in manager.figure("Active assessors")
+    manager.page.click("text=Reinstate assessor…")
     assert manager.step().startswith("2 judgments would count again")
     assert manager.figure("Usable judgments").startswith("6 ")
 
@@ -95,13 +95,15 @@ def test_a_phase_is_rewound_after_a_look_at_what_that_costs(manager: Manager, le
     first.locator("input[name=reason]").fill("a new guide")
     first.locator("button").click()
     manager.page.wait_for_selector("#sure")
-    assert "of later phases aside" in manager.page.inner_text("#told")
-    manager.page.click("text=Leave it as it is")
+    told = manager.page.inner_text("#told")
+    assert told.startswith("Sets aside")
+    assert "of later phases" in told
+    manager.page.click("text=Cancel")
     manager.page.wait_for_selector("#closings")
     assert rows.count() == before
     first.locator("input[name=reason]").fill("a new guide")
     first.locator("button").click()
-    assert manager.step().startswith("Rewinding sets")
+    assert manager.step().startswith("Sets aside")
     assert "rewind" in letters_log(manager)
     assert any(line.event == "rewind" for line in letters.live.state("one").lines)
 
@@ -117,8 +119,8 @@ def test_a_judgment_is_voided_with_a_reason(manager: Manager, letters: Campaign)
     manager.page.click("#rows tbody tr:first-child th a")
     manager.page.wait_for_selector("#votes")
     manager.page.fill("#votes input[name=reason]", "a <slip>")
-    manager.page.click("text=Void…")
-    assert manager.step().startswith("Voiding takes 1 judgment out of every score")
+    manager.page.click("text=Retract…")
+    assert manager.step().startswith("Removes 1 judgment from every score")
     assert manager.figure("Usable judgments").startswith("4 ")
     manager.go("log?event=retraction")
     assert "a <slip>" in manager.page.inner_text("#rows")
@@ -127,7 +129,7 @@ def test_a_judgment_is_voided_with_a_reason(manager: Manager, letters: Campaign)
 def test_pause_and_resume(site: Site, manager: Manager, letters: Campaign) -> None:
     manager.go("settings")
     manager.page.click("#to-paused")
-    assert "Nobody gets a new question" in manager.step()
+    assert "Assessors get no new questions" in manager.step()
     assert state_of(site.store, letters) == "paused"
     assert manager.page.inner_text("#campaign-state") == "paused"
     assert "The campaign is paused" in manager.page.inner_text("#blocks")
@@ -201,7 +203,7 @@ def test_without_scripts_every_step_can_be_taken(site: Site, people: People, let
     manager = Manager(site, people(java_script_enabled=False), letters)
     manager.go("assessor?assessor=ben")
     manager.page.fill("input[name=reason]", "gone")
-    manager.page.click("text=Exclude…")
+    manager.page.click("text=Exclude assessor…")
     manager.step()
     assert manager.figure("Usable judgments").startswith("4 ")
 
@@ -309,7 +311,7 @@ def test_the_agreement_of_judges_is_shown_in_every_table(
     )  # each table is drawn from more of them alike
     empty = Manager(site, people(), managed(site.store, f"nobody {next(_NUMBERS)}"))
     empty.go("agreement")
-    assert empty.page.inner_text(".empty h2") == "Nobody has judged anything yet"
+    assert empty.page.inner_text(".empty h2") == "No judgments yet"
     assert "duelpool judge campaigns.db" in empty.page.locator(".empty .command code").all_inner_texts()
     campaign = crossed(site)
     manager = Manager(site, people(), campaign)

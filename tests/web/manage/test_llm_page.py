@@ -43,7 +43,7 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
     manager = Manager(site, people(), campaign)
     page = manager.page
     manager.go("llm")
-    assert page.inner_text("#models h2") == "No language model has judged here"
+    assert page.inner_text("#models h2") == "No language model has judged yet"
     assert page.locator(".empty .command code").count() == 3
     judge(campaign, 90, ("anna", "ben"))
     let_judge(campaign, provider, "<b>model</b>")
@@ -53,12 +53,12 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
     for words in (
         "example-model",
         PROMPTS["preference"].hash,
-        "Chooses another item when the sides change",
-        "People choose the longer text of the same pairs",
+        "Chooses the other item when the sides swap",
+        "People choose the longer text, on the same pairs",
         "60 % sure" if "60 % sure" in text else "70 % sure",
         "90 % sure",
-        "failed, cost nothing status 429 1",
-        "no answer, counted in full the connection broke 1",
+        "failed, at no cost status 429 1",
+        "no reply, counted at full cost the connection broke 1",
         "answered malformed: another choice 1",
         "answered refused 1",
         "the budget is 5.000000 USD",
@@ -70,7 +70,7 @@ def test_the_page_of_language_models(site: Site, people: People, provider: Provi
     look_with_axe(page, "a model")
     page.click(".model h2 a")
     page.wait_for_selector("#person")
-    assert "llm, in" in page.inner_text("#person")
+    assert "llm, included" in page.inner_text("#person")
     got = page.request.get(
         f"{site.address}/api/v1/campaigns/{campaign.id}/llm",
         headers={"Authorization": f"Bearer {key_for(site.app, campaign.id)}"},

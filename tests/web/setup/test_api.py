@@ -253,7 +253,7 @@ def test_while_a_long_log_is_read_the_dashboard_says_so(
     assert "0 of 3 topics" in got.json()["problem"]
     page = mine.get(f"/manage/{campaign.id}/leaderboard")
     assert page.status_code == 503
-    assert "Still counting" in page.text
+    assert "Reading the log" in page.text
     assert len(started) == 1
     monkeypatch.undo()
     started[0].count()

@@ -72,9 +72,9 @@ def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> N
     page.click("form.files button")
     page.wait_for_selector("#pools")
     assert page.inner_text("#without-text") == "1"
-    assert "1 candidates have no text" in page.inner_text("#pools")
+    assert "1 items have no text" in page.inner_text("#pools")
     # the text that was missing comes later; then everything is there
-    page.click("text=Send more files")
+    page.click("text=Add files")
     page.set_input_files("#send-texts", [file("texts.tsv", TEXTS)])
     page.click("form.files button")
     page.wait_for_function("() => document.getElementById('without-text').textContent === '0'")
@@ -86,11 +86,11 @@ def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> N
     page.fill("#name", "From files")
     page.fill("#consent", "**Agree**, please.")
     page.click("#make")
-    assert "These options are new" in page.inner_text("#alarm")
+    assert "The options have changed" in page.inner_text("#alarm")
     assert len(site.store.read(holdings.campaigns)) == before
     page.click("#make")
     page.wait_for_selector(".figures")
-    assert "Made the campaign 'From files': 2 topics, 8 candidates, 8 texts" in page.inner_text(".notice")
+    assert "Created the campaign 'From files': 2 topics, 8 candidates, 8 texts" in page.inner_text(".notice")
     campaign = newest(site)
     link = page.inner_text(".command code")
     # a preview as a worker keeps nothing
@@ -193,7 +193,7 @@ def _send_groups(page: Page, files: dict[str, FilePayload], other: str) -> None:
     """Send groups of another run, which say so with the name as it is, and then the right ones."""
     name = files["runs"]["name"].removesuffix(".run")
     for sent in (file(files["groups"]["name"], f"{other} x\n"), files["groups"]):
-        page.click("text=Send more files")
+        page.click("text=Add files")
         page.set_input_files("#send-groups", [sent])
         page.click("form.files button")
         page.wait_for_selector("#files")

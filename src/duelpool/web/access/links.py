@@ -82,7 +82,9 @@ class Links:
                 self.refresh()
                 return self._signing(purpose).loads(signed)
         except (BadData, ValueError, RecursionError):
-            raise ForgedLink("This link is not one of ours.", remedy="Use the link as you got it.") from None
+            raise ForgedLink(
+                "This link is not valid here.", remedy="Open the link exactly as you received it."
+            ) from None
 
     def key(
         self,
@@ -106,11 +108,15 @@ class Links:
         try:
             link = Link(*values)
         except TypeError:
-            raise ForgedLink("This link is not one of ours.", remedy="Use the link as you got it.") from None
+            raise ForgedLink(
+                "This link is not valid here.", remedy="Open the link exactly as you received it."
+            ) from None
         if link.campaign != campaign:  # which doesn't exist for whoever has this link
-            raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+            raise UnknownCampaign(
+                "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+            )
         if link.expires < now:
-            raise ExpiredLink("The time of this link is over.", remedy="Ask for a new one.")
+            raise ExpiredLink("This link has expired.", remedy="Ask for a new one.")
         return link
 
 

@@ -137,7 +137,7 @@ def change_password(request: Request, found: SignedIn, values: Brought) -> Respo
         store.write(
             lambda connection, now: limits.add_attempts(connection, limits.PASSWORD_BY_NAME, found.who, now)
         )
-        return _account(request, found, wrong="That isn't the present password.", status=403)
+        return _account(request, found, wrong="The current password is wrong.", status=403)
 
     def change(connection: Connection, now: float) -> Account:
         changed = accounts.set_password(connection, found.who, str(values.get("new", "")))
@@ -148,7 +148,7 @@ def change_password(request: Request, found: SignedIn, values: Brought) -> Respo
         changed = store.write(change)
     except BadParameter as error:
         return _account(request, found, wrong=str(error), status=422)
-    response = _account(request, found, done="The password is changed, and every other session has ended.")
+    response = _account(request, found, done="Password changed. All other sessions have ended.")
     sessions.begin(response, request, links, changed, store.read(store.database.now))
     return response
 
@@ -158,7 +158,9 @@ def judge(request: Request, campaign: str, found: SignedIn, values: Brought) -> 
     """Let somebody judge under a pseudonym; which one is theirs stands beside the log, not in it."""
     flow = halls_of(request).flow(campaign)
     if "judge" not in found.account.scopes_in(campaign):
-        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+        raise UnknownCampaign(
+            "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+        )
     fresh, kind = f"v-{secrets.token_hex(6)}", flow.campaign.settings.judges
     name = flow.campaign.store.write(
         lambda connection, now: kept.let_in(
@@ -189,7 +191,7 @@ def first_account(request: Request, campaign: str, values: Brought) -> Response:
 
     def make(connection: Connection, now: float) -> Account:
         if accounts.has_manager(connection):
-            raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")
+            raise NoVisit("A manager's account already exists.", remedy="Sign in at /login.")
         made = accounts.add(connection, name, password, "manager", now)
         audit_log.record(connection, now, "link", "made the first account", made.name)
         return made
@@ -210,4 +212,4 @@ def _by_link(request: Request, campaign: str) -> None:
     shown = pass_of(request, links_of(request), halls.store, campaign)
     need(shown, "manage")
     if shown.who != "link" or halls.store.read(accounts.has_manager):
-        raise NoVisit("There is a manager's account already.", remedy="Sign in at /login.")
+        raise NoVisit("A manager's account already exists.", remedy="Sign in at /login.")

@@ -31,12 +31,16 @@ def pass_of(request: Request, links: Links, store: Store, campaign: str) -> Pass
     if session is not None:
         scopes = session.account.scopes_in(campaign)
         if not scopes:
-            raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+            raise UnknownCampaign(
+                "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+            )
         everywhere = EVERYWHERE in session.account.roles
         return Pass(campaign, session.expires, "cookie", session.who, scopes, everywhere)
     now = store.read(store.database.now)
     if cookie_name(campaign) not in request.cookies and keeps_another(links, request, now):
-        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+        raise UnknownCampaign(
+            "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+        )
     return open_key(links, kept_key(request, campaign), campaign, now, "cookie")
 
 
@@ -62,9 +66,11 @@ def _of_program(request: Request, links: Links, store: Store, campaign: str, giv
     token = store.read(lambda connection: tokens.open_token(connection, given, now))
     if token is None:
         count_guess(store, address)
-        raise NoVisit("This token isn't good here.", remedy="Make another: `duelpool token new STORE`.")
+        raise NoVisit("This token is not valid here.", remedy="Create another: `duelpool token new STORE`.")
     if not token.is_for(campaign):
-        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+        raise UnknownCampaign(
+            "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+        )
     return Pass(
         campaign, token.expires, "bearer", f"token {token.id}", frozenset(token.scopes), not token.campaign
     )

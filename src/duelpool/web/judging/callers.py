@@ -73,7 +73,7 @@ def visit(request: Request, campaign: str) -> Visit:
     visitor = read_cookie(request, links, campaign)
     if visitor is None:
         hide_from_others(request, links, flow.campaign.store, campaign)
-        raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
+        raise NoVisit("This page needs a link.", remedy="Open the link that you received.")
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     words = language_of(request, visitor.lang, flow.campaign.settings.languages)
     return Visit(request, flow, links, visitor, words, {})
@@ -82,20 +82,20 @@ def visit(request: Request, campaign: str) -> Visit:
 async def sent(request: Request) -> Mapping[str, Any]:
     """Return what a request brought, a form or JSON."""
     if request.scope.get("too_large"):
-        raise TooLarge("That is too much at once.", remedy="Send less.")
+        raise TooLarge("The request is too large.", remedy="Send less at once.")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if kind not in (_FORM, _JSON) and (body or kind):
-        raise Unsupported("Only forms and JSON are taken.", remedy="Use the page's own buttons.")
+        raise Unsupported("Only forms and JSON are accepted.", remedy="Use the buttons of the page.")
     try:
         if kind == _JSON:
             values = json.loads(body or b"{}")
         else:
             values = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
     except (ValueError, RecursionError):
-        raise BadRecord("What was sent can't be read.", remedy="Use the page's own buttons.") from None
+        raise BadRecord("The request can't be read.", remedy="Use the buttons of the page.") from None
     if not isinstance(values, dict):
-        raise BadRecord("What was sent is not an object.", remedy="Send an object with named values.")
+        raise BadRecord("The request is not an object.", remedy="Send an object with named values.")
     return values
 
 

@@ -44,7 +44,9 @@ router = APIRouter(include_in_schema=False)
 def panel_of(request: Request, campaign: Campaign, name: str) -> Panel:
     """Return the panel of a campaign; another one's name is unknown there."""
     if not name or campaign.settings.panel != name:
-        raise UnknownCampaign("There is no such panel here.", remedy="Use the link as you got it.")
+        raise UnknownCampaign(
+            "This panel doesn't exist here.", remedy="Open the link exactly as you received it."
+        )
     environment: Mapping[str, str] = getattr(request.app.state, "environment", os.environ)
     return make_panel(campaign.settings.panel_settings, PanelAccess.from_environment(name, environment))
 
@@ -62,7 +64,7 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
     if found.frozen:
         raise ExpiredLink("This panel has closed.", remedy="Ask for another link.")
     if link.kind != "open":
-        raise TurnedAway("This link is not for a panel.", remedy="Use the link as you got it.")
+        raise TurnedAway("This link is not for a panel.", remedy="Open the link exactly as you received it.")
     verdict = found.arrive(_parameters(request))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     if isinstance(verdict, PreviewVisit):
@@ -80,7 +82,7 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
 
 def _turned_away(refused: RefusedVisit) -> TurnedAway:
     return TurnedAway(
-        f"You can't come in: {refused.reason}.", remedy="Open the task from the panel's own page again."
+        f"You can't enter: {refused.reason}.", remedy="Open the task again from the panel's own page."
     )
 
 
@@ -172,10 +174,10 @@ def _note(campaign: Campaign, stay: Stay, ending: FinishedWork) -> None:
 async def hook(request: Request, panel: str, campaign: str) -> Response:
     """Take a panel's message, if it is truly from the panel, and once."""
     if request.scope.get("too_large"):
-        raise TooLarge("That is too much at once.", remedy="Send less.")
+        raise TooLarge("The request is too large.", remedy="Send less at once.")
     body = await request.body()
     if len(body) > MESSAGE_AT_MOST:
-        raise TooLarge("That is too much at once.", remedy="Send less.")
+        raise TooLarge("The request is too large.", remedy="Send less at once.")
     return await run_in_threadpool(_take, request, panel, campaign, body)
 
 
@@ -183,7 +185,9 @@ def _take(request: Request, panel: str, campaign: str, body: bytes) -> Response:
     found = halls_of(request).flow(campaign).campaign
     speaking = panel_of(request, found, panel)
     if not isinstance(speaking, ApiPanel):
-        raise UnknownCampaign("This panel sends no messages.", remedy="Use the address as you got it.")
+        raise UnknownCampaign(
+            "This panel sends no messages.", remedy="Use the address exactly as you received it."
+        )
     now = found.store.read(found.store.database.now)
     delivery = speaking.message({name.lower(): value for name, value in request.headers.items()}, body, now)
     came = take_message(found.store, found.id, found.settings, delivery)

@@ -79,7 +79,7 @@ def onward(flow: Flow, at: str, words: Words, verb: str, values: Mapping[str, An
     if state == "practice" and not chosen:
         outcome = values.get("outcome")
         if outcome not in ("left", "right"):
-            raise BadParameter("A practice pair is answered left or right.", remedy="Use the buttons.")
+            raise BadParameter("A practice pair takes 'left' or 'right'.", remedy="Use the buttons.")
         return f"{index}:{outcome}"
     return str(min(index + 1, len(all_of_it) - 1))
 
@@ -89,4 +89,4 @@ def sample(flow: Flow, question: str) -> Question:
     for each in samples(flow.campaign):
         if each.id == question:
             return each
-    raise UnknownQuestion("There is no such question in the preview.", remedy="Go back to the page.")
+    raise UnknownQuestion("The preview has no such question.", remedy="Return to the page.")

@@ -44,7 +44,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     if not key:
         if before is None:
             hide_from_others(request, links, flow.campaign.store, campaign)
-            raise NoVisit("This page needs a link.", remedy="Come in by the link that you were given.")
+            raise NoVisit("This page needs a link.", remedy="Open the link that you received.")
         return RedirectResponse(f"/j/{campaign}/", 303)
     store = flow.campaign.store
     link = links.open(key, campaign, store.read(store.database.now))
@@ -81,7 +81,7 @@ def _use_once(flow: Flow, assessor: str, name: str) -> None:
         return kept.take_step_once(connection, campaign.id, assessor, kept.StepTaken("link", name), now)
 
     if not campaign.store.write(work):
-        raise ExpiredLink("This link has been used.", remedy="Ask for a new one.")
+        raise ExpiredLink("This link has already been used.", remedy="Ask for a new one.")
 
 
 def _known(flow: Flow, visitor: Visitor) -> Visitor:
@@ -183,7 +183,7 @@ def _taken(found: Visit, name: str, place: Place) -> list[tuple[str, str]]:
         if place.practised:
             return []  # the first answer stands
         if values.get("outcome") not in ("left", "right"):
-            raise BadRecord("A practice pair is answered left or right.", remedy="Use the page's buttons.")
+            raise BadRecord("A practice pair takes 'left' or 'right'.", remedy="Use the buttons of the page.")
         return [("practice", f"{place.number}:{values['outcome']}")]
     if name == "another" and place.more.get("again"):
         return [("another", place.last.id if place.last is not None else "")]
@@ -340,7 +340,7 @@ def frame(found: Looking, question: str, side: str) -> Response:
     left, right = found.flow.sheets.passages_of(_held(found, question))
     passage = {"left": left, "right": right}.get(side)
     if passage is None or passage.format != "html":
-        raise UnknownQuestion("There is no such text.", remedy="Go back to the page.")
+        raise UnknownQuestion("This text doesn't exist.", remedy="Return to the page.")
     return HTMLResponse(
         passages.frame_document(passage.text, passage.title),
         headers={"Content-Security-Policy": FRAME_CSP, "X-Frame-Options": "SAMEORIGIN"},

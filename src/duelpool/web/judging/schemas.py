@@ -159,7 +159,7 @@ def answer_of(values: Mapping[str, Any]) -> Answer:
     except ValueError:
         raise BadRecord(
             f"There is no answer called '{str(values.get('outcome', ''))[:50]}'.",
-            remedy="Use the page's buttons.",
+            remedy="Use the buttons of the page.",
         ) from None
     uses = _number(values, "context_uses", 0, 10**6)
     attempt = _number(values, "attempt", 1, 10**6)
@@ -184,7 +184,7 @@ def _number(values: Mapping[str, Any], name: str, low: float, high: float) -> fl
     except (TypeError, ValueError):
         number = math.nan
     if not low <= number <= high:
-        raise BadRecord(f"'{name}' can't be '{str(given)[:50]}'.", remedy="Use the page's own fields.")
+        raise BadRecord(f"'{name}' can't be '{str(given)[:50]}'.", remedy="Use the fields of the page.")
     return number
 
 
@@ -198,9 +198,9 @@ def text_of(values: Mapping[str, Any], name: str) -> str:
     """Return what somebody wrote, if every database can keep it."""
     given = values.get(name) or ""
     if not isinstance(given, str) or len(given) > NOTE_AT_MOST:
-        raise BadRecord(f"The {name} is too long.", remedy=f"It may have {NOTE_AT_MOST:,} letters.")
+        raise BadRecord(f"The {name} is too long.", remedy=f"Use at most {NOTE_AT_MOST:,} characters.")
     if "\0" in given or given.encode(errors="replace").decode() != given:
-        raise BadRecord(f"The {name} holds a character that can't be stored.", remedy="Leave it out.")
+        raise BadRecord(f"The {name} has a character that can't be stored.", remedy="Remove it.")
     return given
 
 
@@ -216,5 +216,5 @@ def question_id(values: Mapping[str, Any]) -> str:
     """Return the id of the question that is meant."""
     found = values.get("question")
     if not isinstance(found, str) or not _ID.fullmatch(found):
-        raise BadRecord("No question is named.", remedy="Send the question's id.")
+        raise BadRecord("The request names no question.", remedy="Send the question's id.")
     return found

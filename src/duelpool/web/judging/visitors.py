@@ -65,9 +65,13 @@ def read_cookie(request: Request, links: Links, campaign: str) -> Visitor | None
     try:
         visitor = Visitor(**values)
     except TypeError:
-        raise ForgedLink("This visit is not one of ours.", remedy="Use the link as you got it.") from None
+        raise ForgedLink(
+            "This visit is not valid here.", remedy="Open the link exactly as you received it."
+        ) from None
     if visitor.campaign != campaign:
-        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+        raise UnknownCampaign(
+            "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+        )
     return visitor
 
 

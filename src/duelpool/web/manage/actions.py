@@ -29,7 +29,7 @@ def exclude(desk: Desk, asked: Exclude, beside: Beside | None = None) -> Effect:
     """Exclude somebody, or say what that would take away."""
     person = desk.watch.person(asked.assessor)
     if person.state == "excluded":
-        raise BadParameter(f"'{asked.assessor}' is excluded already.", remedy="Re-instate them to undo it.")
+        raise BadParameter(f"'{asked.assessor}' is already excluded.", remedy="Reinstate them to undo it.")
     losses = [
         desk.watch.state_of(view.status.topic, lambda state: loss_of(state, asked.assessor))
         for view in desk.watch.look().topics
@@ -44,11 +44,11 @@ def exclude(desk: Desk, asked: Exclude, beside: Beside | None = None) -> Effect:
     )
     if not asked.preview:
         found = desk.campaign.exclude(asked.assessor, asked.reason, beside=beside)
-    verb = "Excluding re-opens" if asked.preview else "Re-opened"
+    verb = "Reopens" if asked.preview else "Reopened"
     sentence = (
         f"{verb} {_many(opened, 'pair')}: {_many(found.judgments, 'judgment')} on "
-        f"{_many(found.pairs, 'pair')} in {_many(found.topics, 'topic')} count no more, and phases that have "
-        "closed stay closed. What was done is paid."
+        f"{_many(found.pairs, 'pair')} in {_many(found.topics, 'topic')} no longer count. Closed phases stay "
+        "closed, and finished work is paid."
     )
     return Effect(
         "exclude",
@@ -72,7 +72,10 @@ def reinstate(desk: Desk, asked: Reinstate, beside: Beside | None = None) -> Eff
         back = desk.campaign.reinstate(asked.assessor, asked.reason, beside=beside)
     verb = "would count again" if asked.preview else "count again"
     return Effect(
-        "reinstate", asked.preview, f"{_many(back, 'judgment')} {verb}; they may judge on.", judgments=back
+        "reinstate",
+        asked.preview,
+        f"{_many(back, 'judgment')} {verb}. The assessor can continue.",
+        judgments=back,
     )
 
 
@@ -82,9 +85,9 @@ def retract(desk: Desk, asked: Retract, beside: Beside | None = None) -> Effect:
     found = preview_retraction(desk.campaign, asked.topic, asked.seqs)
     if not asked.preview:
         desk.campaign.retract(asked.topic, asked.seqs, asked.reason, beside=beside)
-    verb = "Voiding takes" if asked.preview else "Took"
+    verb = "Removes" if asked.preview else "Removed"
     sentence = (
-        f"{verb} {_many(found.judgments, 'judgment')} out of every score; "
+        f"{verb} {_many(found.judgments, 'judgment')} from every score. "
         f"{_many(found.pairs, 'pair')} of an open phase may be asked again."
     )
     return Effect(
@@ -106,8 +109,8 @@ def rewind(desk: Desk, asked: Rewind, beside: Beside | None = None) -> Effect:
         aside = desk.campaign.rewind(asked.topic, asked.phase, asked.reason, beside=beside)
     price = desk.watch.look().price
     cost = "" if price is None else f" They cost about {price * aside / 100:,.2f} {_currency(desk)}."
-    verb = "Rewinding sets" if asked.preview else "Set"
-    sentence = f"{verb} {_many(aside, 'judgment')} of later phases aside.{cost if aside else ''}"
+    verb = "Sets aside" if asked.preview else "Set aside"
+    sentence = f"{verb} {_many(aside, 'judgment')} of later phases.{cost if aside else ''}"
     return Effect("rewind", asked.preview, sentence, judgments=aside, topics=1)
 
 
@@ -115,12 +118,12 @@ def change_state(desk: Desk, asked: ChangeState, beside: Beside | None = None) -
     """Pause, close or open a campaign, or say what that means."""
     found = desk.watch.look()
     out = found.total("leased")
-    still = f"{_many(out, 'question')} out may still be answered" if out else "no question is out"
+    still = f"{_many(out, 'leased question')} may still be answered" if out else "no question is leased"
     if not asked.preview:
         desk.campaign.set_state(asked.state, beside=beside)
     sentence = {
-        "open": "The campaign is open: whoever comes gets the next question.",
-        "paused": f"Nobody gets a new question; {still}.",
+        "open": "The campaign is open: assessors get questions.",
+        "paused": f"Assessors get no new questions; {still}.",
         "closed": f"The campaign has ended; {still}.",
     }[asked.state]
     return Effect("state", asked.preview, sentence)

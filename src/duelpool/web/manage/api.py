@@ -60,15 +60,15 @@ MEASURE = "Compat(p=0.8)"
 T = TypeVar("T")
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "A name that isn't known."},
-    403: {"model": Problem, "description": "No key, a key that isn't ours, or another site."},
-    404: {"model": Problem, "description": "There is no such thing in this campaign."},
-    409: {"model": Problem, "description": "It contradicts what has happened meanwhile."},
-    410: {"model": Problem, "description": "The time of the key is over."},
-    413: {"model": Problem, "description": "Too much at once."},
-    429: {"model": Problem, "description": "Too many keys that aren't ours; wait."},
-    422: {"model": Problem, "description": "A value that can't be."},
-    503: {"model": Problem, "description": "The store doesn't answer; try again."},
+    400: {"model": Problem, "description": "An unknown name."},
+    403: {"model": Problem, "description": "No key, an invalid key, or another site."},
+    404: {"model": Problem, "description": "The campaign has no such object."},
+    409: {"model": Problem, "description": "A conflict with a change made in the meantime."},
+    410: {"model": Problem, "description": "The key has expired."},
+    413: {"model": Problem, "description": "The request is too large."},
+    429: {"model": Problem, "description": "Too many invalid keys; wait."},
+    422: {"model": Problem, "description": "An invalid value."},
+    503: {"model": Problem, "description": "The store doesn't respond; try again."},
 }
 
 router = APIRouter(prefix=PREFIX, responses=_REFUSALS, tags=["v1"])
@@ -125,7 +125,8 @@ def pulse(found: Looking) -> Pulse:
     responses={200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
 )
 def events(
-    found: Looking, seconds: Annotated[float, Query(ge=0, le=60, description="How long to listen.")] = 60
+    found: Looking,
+    seconds: Annotated[float, Query(ge=0, le=60, description="How long to keep the connection open.")] = 60,
 ) -> Response:
     """Server-sent events: one `pulse` now, and another one whenever something has changed."""
     return events_of(found.desk, seconds)
@@ -234,13 +235,11 @@ def llm(found: Looking) -> ModelList:
 @router.get("/campaigns/{campaign}/agreement")
 def agreement(  # noqa: PLR0917 (a route's query is its arguments)
     found: Looking,
-    report: Annotated[str, Query(max_length=500, description="Names with commas between; empty: all.")] = "",
+    report: Annotated[str, Query(max_length=500, description="Names, separated by commas; empty: all.")] = "",
     criterion: Text = "",
     cluster: Annotated[str, Query(max_length=20, description="pair, topic or auto.")] = "auto",
-    tie_rate: Annotated[
-        float, Query(ge=0, le=1, description="How ties of inferred preferences agree.")
-    ] = 0.5,
-    rows: Annotated[int, Query(ge=1, le=1000, description="At most so many assessors.")] = 50,
+    tie_rate: Annotated[float, Query(ge=0, le=1, description="Agreement of tied grades, from 0 to 1.")] = 0.5,
+    rows: Annotated[int, Query(ge=1, le=1000, description="The largest number of assessors.")] = 50,
 ) -> AgreementShown:
     """How far the judges can be trusted: all statistics of agreement, or those that `report` names."""
     names = [name.strip() for name in report.split(",") if name.strip()]
@@ -273,7 +272,7 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "The file, as it is read.",
+            "description": "The file, as a stream.",
             "content": {media.partition(";")[0]: {} for media, _ in MEDIA.values()},
         }
     },
@@ -340,7 +339,7 @@ def described() -> dict[str, Any]:
     return get_openapi(
         title="Duelpool",
         version=__version__,
-        description="Watch a campaign and step in. Every list is paged by `cursor`; money is in minor units.",
+        description="Monitor and manage a campaign. Lists are paged by `cursor`; money is in minor units.",
         routes=[*router.routes, *setting_up.routes],
     )
 

@@ -96,7 +96,7 @@ def _documented(request: Request, campaign: str, bearer: Annotated[object, Depen
 def _stepping(found: Annotated[Managing, Depends(_documented)]) -> Managing:
     """Say what program wants to change something; a browser must come from our own pages."""
     if found.request.scope.get("too_large"):
-        raise TooLarge("That is too much at once.", remedy="Send less.")
+        raise TooLarge("The request is too large.", remedy="Send less at once.")
     need(found.shown, "manage")
     if found.shown.door == "cookie":
         refuse_other_sites(found.request.headers, lambda: False)  # JSON carries no form's key

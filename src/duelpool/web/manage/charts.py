@@ -234,10 +234,10 @@ def sizes_chart(sizes: Sequence[tuple[int, int]]) -> Markup:
     ]
     parts.append(
         f'<text class="tick" x="38" y="22" text-anchor="end">{most:,}</text>'
-        f'<text class="tick" x="44" y="152">{sizes[0][0]:,} candidates</text>'
+        f'<text class="tick" x="44" y="152">{sizes[0][0]:,} items</text>'
         f'<text class="tick" x="{44 + count * step:.1f}" y="152" text-anchor="end">{sizes[-1][0]:,}</text>'
         if count > 8
         else f'<text class="tick" x="38" y="22" text-anchor="end">{most:,}</text>'
-        f'<text class="tick" x="44" y="152">{sizes[0][0]:,} to {sizes[-1][0]:,} candidates</text>'
+        f'<text class="tick" x="44" y="152">{sizes[0][0]:,} to {sizes[-1][0]:,} items</text>'
     )
-    return _frame("sizes", "How many topics have pools of each size", 160, parts)
+    return _frame("sizes", "Number of topics by pool size", 160, parts)

@@ -56,7 +56,7 @@ class Desk:
         done, total = self.watch.progress()
         raise StillCounting(
             f"The log of this campaign is still being read: {done:,} of {total:,} topics.",
-            remedy="Look again in a few seconds; judging goes on meanwhile.",
+            remedy="Check again in a few seconds; judging continues meanwhile.",
         )
 
     def count(self) -> None:

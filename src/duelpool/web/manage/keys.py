@@ -57,11 +57,15 @@ def open_key(links: Links, key: str, campaign: str, now: float, door: Door) -> P
         found, expires = values
         known = Pass(str(found), float(expires), door)
     except (TypeError, ValueError):
-        raise ForgedLink("This key is not one of ours.", remedy="Use the link as you got it.") from None
+        raise ForgedLink(
+            "This key is not valid here.", remedy="Open the link exactly as you received it."
+        ) from None
     if known.campaign != campaign:  # which doesn't exist for whoever has this key
-        raise UnknownCampaign("There is no such campaign here.", remedy="Use the link as you got it.")
+        raise UnknownCampaign(
+            "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
+        )
     if known.expires < now:
-        raise ExpiredLink("The time of this key is over.", remedy="Make another: `duelpool link --manage`.")
+        raise ExpiredLink("This key has expired.", remedy="Create another: `duelpool link --manage`.")
     return known
 
 
@@ -96,9 +100,8 @@ def kept_key(request: Request, campaign: str) -> str:
     key = request.cookies.get(cookie_name(campaign), "")
     if not key:
         raise NoVisit(
-            "This page is the manager's.",
-            remedy="Sign in at /login, or come in by the manager's link: "
-            "`duelpool link STORE --manage` prints it.",
+            "This page is for managers.",
+            remedy="Sign in at /login, or open the manager's link: `duelpool link STORE --manage` prints it.",
         )
     return key
 

@@ -65,13 +65,13 @@ PAGES = (
 )
 USUAL = ("Compat(p=0.8)", "nDCG@10", "RR", "ppref", "PGC(p=0.8)")
 STEPS: dict[str, tuple[type[Exclude | Reinstate | Retract | Rewind | ChangeState], Any, str]] = {
-    "exclude": (Exclude, actions.exclude, "Exclude"),
-    "reinstate": (Reinstate, actions.reinstate, "Re-instate"),
-    "retract": (Retract, actions.retract, "Void"),
-    "rewind": (Rewind, actions.rewind, "Rewind"),
-    "state": (ChangeState, actions.change_state, "Change"),
+    "exclude": (Exclude, actions.exclude, "Exclude assessor"),
+    "reinstate": (Reinstate, actions.reinstate, "Reinstate assessor"),
+    "retract": (Retract, actions.retract, "Retract judgment"),
+    "rewind": (Rewind, actions.rewind, "Rewind phase"),
+    "state": (ChangeState, actions.change_state, "Change state"),
 }
-STATE_VERBS = {"open": "Open", "paused": "Pause", "closed": "Close"}
+STATE_VERBS = {"open": "Open campaign", "paused": "Pause campaign", "closed": "Close campaign"}
 
 
 # ---- coming in
@@ -180,7 +180,7 @@ def leaderboard(found: Viewing) -> Response:
     slices: tuple[Slice, ...] = ()
     try:
         if asked["baseline"] and asked["baseline"] not in back:
-            raise BadParameter("There is no such run to compare with.", remedy="Choose one of the list.")
+            raise BadParameter("The campaign has no such run.", remedy="Choose a baseline from the list.")
         board = blinded(
             desk.standings.board(
                 asked["measure"],
@@ -313,7 +313,7 @@ def agreement(found: Viewing) -> Response:
         options = agreement_options(asked["cluster"] or "auto", rate, PEOPLE_SHOWN, RESAMPLES)
         looked = found.desk.agreements.look(asked["criterion"], options)
     except ValueError:
-        trouble = "The rate at which ties agree is a number from 0 to 1."
+        trouble = "The agreement of tied grades is a number from 0 to 1."
     except StoreTrouble:
         raise
     except DuelpoolError as error:
@@ -344,11 +344,11 @@ def money(found: Viewing) -> Response:
     parts = {
         "Rewards": spent.rewards,
         "Fees": spent.fees,
-        "Others": spent.others,
-        "Promised": spent.committed,
+        "Other": spent.others,
+        "Committed": spent.committed,
     }
     whole = max(spent.budget or 0, sum(parts.values()))
-    chart = charts.bars_chart("spent", "What is spent and promised, of the budget", parts, whole)
+    chart = charts.bars_chart("spent", "Spent and committed, of the budget", parts, whole)
     settled = _settled(found)
     shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
     return _show(found, "money", "money", "Money", **shown)
@@ -374,7 +374,9 @@ def llm(found: Viewing) -> Response:
     models = []
     for at, each in enumerate(found.desk.models()):
         rows = [(name, of.share, of.low, of.high) for name, of in confidences(each) if of.share is not None]
-        models.append((each, charts.shares_chart(f"model-{at}", f"What people say to {each.assessor}", rows)))
+        models.append(
+            (each, charts.shares_chart(f"model-{at}", f"Agreement of people with {each.assessor}", rows))
+        )
     currency = found.desk.campaign.settings.currency
     return _show(found, "llm", "llm", "LLM judges", models=models, currency=currency)
 
@@ -398,7 +400,7 @@ def the_log(found: Viewing) -> Response:
 def plain(found: Viewing, page: str) -> Response:
     """Show a page that asks for nothing: export."""
     if page != "export":
-        raise NotFound("There is no such page.", remedy="Use the dashboard's own links.")
+        raise NotFound("This page doesn't exist.", remedy="Use the links of the dashboard.")
     context: dict[str, Any] = {}
     if page == "export":
         context["forms"] = STREAMS
@@ -424,7 +426,7 @@ def blind(found: Choosing) -> Response:
 def take_step(found: Changing, step: str) -> Response:
     """Say what a step would do, and after a second click do it."""
     if step not in STEPS:
-        raise BadRecord("There is no such step.", remedy="Use the dashboard's own buttons.")
+        raise BadRecord("This step doesn't exist.", remedy="Use the buttons of the dashboard.")
     kind, act, verb = STEPS[step]
     sure = found.values.get("sure") == "yes"
     values: dict[str, Any] = {

@@ -13,7 +13,7 @@ from duelpool.errors import BadParameter
 T = TypeVar("T")
 
 AT_MOST = 500
-Limit = Annotated[int, Query(ge=1, le=AT_MOST, description="How many rows a page has.")]
+Limit = Annotated[int, Query(ge=1, le=AT_MOST, description="Rows per page.")]
 Cursor = Annotated[
     str, Query(max_length=2000, description="`next` of the page before; empty for the first page.")
 ]
@@ -35,7 +35,7 @@ def key_of(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
             return tuple(key)
     except (ValueError, binascii.Error, RecursionError):
         pass
-    raise BadParameter("This cursor isn't one of ours.", remedy="Take `next` of the page before, as it is.")
+    raise BadParameter("This cursor is not valid.", remedy="Use `next` of the previous page unchanged.")
 
 
 def page_of(
@@ -47,7 +47,9 @@ def page_of(
     if key is not None:
         places = {name(row): at for at, row in enumerate(rows)}
         if key[0] not in places:
-            raise BadParameter("What this cursor stands behind is gone.", remedy="Begin with the first page.")
+            raise BadParameter(
+                "The row of this cursor no longer exists.", remedy="Start with the first page."
+            )
         start = places[key[0]] + 1
     found = tuple(rows[start : start + limit])
     return found, cursor_of(name(found[-1])) if start + limit < len(rows) else None

@@ -159,7 +159,7 @@ def pair(desk: Desk, topic: str, a: str, b: str) -> PairDetail:
     votes = desk.watch.state_of(topic, lambda state: votes_on(state, a, b))
     tallies = desk.watch.state_of(topic, lambda state: pairs_of(state, topic))
     if not votes:
-        raise NotFound(f"Nobody has judged '{a}' against '{b}' in topic '{topic}'.", remedy="Check the ids.")
+        raise NotFound(f"Topic '{topic}' has no judgment of '{a}' against '{b}'.", remedy="Check the ids.")
     tally = next((each for each in tallies if (each.a, each.b) == (a, b)), None)
     left, right = texts(desk, (a, b))
     return PairDetail(tally, question.text, left, right, list(votes))

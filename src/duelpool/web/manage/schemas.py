@@ -28,10 +28,12 @@ def _storable(text: str) -> str:
 Name = Annotated[str, Field(min_length=1, max_length=TEXT_AT_MOST), AfterValidator(_storable)]
 Reason = Annotated[
     str,
-    Field(min_length=1, max_length=TEXT_AT_MOST, pattern=r"\S", description="Why; it stands in the log."),
+    Field(
+        min_length=1, max_length=TEXT_AT_MOST, pattern=r"\S", description="The reason, as the log records it."
+    ),
     AfterValidator(_storable),
 ]
-Preview = Annotated[bool, Field(description="Only say what it would do; nothing changes.")]
+Preview = Annotated[bool, Field(description="Report the effect without changing anything.")]
 
 
 class Problem(BaseModel):

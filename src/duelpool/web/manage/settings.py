@@ -94,7 +94,7 @@ def change(found: Changing) -> Response:
     try:
         wanted = _sent_before(found) if sure else _differing(found, _wanted(found.values))
         if not wanted:
-            raise BadParameter("Nothing is different.", remedy="Change something, and look again.")
+            raise BadParameter("No setting has changed.", remedy="Change a setting, then review it.")
         told = actions.change_settings(
             found.desk, ChangeSettings(settings=wanted, preview=not sure), found.audit_entry
         )
@@ -115,7 +115,7 @@ def _sent_before(found: Changing) -> dict[str, Any]:
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
-        raise BadParameter("What was sent can't be read.", remedy="Use the page's own buttons.")
+        raise BadParameter("The request can't be read.", remedy="Use the buttons of the page.")
     return values
 
 
@@ -170,7 +170,7 @@ def _wanted(values: Any) -> dict[str, Any]:
                 found[name] = json.loads(str(values[name]).strip() or "[]")
             except (ValueError, RecursionError) as error:
                 raise BadParameter(
-                    f"'{name}' is no JSON: {error}.", remedy="Mend it, or leave it empty."
+                    f"'{name}' is not valid JSON: {error}.", remedy="Correct it, or leave it empty."
                 ) from None
     return found | _boxes(values)
 
@@ -181,4 +181,4 @@ def _number(name: str, text: str) -> float | int | None:
     try:
         return float(text) if name == "lease_seconds" else int(text)
     except ValueError:
-        raise BadParameter(f"'{name}' is a number, not '{text[:40]}'.", remedy="Mend it.") from None
+        raise BadParameter(f"'{name}' is a number, not '{text[:40]}'.", remedy="Enter a number.") from None

@@ -126,7 +126,7 @@ def _furnish(app: FastAPI) -> None:
 def static(name: str) -> Response:
     """Return a file of the page."""
     found = static_response(name)
-    return found if found is not None else PlainTextResponse("There is no such file.", 404)
+    return found if found is not None else PlainTextResponse("This file doesn't exist.", 404)
 
 
 async def csp_report(request: Request) -> Response:
@@ -142,7 +142,7 @@ def _told(request: Request, error: DuelpoolError, status: int, name: str, refere
     except Exception:  # pragma: no cover (an error page must not fail for want of words)
         words = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
     if isinstance(error, StillCounting) and not request.url.path.startswith("/api/"):
-        told = {"told": error.problem, "title": "Still counting", "state": "counting"}
+        told = {"told": error.problem, "title": "Reading the log", "state": "counting"}
         page = render("manage/counting.html", words, told, status)
         page.headers["Retry-After"] = "2"
         return page
@@ -191,18 +191,18 @@ async def _invalid(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]).encode(errors="replace").decode()
     where = where or "the request"
-    told = BadRecord(f"{where}: {first['msg']}.", remedy="See /api/v1/openapi.json for what is taken.")
+    told = BadRecord(f"{where}: {first['msg']}.", remedy="See /api/v1/openapi.json for the accepted values.")
     return await run_in_threadpool(_told, request, told, 422, "invalid", new_reference())
 
 
 async def _no_such_page(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    told = UnknownCampaign("There is no such page.", remedy="Use the link as you got it.")
+    told = UnknownCampaign("This page doesn't exist.", remedy="Open the link exactly as you received it.")
     return await run_in_threadpool(_told, request, told, status, "not_found", new_reference())
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     reference = new_reference()
     logger.error("%s: %s %r", reference, request.method, request.url.path, exc_info=error)
-    told = StoreTrouble("Something went wrong on our side.", remedy="Try again; your answers are safe.")
+    told = StoreTrouble("Something went wrong on our side.", remedy="Try again. Your answers are safe.")
     return await run_in_threadpool(_told, request, told, 500, "unexpected", reference)

@@ -143,7 +143,7 @@ def refuse_other_sites(headers: Headers, form_key_fits: Callable[[], bool]) -> N
     """Refuse a change that another site sent; the form's key decides where the browser doesn't say."""
     ours = same_origin(headers)
     if not (form_key_fits() if ours is None else ours):
-        raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+        raise CrossSite("This request comes from another site.", remedy="Use the buttons of the page.")
 
 
 def wants_json(request: Request) -> bool:
@@ -219,7 +219,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > UPLOAD_AT_MOST:
-            raise TooLarge("That is too much at once.", remedy="Use the command line: `duelpool pool`.")
+            raise TooLarge("The upload is too large.", remedy="Use the command line: `duelpool pool`.")
         return message
 
     return counted

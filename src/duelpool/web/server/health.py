@@ -42,9 +42,12 @@ def metrics(request: Request) -> Response:
         if token is None or "metrics" not in token.scopes:
             count_guess(store, address_of(request))
             raise NoVisit(
-                "This token isn't for metrics.", remedy="Make one: `duelpool token new --scope metrics`."
+                "This token lacks the scope 'metrics'.",
+                remedy="Create one: `duelpool token new --scope metrics`.",
             )
     elif address_of(request) not in _HERE or "x-forwarded-for" in request.headers:
-        raise NoVisit("The figures are for this machine.", remedy="Send a token with the scope 'metrics'.")
+        raise NoVisit(
+            "Metrics are open to this machine only.", remedy="Send a token with the scope 'metrics'."
+        )
     text = exposition(request.app.state.counts, store)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

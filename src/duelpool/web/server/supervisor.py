@@ -56,10 +56,10 @@ class Supervisor(Multiprocess):
             process.kill()
             process.join()
             if process.exitcode == STARTUP_FAILURE:
-                logger.error("A server process could not start; see above why.")
+                logger.error("A server process could not start; the reason is above.")
                 self.should_exit.set()
                 return
-            logger.warning("A server process ended (%s); another takes its place.", process.exitcode)
+            logger.warning("A server process ended (%s) and is replaced.", process.exitcode)
             self.processes[at] = self._start()
 
     def _start(self) -> Process:

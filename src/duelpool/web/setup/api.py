@@ -25,13 +25,13 @@ from duelpool.web.setup.options import Line, Options
 from duelpool.web.setup.schemas import Founded, SketchBrief, SketchList, SketchShown, sketch_shown
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "A name that isn't known, or a file that can't be read."},
-    403: {"model": Problem, "description": "No key, a key that isn't ours, or another site."},
+    400: {"model": Problem, "description": "An unknown name, or a file that can't be read."},
+    403: {"model": Problem, "description": "No key, an invalid key, or another site."},
     404: {"model": Problem, "description": "There is no such draft."},
-    410: {"model": Problem, "description": "The time of the key is over."},
-    413: {"model": Problem, "description": "Too much at once."},
-    422: {"model": Problem, "description": "A value that can't be."},
-    503: {"model": Problem, "description": "The store doesn't answer; try again."},
+    410: {"model": Problem, "description": "The key has expired."},
+    413: {"model": Problem, "description": "The request is too large."},
+    422: {"model": Problem, "description": "An invalid value."},
+    503: {"model": Problem, "description": "The store doesn't respond; try again."},
 }
 
 PIECE = 1 << 20
@@ -91,7 +91,7 @@ def begin(found: Writing) -> SketchShown:
 def look(
     found: Reading,
     sketch: str,
-    simulate: Annotated[bool, Query(description="Have every strategy simulated, beside.")] = True,
+    simulate: Annotated[bool, Query(description="Also simulate every strategy.")] = True,
 ) -> SketchShown:
     """The dry run: what the files come to, and what every strategy would take and find."""
     return sketch_shown(found.sketches.of(sketch), simulate)
@@ -118,7 +118,7 @@ async def put_file(
 ) -> SketchShown:
     """Send a file, plain or gzip: runs (several), qrels, prefs, topics, texts, tests, groups; or archive, a zip."""
     if found.request.scope.get("too_large"):
-        raise TooLarge("That is too much at once.", remedy="Send less.")
+        raise TooLarge("The request is too large.", remedy="Send less at once.")
     target = await run_in_threadpool(found.sketches.of, sketch)
     with tempfile.TemporaryFile() as held:
         async for piece in found.request.stream():
@@ -135,7 +135,7 @@ def remove_file(
     """Take a file away again."""
     target = found.sketches.of(sketch)
     if not target.tray.remove(kind, name):
-        raise NotFound(f"There is no file '{name}' of {kind}.", remedy="Check its name.")
+        raise NotFound(f"There is no file '{name}' of {kind}.", remedy="Check the name.")
     return sketch_shown(target, False)
 
 

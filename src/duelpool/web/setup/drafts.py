@@ -96,7 +96,7 @@ class Sketch:
                 named = self.tray.files(options.tests or None)
                 if not named:
                     raise BadParameter(
-                        "There is nothing to pool yet.", remedy="Send runs, qrels or preferences."
+                        "There is nothing to pool yet.", remedy="Upload runs, qrels or preferences."
                     )
                 if self._brought is None or self._brought[0] != files:
                     self._brought = (files, read_files(named))
@@ -143,12 +143,12 @@ class Sketch:
         if seen.trouble is not None:
             raise seen.trouble
         if seen.draft is None:  # pragma: no cover (without trouble there is a draft)
-            raise BadParameter("There is nothing to make a campaign of.")
+            raise BadParameter("The draft has no pools to create a campaign from.")
         with self.tray.told():
             ready = seen.draft.ready()
         campaign, held = ready.found(self.store, name, "paused" if paused else "open")
         self.clear()
-        return campaign, f"Made the campaign '{campaign.name}': {held}."
+        return campaign, f"Created the campaign '{campaign.name}': {held}."
 
     def clear(self) -> None:
         """Throw the sketch away."""
@@ -178,14 +178,14 @@ class Sketches:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid") and self.folder.stat().st_uid != os.getuid():
             raise StoreTrouble(
-                "The folder for uploads is somebody else's.",
+                "Another user owns the folder for uploads.",
                 remedy="Name another: `duelpool serve --uploads DIR`.",
             )
         self.sweep()
         if sum(1 for _ in self.folder.iterdir()) >= SKETCHES_AT_MOST:
             raise BadParameter(
                 f"{SKETCHES_AT_MOST} campaigns are being set up already.",
-                remedy="Finish or leave some of them.",
+                remedy="Finish or discard some of them.",
             )
         name = secrets.token_urlsafe(12)
         (self.folder / name).mkdir(mode=0o700)
@@ -195,7 +195,7 @@ class Sketches:
         """Return one of them."""
         place = self.folder / name
         if not _ID.fullmatch(name) or not place.is_dir():
-            raise NotFound("There is no such draft, or it is done with.", remedy="Begin another one.")
+            raise NotFound("This draft doesn't exist any more.", remedy="Start a new one.")
         with self._lock:
             if name not in self._known:
                 tray = Tray(place / "files", self.limits)

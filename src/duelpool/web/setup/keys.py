@@ -45,7 +45,7 @@ class SettingUp:
             except ForgedLink:
                 origin = False
         if not origin:
-            raise CrossSite("This request comes from another site.", remedy="Use the page's own buttons.")
+            raise CrossSite("This request comes from another site.", remedy="Use the buttons of the page.")
 
 
 def setup_key(links: Links, now: float, days: float = DAYS) -> str:
@@ -67,11 +67,9 @@ def open_setup_key(links: Links, key: str, now: float) -> float:
     except (TypeError, ValueError):
         scope, until = "", 0.0
     if scope != "all":
-        raise ForgedLink("This key is not one of ours.", remedy="Use the link as you got it.")
+        raise ForgedLink("This key is not valid here.", remedy="Open the link exactly as you received it.")
     if until < now:
-        raise ExpiredLink(
-            "The time of this key is over.", remedy="Make another: `duelpool link STORE --setup`."
-        )
+        raise ExpiredLink("This key has expired.", remedy="Create another: `duelpool link STORE --setup`.")
     return until
 
 
@@ -97,14 +95,14 @@ def setting_up(request: Request) -> SettingUp:
     )
     if not key:
         raise NoVisit(
-            "Setting up needs its own link.",
+            "Setup needs its own link.",
             remedy="`duelpool link STORE --setup` prints it; so does `duelpool serve`.",
         )
     open_setup_key(links, key, halls.store.read(halls.store.database.now))
     sketches: Sketches | None = request.app.state.sketches
     if sketches is None:
         raise NotFound(
-            "This server shows one campaign alone.",
+            "This server shows one campaign only.",
             remedy="Serve the store without --campaign to set up others.",
         )
     return SettingUp(request, links, sketches, not given)

@@ -38,9 +38,14 @@ SENT = (
     ("topics", "Questions", "id<tab>text, JSON lines, or TREC topics", False),
     ("texts", "Texts", "id<tab>text, or JSON lines with id and text", False),
     ("tests", "Test pairs", "topic better worse", False),
-    ("prefs", "Earlier preferences", "whose items are the candidates", False),
+    ("prefs", "Earlier preferences", "their items form the pools", False),
     ("groups", "Groups of runs", "run group", False),
-    (ARCHIVE, "Or all of it", "a zip of a folder with runs/, qrels..., topics..., passages...", False),
+    (
+        ARCHIVE,
+        "All files in one archive",
+        "a zip of a folder with runs/, qrels..., topics..., passages...",
+        False,
+    ),
 )
 """What can be sent: its kind, its name, its form, and whether there may be several."""
 
@@ -52,7 +57,7 @@ SENT = (
 def front(request: Request) -> Response:
     """Say what to do where there is no campaign yet; a store with campaigns has no front page."""
     if halls_of(request).all():
-        raise NotFound("There is no such page.", remedy="Use the link as you got it.")
+        raise NotFound("This page doesn't exist.", remedy="Open the link exactly as you received it.")
     return _render(request, "front", "No campaign yet")
 
 
@@ -68,7 +73,7 @@ def begin(request: Request, key: str = "") -> Response:
         return response
     found = setting_up(request)
     under_way = [(each.id, each.options.name, len(each.tray.listed())) for each in found.sketches.all()]
-    return _render(request, "start", "Set a campaign up", found, under_way=under_way, kinds=SENT)
+    return _render(request, "start", "New campaign", found, under_way=under_way, kinds=SENT)
 
 
 # ---- showing
@@ -110,7 +115,7 @@ def _show(
     return _render(
         found.request,
         "draft",
-        "Set a campaign up",
+        "New campaign",
         found,
         200 if trouble is None else status_of(trouble)[0],
         base=f"/setup/{sketch.id}",
@@ -142,14 +147,14 @@ def draft(found: Entered, sketch: str) -> Response:
 async def _form(found: SettingUp) -> FormData:
     """Return a form with its files; the bytes have been counted on the way."""
     if found.request.scope.get("too_large"):
-        raise TooLarge("That is too much at once.", remedy="Use the command line: `duelpool pool`.")
+        raise TooLarge("The upload is too large.", remedy="Use the command line: `duelpool pool`.")
     kind = found.request.headers.get("content-type", "")
     if not kind.startswith("multipart/form-data"):
-        raise BadRecord("Files come as a form.", remedy="Use the page's own buttons.")
+        raise BadRecord("Files are uploaded with a form.", remedy="Use the buttons of the page.")
     try:
         return await found.request.form(max_files=FILES_AT_MOST, max_fields=FIELDS_AT_MOST)
     except (MultiPartException, ValueError):
-        raise BadRecord("What was sent can't be read.", remedy="Use the page's own buttons.") from None
+        raise BadRecord("The request can't be read.", remedy="Use the buttons of the page.") from None
 
 
 @router.post("/setup/{sketch}/files")
@@ -199,7 +204,7 @@ def _taken(found: SettingUp, name: str, files: list[tuple[str, UploadFile]]) -> 
             return _render(
                 found.request,
                 "start",
-                "Set a campaign up",
+                "New campaign",
                 found,
                 status,
                 under_way=[],
@@ -257,18 +262,18 @@ def _decided(found: SettingUp, name: str, values: dict[str, Any]) -> Response:
             first = error.errors()[0]
             field = ".".join(map(str, first["loc"]))
             raise BadRecord(
-                f"{field.replace('_', ' ')}: {first['msg']}.", remedy="Mend it and send it again."
+                f"{field.replace('_', ' ')}: {first['msg']}.", remedy="Correct it and send it again."
             ) from None
         same = given.model_dump(exclude={"name"}) == before.model_dump(exclude={"name"})
         sketch.save(given)
         if "make" not in values:
             return RedirectResponse(f"/setup/{name}#dry-run", 303)
         if not given.name:
-            raise BadRecord("The campaign has no name yet.", remedy="Name it, and make it then.")
+            raise BadRecord("The campaign has no name yet.", remedy="Enter a name, then create it.")
         if not same:
             raise BadParameter(
-                "These options are new: the campaign was not made.",
-                remedy="Look at what they come to, and make it then.",
+                "The options have changed, so the campaign was not created.",
+                remedy="Check the new summary, then create it.",
             )
         made = founded(found, sketch, given.name, values.get("paused") == "yes")
     except (StoreTrouble, CrossSite):

@@ -226,15 +226,15 @@ def _warnings(draft: Draft) -> list[str]:
     pools = draft.pools
     found = []
     if draft.texts is None:
-        found.append("No texts were sent: people would see the items' ids.")
+        found.append("No passages: assessors would see item ids.")
     elif pools.without_text:
-        found.append(f"{len(pools.without_text):,} candidates have no text: people would see an empty pane.")
+        found.append(f"{len(pools.without_text):,} items have no text: assessors would see an empty passage.")
     if draft.untitled:
-        found.append(f"{len(draft.untitled):,} topics have no question: people would see the topic's id.")
+        found.append(f"{len(draft.untitled):,} topics have no question: assessors would see the topic id.")
     if not draft.brought.runs:
-        found.append("No runs were sent: there will be no leaderboard.")
+        found.append("No runs: there will be no leaderboard.")
     if pools.empty_topics:
-        found.append(f"{len(pools.empty_topics):,} topics have no candidate and are left out.")
+        found.append(f"{len(pools.empty_topics):,} topics have no items and are left out.")
     if lonely := sum(size == 1 for size in pools.sizes.values()):
-        found.append(f"{lonely:,} topics have one candidate: there is nothing to judge in them.")
+        found.append(f"{lonely:,} topics have one item: there is nothing to judge in them.")
     return found

@@ -66,7 +66,7 @@ class Work:
                 self._follow(place, asked, key)
         except Exception as error:  # whatever happens there, the page must not wait for ever
             logger.error("a dry run broke off", exc_info=error)
-            problem = "The simulation broke off. The campaign can be made all the same."
+            problem = "The simulation failed. You can create the campaign without it."
             _write(place, _state(key, "failed", asked) | {"problem": problem})
         finally:
             with self._lock:

@@ -1,4 +1,4 @@
-// The figures aren't there yet: look again until they are.
+// Reloads until the figures are ready.
 const EVERY = 2000;
 
 async function look() {

@@ -1,28 +1,28 @@
-// Marks the question's words where they stand. Nothing of the text is touched: the marks are ranges beside it.
+// Highlights the question's words. The text itself is not changed: highlights are ranges over it.
 
 const NAME = "term";
 const IN_WORD = /[\p{L}\p{M}\p{N}_]/u;
-// In these scripts words stand without spaces between them, so a term is looked for anywhere.
+// These scripts write words without spaces between them, so a term matches anywhere.
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-// Small letters, each in the place of its large one: two of them would otherwise change with where they stand.
+// Lower case, letter by letter: two letters have a lower case that otherwise depends on their position.
 const small = (text) => text.replaceAll("İ", "i").toLowerCase().replaceAll("ς", "σ");
 
-// Whether the letter at this place of a text in small letters belongs to a word; most are ASCII, and quickly told.
+// Whether the letter at this place of a lower-case text belongs to a word; most letters are ASCII, the fast case.
 function inWord(text, at) {
   const code = text.codePointAt(at);
   if (code < 128) return (code > 96 && code < 123) || (code > 47 && code < 58) || code === 95;
   return code !== undefined && IN_WORD.test(String.fromCodePoint(code));
 }
 
-// Whether a word goes on across this place.
+// Whether a word continues across this place.
 function goesOn(text, at) {
   if (at === 0 || !inWord(text, at)) return false;
   const second = (text.charCodeAt(at - 1) & 0xfc00) === 0xdc00; // of a pair that makes one letter
   return inWord(text, at - (second ? 2 : 1));
 }
 
-// Where the terms stand in a text, as whole words: [from, to] pairs, in order, none over another, the longer first.
+// Positions of the terms in a text, as whole words: ordered [from, to] pairs without overlap, longer terms first.
 export function places(text, terms) {
   const lower = small(text);
   const found = [];
@@ -43,7 +43,7 @@ export function unmark() {
   globalThis.CSS?.highlights?.delete(NAME);
 }
 
-// Mark the terms in these elements, and nowhere else; returns how many places are marked.
+// Highlight the terms in these elements only; returns the number of highlights.
 export function mark(elements, terms) {
   unmark();
   if (!globalThis.CSS?.highlights || !terms?.length) return 0; // an old browser shows the text without marks

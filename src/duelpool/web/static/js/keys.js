@@ -1,4 +1,4 @@
-// Keys: what each does, what people made of them, and when they are left alone.
+// Keyboard shortcuts: defaults, personal key maps, and when keys are ignored.
 
 export const DEFAULTS = {
   left: ["ArrowLeft", "1"],
@@ -32,11 +32,11 @@ export function signOf(name) {
   return (name === bare ? "" : "⇧ ") + (SIGNS[bare] ?? bare);
 }
 
-// A window that was closed this very moment may still have the focus: nobody writes in it any more.
+// A popover that has just closed may still have the focus, but it takes no more text.
 const inText = (target) =>
   target instanceof Element && (target.isContentEditable || target.matches("input, textarea, select")) && target.checkVisibility();
 
-// The name of a key that may mean something here, or null: modifiers, repeats and text fields are left alone.
+// The name of a key that may be a shortcut, or null: modifiers, repeats and text fields are ignored.
 export function pressed(event) {
   if (event.defaultPrevented || event.repeat || event.isComposing) return null;
   if (event.ctrlKey || event.altKey || event.metaKey || inText(event.target)) return null;
@@ -58,7 +58,7 @@ export class Keymap {
     return Object.keys(DEFAULTS).find((action) => this.of(action).includes(name)) ?? null;
   }
 
-  // Give an action a key of its own; whoever had that key gets the old one in return, so that nothing is lost.
+  // Assign a key to an action; the action that had it gets the old key in exchange, so none is left without.
   set(action, name) {
     const before = this.of(action);
     const holder = this.action(name);

@@ -1,5 +1,5 @@
-// The dashboard, live: when the server says that something has changed, the page gets itself anew and puts the
-// parts that may change in place of the old ones. Without events it asks every few seconds.
+// The live dashboard: when the server reports a change, the page fetches itself again and replaces its live parts.
+// Without server-sent events it polls every few seconds.
 const { api } = document.body.dataset;
 const live = document.getElementById("live");
 const EVERY = 5000, REST = 1000, SOON = 2000, TRIES = 3;
@@ -39,7 +39,7 @@ async function refresh() {
   if (again) { again = false; refresh(); }
 }
 
-// What the server still works on is there a little later, though nothing else has changed.
+// Figures that the server is still computing are fetched a little later, even without another change.
 function lookAgain() {
   if (document.querySelector("[data-again]")) setTimeout(refresh, SOON);
 }
@@ -52,9 +52,9 @@ function heard(pulse) {
 async function poll() {
   try {
     const answer = await fetch(`${api}/pulse`, { credentials: "same-origin" });
-    if (answer.ok) { heard((await answer.json()).pulse); say("polling", "Looks every few seconds"); }
+    if (answer.ok) { heard((await answer.json()).pulse); say("polling", "Updates every few seconds"); }
     else say("off", "Not live: reload the page");
-  } catch { say("off", "Not live: the server doesn't answer"); }
+  } catch { say("off", "Not live: the server doesn't respond"); }
   setTimeout(poll, EVERY);
 }
 
@@ -76,5 +76,5 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
-// A page that was asked for by a form's POST can't be asked for again.
+// A page that answers a POST can't be fetched again.
 if (document.getElementById("sure") === null) { listen(); lookAgain(); }

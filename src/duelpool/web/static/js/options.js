@@ -1,4 +1,4 @@
-// What a person made of the page: size of the text, marks, keys. Kept on the device.
+// Personal options of the page: text size, highlights, keys. Stored on the device.
 
 import { DEFAULTS, Keymap, mayBeKey, nameOf, signOf } from "./keys.js";
 import { element } from "./panes.js";

@@ -1,5 +1,5 @@
-// Answers on their way: kept on the device until the server has acknowledged each, sent one by one, in order.
-// A question's id with its attempt is the key under which an answer counts once, however often it is sent.
+// Unsent answers: stored on the device until the server has acknowledged each one, and sent one by one, in order.
+// A question's id and attempt are the key of an answer: it counts once, however often it is sent.
 
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 30000;
@@ -25,7 +25,7 @@ export class Outbox {
   underWay = "";
   trouble = ""; // "", "offline" or "forgotten"
 
-  // `send(answer)` gives {status, body} or throws; `settled(answer, reply)` hears of each answer once.
+  // `send(answer)` gives {status, body} or throws; `settled(answer, reply)` is called once per answer.
   constructor(name, send, { settled = () => {}, changed = () => {}, storage = null } = {}) {
     this.#name = name;
     this.#send = send;
@@ -62,7 +62,7 @@ export class Outbox {
     this.pump();
   }
 
-  // Give back an answer that hasn't left the device.
+  // Remove and return an answer that has not been sent.
   takeBack(question) {
     const found = this.waiting.find((each) => each.question === question && keyOf(each) !== this.underWay);
     if (found) this.#drop(found);
@@ -74,7 +74,7 @@ export class Outbox {
     this.#changed();
   }
 
-  // Send all that waits; the promise ends when nothing is under way any more.
+  // Send all waiting answers; the promise resolves when no request is in progress.
   pump() {
     clearTimeout(this.#timer);
     this.#timer = 0;

@@ -57,7 +57,7 @@ function send(answer) {
   return request("answer", { ...answer, have });
 }
 
-// ---- what is on the screen
+// ---- display
 
 let quiet = 0;
 function say(text) {
@@ -137,7 +137,7 @@ function show(question, focus = true) {
 
 const nextOf = () => queue.find((each) => !answered.has(keyOf(each)) && !outbox.has(each));
 
-// ---- the work
+// ---- questions
 
 function take(news) {
   work = { ...work, ...news };
@@ -223,7 +223,7 @@ async function undo() {
   say(words["taken-back"]);
 }
 
-// ---- what people do
+// ---- actions
 
 function lookThere() {
   seen.missing?.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
@@ -270,7 +270,7 @@ for (const form of [$("answer"), $("grading"), $("undo")].filter(Boolean)) {
   });
 }
 
-// The second click of a double click meets the next pair; it was meant for this one.
+// The second click of a double click lands on the next pair but was meant for this one.
 let clicked = false;
 document.addEventListener("click", (event) => {
   const again = clicked && event.detail > 1;
@@ -311,7 +311,7 @@ document.addEventListener("visibilitychange", () => {
   viewedFrom = now;
 });
 
-// Another tab may have answered what stands here.
+// Another tab may have answered the question shown here.
 addEventListener("storage", () => {
   outbox.pump();
   drawSaved();
@@ -325,7 +325,7 @@ addEventListener("pageshow", (event) => event.persisted && look());
 
 // ---- leases
 
-// Whatever was told is over; a lease that still runs out is told again.
+// Clear the warning; a lease that is still about to expire sets it again.
 function calm() {
   expiring = "";
   if (!root.dataset.trouble) warn("");

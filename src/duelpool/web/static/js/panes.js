@@ -1,5 +1,5 @@
-// Draws a question into the places that the server's page has. Texts are set as texts, never as markup; only
-// Markdown comes as HTML, and that the server has cleaned.
+// Draws a question into the elements of the server's page. Texts are set as text, never as markup; only
+// Markdown arrives as HTML, which the server has sanitised.
 
 const $ = (id) => document.getElementById(id);
 
@@ -60,7 +60,7 @@ export function drawQuestion(question, words) {
   scrollTo(0, 0);
 }
 
-// What the next pair needs from the server is fetched while this one is looked at.
+// Prefetch what the next pair needs while this one is shown.
 export function warm(question) {
   for (const shown of [question?.left, question?.right]) if (shown?.format === "image") new Image().src = shown.src;
 }

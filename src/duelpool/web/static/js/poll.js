@@ -1,4 +1,4 @@
-// A page that waits looks now and then whether there is something to do, and then shows it.
+// A waiting page polls for questions and shows them when there are some.
 
 const { base, state } = document.body.dataset;
 let wait = 10000;

@@ -1,4 +1,4 @@
-// The practice pairs take the same keys as the judging page, so that hands learn them, too.
+// Practice pairs take the same keys as the judging page, so that people learn them.
 
 import { Keymap, pressed } from "./keys.js";
 import { stored } from "./options.js";

@@ -1,4 +1,4 @@
-// On a narrow screen the passages stand one above the other: both must have been seen before a choice counts.
+// On a narrow screen the passages are stacked: both must have been seen before a choice counts.
 
 export const NARROW = "(max-width: 47.99em)";
 
@@ -14,7 +14,7 @@ export class Seen {
     this.#narrow.addEventListener("change", () => changed());
   }
 
-  // Look at these panes from now on; what was seen before is forgotten.
+  // Observe these panes from now on and forget what was seen before.
   watch(panes, foot) {
     this.#observer?.disconnect();
     this.#panes = [...panes];

@@ -1,4 +1,4 @@
-// Setting up: while the dry run is simulated, the page gets its figures anew; and it says that files are on their way.
+// Setup: refreshes the figures while the dry run is simulated, and shows that files are being uploaded.
 const EVERY = 1000;
 document.documentElement.classList.add("scripting");
 const said = document.getElementById("said");
@@ -27,7 +27,7 @@ async function follow() {
 document.addEventListener("submit", (event) => {
   if (!event.target.hasAttribute("data-sends")) return;
   const button = event.target.querySelector("button");
-  said.textContent = "Sending and reading the files…";
+  said.textContent = "Uploading and reading the files…";
   setTimeout(() => { button.disabled = true; });
 });
 
