@@ -226,7 +226,7 @@ def test_backup_and_migrate(folder: Path) -> None:
     assert figures("status", "copy.db", "--campaign", "c")["totals"] == figures("status", "c.db")["totals"]
     assert figures("migrate", "copy.db") == {"before": SCHEMA_VERSION, "schema": SCHEMA_VERSION}
     assert "has the newest schema" in call("migrate", "copy.db")[0]
-    assert "there already" in call("backup", "c.db", "-o", "copy.db", code=2)[1]
+    assert "exists already" in call("backup", "c.db", "-o", "copy.db", code=2)[1]
     assert "pg_dump" in call("backup", "postgresql://nobody@nowhere/none", "-o", "x.db", code=2)[1]
 
 

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from duelpool import __version__
 from duelpool.cli import COMMAND_GROUPS, COMMANDS, app
 from duelpool.cli.commands import DuelpoolCommands
-from duelpool.cli.frame import expand
-from duelpool.cli.helptext import DuelpoolGroup, broken
+from duelpool.cli.helptext import DuelpoolGroup, wrapped
+from duelpool.cli.output import expand
 from duelpool.errors import BadFile
 from duelpool.files import read_pools
 
@@ -348,7 +348,7 @@ def test_every_example_is_a_command_in_lines_that_fit() -> None:
 )
 def test_a_broken_example_is_the_same_command(words: list[str]) -> None:
     example = " ".join(["duelpool", "pool", *words])
-    shown = broken(example, 40)
+    shown = wrapped(example, 40)
     assert shlex.split(shown.replace("\\\n", "")) == shlex.split(example)
     for line in shown.split("\n"):
         assert len(line) <= 40 or " -" not in line.strip()[2:].replace("'a -b'", "")

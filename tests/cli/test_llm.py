@@ -107,7 +107,7 @@ def test_the_budget_ends_it_and_nothing_is_lost(folder: Path, provider: Provider
     assert 0 < first < 40
     out = call("judge", "c.db", "--judge", "llm", "--url", f"{provider.address}/v1", "--model", "example",
                "--allow-host", "localhost", *prices, "--budget", "0.01")[0]  # fmt: skip
-    assert "The budget can't bear another request." in out
+    assert "The budget doesn't cover another request." in out
     assert judged(provider, *prices, "--budget", "5")["ended"] == "done"
     assert provider.number == 40
 

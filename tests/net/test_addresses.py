@@ -266,7 +266,7 @@ NO_URLS = {
     PanelAccess: {"token", "secret"},
 }
 # Options of the command line: those called, those that only make links, and the operator's own machines.
-CALLED_OPTIONS = {("judge", "url")}
+CALLED_OPTIONS = {("judge", "llm", "url")}
 LINK_OPTIONS = {("serve", "url"), ("link", "url"), ("panel", "show", "url"), ("panel", "check", "url")}
 OWN_OPTIONS = {"host", "proxy", "allow_host"}  # where to listen, whom to believe, whom to allow
 
@@ -342,11 +342,7 @@ def test_the_options_come_through_the_same_check(option: tuple[str, ...], tmp_pa
     store = str(tmp_path / "campaign.db")
     with open_store(store, create=True) as opened:
         make_campaign(opened, judges="crowd", panel="prolific", completion_code="C")
-    more = (
-        ["--judge", "llm", "--model", "m", "--price-in", "1", "--price-out", "1"]
-        if option[0] == "judge"
-        else []
-    )
+    more = ["--model", "m", "--price-in", "1", "--price-out", "1"] if option[0] == "judge" else []
     for url in ("javascript:alert(1)", "https://name:word@x.example/", "https://x.example\\@evil.example"):
         done = CliRunner().invoke(app, [*option[:-1], store, f"--{option[-1]}", url, *more])
         assert done.exit_code == 2, done.output

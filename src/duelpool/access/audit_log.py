@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, or_, select
 
-from duelpool.store import log, schema
+from duelpool.store import Store, holdings, log, schema
 
 ABOUT_AT_MOST = 2000
 
@@ -67,6 +67,16 @@ def read(
         AuditEntry(row.id, log.iso_time(row.time), row.who, row.deed, row.about, row.campaign)
         for row in connection.execute(query)
     ]
+
+
+def newest(store: Store, campaign: str | None = None, *, limit: int = 50) -> Sequence[AuditEntry]:
+    """Return the newest entries of one campaign, by its name, or of the whole store."""
+
+    def look(connection: Connection) -> Sequence[AuditEntry]:
+        of = None if campaign is None else holdings.find_campaign(connection, campaign).id
+        return read(connection, of, limit=limit)
+
+    return store.read(look)
 
 
 def shell_user() -> str:

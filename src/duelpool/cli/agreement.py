@@ -10,8 +10,8 @@ from rich.console import Console
 from duelpool.agreement import STATISTICS, Finding, Options, Votes, find_all, in_two_groups, regrouped
 from duelpool.agreement.campaigns import votes_of
 from duelpool.agreement.shares import Cluster
-from duelpool.cli.frame import print_json, tell, tell_notices
 from duelpool.cli.opening import CampaignOption, is_store, opened, working
+from duelpool.cli.output import print_json, tell, tell_notices
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_assessed, write_lines
 from duelpool.files.source import stem

@@ -24,25 +24,20 @@ from duelpool.budget.units.sources import (
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings import Judges, Scale, Settings
 from duelpool.cli.budget_tables import show_estimate, show_plan, show_simulation
-from duelpool.cli.frame import expand, print_json, tell
+from duelpool.cli.helptext import command_group
 from duelpool.cli.opening import CampaignOption, opened
+from duelpool.cli.output import expand, print_json, tell
 from duelpool.cli.workers import progress_bar, workforce
 from duelpool.errors import BadParameter
 from duelpool.files import read_passages, read_qrels, read_topics
 from duelpool.setup.planned import plan_judgments, plan_pools, plan_settings
 from duelpool.store import open_store
 
-budget = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help=(
-        "Which judgments to buy with a budget, and unbiased scores from them.\n\n"
-        "Examples:\n\n"
-        "  duelpool budget plan runs/ --metric DCG@10 --n 500 -o plan.jsonl\n\n"
-        "  duelpool budget estimate plan.jsonl runs/ --judgments answers.qrels\n\n"
-        "  duelpool budget simulate runs/ --qrels qrels.txt --metric DCG@10 --n 500"
-    ),
+budget = command_group(
+    "Plan which judgments to buy with a budget, and estimate unbiased scores from them.",
+    "duelpool budget plan runs/ --metric DCG@10 --n 500 -o plan.jsonl",
+    "duelpool budget estimate plan.jsonl runs/ --judgments answers.qrels",
+    "duelpool budget simulate runs/ --qrels qrels.txt --metric DCG@10 --n 500",
 )
 
 RunFiles = Annotated[list[str] | None, typer.Argument(metavar="RUN...", help="Files, folders or patterns.")]

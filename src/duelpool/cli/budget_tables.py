@@ -6,7 +6,7 @@ from rich.table import Table
 from duelpool.budget.plans.estimates import BudgetEstimate
 from duelpool.budget.plans.plan import Plan
 from duelpool.budget.simulation import BudgetSimulation
-from duelpool.cli.frame import print_table
+from duelpool.cli.output import print_table
 
 
 def show_plan(made: Plan) -> None:

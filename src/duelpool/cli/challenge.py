@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from duelpool.cli.frame import print_json, print_table, tell_notices
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened, working
+from duelpool.cli.output import print_json, print_table, tell_notices
 from duelpool.files import read_passages, read_run
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.setup.challenge import challenge as let_join

@@ -1,4 +1,4 @@
-"""All commands by name, each loaded when it is called: a command shouldn't wait for what others need."""
+"""All commands by name, each imported when it is called: a command doesn't wait for the imports of others."""
 
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
@@ -23,67 +23,67 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "evaluate": "evaluate:evaluate",
         "report": "report:report",
     },
-    "Along the way": {
+    "During a campaign": {
         "link": "serve:link",
         "agreement": "agreement:agreement",
         "change": "change:change",
         "panel": "panel:panel",
-        "import": "intake:take_in",
+        "import": "importing:import_judgments",
         "assign": "assign:assign",
         "budget": "budget:budget",
         "challenge": "challenge:challenge",
-        "llm": "model:llm",
-        "prompt": "model:prompt",
+        "llm": "llm:llm",
+        "prompt": "llm:prompt",
         "compare": "compare:compare",
-        "exclude": "quality:exclude",
-        "reinstate": "quality:reinstate",
-        "retract": "quality:retract",
-        "rewind": "quality:rewind",
+        "exclude": "exclude:exclude",
+        "reinstate": "exclude:reinstate",
+        "retract": "retract:retract",
+        "rewind": "retract:rewind",
         "account": "account:account",
         "token": "account:token",
         "key": "account:key",
-        "log": "upkeep:log",
-        "backup": "upkeep:backup",
-        "restore": "upkeep:restore",
-        "migrate": "upkeep:migrate",
+        "log": "log:log",
+        "backup": "backup:backup",
+        "restore": "backup:restore",
+        "migrate": "backup:migrate",
     },
-    "Before it, and for those who check": {
+    "Try, plan and reproduce": {
         "demo": "demo:demo",
         "power": "power:power",
         "simulate": "simulate:simulate",
         "reproduce": "reproduce:reproduce",
     },
 }
-"""The commands as `--help` lists them: the file of this folder, and what it calls the command."""
+"""The commands as `--help` lists them, each as `file:function` of this folder."""
 
 COMMANDS = {name: place for panel in COMMAND_GROUPS.values() for name, place in panel.items()}
 
 
-def _nothing() -> None:
-    """Stand before the commands of a group of one."""
+def _no_callback() -> None:
+    """Make typer build a group even where it holds one command."""
 
 
 def _load(name: str) -> Any:
-    file, what = COMMANDS[name].split(":")
-    loaded = getattr(import_module(f"duelpool.cli.{file}"), what)
+    file, attribute = COMMANDS[name].split(":")
+    command = getattr(import_module(f"duelpool.cli.{file}"), attribute)
     panel = next(title for title, names in COMMAND_GROUPS.items() if name in names)
-    if isinstance(loaded, DuelpoolCommand):  # a stand-in for a command that isn't installed
-        loaded.rich_help_panel = panel
-        return loaded
+    if isinstance(command, DuelpoolCommand):  # stands in for a command that isn't installed
+        command.rich_help_panel = panel
+        return command
     holder = typer.Typer(rich_markup_mode="rich")
-    holder.callback()(_nothing)
-    if isinstance(loaded, typer.Typer):  # a command with commands of its own
-        for below in loaded.registered_commands:
-            below.cls = DuelpoolCommand
-        holder.add_typer(loaded, name=name, rich_help_panel=panel, cls=DuelpoolGroup)
+    holder.callback()(_no_callback)
+    if isinstance(command, typer.Typer):
+        for subcommand in command.registered_commands:
+            subcommand.cls = DuelpoolCommand
+        holder.add_typer(command, name=name, rich_help_panel=panel)
     else:
-        holder.command(name, rich_help_panel=panel, cls=DuelpoolCommand)(loaded)
+        holder.command(name, rich_help_panel=panel, cls=DuelpoolCommand)(command)
     group: Any = get_command(holder)
     return group.commands[name]
 
 
 class _Commands(MutableMapping[str, Any]):
-    """Names to commands, each loaded when it is looked up."""
+    """Commands by name, each imported when it is looked up."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}
@@ -112,24 +112,24 @@ class _Commands(MutableMapping[str, Any]):
 
 
 class DuelpoolCommands(DuelpoolGroup):
-    """The group of all commands: what a user can mend is told in words and ends with exit code 2."""
+    """The group of all commands; errors that a user can fix are printed and end with exit code 2."""
 
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.commands = _Commands()
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
+        """Run the named command."""
         try:
             return super().invoke(ctx)
         except DuelpoolError as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except OSError as error:
-            if error.filename is None:  # nobody named a file: the reader of a pipe has gone, say
+            if error.filename is None:  # about no file: a closed pipe, for example
                 raise
             problem = f"{error.filename}: {error.strerror}."
-            typer.echo(f"Error: {problem} Check the name, and whether you may use it.", err=True)
+            typer.echo(f"Error: {problem} Check the name and your permissions.", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("Interrupted.", err=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from duelpool.cli.frame import print_json, print_table, tell, tell_notices
+from duelpool.cli.output import print_json, print_table, tell, tell_notices
 from duelpool.errors import BadParameter
 from duelpool.evaluation.compare import Versus, compare_runs
 from duelpool.files import read_preferences, read_qrels, read_run

@@ -12,7 +12,7 @@ import typer
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import chapters, facts
-from duelpool.cli.frame import tell
+from duelpool.cli.output import tell
 from duelpool.demo.ending import budget_chapter, found_best, truth_chapter, write_grades
 from duelpool.demo.story import DemoFiles, write_collection
 from duelpool.errors import BadFile

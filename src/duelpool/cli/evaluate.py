@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from duelpool.campaign.views.exports import twins_path
-from duelpool.cli.frame import tell
 from duelpool.cli.opening import CampaignOption, is_store, opened
+from duelpool.cli.output import tell
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (

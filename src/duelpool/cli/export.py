@@ -17,8 +17,8 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
-from duelpool.cli.frame import print_json, quiet_broken_pipe, tell, tell_notices
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.output import print_json, quiet_broken_pipe, tell, tell_notices
 from duelpool.cli.workers import progress_bar
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_qrels

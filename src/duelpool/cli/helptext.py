@@ -1,9 +1,10 @@
-"""What `--help` shows: examples that can be copied from a narrow window, and switches without a type."""
+"""How `--help` looks: examples that can be copied from a narrow window, and switches without a type."""
 
 import inspect
 import re
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 NARROW = 76  # characters that help text has in a window of 80
@@ -12,17 +13,17 @@ _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
 
 
 def fitted(text: str) -> str:
-    """Return a help text with its paragraphs unwrapped and its examples broken where a shell allows it."""
+    """Return a help text with its paragraphs unwrapped and its examples wrapped where a shell allows it."""
     text = inspect.cleandoc(text)
     heading = _EXAMPLES.search(text)
     if heading is None:
         return _unwrapped(text)
-    examples = re.sub(r" \\\n\s*", " ", text[heading.end() :])  # broken by hand: once more, by one rule
-    lines = [broken(line) for line in examples.splitlines() if line.strip()]
+    examples = re.sub(r" \\\n\s*", " ", text[heading.end() :])  # undo line breaks made by hand
+    lines = [wrapped(line) for line in examples.splitlines() if line.strip()]
     return "\n\n".join([_unwrapped(text[: heading.end()]), *lines])
 
 
-def broken(example: str, width: int = NARROW) -> str:
+def wrapped(example: str, width: int = NARROW) -> str:
     """Return a command over several lines where it is longer than the width, each option beside its value."""
     parts: list[str] = []
     for word in _WORD.findall(example):
@@ -43,32 +44,39 @@ def _unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _settled(command: Any) -> None:
-    """Fit a command's help, and take the type from options that have no value: `--yes`, not `--yes <bool>`."""
-    command.help = fitted(command.help or "")
-    for option in command.params:
-        if getattr(option, "is_flag", False):
-            option.metavar = ""
+class _FittedHelp:
+    """Fits the help of a command or group, and shows switches as `--yes`, not `--yes <bool>`."""
 
-
-class _Fitted:
-    """What commands and groups of them have in common: help that fits."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        _settled(self)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        command: Any = self
+        command.help = fitted(command.help or "")
+        for option in command.params:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return `--help`, which has no value either."""
+        """Return `--help`, a switch as well."""
         option = super().get_help_option(ctx)  # type: ignore[misc]
         if option is not None:
             option.metavar = ""
         return option
 
 
-class DuelpoolCommand(_Fitted, TyperCommand):
+class DuelpoolCommand(_FittedHelp, TyperCommand):
     """A command whose help fits."""
 
 
-class DuelpoolGroup(_Fitted, TyperGroup):
+class DuelpoolGroup(_FittedHelp, TyperGroup):
     """A group of commands whose help fits."""
+
+
+def command_group(summary: str, *examples: str, cls: type[DuelpoolGroup] = DuelpoolGroup) -> typer.Typer:
+    """Make a command that has subcommands, such as `duelpool panel`."""
+    return typer.Typer(
+        cls=cls,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="\n\n".join([summary, "Examples:", *examples]),
+    )

@@ -1,265 +1,320 @@
-"""`duelpool judge`: anyone, or anything, judges."""
+"""`duelpool judge`: let a person, simulated people, a program or a language model judge."""
 
 import getpass
 import shlex
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import asdict
-from itertools import count
-from typing import Annotated
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import count, islice
+from typing import Annotated, Any
 
 import typer
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import Sat, Sitting, Worked, in_turns, work_assignments
+from duelpool.campaign.runners.llm_session import ModelSitting
 from duelpool.campaign.views.status import status
-from duelpool.cli.frame import print_json
-from duelpool.cli.model import KEY_VARIABLE, ModelOptions, sit
+from duelpool.cli.helptext import DuelpoolGroup, command_group
+from duelpool.cli.llm import LLMOptions
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.option_records import takes_records
+from duelpool.cli.output import print_json
 from duelpool.cli.workers import progress_bar
 from duelpool.demo import load_collection
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.judges import JUDGES, make_judges
 from duelpool.judges.base import JudgeModel
 from duelpool.judges.command import CommandJudge
-from duelpool.judges.live import LiveJudge, SimulatedPerson, TopicJudges, Utilities
+from duelpool.judges.live import SimulatedPerson, TopicJudges, Utilities
 from duelpool.judges.terminal import TerminalJudge
+from duelpool.simulation import Progress
 from duelpool.store import holdings
 from duelpool.strategies.parameters import split_spec
 
-KINDS = ("terminal", "simulated", "replay", "command", "llm")
-DEMO = "demo"  # people who know our own collection
-LLM = "A language model (--judge llm)"
+DEDICATED = 8  # simulated people of a campaign without a crowd, unless --assessors says otherwise
+DEMO = "demo"  # the model of people who know the true utilities of the demo collection
 ENDINGS = {
-    "done": "Every topic has all that it needs.",
-    "nothing": "There is nothing more for this judge now.",
+    "done": "Every topic has all the judgments it needs.",
+    "nothing": "There are no questions for this judge now.",
     "skipped": "Only skipped questions are left for this judge.",
     "stopped": "Stopped.",
     "limit": "The limit is reached.",
-    "budget": "The budget can't bear another request.",
-    "trouble": "Some questions got no answer; start again to ask them once more.",
+    "budget": "The budget doesn't cover another request.",
+    "trouble": "Some questions got no answer. Start again to ask them again.",
 }
 
 
-def judge(
-    store: StoreArgument,
-    kind: Annotated[str, typer.Option("--judge", help=f"Who judges: {', '.join(KINDS)}.")] = "terminal",
-    assessor: Annotated[
-        str | None,
-        typer.Option(help="The pseudonym to judge under. Default: your login, or the judge's kind."),
-    ] = None,
-    topic: Annotated[list[str] | None, typer.Option(help="Judge only this topic; may be repeated.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Stop after so many judgments.")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="simulated: how people see the items: bt:sd=1 (default), case-a:q=.8, demo. llm: its name."
-        ),
-    ] = None,
-    file: Annotated[
-        str | None, typer.Option(help="replay: the file of real preferences to draw answers from.")
-    ] = None,
+class JudgeGroup(DuelpoolGroup):
+    """The subcommands of `duelpool judge`; also takes the older spelling `duelpool judge STORE --judge llm ...`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments of either spelling."""
+        return super().parse_args(ctx, self.with_subcommand(ctx, args))
+
+    def with_subcommand(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the arguments with the subcommand first.
+
+        The older spelling took every judge's options and ignored those of other judges: they are left out.
+        """
+        older = any(word.partition("=")[0] == "--judge" for word in args)
+        if not args or (args[0] in {*self.commands, *ctx.help_option_names} and not older):
+            return args
+        options = {name: _option_names(command) for name, command in self.commands.items()}
+        kind, kept, rest = "terminal", list[list[str]](), iter(args)
+        for word in rest:
+            name, equals, value = word.partition("=")
+            takes_value = name == "--judge" or any(each.get(name, False) for each in options.values())
+            if word == "--":
+                kept.append([word, *rest])
+            elif name == "--judge":
+                kind = value if equals else next(rest, "")
+            else:
+                kept.append([word, *islice(rest, 1 if takes_value and not equals else 0)])
+        if kind not in options:
+            raise UnknownName("judge", kind, options)
+        ignored = {name for each in options.values() for name in each} - options[kind].keys()
+        return [
+            kind,
+            *(word for words in kept if words[0].partition("=")[0] not in ignored for word in words),
+        ]
+
+
+def _option_names(command: Any) -> dict[str, bool]:
+    """Return the names of a command's options, and whether they take a value."""
+    options = (each for each in command.params if each.opts[0].startswith("-"))
+    return {name: not each.is_flag for each in options for name in each.opts}
+
+
+judge = command_group(
+    "Judge a campaign's questions: yourself in the terminal, or by simulated people, a program or a language model.",
+    "duelpool judge terminal campaign.db --assessor anna",
+    "duelpool judge simulated campaign.db --model bt:sd=1 --careless .2",
+    'duelpool judge command campaign.db --command "python my_judge.py" --timeout 60',
+    "duelpool judge llm campaign.db --url https://api.example.org/v1 --model NAME --price-in 2.50 --price-out 10 "
+    "--budget 5",
+    cls=JudgeGroup,
+)
+
+PatienceOption = Annotated[int, typer.Option(min=1, help="Failures in a row before the judge gives up.")]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingOptions:
+    """Options of every judge: what to judge, and how to report it."""
+
+    topic: Annotated[list[str] | None, typer.Option(help="Judge only this topic; may be repeated.")] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Stop after this many judgments.")] = None
+    campaign: CampaignOption = None
+    as_json: JsonOption = False
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleOptions:
+    """Options of simulated people."""
+
     assessors: Annotated[
-        int | None, typer.Option(min=1, help="simulated, replay: how many people. Default: 8; a crowd: any.")
-    ] = None,
-    careless: Annotated[
-        float, typer.Option(min=0, max=1, help="simulated, replay: the share who flip a coin.")
-    ] = 0.0,
-    each: Annotated[int, typer.Option(min=1, help="In a crowd: the most assignments of one person.")] = 3,
-    pace: Annotated[
-        float, typer.Option(min=0, help="simulated, replay: seconds to wait after each answer.")
-    ] = 0.0,
-    command: Annotated[
-        str | None, typer.Option(help="command: the program, which reads questions and writes outcomes.")
-    ] = None,
-    timeout: Annotated[float, typer.Option(min=0.01, help="command, llm: seconds for one answer.")] = 120.0,
-    patience: Annotated[int, typer.Option(min=1, help="command, llm: failures in a row before it ends.")] = 3,
-    url: Annotated[
-        str | None, typer.Option(help="Its API, such as https://api.example.org/v1.", rich_help_panel=LLM)
-    ] = None,
-    key_from: Annotated[
-        str,
-        typer.Option(help="The environment variable that holds the API key.", rich_help_panel=LLM),
-    ] = KEY_VARIABLE,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(help="A host that may be in a private network, or http.", rich_help_panel=LLM),
-    ] = None,
-    prompt: Annotated[
-        str | None, typer.Option(help="A template of your own; see `duelpool prompt`.", rich_help_panel=LLM)
-    ] = None,
-    price_in: Annotated[
-        str | None, typer.Option(help="Price of a million tokens sent.", rich_help_panel=LLM)
-    ] = None,
-    price_out: Annotated[
-        str | None, typer.Option(help="Price of a million tokens received.", rich_help_panel=LLM)
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="The most that this judge may cost in all.", rich_help_panel=LLM)
-    ] = None,
-    at_once: Annotated[int, typer.Option(min=1, max=64, help="Questions at once.", rich_help_panel=LLM)] = 4,
-    tries: Annotated[int, typer.Option(min=1, help="Requests before it gives up.", rich_help_panel=LLM)] = 6,
-    first_wait: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds before a second try, doubled each time.", rich_help_panel=LLM),
-    ] = 1.0,
-    reply_format: Annotated[
-        str, typer.Option(help="What holds it to the form: schema, json or none.", rich_help_panel=LLM)
-    ] = "schema",
-    max_tokens: Annotated[int, typer.Option(min=1, help="The longest reply.", rich_help_panel=LLM)] = 64,
-    token_field: Annotated[
-        str, typer.Option(help="max_tokens, or max_completion_tokens.", rich_help_panel=LLM)
-    ] = "max_tokens",
-    temperature: Annotated[float, typer.Option(help="Below 0: not sent.", rich_help_panel=LLM)] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes what simulated people answer.")] = 1,
-    campaign: CampaignOption = None,
-    as_json: JsonOption = False,
+        int | None,
+        typer.Option(
+            min=1, help=f"How many people judge. Default: {DEDICATED}; of a crowd, as many as it takes."
+        ),
+    ] = None
+    careless: Annotated[float, typer.Option(min=0, max=1, help="The share of people who guess.")] = 0.0
+    each: Annotated[int, typer.Option(min=1, help="In a crowd: assignments per person at most.")] = 3
+    pace: Annotated[float, typer.Option(min=0, help="Seconds to wait after each answer.")] = 0.0
+    seed: Annotated[int, typer.Option(min=0, help="Fixes what the people answer.")] = 1
+
+
+@judge.command()
+@takes_records
+def terminal(
+    store: StoreArgument,
+    *,
+    assessor: Annotated[str | None, typer.Option(help="Your pseudonym. Default: your login.")] = None,
+    judging: JudgingOptions,
 ) -> None:
-    """Judge a campaign's questions: by hand in the terminal, by simulated people, a program or a language model.
+    """Judge yourself, in the terminal.
 
     Examples:
 
-      duelpool judge campaign.db --assessor anna
+      duelpool judge terminal campaign.db --assessor anna
 
-      duelpool judge campaign.db --judge simulated --model bt:sd=1 --careless .2
-
-      duelpool judge campaign.db --judge replay --file judgments.txt
-
-      duelpool judge campaign.db --judge command --command "python my_judge.py" --timeout 60
-
-      duelpool judge campaign.db --judge llm --url https://api.example.org/v1 --model NAME \\
-        --price-in 2.50 --price-out 10 --budget 5
+      duelpool judge terminal campaign.db --topic bread --limit 20
     """
-    if kind not in KINDS:
-        raise UnknownName("judge", kind, KINDS)
-    with opened(store, campaign, writable=True) as found:
-        if kind in ("simulated", "replay"):
-            people = _people(found, _model(kind, model or "bt:sd=1", file), seed, careless)
-            _simulate(
-                found,
-                people,
-                number=assessors,
-                each=each,
-                limit=limit,
-                topics=topic,
-                pace=pace,
-                as_json=as_json,
-            )
-            return
-        if kind == "llm":
-            asked = ModelOptions(
-                url=url,
-                model=model,
-                assessor=assessor,
-                key_from=key_from,
-                allow_hosts=tuple(allow_host or ()),
-                prompt=prompt,
-                price_in=price_in,
-                price_out=price_out,
-                budget=budget,
-                at_once=at_once,
-                tries=tries,
-                first_wait=first_wait,
-                reply_format=reply_format,
-                max_tokens=max_tokens,
-                token_field=token_field,
-                temperature=temperature,
-                timeout=timeout,
-            )
-            sat = sit(found, asked, topics=topic, patience=patience, limit=limit)
-            _report(sat, as_json)
-            return
-        with ExitStack() as stack:
-            judge_: LiveJudge
-            if kind == "command":
-                if not command:
-                    raise BadParameter(
-                        "No program is named.", remedy='Give one: --command "python judge.py".'
-                    )
-                judge_ = stack.enter_context(CommandJudge(shlex.split(command), timeout=timeout))
-                name = assessor or "command"
-                found.enrol(name, "program")
-            else:
-                judge_ = TerminalJudge()
-                name = assessor or getpass.getuser()
-                found.enrol(name, "dedicated")
-            sat = Sitting(found, name, judge_, topics=topic, patience=patience).run(limit)
-        _report(sat, as_json)
+    name = assessor or getpass.getuser()
+    with opened(store, judging.campaign, writable=True) as campaign:
+        campaign.enrol(name, "dedicated")
+        session = Sitting(campaign, name, TerminalJudge(), topics=judging.topic)
+        _report(session.run(judging.limit), judging.as_json)
 
 
-def _model(kind: str, model: str, file: str | None) -> JudgeModel:
-    if kind == "replay":
+@judge.command()
+@takes_records
+def simulated(
+    store: StoreArgument,
+    *,
+    model: Annotated[
+        str, typer.Option(help="How people see the items: bt:sd=1, case-a:q=.8, demo, ...")
+    ] = "bt:sd=1",
+    people: PeopleOptions,
+    judging: JudgingOptions,
+) -> None:
+    """Let simulated people judge, by a model of how they see the items.
+
+    Examples:
+
+      duelpool judge simulated campaign.db --model bt:sd=1 --careless .2
+
+      duelpool judge simulated campaign.db --model order --assessors 2 --limit 50
+    """
+    with opened(store, judging.campaign, writable=True) as campaign:
+        _simulate(campaign, _model(model), people, judging)
+
+
+@judge.command()
+@takes_records
+def replay(
+    store: StoreArgument,
+    *,
+    file: Annotated[str | None, typer.Option(help="The file of preferences to draw answers from.")] = None,
+    people: PeopleOptions,
+    judging: JudgingOptions,
+) -> None:
+    """Let simulated people answer as a file of real preferences does.
+
+    Examples:
+
+      duelpool judge replay campaign.db --file judgments.txt
+    """
+    with opened(store, judging.campaign, writable=True) as campaign:
         if not file:
             raise BadParameter("No file to replay is named.", remedy="Give one: --file judgments.txt.")
-        return make_judges(f"replay:file={file}")
-    if model == DEMO:
+        _simulate(campaign, make_judges(f"replay:file={file}"), people, judging)
+
+
+@judge.command()
+@takes_records
+def command(
+    store: StoreArgument,
+    *,
+    command: Annotated[
+        str | None, typer.Option(help="The program: reads questions and writes answers, as JSON lines.")
+    ] = None,
+    assessor: Annotated[str, typer.Option(help="The pseudonym that the program judges under.")] = "command",
+    timeout: Annotated[float, typer.Option(min=0.01, help="Seconds to wait for an answer.")] = 120.0,
+    patience: PatienceOption = 3,
+    judging: JudgingOptions,
+) -> None:
+    """Let a program judge: it reads a question a line, and writes an answer a line.
+
+    Examples:
+
+      duelpool judge command campaign.db --command "python my_judge.py" --timeout 60
+    """
+    with opened(store, judging.campaign, writable=True) as campaign:
+        if not command:
+            raise BadParameter("No program is named.", remedy='Give one: --command "python judge.py".')
+        with CommandJudge(shlex.split(command), timeout=timeout) as program:
+            campaign.enrol(assessor or "command", "program")
+            session = Sitting(
+                campaign, assessor or "command", program, topics=judging.topic, patience=patience
+            )
+            result = session.run(judging.limit)
+        _report(result, judging.as_json)
+
+
+@judge.command()
+@takes_records
+def llm(
+    store: StoreArgument,
+    *,
+    model: LLMOptions,
+    patience: PatienceOption = 3,
+    judging: JudgingOptions,
+) -> None:
+    """Let a language model judge, within a budget.
+
+    Examples:
+
+      duelpool judge llm campaign.db --url https://api.example.org/v1 --model NAME --price-in 2.50 --price-out 10 \
+--budget 5
+
+      duelpool judge llm campaign.db --url http://localhost:8000/v1 --model NAME --allow-host localhost
+    """
+    with opened(store, judging.campaign, writable=True) as campaign:
+        enrolled = model.enrol(campaign)
+        with _judging_bar(campaign, judging.limit) as advance:
+            session = ModelSitting(
+                enrolled, topics=judging.topic, patience=patience, heard=lambda *_: advance(1)
+            )
+            result = session.run(judging.limit)
+        _report(result, judging.as_json)
+
+
+def _model(name: str) -> JudgeModel:
+    if name == DEMO:
         return Utilities(load_collection().utilities)
-    if split_spec(model)[0] not in JUDGES:
-        raise UnknownName("judge", split_spec(model)[0], (*JUDGES, DEMO))
-    return make_judges(model)
+    if split_spec(name)[0] not in JUDGES:
+        raise UnknownName("judge", split_spec(name)[0], (*JUDGES, DEMO))
+    return make_judges(name)
 
 
 def _people(
     campaign: Campaign, model: JudgeModel, seed: int, careless: float
 ) -> Iterator[tuple[str, SimulatedPerson]]:
-    """Yield simulated people without end, those of a crowd with new names, and nobody who was excluded."""
+    """Yield simulated people without end: workers of a crowd get new names, excluded assessors are left out."""
     judges = TopicJudges(model, campaign.live.items, seed)
     crowd = campaign.settings.judges == "crowd"
     known = campaign.store.read(lambda connection: holdings.assessors(connection, campaign.id))
-    word = "worker" if crowd else "person"
+    kind = "worker" if crowd else "person"
     for number in count(1):
-        name = f"{word}-{number}"
+        name = f"{kind}-{number}"
         if name not in known or (not crowd and known[name].state == "in"):
             yield name, SimulatedPerson(number, judges, seed, careless=careless)
 
 
-def _simulate(
-    campaign: Campaign,
-    people: Iterator[tuple[str, SimulatedPerson]],
-    *,
-    number: int | None,
-    each: int,
-    limit: int | None,
-    topics: list[str] | None,
-    pace: float,
-    as_json: bool,
-) -> None:
-    crowd = campaign.settings.judges == "crowd"
-    before = status(campaign)
-    left = max(0, before.total("expected") - before.total("judgments"))
-    with progress_bar("Judging", min(left, limit) if limit is not None else left) as ended:
+def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, judging: JudgingOptions) -> None:
+    people = _people(campaign, model, options.seed, options.careless)
+    with _judging_bar(campaign, judging.limit) as advance:
 
-        def heard(*_: object) -> None:
-            ended(1)
-            if pace:
-                time.sleep(pace)
+        def answered(*_: object) -> None:
+            advance(1)
+            if options.pace:
+                time.sleep(options.pace)
 
-        if crowd:
-            workers = people if number is None else (next(people) for _ in range(number))
-            _report(
-                work_assignments(campaign, workers, each=each, limit=limit, heard=heard),
-                as_json,
+        result: Sat | Worked
+        if campaign.settings.judges == "crowd":
+            workers = islice(people, options.assessors)
+            result = work_assignments(
+                campaign, workers, each=options.each, limit=judging.limit, heard=answered
             )
-            return
-        sittings: list[Sitting] = []
-        for _ in range(number or 8):
-            name, person = next(people)
-            campaign.enrol(name)
-            sittings.append(Sitting(campaign, name, person, topics=topics, heard=heard))
-        _report(in_turns(sittings, limit), as_json)
+        else:
+            sessions = []
+            for name, person in islice(people, options.assessors or DEDICATED):
+                campaign.enrol(name)
+                sessions.append(Sitting(campaign, name, person, topics=judging.topic, heard=answered))
+            result = in_turns(sessions, judging.limit)
+    _report(result, judging.as_json)
 
 
-def _report(found: Sat | Worked, as_json: bool) -> None:
+@contextmanager
+def _judging_bar(campaign: Campaign, limit: int | None) -> Iterator[Progress]:
+    """Show a progress bar over the judgments that the campaign still expects."""
+    now = status(campaign)
+    left = max(0, now.total("expected") - now.total("judgments"))
+    with progress_bar("Judging", left if limit is None else min(left, limit)) as advance:
+        yield advance
+
+
+def _report(result: Sat | Worked, as_json: bool) -> None:
     if as_json:
-        print_json(asdict(found))
-        return
-    if isinstance(found, Worked):
+        print_json(asdict(result))
+    elif isinstance(result, Worked):
         typer.echo(
-            f"{found.judged} answers in {found.assignments} assignments by {found.workers} workers; "
-            f"{len(found.excluded)} of them excluded; rewards {found.reward / 100:,.2f}."
+            f"{result.judged} answers in {result.assignments} assignments by {result.workers} workers; "
+            f"{len(result.excluded)} of them excluded; rewards {result.reward / 100:,.2f}."
         )
-        return
-    others = (f"{getattr(found, name)} {name}" for name in ("skipped", "undone", "failed", "late"))
-    told = [f"{found.judged} judged", *(text for text in others if text[0] != "0")]
-    typer.echo(f"{', '.join(told)}. {ENDINGS.get(found.ended, '')}".strip())
+    else:
+        others = ((name, getattr(result, name)) for name in ("skipped", "undone", "failed", "late"))
+        counts = [f"{result.judged} judged", *(f"{number} {name}" for name, number in others if number)]
+        typer.echo(f"{', '.join(counts)}. {ENDINGS.get(result.ended, '')}".strip())

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from duelpool.campaign import Campaign
-from duelpool.cli.frame import print_json, print_table
+from duelpool.cli.helptext import command_group
 from duelpool.cli.opening import (
     CampaignOption,
     JsonOption,
@@ -18,6 +18,7 @@ from duelpool.cli.opening import (
     opened,
     working,
 )
+from duelpool.cli.output import print_json, print_table
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.net.addresses import checked_root
 from duelpool.panels import Panel, PanelAccess, make_panel
@@ -29,16 +30,10 @@ from duelpool.recruitment.settlement import Plan, Settled, carry_through, look, 
 from duelpool.recruitment.settlement import reconcile as take_over
 from duelpool.recruitment.submissions import stays
 
-panel = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help=(
-        "Work with the panel that paid people come from: Prolific, Connect or any other.\n\n"
-        "Examples:\n\n"
-        "  duelpool panel show campaign.db --url https://judge.example.org\n\n"
-        "  duelpool panel settle campaign.db"
-    ),
+panel = command_group(
+    "Work with the panel that paid people come from: Prolific, Connect or any other.",
+    "duelpool panel show campaign.db --url https://judge.example.org",
+    "duelpool panel settle campaign.db",
 )
 
 UrlOption = Annotated[str, typer.Option(help="The address of the server, as people see it.")]

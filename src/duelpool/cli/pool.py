@@ -11,8 +11,8 @@ from rich.table import Table
 from duelpool.campaign import Settings
 from duelpool.campaign.settings import Judges
 from duelpool.campaign.settings.file import read_settings
-from duelpool.cli.frame import expand, print_json, print_table, tell, tell_notices, with_progress
 from duelpool.cli.opening import is_store, opened
+from duelpool.cli.output import expand, print_json, print_table, tell, tell_notices, with_progress
 from duelpool.cli.simulate import prior_read
 from duelpool.cli.workers import progress_bar
 from duelpool.errors import BadParameter

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from duelpool.cli.frame import print_json
+from duelpool.cli.output import print_json
 from duelpool.comparison import plan_topics, power_of_t, topics_needed
 from duelpool.errors import BadParameter
 from duelpool.evaluation import evaluate as evaluate_runs

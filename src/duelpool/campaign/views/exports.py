@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -321,6 +321,24 @@ def log_rows(
         .order_by(columns.seq)
     )
     return streamed(connection, query)
+
+
+def visit_log(
+    campaign: Campaign,
+    visit: Callable[[dict[str, Any]], None],
+    *,
+    topics: Collection[str] | None = None,
+    last: int | None = None,
+) -> None:
+    """Call visit(line) for each line of the log, topic by topic: of all topics or some, all lines or the last few."""
+
+    def read_lines(connection: Connection) -> None:
+        for topic in topics_of(connection, campaign.id):
+            if not topics or topic in topics:
+                for row in log_rows(connection, campaign, topic, last):
+                    visit(line_to_json(row))
+
+    campaign.store.read(read_lines, once=True)
 
 
 _LOG_NAMES = tuple(

@@ -1,4 +1,4 @@
-"""`duelpool judge --judge llm`, `duelpool llm` and `duelpool prompt`: a language model as a judge."""
+"""`duelpool llm` and `duelpool prompt`: language models as judges; the options of `duelpool judge llm`."""
 
 import os
 from dataclasses import asdict, dataclass
@@ -8,15 +8,11 @@ import typer
 from rich.table import Table
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.judging_session import Sat
 from duelpool.campaign.runners.llm_figures import CountedShare, ModelFigures, model_figures
 from duelpool.campaign.runners.llm_judge import Model, Terms
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
-from duelpool.campaign.runners.llm_session import ModelSitting
-from duelpool.campaign.views.status import status
-from duelpool.cli.frame import print_json, print_table, quiet_broken_pipe, tell
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
-from duelpool.cli.workers import progress_bar
+from duelpool.cli.output import print_json, print_table, quiet_broken_pipe, tell
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, write_preferences, write_qrels
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, Prompt, parse_address, read_money, read_prompt
@@ -26,46 +22,89 @@ KEY_VARIABLE = "DUELPOOL_LLM_KEY"
 FORMS = ("prior", "predictor")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """What the command line says of a model."""
+_COST, _REQUESTS = "Cost", "Requests"
 
-    url: str | None
-    model: str | None
-    assessor: str | None
-    key_from: str
-    allow_hosts: tuple[str, ...]
-    prompt: str | None
-    price_in: str | None
-    price_out: str | None
-    budget: str | None
-    at_once: int
-    tries: int
-    first_wait: float
-    reply_format: str
-    max_tokens: int
-    token_field: str
-    temperature: float
-    timeout: float
+
+@dataclass(frozen=True, slots=True)
+class LLMOptions:
+    """Options of a language model that judges."""
+
+    url: Annotated[str | None, typer.Option(help="Its API, such as https://api.example.org/v1.")] = None
+    model: Annotated[str | None, typer.Option(help="The model's name.")] = None
+    assessor: Annotated[
+        str | None, typer.Option(help="The pseudonym that it judges under. Default: llm-NAME.")
+    ] = None
+    key_from: Annotated[str, typer.Option(help="The environment variable that holds the API key.")] = (
+        KEY_VARIABLE
+    )
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A host that may be in a private network, or use plain http; may be repeated."),
+    ] = None
+    prompt: Annotated[
+        str | None, typer.Option(help="A prompt template of your own; see `duelpool prompt`.")
+    ] = None
+    price_in: Annotated[
+        str | None, typer.Option(help="Price of a million tokens sent.", rich_help_panel=_COST)
+    ] = None
+    price_out: Annotated[
+        str | None, typer.Option(help="Price of a million tokens received.", rich_help_panel=_COST)
+    ] = None
+    budget: Annotated[
+        str | None, typer.Option(help="The most that this judge may cost in all.", rich_help_panel=_COST)
+    ] = None
+    at_once: Annotated[
+        int, typer.Option(min=1, max=64, help="Questions in progress at once.", rich_help_panel=_REQUESTS)
+    ] = 4
+    tries: Annotated[
+        int, typer.Option(min=1, help="Requests per question before it gives up.", rich_help_panel=_REQUESTS)
+    ] = 6
+    first_wait: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Seconds before the second request, doubled each time.", rich_help_panel=_REQUESTS
+        ),
+    ] = 1.0
+    timeout: Annotated[
+        float, typer.Option(min=0.01, help="Seconds to wait for a reply.", rich_help_panel=_REQUESTS)
+    ] = 120.0
+    reply_format: Annotated[
+        str,
+        typer.Option(
+            help="How replies are held to their form: schema, json or none.", rich_help_panel=_REQUESTS
+        ),
+    ] = "schema"
+    max_tokens: Annotated[
+        int, typer.Option(min=1, help="The longest reply, in tokens.", rich_help_panel=_REQUESTS)
+    ] = 64
+    token_field: Annotated[
+        str,
+        typer.Option(
+            help="The server's name for that: max_tokens or max_completion_tokens.", rich_help_panel=_REQUESTS
+        ),
+    ] = "max_tokens"
+    temperature: Annotated[float, typer.Option(help="Below 0: not sent.", rich_help_panel=_REQUESTS)] = 0.0
+
+    def enrol(self, campaign: Campaign) -> Model:
+        """Enrol the model as an assessor of a campaign."""
+        if not self.url:
+            raise BadParameter("No API is named.", remedy="Give its URL: --url https://host/v1.")
+        terms = self.terms(campaign)
+        address = parse_address(self.url, tuple(self.allow_host or ()))
+        endpoint = Endpoint(address, os.environ.get(self.key_from, ""), self.timeout)
+        return Model.enrol(campaign, self.assessor or f"llm-{terms.model}", endpoint, terms)
 
     def terms(self, campaign: Campaign) -> Terms:
         """Return how the model is asked."""
         kind: Literal["preference", "grade"] = (
             "grade" if campaign.settings.stage == "grading" else "preference"
         )
-        if (self.price_in is None) != (self.price_out is None):
-            raise BadParameter(
-                "Only one of the two prices is given.", remedy="Give --price-in and --price-out."
-            )
         for name, value, known in (
             ("form of reply", self.reply_format, get_args(ReplyFormat)),
             ("field", self.token_field, ("max_tokens", "max_completion_tokens")),
         ):
             if value not in known:
                 raise UnknownName(name, value, known)
-        prices = None
-        if self.price_in is not None and self.price_out is not None:
-            prices = Prices.per_million(self.price_in, self.price_out)
         return Terms(
             model=self.model or "",
             prompt=read_prompt(self.prompt, kind) if self.prompt else PROMPTS[kind],
@@ -73,28 +112,21 @@ class ModelOptions:
             max_tokens=self.max_tokens,
             token_field=self.token_field,
             temperature=None if self.temperature < 0 else self.temperature,
-            prices=prices,
+            prices=self._prices(),
             budget=None if self.budget is None else read_money(self.budget, "budget"),
             tries=self.tries,
             first_wait=self.first_wait,
             concurrency=self.at_once,
         )
 
-
-def sit(
-    campaign: Campaign, asked: ModelOptions, *, topics: list[str] | None, patience: int, limit: int | None
-) -> Sat:
-    """Let a model judge."""
-    if not asked.url:
-        raise BadParameter("No API is named.", remedy="Give its URL: --url https://host/v1.")
-    terms = asked.terms(campaign)
-    key = os.environ.get(asked.key_from, "")
-    endpoint = Endpoint(parse_address(asked.url, asked.allow_hosts), key, asked.timeout)
-    model = Model.enrol(campaign, asked.assessor or f"llm-{terms.model}", endpoint, terms)
-    before = status(campaign)
-    left = max(0, before.total("expected") - before.total("judgments"))
-    with progress_bar("Judging", left if limit is None else min(left, limit)) as ended:
-        return ModelSitting(model, topics=topics, patience=patience, heard=lambda *_: ended(1)).run(limit)
+    def _prices(self) -> Prices | None:
+        if self.price_in is None and self.price_out is None:
+            return None
+        if self.price_in is None or self.price_out is None:
+            raise BadParameter(
+                "Only one of the two prices is given.", remedy="Give --price-in and --price-out."
+            )
+        return Prices.per_million(self.price_in, self.price_out)
 
 
 # ---- figures

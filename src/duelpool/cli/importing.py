@@ -7,13 +7,13 @@ from typing import Annotated, cast, get_args
 import typer
 
 from duelpool.campaign.imports.importer import Phases, take_in_file
-from duelpool.cli.frame import print_json, tell_notices
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened, working
+from duelpool.cli.output import print_json, tell_notices
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import PreferenceForm
 
 
-def take_in(
+def import_judgments(
     store: StoreArgument,
     file: Annotated[str, typer.Argument(help="Preferences in any form, or JSON lines; - is standard input.")],
     rows: Annotated[str | None, typer.Option(help="Only these rows, such as 1-9713,10698-11681.")] = None,

@@ -1,0 +1,69 @@
+"""`duelpool backup`, `duelpool restore` and `duelpool migrate`: copies of a store, and its schema."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from duelpool.cli.opening import JsonOption, StoreArgument, working
+from duelpool.cli.output import print_json
+from duelpool.store import maintenance
+from duelpool.store.schema import SCHEMA_VERSION
+
+
+def backup(
+    store: StoreArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The copy: a file that doesn't exist yet.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a store, even while people judge: the copy is a consistent snapshot, complete or not there at all.
+
+    Examples:
+
+      duelpool backup campaign.db -o campaign-monday.db
+    """
+    with working("Copying"):
+        maintenance.back_up(store, output)
+    size = output.stat().st_size
+    if as_json:
+        print_json({"backup": str(output), "bytes": size})
+    else:
+        typer.echo(f"Copied {store} to {output}, {size:,} bytes.")
+
+
+def restore(
+    copy: Annotated[Path, typer.Argument(help="A copy made by `duelpool backup`.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The store: a file that doesn't exist yet.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Make a store from a copy, after checking the copy from end to end.
+
+    Stop the server first, and move the file that you want to replace away: nothing is ever overwritten.
+
+    Examples:
+
+      duelpool restore campaign-monday.db -o campaign.db
+    """
+    with working("Checking"):
+        version = maintenance.restore(copy, output)
+    if as_json:
+        print_json({"store": str(output), "schema": version, "bytes": output.stat().st_size})
+    else:
+        typer.echo(f"Restored {output} from {copy}, schema {version}.")
+
+
+def migrate(store: StoreArgument, as_json: JsonOption = False) -> None:
+    """Upgrade a store to the newest schema; a SQLite file is backed up beside itself first.
+
+    Examples:
+
+      duelpool migrate campaign.db
+    """
+    with working("Upgrading"):
+        before = maintenance.migrate(store)
+    if as_json:
+        print_json({"before": before, "schema": SCHEMA_VERSION})
+    elif before == SCHEMA_VERSION:
+        typer.echo(f"{store} has the newest schema, {SCHEMA_VERSION}.")
+    else:
+        typer.echo(f"Upgraded {store} from schema {before} to {SCHEMA_VERSION}.")
