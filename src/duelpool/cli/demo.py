@@ -69,7 +69,7 @@ def _tell_the_story(folder: Path, files: DemoFiles, store: Path, seed: int) -> N
     _run(
         f"A crowd judges side by side, in assignments of ten pairs and three test pairs. One in {1 / CARELESS:.0f}"
         " doesn't look; who fails the test pairs is excluded, paid, and their pairs are asked again.",
-        f"judge {_quoted(store)} --judge simulated --model demo --careless {CARELESS} --seed {seed}",
+        f"judge simulated {_quoted(store)} --model demo --careless {CARELESS} --seed {seed}",
     )
     _run("What they found, and what it cost.", f"status {_quoted(store)}")
     _run(
@@ -113,7 +113,7 @@ def _tell_the_story(folder: Path, files: DemoFiles, store: Path, seed: int) -> N
 def _next_steps(store: Path) -> tuple[str, ...]:
     return (
         f"duelpool serve {_quoted(store)}",
-        f"duelpool judge {_quoted(store)}",
+        f"duelpool judge terminal {_quoted(store)}",
         "duelpool demo --serve",
     )
 
@@ -121,7 +121,7 @@ def _next_steps(store: Path) -> tuple[str, ...]:
 def _watch_them_work(store: Path, seed: int, port: int, pace: float) -> None:
     """Serve the page while simulated people judge, slowly enough to look on."""
     words = [
-        *("judge", str(store), "--judge", "simulated", "--model", "demo", "--careless", str(CARELESS)),
+        *("judge", "simulated", str(store), "--model", "demo", "--careless", str(CARELESS)),
         *("--seed", str(seed), "--pace", str(pace)),
     ]
     tell("People begin to judge. Open the link behind 'to manage' and watch the leaderboard move.")

@@ -44,7 +44,8 @@ class Labels:
         found = [each for each in (self.qrels, self.preferences) if len(each)]
         if not found:
             raise BadParameter(
-                "Nothing in the campaign is judged yet.", remedy="Judge first: `duelpool judge STORE`."
+                "Nothing in the campaign is judged yet.",
+                remedy="Judge first: `duelpool judge terminal STORE`.",
             )
         return found
 
