@@ -311,7 +311,7 @@ def test_help_lists_reproduce_without_its_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    panel = done.stdout.split("Before it, and for those who check")[1]
+    panel = done.stdout.split("Try, plan and reproduce")[1]
     shown = " ".join(panel.split("│ reproduce ")[1].replace("│", " ").split())
     assert shown.startswith("Run a paper's experiment again. Needs the package duelpool-reproduce"), shown
 
