@@ -12,8 +12,8 @@ from duelpool.cli.opening import (
     ReasonOption,
     StoreArgument,
     YesOption,
-    confirmed,
     audit_entry,
+    confirmed,
     opened,
 )
 from duelpool.cli.output import print_json
