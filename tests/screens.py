@@ -21,7 +21,7 @@ from duelpool.pool import build_pools
 from duelpool.records import Kind, Pool, Topic
 from duelpool_reproduce.assessor_study import simulated_study
 from support.browsing import People, Person, Site, open_browser, open_site
-from support.fake_llm import Asked, Provider, says, serving
+from support.fake_llm import LlmRequest, Provider, says, serving
 from support.managed import key_for
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
@@ -75,13 +75,13 @@ def models(site: Site, people: People, folder: Path) -> None:
     questions = {topic.text: topic.id for topic in read_topics(folder / "topics.jsonl")}
     made = campaign(site, folder, "Everyday questions, with a model", strategy="allpairs:repeats=3")
 
-    def answers(asked: Asked) -> str:
+    def answers(asked: LlmRequest) -> str:
         of = utilities[questions[asked.parts["question"]]]
         left, right = (of.get(passages[asked.parts[side].strip()], 0.0) for side in ("left", "right"))
         lead = left - right + 0.35  # it leans to the left
         return says("left" if lead > 0 else "right", 60 if abs(lead) < 0.6 else 70 if abs(lead) < 1.2 else 90)
 
-    def fault(asked: Asked) -> str:
+    def fault(asked: LlmRequest) -> str:
         return {5: "429 0", 40: "drop", 77: "refusal", 111: "both", 160: "500"}.get(asked.number, "good")
 
     with serving(Provider(model=answers, fault=fault)) as provider:

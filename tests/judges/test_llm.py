@@ -29,7 +29,7 @@ from duelpool.judges.llm.replies import (
 )
 from duelpool.net.http import NoAnswer, NotSent
 from duelpool.records import Outcome, Passage, Topic
-from support.fake_llm import LIES, Asked, Provider, serving
+from support.fake_llm import MALFORMED_REPLIES, LlmRequest, Provider, serving
 
 PLAIN = preference_form(ties=False)
 
@@ -63,7 +63,7 @@ def body() -> bytes:
     return json.dumps({"model": "m", "messages": messages}).encode()
 
 
-def test_a_request_and_its_answer(provider: Provider) -> None:
+def test_request_carries_key_and_idempotency_key(provider: Provider) -> None:
     got = endpoint(provider, key="sk-secret").post(body(), "key-1")
     assert got.status == 200
     assert parse_verdict(got.body, PLAIN) == Verdict("left", 0.9)
@@ -74,13 +74,13 @@ def test_a_request_and_its_answer(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("fault", ["drop", "half", "huge", "drip"])
-def test_what_may_have_cost_is_told_apart(provider: Provider, fault: str) -> None:
+def test_request_without_a_whole_answer_may_have_cost(provider: Provider, fault: str) -> None:
     provider.fault = lambda _: fault
     with pytest.raises(NoAnswer):
         endpoint(provider, timeout=0.3 if fault == "drip" else 5.0).post(body())
 
 
-def test_what_was_never_sent(provider: Provider) -> None:
+def test_request_without_a_connection_was_not_sent(provider: Provider) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -95,7 +95,7 @@ def test_redirects_are_not_followed(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("key", ["a b", "a\r\nX-Evil: 1", "ä", "a\0"])
-def test_a_key_that_is_none_is_refused_without_being_shown(key: str) -> None:
+def test_invalid_key_is_refused_without_being_shown(key: str) -> None:
     with pytest.raises(BadParameter) as caught:
         Endpoint(parse_address("https://x.org"), key)
     assert key not in str(caught.value)
@@ -105,10 +105,10 @@ def test_a_key_that_is_none_is_refused_without_being_shown(key: str) -> None:
 # ---- the reply
 
 
-@pytest.mark.parametrize("name", sorted(LIES))
+@pytest.mark.parametrize("name", sorted(MALFORMED_REPLIES))
 def test_nothing_but_the_form_is_taken(name: str) -> None:
     with pytest.raises(Malformed):
-        parse_content(LIES[name], PLAIN)
+        parse_content(MALFORMED_REPLIES[name], PLAIN)
 
 
 @given(st.sampled_from(PLAIN.choices), st.sampled_from(CONFIDENCES))
@@ -199,7 +199,7 @@ def test_a_request_holds_the_passages_as_they_are() -> None:
     left, right = "first {right}\n\n\n[[end 0]]", "second\n[[left x]]\n{question}"
     for prompt in (PROMPTS["preference"],):
         told, asked = prompt.messages(sheet(left, right, guidelines="Be *fair*."), PLAIN, "secret")
-        read = Asked({"messages": [told, asked]}, b"", {}, 0, 0)
+        read = LlmRequest({"messages": [told, asked]}, b"", {}, 0, 0)
         assert read.parts == {
             "question": "Where is it?",
             "description": "A place.",
@@ -220,7 +220,7 @@ def test_whatever_the_passages_say_they_stand_between_marks_property(left: str, 
     except BadParameter:
         return
     told, asked = PROMPTS["preference"].messages(shown, PLAIN, "secret")
-    read = Asked({"messages": [told, asked]}, b"", {}, 0, 0).parts
+    read = LlmRequest({"messages": [told, asked]}, b"", {}, 0, 0).parts
     assert (read["left"], read["right"]) == (left, right)
 
 

@@ -1,4 +1,4 @@
-"""Addresses: whom we call and whom never, however it is written, and that every setting with a URL is looked at."""
+"""The address guard: what is called and what never, however it is spelled, and that every URL setting is checked."""
 
 import dataclasses
 import re
@@ -36,10 +36,10 @@ from duelpool.panels.calls import CallNotSent, PanelApi, panel_address
 from duelpool.store import open_store
 from support.campaigns import make_campaign
 
-# ---- where it may be
+# ---- public and private addresses
 
 
-INSIDE = [
+PRIVATE_IPS = [
     *("127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254"),
     *("100.64.0.1", "192.0.0.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "203.0.113.9"),
     *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1", "2001:db8::1"),
@@ -47,16 +47,16 @@ INSIDE = [
     *("64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::1", "2002:808:808::1"),
     "2001:0:7f00:1::1",
 ]
-OUTSIDE = ["8.8.8.8", "1.1.1.1", "93.184.215.14", "2606:4700::1111", "::ffff:8.8.8.8"]
+PUBLIC_IPS = ["8.8.8.8", "1.1.1.1", "93.184.215.14", "2606:4700::1111", "::ffff:8.8.8.8"]
 
 
-@pytest.mark.parametrize("text", INSIDE)
-def test_private_addresses_are_seen_whatever_they_are_wrapped_in(text: str) -> None:
+@pytest.mark.parametrize("text", PRIVATE_IPS)
+def test_private_addresses_are_not_public_even_when_embedded(text: str) -> None:
     assert not is_public(text)
 
 
-@pytest.mark.parametrize("text", OUTSIDE)
-def test_the_open_internet_is_open(text: str) -> None:
+@pytest.mark.parametrize("text", PUBLIC_IPS)
+def test_public_addresses_are_public(text: str) -> None:
     assert is_public(text)
 
 
@@ -67,12 +67,12 @@ def test_the_open_internet_is_open(text: str) -> None:
         *("[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "169.254.169.254", "2852039166", "10.0.0.1"),
     ],
 )
-def test_no_spelling_of_a_private_host_gets_through(host: str) -> None:
-    """Resolved by the system itself, and refused by the address that comes of it."""
+def test_every_spelling_of_a_private_host_is_refused(host: str) -> None:
+    """The system resolves the spelling, and the resulting address is refused."""
     address = llm.parse_address(f"https://{host}:1/v1")
     with pytest.raises((ForbiddenAddress, NotSent)) as caught:
         Endpoint(address, timeout=1.0).post(b"{}")
-    if caught.type is NotSent:  # a spelling that the system doesn't know: nothing to connect to
+    if caught.type is NotSent:  # the system can't resolve the spelling
         assert "can't be found" in str(caught.value)
     with pytest.raises(ForbiddenAddress, match="http"):
         parse_address(f"http://{host}:1/v1")
@@ -86,7 +86,7 @@ def _resolver(*places: str) -> Any:
     return resolved
 
 
-def test_a_name_with_one_private_address_is_refused() -> None:
+def test_host_with_one_private_address_is_refused() -> None:
     address = parse_address("https://model.example/v1")
     assert len(resolve(address, _resolver("8.8.8.8", "1.1.1.1"))) == 2
     for places in (("127.0.0.1",), ("8.8.8.8", "10.0.0.1")):
@@ -96,14 +96,14 @@ def test_a_name_with_one_private_address_is_refused() -> None:
         resolve(address, _resolver())
 
 
-def test_the_connection_goes_to_the_address_that_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that leads outside when it is first looked up, and inside when it is looked up again."""
-    looked: list[str] = []
+def test_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that resolves to a public address at first, and to loopback when it is resolved again."""
+    lookups: list[str] = []
     connected: list[tuple[str, int]] = []
 
-    def turning(host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
-        looked.append(host)
-        place = "8.8.8.8" if len(looked) == 1 else "127.0.0.1"
+    def rebinding(host: str, port: int, **_: Any) -> list[tuple[Any, ...]]:
+        lookups.append(host)
+        place = "8.8.8.8" if len(lookups) == 1 else "127.0.0.1"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (place, port))]
 
     def connect(_: socket.socket, place: tuple[str, int]) -> None:
@@ -112,10 +112,10 @@ def test_the_connection_goes_to_the_address_that_was_looked_at(monkeypatch: pyte
 
     monkeypatch.setattr(socket.socket, "connect", connect)
     address = Address("https", "rebind.example", 8443, "/v1/chat/completions")
-    endpoint = Endpoint(address, timeout=0.05, resolver=turning)
+    endpoint = Endpoint(address, timeout=0.05, resolver=rebinding)
     with pytest.raises(NotSent):
         endpoint.post(b"{}")
-    assert looked == ["rebind.example"]
+    assert lookups == ["rebind.example"]
     with pytest.raises(ForbiddenAddress):
         endpoint.post(b"{}")
     assert connected == [("8.8.8.8", 8443)]
@@ -134,12 +134,12 @@ def test_the_connection_goes_to_the_address_that_was_looked_at(monkeypatch: pyte
         ),
     ],
 )
-def test_other_urls_are_refused(url: str) -> None:
+def test_urls_that_are_no_api_are_refused(url: str) -> None:
     with pytest.raises(BadParameter, match="URL"):
         parse_address(url, ["x", "localhost"])
 
 
-def test_an_address_reads_as_it_was_written() -> None:
+def test_address_is_printed_as_it_was_written() -> None:
     assert str(llm.parse_address("https://x.org/v1/")) == "https://x.org/v1/chat/completions"
     assert str(llm.parse_address("https://x.org/v1/chat/completions")) == "https://x.org/v1/chat/completions"
     assert parse_address("http://[::1]:8080", ["::1"]).netloc == "[::1]:8080"
@@ -149,7 +149,7 @@ def test_an_address_reads_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "url",
     [
         "https://evil.example",
         "http://api.prolific.com",
@@ -170,12 +170,12 @@ def test_an_address_reads_as_it_was_written() -> None:
         "//api.prolific.com",
     ],
 )
-def test_no_other_address_is_called(given: str) -> None:
+def test_panel_address_of_another_host_is_refused(url: str) -> None:
     with pytest.raises(BadParameter):
-        panel_address("https://api.prolific.com", given)
+        panel_address("https://api.prolific.com", url)
 
 
-def test_another_address_is_allowed_by_name() -> None:
+def test_panel_address_of_a_host_allowed_by_name() -> None:
     usual = "https://api.prolific.com"
     assert panel_address(usual).host == "api.prolific.com"
     assert panel_address(usual, "https://proxy.example/p/", ["proxy.example"]).path == "/p"
@@ -186,18 +186,18 @@ def test_another_address_is_allowed_by_name() -> None:
         panel_address(usual, "http://localhost:1", ["localhost"])
 
 
-def test_a_panel_that_a_name_server_moves_inside_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own name is no pass: whoever controls the name server must not get the token, nor reach our network."""
+def test_panel_that_resolves_to_a_private_address_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The panel's own name is checked too: a hijacked name server must not get the token, nor reach our network."""
     monkeypatch.setattr(socket, "getaddrinfo", _resolver("169.254.169.254"))
     api = PanelApi("Prolific", panel_address("https://api.prolific.com"), "token")
     with pytest.raises(CallNotSent, match=r"private network.*DUELPOOL_PANEL_HOSTS=api\.prolific\.com"):
         api.call_once("GET", "/x")
 
 
-# ---- a connection
+# ---- connections
 
 
-def test_without_a_connection_nothing_was_sent() -> None:
+def test_connect_raises_unreachable_without_a_connection() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -207,10 +207,10 @@ def test_without_a_connection_nothing_was_sent() -> None:
         connect(Address("http", "localhost", port, ""), 1.0)
 
 
-def test_the_client_takes_its_key_nowhere_else() -> None:
+def test_dashboard_client_follows_no_redirect() -> None:
     seen: list[str] = []
 
-    class Leading(BaseHTTPRequestHandler):
+    class Redirecting(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the standard library's name
             seen.append(self.path)
             self.send_response(302)
@@ -221,7 +221,7 @@ def test_the_client_takes_its_key_nowhere_else() -> None:
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Leading) as server:
+    with HTTPServer(("127.0.0.1", 0), Redirecting) as server:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         with pytest.raises(Refused, match="302"):
@@ -246,7 +246,7 @@ PRIVATE = [
     *("https://[64:ff9b::7f00:1]", "https://0"),
 ]
 
-# Texts of a campaign, and what we hold of a panel: a new one must be said to be a URL or not to be one.
+# Text fields of campaigns and panels: a new one must be listed as a URL or as no URL.
 URLS = {(Settings, "completion_url"), (PanelSettings, "url"), (PanelAccess, "address")}
 NO_URLS = {
     Settings: {
@@ -265,10 +265,10 @@ NO_URLS = {
     },
     PanelAccess: {"token", "secret"},
 }
-# Options of the command line: those called, those that only make links, and the operator's own machines.
+# Options of the command line: URLs that are called, URLs that only make links, and the operator's own hosts.
 CALLED_OPTIONS = {("judge", "llm", "url")}
 LINK_OPTIONS = {("serve", "url"), ("link", "url"), ("panel", "show", "url"), ("panel", "check", "url")}
-OWN_OPTIONS = {"host", "proxy", "allow_host"}  # where to listen, whom to believe, whom to allow
+OWN_OPTIONS = {"host", "proxy", "allow_host"}  # where to listen, which proxies to trust, which hosts to allow
 
 
 def texts_of(record: type) -> set[str]:
@@ -276,7 +276,7 @@ def texts_of(record: type) -> set[str]:
 
 
 @pytest.mark.parametrize("record", [Settings, PanelSettings, PanelAccess])
-def test_of_every_text_it_is_known_whether_it_is_a_url(record: type) -> None:
+def test_every_text_field_is_listed_as_url_or_not(record: type) -> None:
     urls = {name for owner, name in URLS if owner is record}
     assert texts_of(record) == urls | NO_URLS[record], (
         "say whether the new one is a URL, and check it if it is"
@@ -291,10 +291,10 @@ def options_of(command: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]
     return {each for name in below for each in options_of(below[name], (*path, name))}
 
 
-def test_of_every_option_that_sounds_like_a_url_it_is_known_what_becomes_of_it() -> None:
+def test_every_option_that_sounds_like_a_url_is_listed() -> None:
     sounds = re.compile("ur[li]|address|host|endpoint|hook|redirect|origin|proxy|site")
-    found = {each for each in options_of(typer.main.get_command(app)) if sounds.search(each[-1])}
-    assert {each for each in found if each[-1] not in OWN_OPTIONS} == CALLED_OPTIONS | LINK_OPTIONS
+    options = {each for each in options_of(typer.main.get_command(app)) if sounds.search(each[-1])}
+    assert {each for each in options if each[-1] not in OWN_OPTIONS} == CALLED_OPTIONS | LINK_OPTIONS
 
 
 def test_only_the_http_client_and_the_dashboards_client_open_connections() -> None:
@@ -313,10 +313,10 @@ def test_only_the_http_client_and_the_dashboards_client_open_connections() -> No
 
 
 @pytest.mark.parametrize("url", MALFORMED)
-def test_no_setting_takes_what_is_no_address(url: str) -> None:
-    for given in (check_link, checked_root, parse_address, llm.parse_address):
+def test_malformed_urls_are_refused_by_every_setting(url: str) -> None:
+    for check in (check_link, checked_root, parse_address, llm.parse_address):
         with pytest.raises(BadParameter):
-            given(url)
+            check(url)
     with pytest.raises(BadParameter):
         parse_address(url, ["x.example", "x", "evil.example", "127.0.0.1"])
     with pytest.raises(BadParameter):
@@ -326,7 +326,7 @@ def test_no_setting_takes_what_is_no_address(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", PRIVATE)
-def test_nothing_private_is_called_for_any_setting(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_private_urls_are_called_for_no_setting(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def connected(*_: object) -> None:
         raise AssertionError(f"a connection to {url}")
 
@@ -338,7 +338,7 @@ def test_nothing_private_is_called_for_any_setting(url: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("option", sorted(CALLED_OPTIONS | LINK_OPTIONS), ids=" ".join)
-def test_the_options_come_through_the_same_check(option: tuple[str, ...], tmp_path: Path) -> None:
+def test_options_with_urls_are_checked(option: tuple[str, ...], tmp_path: Path) -> None:
     store = str(tmp_path / "campaign.db")
     with open_store(store, create=True) as opened:
         make_campaign(opened, judges="crowd", panel="prolific", completion_code="C")

@@ -1,4 +1,4 @@
-"""Panels: the contract over every row, what is each one's own, and a stranger's panel in one file and one row."""
+"""Panels: the contract of every row, the specifics of each, and a third party's panel in one class and one row."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from duelpool.panels.base import (
     FinishedWork,
     NoCompletion,
     Paste,
-    PaymentBook,
+    PaymentJournal,
     PreviewVisit,
     RefusedVisit,
     ReportedSubmission,
@@ -46,15 +46,15 @@ def test_every_panel_keeps_the_contract(name: str, check: str) -> None:
     PANEL_CHECKS[check](name)
 
 
-def made(name: str, **settings: Any) -> Any:
+def panel_of(name: str, **settings: Any) -> Any:
     return make_panel(PanelSettings(name, **settings))
 
 
-# ---- a stranger's panel: this class would be the one file, and the line in `stranger` the one row
+# ---- a third party's panel: this class is the one file, and the line in `third_party` the one row
 
 
 class Neighbours:
-    """People from next door, who are known by their door."""
+    """A panel of neighbours, identified by their door number."""
 
     name = "neighbours"
     frozen = False
@@ -81,8 +81,8 @@ class Neighbours:
     def reconcile(self) -> Iterator[ReportedSubmission]:
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
-        pay_by_hand(dues, book)
+    def settle(self, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        pay_by_hand(dues, journal)
 
     def fee(self, reward: int) -> int:
         return percent_of(reward, self.settings.fee_percent)
@@ -92,22 +92,24 @@ class Neighbours:
 
 
 @pytest.fixture
-def stranger(monkeypatch: pytest.MonkeyPatch) -> str:
+def third_party(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setitem(PANELS, "neighbours", Neighbours)
     return "neighbours"
 
 
-def test_a_stranger_adds_a_panel_by_one_file_and_one_row(stranger: str, tmp_path: Path) -> None:
-    panel_contract(stranger)
+def test_panel_is_added_by_one_file_and_one_row(third_party: str, tmp_path: Path) -> None:
+    panel_contract(third_party)
     target = tmp_path / "campaign.db"
     with new_store(target) as store:
-        panel_campaign(store, panel=stranger, completion_code="DONE1", fee_percent=0)
+        panel_campaign(store, panel=third_party, completion_code="DONE1", fee_percent=0)
     with served(target) as app:
         people = [Person(app, link="none") for _ in range(2)]
         for at, person in enumerate(people):
             query = {"key": person.key(), "door": str(at)}
-            got = person.client.get(f"{person.base}/from/{stranger}", params=query, follow_redirects=False)
-            assert got.status_code == 303
+            response = person.client.get(
+                f"{person.base}/from/{third_party}", params=query, follow_redirects=False
+            )
+            assert response.status_code == 303
             person.judge_on()
             assert "DONE1" in person.page().text
         campaign = Campaign.open(app.state.store)
@@ -119,9 +121,9 @@ def test_a_stranger_adds_a_panel_by_one_file_and_one_row(stranger: str, tmp_path
         assert totals(campaign) == {"ledger": 400, "fees": 0, "paid": 400}
 
 
-def test_the_contract_notices_what_is_broken(stranger: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pays_at_once(self: Neighbours, dues: Sequence[Due], book: PaymentBook) -> None:
-        book.paid(book.claim(dues))
+def test_contract_detects_broken_panels(third_party: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pays_at_once(self: Neighbours, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        journal.paid(journal.claim(dues))
 
     broken: dict[str, Any] = {
         "arrive": lambda self, request: WorkerIdentity(request.get("door", ""), "x"),
@@ -133,14 +135,14 @@ def test_the_contract_notices_what_is_broken(stranger: str, monkeypatch: pytest.
         with monkeypatch.context() as patch:
             patch.setattr(Neighbours, name, instead)
             with pytest.raises(ContractError):
-                panel_contract(stranger)
+                panel_contract(third_party)
 
 
-# ---- each one's own
+# ---- each panel
 
 
-def test_prolific_knows_people_by_three_parameters() -> None:
-    panel = made("prolific", study="61ab")
+def test_prolific_identifies_workers_by_three_parameters() -> None:
+    panel = panel_of("prolific", study="61ab")
     assert panel.arrive(panel.example) == WorkerIdentity(
         "60fd1a2b3c4d5e6f70819203", "62cd1a2b3c4d5e6f70819203", "61ab"
     )
@@ -150,10 +152,10 @@ def test_prolific_knows_people_by_three_parameters() -> None:
 
 def test_prolific_has_a_code_for_each_outcome() -> None:
     codes = {"complete": "C1", "failed": "C2", "stopped": "C3", "no_work": "C4"}
-    panel = made("prolific", **codes)
-    ways = {outcome: panel.completion(FinishedWork(outcome)) for outcome in ALL}
+    panel = panel_of("prolific", **codes)
+    completions = {outcome: panel.completion(FinishedWork(outcome)) for outcome in ALL}
     site = "https://app.prolific.com/submissions/complete?cc="
-    assert ways == {
+    assert completions == {
         WorkOutcome.COMPLETED: CompletionRedirect(f"{site}C1"),
         WorkOutcome.FAILED_TESTS: CompletionRedirect(f"{site}C2"),
         WorkOutcome.STOPPED_EARLY: CompletionRedirect(f"{site}C3"),
@@ -161,27 +163,30 @@ def test_prolific_has_a_code_for_each_outcome() -> None:
         WorkOutcome.RETURNED: NoCompletion(),
         WorkOutcome.TIMED_OUT: NoCompletion(),
     }
-    assert made("prolific", complete="C1").completion(
+    assert panel_of("prolific", complete="C1").completion(
         FinishedWork(WorkOutcome.FAILED_TESTS)
     ) == CompletionRedirect(f"{site}C1")
     assert (
-        made("prolific", complete="C1").completion(FinishedWork(WorkOutcome.STOPPED_EARLY)) == NoCompletion()
+        panel_of("prolific", complete="C1").completion(FinishedWork(WorkOutcome.STOPPED_EARLY))
+        == NoCompletion()
     )
 
 
-def test_connect_and_any_other_give_a_code_or_an_address() -> None:
-    assert made("connect").arrive(made("connect").example) == WorkerIdentity("P123", "A456", "J789")
-    assert isinstance(made("connect", study="J1").arrive(made("connect").example), RefusedVisit)
-    assert made("connect", complete="C1").completion(FinishedWork(WorkOutcome.COMPLETED)) == CompletionCode(
-        "C1"
-    )
+def test_connect_and_generic_complete_by_code_or_redirect() -> None:
+    assert panel_of("connect").arrive(panel_of("connect").example) == WorkerIdentity("P123", "A456", "J789")
+    assert isinstance(panel_of("connect", study="J1").arrive(panel_of("connect").example), RefusedVisit)
+    assert panel_of("connect", complete="C1").completion(
+        FinishedWork(WorkOutcome.COMPLETED)
+    ) == CompletionCode("C1")
     url = "https://connect.cloudresearch.com/participant/project/J789/complete"
-    assert made("connect", url=url).completion(FinishedWork(WorkOutcome.COMPLETED)) == CompletionRedirect(url)
-    assert made("connect", url=url).completion(FinishedWork(WorkOutcome.NO_WORK)) == NoCompletion()
-    assert made("generic", parameter="pid").arrive({"pid": "anna@example.org"}) == WorkerIdentity(
+    assert panel_of("connect", url=url).completion(FinishedWork(WorkOutcome.COMPLETED)) == CompletionRedirect(
+        url
+    )
+    assert panel_of("connect", url=url).completion(FinishedWork(WorkOutcome.NO_WORK)) == NoCompletion()
+    assert panel_of("generic", parameter="pid").arrive({"pid": "anna@example.org"}) == WorkerIdentity(
         "anna@example.org", "anna@example.org"
     )
-    way = made("generic", complete="A&B", url="https://panel.example/?c={code}").completion(
+    way = panel_of("generic", complete="A&B", url="https://panel.example/?c={code}").completion(
         FinishedWork(WorkOutcome.COMPLETED)
     )
     assert way == CompletionRedirect("https://panel.example/?c=A%26B")
@@ -195,8 +200,8 @@ RECORDED = {
 }
 
 
-def test_mechanical_turk_is_as_it_was() -> None:
-    panel = made("mturk")
+def test_mechanical_turk_identifies_and_posts_back_as_it_did() -> None:
+    panel = panel_of("mturk")
     assert panel.frozen
     assert panel.arrive(RECORDED) == WorkerIdentity(
         RECORDED["workerId"], RECORDED["assignmentId"], RECORDED["hitId"]
@@ -224,8 +229,8 @@ def test_mechanical_turk_is_as_it_was() -> None:
         "",
     ],
 )
-def test_mechanical_turk_posts_to_its_two_hosts_alone(host: str) -> None:
-    panel = made("mturk")
+def test_mechanical_turk_posts_to_its_two_hosts_only(host: str) -> None:
+    panel = panel_of("mturk")
     assert isinstance(panel.arrive({**RECORDED, "turkSubmitTo": host}), RefusedVisit)
     assert panel.completion(FinishedWork(WorkOutcome.COMPLETED)) == NoCompletion()
 
@@ -233,7 +238,7 @@ def test_mechanical_turk_posts_to_its_two_hosts_alone(host: str) -> None:
 # ---- settings
 
 
-def test_settings_name_a_panel_that_there_is() -> None:
+def test_settings_name_a_known_panel() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'prolific'"):
         Settings(panel="prolifik")
     with pytest.raises(BadParameter, match="the same completion code"):
@@ -242,6 +247,6 @@ def test_settings_name_a_panel_that_there_is() -> None:
         Settings(panel="prolific", completion_code="A&cc=B")
 
 
-def test_minor_units_are_told_exactly() -> None:
-    told = [decimal_of(amount) for amount in (0, 5, 200, -31, 12345)]
-    assert told == ["0.00", "0.05", "2.00", "-0.31", "123.45"]
+def test_minor_units_become_exact_decimals() -> None:
+    decimals = [decimal_of(amount) for amount in (0, 5, 200, -31, 12345)]
+    assert decimals == ["0.00", "0.05", "2.00", "-0.31", "123.45"]

@@ -1,7 +1,7 @@
-"""A server of our own that speaks the protocol of chat completions: good, slow, failing, lying, or taken in.
+"""A fake model API with the protocol of chat completions: good, slow, failing, malformed, or misled by a text.
 
-It counts what it is asked, and bills it as a provider would: a request that it has read whole costs, whether or not
-anybody hears the answer, unless it answers with an error.
+It counts requests and bills them as a provider would: a request that it has read in full costs, whether or not its
+answer arrives, unless it answers with an error.
 """
 
 import json
@@ -19,8 +19,8 @@ MARK = re.compile(r"\[\[(\w+) ([0-9a-f]{16})\]\]\n(.*?)\n\[\[end \2\]\]", re.DOT
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request as the server reads it: by its marks alone."""
+class LlmRequest:
+    """A request as the server reads it: only by its marks."""
 
     body: dict[str, Any]
     raw: bytes
@@ -29,20 +29,20 @@ class Asked:
     time: int  # from 0, of those for the same pair and order
 
     @property
-    def told(self) -> str:
+    def system_message(self) -> str:
         return str(self.body["messages"][0]["content"])
 
     @property
     def word(self) -> str:
-        found = re.search(r"where WORD is ([0-9a-f]{16})", self.told)
-        assert found
-        return found[1]
+        match = re.search(r"where WORD is ([0-9a-f]{16})", self.system_message)
+        assert match
+        return match[1]
 
     @property
     def parts(self) -> dict[str, str]:
-        """What stands between the marks with the word that the first message names."""
-        asked = str(self.body["messages"][1]["content"])
-        return {name: text for name, word, text in MARK.findall(asked) if word == self.word}
+        """The texts between the marks with the word that the first message names."""
+        message = str(self.body["messages"][1]["content"])
+        return {name: text for name, word, text in MARK.findall(message) if word == self.word}
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -50,13 +50,13 @@ class Asked:
         return parts["question"], parts.get("left", parts.get("item", "")), parts.get("right", "")
 
 
-Model = Callable[[Asked], str]
-Fault = Callable[[Asked], str]
+Model = Callable[[LlmRequest], str]
+Fault = Callable[[LlmRequest], str]
 
 
-def smaller_is_better(asked: Asked) -> str:
-    """Prefer the text that comes first in the alphabet, surely."""
-    parts = asked.parts
+def smaller_is_better(request: LlmRequest) -> str:
+    """Prefer the text that comes first in the alphabet, with high confidence."""
+    parts = request.parts
     return says("left" if parts["left"] < parts["right"] else "right", 90)
 
 
@@ -64,11 +64,11 @@ def says(better: str, confidence: int = 80) -> str:
     return json.dumps({"better": better, "confidence": confidence})
 
 
-def never(_: Asked) -> str:
+def never(_: LlmRequest) -> str:
     return "good"
 
 
-LIES = {
+MALFORMED_REPLIES = {
     "not-json": "the left one is better",
     "fenced": '```json\n{"better": "left", "confidence": 80}\n```',
     "extra-text": 'Sure! {"better": "left", "confidence": 80}',
@@ -87,42 +87,42 @@ LIES = {
     "nested": '{"better": {"better": "left"}, "confidence": 80}',
     "long": '{"better": "left", "confidence": 80' + " " * 2000 + "}",
 }
-"""Contents that are no reply, each in its own way."""
+"""Contents that are no valid reply, by name."""
 
 
 @dataclass
 class Provider:
-    """What the server knows: how it answers, and what it has been asked and has billed."""
+    """The state of the server: how it answers, and what it was asked and has billed."""
 
     model: Model = smaller_is_better
     fault: Fault = never
     price: tuple[int, int] = (0, 0)
-    usage: Callable[[Asked], Any] | None = None
+    usage: Callable[[LlmRequest], Any] | None = None
     delay: float = 0.0
-    asked: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    counts: Counter[tuple[str, ...]] = field(default_factory=Counter)
     delivered: Counter[tuple[str, ...]] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    requests: list[Asked] = field(default_factory=list)
+    requests: list[LlmRequest] = field(default_factory=list)
     billed: int = 0
     number: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     address: str = ""
     paths: Counter[str] = field(default_factory=Counter)
 
-    def take(self, raw: bytes, headers: dict[str, str]) -> Asked:
+    def take(self, raw: bytes, headers: dict[str, str]) -> LlmRequest:
         with self.lock:
-            seen = Asked(json.loads(raw), raw, headers, self.number, 0)
-            seen = Asked(seen.body, raw, headers, self.number, self.asked[seen.key])
+            request = LlmRequest(json.loads(raw), raw, headers, self.number, 0)
+            request = LlmRequest(request.body, raw, headers, self.number, self.counts[request.key])
             self.number += 1
-            self.asked[seen.key] += 1
-            self.requests.append(seen)
-            return seen
+            self.counts[request.key] += 1
+            self.requests.append(request)
+            return request
 
-    def tokens(self, asked: Asked) -> dict[str, int]:
-        return {"prompt_tokens": len(asked.raw) // 4, "completion_tokens": 12}
+    def tokens(self, request: LlmRequest) -> dict[str, int]:
+        return {"prompt_tokens": len(request.raw) // 4, "completion_tokens": 12}
 
-    def bill(self, asked: Asked) -> None:
-        tokens = self.tokens(asked)
+    def bill(self, request: LlmRequest) -> None:
+        tokens = self.tokens(request)
         with self.lock:
             self.billed += (
                 tokens["prompt_tokens"] * self.price[0] + tokens["completion_tokens"] * self.price[1]
@@ -142,28 +142,28 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             provider.paths[self.path] += 1
             raw = self.rfile.read(int(self.headers["Content-Length"]))
-            asked = provider.take(raw, dict(self.headers.items()))
-            fault = provider.fault(asked)
+            request = provider.take(raw, dict(self.headers.items()))
+            fault = provider.fault(request)
             with provider.lock:
                 provider.faults[fault] += 1
             with suppress(BrokenPipeError, ConnectionResetError):
-                self._behave(fault, asked)
+                self._behave(fault, request)
 
-        def _behave(self, fault: str, asked: Asked) -> None:
+        def _behave(self, fault: str, request: LlmRequest) -> None:
             if provider.delay:
                 time.sleep(provider.delay)
             if fault.startswith("429"):
                 return self._reply(429, b'{"error": {}}', {"Retry-After": fault.partition(" ")[2] or "0"})
             if fault.isdigit():
-                echo = asked.headers.get("Authorization", "")
+                echo = request.headers.get("Authorization", "")
                 where = {"Location": f"{provider.address}/elsewhere"} if fault[0] == "3" else {}
                 return self._reply(int(fault), json.dumps({"error": {"message": echo}}).encode(), where)
-            provider.bill(asked)
+            provider.bill(request)
             if fault == "drop":
                 return self._hang_up()
             if fault == "slow":
                 time.sleep(0.2)
-            body = self._body(fault, asked)
+            body = self._body(fault, request)
             if fault == "half":
                 self._head(200, len(body))
                 self.wfile.write(body[: len(body) // 2])
@@ -177,12 +177,12 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
                 return None
             self._reply(200, body)
             with provider.lock:
-                provider.delivered[asked.key] += fault == "good"
+                provider.delivered[request.key] += fault == "good"
             return None
 
-        def _body(self, fault: str, asked: Asked) -> bytes:
-            usage = provider.usage(asked) if provider.usage else provider.tokens(asked)
-            message: dict[str, Any] = {"role": "assistant", "content": provider.model(asked)}
+        def _body(self, fault: str, request: LlmRequest) -> bytes:
+            usage = provider.usage(request) if provider.usage else provider.tokens(request)
+            message: dict[str, Any] = {"role": "assistant", "content": provider.model(request)}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             if fault == "refusal":
                 message |= {"content": None, "refusal": "I can't."}
@@ -200,8 +200,8 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
                 return b"<html>Bad gateway</html>"
             elif fault == "deep":
                 return b"[" * 100_000
-            elif fault in LIES:
-                message["content"] = LIES[fault]
+            elif fault in MALFORMED_REPLIES:
+                message["content"] = MALFORMED_REPLIES[fault]
             return json.dumps({"choices": [choice], "usage": usage, "system_fingerprint": "x"}).encode()
 
         def _head(self, status: int, length: int, more: dict[str, str] | None = None) -> None:

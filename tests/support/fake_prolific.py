@@ -1,6 +1,6 @@
-"""A Prolific of our own, over real HTTP on loopback: as its documentation says, with failures on demand.
+"""A fake Prolific over real HTTP on loopback: it follows the documentation, and fails on demand.
 
-Approving is idempotent. Paying bonuses is not: each call to the same address pays again. `wallet` is what it took.
+Approving is idempotent. Paying bonuses is not: each call to the same address pays again. `wallet` is what was charged.
 """
 
 import json
@@ -36,13 +36,13 @@ class Submission:
 
     @property
     def received(self) -> int:
-        """What the participant has got."""
+        """What the participant was paid."""
         return self.approved + sum(self.bonuses)
 
 
 @dataclass
 class Fault:
-    """What goes wrong with the next calls whose path matches: before or after they take effect."""
+    """A failure of the next calls whose path matches: before or after they take effect."""
 
     path: str
     status: int = 0  # 0: no answer at all
@@ -73,42 +73,42 @@ class FakeProlific:
         self.lock = threading.RLock()
         self.base = ""
 
-    # ---- what participants do
+    # ---- participants
 
     def take(self, participant: str = "") -> Submission:
-        """Let somebody take a place."""
-        made = Submission(secrets.token_hex(12), participant or secrets.token_hex(12))
-        self.submissions[made.id] = made
-        self._tell(made)
-        return made
+        """Start a submission of a participant."""
+        submission = Submission(secrets.token_hex(12), participant or secrets.token_hex(12))
+        self.submissions[submission.id] = submission
+        self._send_event(submission)
+        return submission
 
     def move(self, submission: Submission, status: str) -> None:
-        """Change a status, as participants and Prolific's people do."""
+        """Change a status, as participants and Prolific's staff do."""
         submission.status = status
-        self._tell(submission)
+        self._send_event(submission)
 
     def approve(self, submission: Submission, status: str = "APPROVED") -> None:
-        """Approve of its own accord, as after three weeks."""
+        """Approve without being asked, as Prolific does after three weeks."""
         submission.approved = self.reward
         self.wallet += self.reward + math.ceil(self.reward * self.fee_percent / 100)
         self.move(submission, status)
 
     def complete(self, submission: Submission, code: str) -> None:
-        """Come back to the site with a completion code."""
+        """Return to the site with a completion code."""
         submission.code = code
         self.move(submission, "AWAITING REVIEW")
         if "REQUEST_RETURN" in self.codes.get(code, ""):
             submission.return_requests += 1
 
     def query(self, submission: Submission) -> dict[str, str]:
-        """Return what is added to the study link."""
+        """Return the parameters that Prolific adds to the study link."""
         return {
             "PROLIFIC_PID": submission.participant,
             "STUDY_ID": self.study,
             "SESSION_ID": submission.id,
         }
 
-    def _tell(self, submission: Submission) -> None:
+    def _send_event(self, submission: Submission) -> None:
         body = json.dumps(
             {
                 "resource_id": submission.id,
@@ -130,10 +130,10 @@ class FakeProlific:
             "X-Timestamp": stamp,
         }
 
-    # ---- the interface
+    # ---- the API
 
     def answer(self, method: str, target: str, token: str, body: bytes) -> tuple[int, Any] | None:
-        """Answer a call; None: no answer comes."""
+        """Answer a call; None when no answer is sent."""
         parts = urlsplit(target)
         path, query = parts.path, parse_qs(parts.query)
         with self.lock:
@@ -148,12 +148,12 @@ class FakeProlific:
         if token != f"Token {TOKEN}":
             return 401, {"error": {"status": 401, "title": "Unauthorized", "token": token}}
         with self.lock:
-            found = self._route(method, path, query, json.loads(body) if body else None)
+            answer = self._route(method, path, query, json.loads(body) if body else None)
         if fault is not None:
             if fault.hold is not None:
                 fault.hold()
             return (fault.status, {"error": "fault"}) if fault.status else None
-        return found
+        return answer
 
     def _route(self, method: str, path: str, query: dict[str, list[str]], values: Any) -> tuple[int, Any]:
         if (method, path) == ("GET", "/api/v1/users/me/"):
@@ -164,17 +164,17 @@ class FakeProlific:
             return self._listed(query)
         if (method, path) == ("POST", "/api/v1/submissions/bonus-payments/"):
             return self._set_up(values)
-        if found := re.fullmatch(r"/api/v1/bulk-bonus-payments/(\w+)/pay/", path):
-            return self._pay(found[1])
-        if found := re.fullmatch(r"/api/v1/submissions/(\w+)/(transition/|request-return/)?", path):
-            submission = self.submissions.get(found[1])
+        if match := re.fullmatch(r"/api/v1/bulk-bonus-payments/(\w+)/pay/", path):
+            return self._pay(match[1])
+        if match := re.fullmatch(r"/api/v1/submissions/(\w+)/(transition/|request-return/)?", path):
+            submission = self.submissions.get(match[1])
             if submission is None:
                 return 404, {"error": {"status": 404, "title": "Not found"}}
-            if method == "GET" and not found[2]:
+            if method == "GET" and not match[2]:
                 return 200, self._row(submission)
-            if method == "POST" and found[2] == "transition/":
+            if method == "POST" and match[2] == "transition/":
                 return self._transition(submission, values)
-            if method == "POST" and found[2]:
+            if method == "POST" and match[2]:
                 submission.return_requests += 1
                 return 200, {**self._row(submission), "return_requested": "now"}
         return 404, {"error": {"status": 404, "title": "Not found"}}
@@ -208,9 +208,9 @@ class FakeProlific:
         rows = [self._row(each) for each in self.submissions.values()]
         part = rows[(page - 1) * size : page * size]
         more = page * size < len(rows)
-        # An address in an answer leads elsewhere: whoever follows it is caught by the tests.
-        onward = "http://169.254.169.254/latest/meta-data/" if more else None
-        return 200, {"results": part, "_links": {"next": {"href": onward}}, "meta": {"count": len(rows)}}
+        # An address in an answer leads elsewhere: a client that follows it fails the tests.
+        next_page = "http://169.254.169.254/latest/meta-data/" if more else None
+        return 200, {"results": part, "_links": {"next": {"href": next_page}}, "meta": {"count": len(rows)}}
 
     def _transition(self, submission: Submission, values: Any) -> tuple[int, Any]:
         action = values.get("action")
@@ -233,14 +233,14 @@ class FakeProlific:
 
     def _set_up(self, values: Any) -> tuple[int, Any]:
         amounts: dict[str, int] = {}
-        wrong = []
+        unknown = []
         for line in values["csv_bonuses"].split("\n"):
             name, amount = line.split(",")
             if name not in self.submissions or values["study_id"] != self.study:
-                wrong.append(name)
+                unknown.append(name)
             amounts[name] = round(float(amount) * 100)
-        if wrong:
-            return 400, {"error": {"title": "Wrong ids", "ids": wrong}}
+        if unknown:
+            return 400, {"error": {"title": "Wrong ids", "ids": unknown}}
         bulk = secrets.token_hex(12)
         self.bulks[bulk] = amounts
         total = sum(amounts.values())
@@ -267,7 +267,7 @@ class FakeProlific:
     # ---- over HTTP
 
     def environment(self) -> dict[str, str]:
-        """Return what lets a program speak to this server in Prolific's place."""
+        """Return the environment in which this server takes Prolific's place."""
         return {
             "DUELPOOL_PROLIFIC_TOKEN": TOKEN,
             "DUELPOOL_PROLIFIC_SECRET": SECRET,
@@ -283,12 +283,12 @@ def serving(fake: FakeProlific) -> Iterator[FakeProlific]:
     class Handler(BaseHTTPRequestHandler):
         def _do(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            got = fake.answer(self.command, self.path, self.headers.get("Authorization", ""), body)
-            if got is None:
+            answer = fake.answer(self.command, self.path, self.headers.get("Authorization", ""), body)
+            if answer is None:
                 self.close_connection = True
                 return
-            data = json.dumps(got[1]).encode()
-            self.send_response(got[0])
+            data = json.dumps(answer[1]).encode()
+            self.send_response(answer[0])
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

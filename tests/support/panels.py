@@ -1,4 +1,4 @@
-"""A campaign whose people come from a panel, for the tests: the page's server on one side, the panel on the other."""
+"""A campaign with a panel for the tests: the server of the judging page, and a fake Prolific."""
 
 import math
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ ACTIONS = {
 
 
 def panel_campaign(store: Store, **settings: Any) -> Campaign:
-    """Make a campaign for a panel's crowd, with work enough for many."""
+    """Make a campaign for a panel's crowd, with enough questions for many workers."""
     pools = [Pool(topic, tuple(LETTERS)) for topic in TOPICS]
     campaign = make_campaign(store, pools, known=TESTS, **crowd_settings(**settings))
     texts = [Passage(pair.worse, f"Text of {pair.worse}.") for pair in TESTS]
@@ -41,7 +41,7 @@ def panel_campaign(store: Store, **settings: Any) -> Campaign:
 
 
 class Guest(Person):
-    """Somebody from Prolific at our page."""
+    """A worker from Prolific at the judging page."""
 
     def __init__(self, house: "House", submission: Submission) -> None:
         super().__init__(house.app, house.campaign.id, link="none")
@@ -56,9 +56,9 @@ class Guest(Person):
     def out(self) -> str:
         """Go back to Prolific by the page's own link; return the code."""
         assert f'href="{self.base}/out"' in self.page().text
-        got = self.client.get(f"{self.base}/out", follow_redirects=False)
-        assert got.status_code == 303, got.text
-        parts = urlsplit(got.headers["location"])
+        response = self.client.get(f"{self.base}/out", follow_redirects=False)
+        assert response.status_code == 303, response.text
+        parts = urlsplit(response.headers["location"])
         assert (parts.scheme, parts.netloc, parts.path) == (
             "https",
             "app.prolific.com",
@@ -80,7 +80,7 @@ class Guest(Person):
 
 
 class House:
-    """The server of the page, its campaign, and the panel."""
+    """The server of the judging page, its campaign, and the panel."""
 
     def __init__(self, app: FastAPI, fake: FakeProlific, target: str) -> None:
         self.app = app
@@ -108,9 +108,9 @@ class House:
         return client.post(f"/hooks/prolific/{self.campaign.id}", content=body, headers=headers)
 
     def deliver(self) -> None:
-        """Let the panel's messages arrive."""
+        """Deliver the panel's messages."""
         for headers, body in self.fake.events:
-            # The same words of the same second are a copy, whatever their event is called.
+            # The same body in the same second is a replay, whatever its event id.
             assert self.hook(headers, body).status_code in (200, 409)
         self.fake.events.clear()
 
@@ -118,7 +118,7 @@ class House:
         return list(self.store.read(lambda connection: connection.execute(select(table)).all()))
 
     def ledger(self, *, fees: bool | None = None, assessor: str | None = None) -> int:
-        """Add the ledger up: all of it, fees alone, or what is for people."""
+        """Add the ledger up: all of it, only fees, or only what goes to workers."""
         return sum(
             row.amount
             for row in self.rows(schema.ledger)
@@ -126,7 +126,7 @@ class House:
         )
 
     def pseudonyms(self) -> dict[str, str]:
-        """Return the pseudonym behind each submission of the panel."""
+        """Return the pseudonym of each submission at the panel."""
         return {row.external: row.assessor for row in self.rows(schema.submission)}
 
     def fee(self, amount: int) -> int:
@@ -135,14 +135,16 @@ class House:
 
 @contextmanager
 def house(folder: Path, *, target: str = "", **settings: Any) -> Iterator[House]:
-    """Open a house with a panel."""
+    """Serve a campaign with a panel."""
     fake = FakeProlific(page_size=7)
-    place = target or str(folder / "campaign.db")
+    path = target or str(folder / "campaign.db")
     with serving(fake):
-        with new_store(place) as store:
-            made = panel_campaign(store, panel="prolific", panel_study=fake.study, **{**CODES, **settings})
-            fake.url = f"https://judge.example/j/{made.id}/from/prolific?key=K&PROLIFIC_PID=1&STUDY_ID=2&SESSION_ID=3"
+        with new_store(path) as store:
+            campaign = panel_campaign(
+                store, panel="prolific", panel_study=fake.study, **{**CODES, **settings}
+            )
+            fake.url = f"https://judge.example/j/{campaign.id}/from/prolific?key=K&PROLIFIC_PID=1&STUDY_ID=2&SESSION_ID=3"
         fake.codes = dict(ACTIONS)
-        with served(place) as app:
+        with served(path) as app:
             app.state.environment = fake.environment()
-            yield House(app, fake, place)
+            yield House(app, fake, path)

@@ -1,4 +1,4 @@
-"""Panels: where paid people come from. One file a panel, one row of the table `PANELS` each."""
+"""Panels, where paid workers come from: one module and one row of the table `PANELS` for each."""
 
 from duelpool.errors import UnknownName
 from duelpool.panels.base import Panel, PanelAccess, PanelSettings

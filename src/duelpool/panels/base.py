@@ -1,7 +1,7 @@
-"""What every panel is asked: who comes in, how they leave, what became of them, and to pay them once.
+"""What every panel does: identify workers, send them back, report their submissions, and pay each of them once.
 
-A panel knows nothing of the store and of campaigns. It reads what a person brought, says where they go, tells
-statuses in our words, and pays what the book says. `PANELS` has them by name.
+A panel knows nothing of stores and campaigns. It reads the parameters of a worker's link, says how they get back,
+reports the statuses of submissions, and pays what the journal lets it pay. `PANELS` has them by name.
 """
 
 import math
@@ -14,15 +14,15 @@ from duelpool.errors import DuelpoolError
 
 
 class PanelError(DuelpoolError):
-    """A panel can't be spoken to, or refuses; nothing was paid by what failed unless the book says so."""
+    """A panel can't be reached, or refuses; a failed call paid nothing unless the journal says so."""
 
 
-# ---- coming in
+# ---- arriving
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """Somebody from the panel: who they are there, and the panel's ids of this stay and of the study."""
+    """A worker: the panel's ids of the person, of their submission and of the study."""
 
     person: str
     submission: str
@@ -31,12 +31,12 @@ class WorkerIdentity:
 
 @dataclass(frozen=True, slots=True)
 class PreviewVisit:
-    """Somebody who only looks: nothing of what they do is kept."""
+    """A visitor who only looks: nothing that they do is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedVisit:
-    """Somebody who can't be let in, and why."""
+    """A visitor who can't be let in, and why."""
 
     reason: str
 
@@ -44,11 +44,11 @@ class RefusedVisit:
 Arrival: TypeAlias = WorkerIdentity | PreviewVisit | RefusedVisit
 
 
-# ---- going out
+# ---- leaving
 
 
 class WorkOutcome(StrEnum):
-    """How somebody's work ended."""
+    """How a worker's assignment ended."""
 
     COMPLETED = "completed"
     FAILED_TESTS = "failed tests"
@@ -60,7 +60,7 @@ class WorkOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinishedWork:
-    """An outcome, with how much was done."""
+    """An assignment that has ended: its outcome, and how many of its questions were answered."""
 
     outcome: WorkOutcome
     done: int = 0
@@ -69,21 +69,21 @@ class FinishedWork:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRedirect:
-    """Send them to this address of the panel."""
+    """Send the worker to this address of the panel."""
 
     url: str
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionCode:
-    """Show them this code, which they enter at the panel."""
+    """Show the worker this code, which they enter at the panel."""
 
     code: str
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionForm:
-    """Let them post these fields to this address of the panel."""
+    """Let the worker post these fields to this address of the panel."""
 
     url: str
     fields: Mapping[str, str]
@@ -91,28 +91,28 @@ class CompletionForm:
 
 @dataclass(frozen=True, slots=True)
 class NoCompletion:
-    """The panel wants nothing: the page says how it ended, and that is all."""
+    """The panel needs nothing: the page only says how the work ended."""
 
 
 Completion: TypeAlias = CompletionRedirect | CompletionCode | CompletionForm | NoCompletion
 
 
-# ---- what became of them
+# ---- submissions
 
 
 class SubmissionStatus(StrEnum):
-    """What a panel says of a stay, in our words."""
+    """The status of a submission, in the same words for every panel."""
 
     RESERVED = "reserved"
     ACTIVE = "active"
-    SUBMITTED = "submitted"  # it waits for a review
+    SUBMITTED = "submitted"  # waits for a review
     APPROVED = "approved"
     PARTLY_APPROVED = "partly approved"
     SCREENED_OUT = "screened out"
     RETURNED = "returned"
     TIMED_OUT = "timed out"
     REJECTED = "rejected"
-    OTHER = "other"  # nothing that is known: it changes nothing, and a person looks
+    OTHER = "other"  # an unknown status: it changes nothing, and a person must look
 
 
 FINAL_STATUSES = frozenset(
@@ -124,12 +124,12 @@ FINAL_STATUSES = frozenset(
         SubmissionStatus.REJECTED,
     }
 )
-"""What a panel doesn't take back; an older message that comes late doesn't undo it."""
+"""Statuses that a panel never takes back; an older message that arrives late doesn't undo them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedSubmission:
-    """A stay as the panel tells it; `raw_status` is the status in its own words."""
+    """A submission as the panel reports it; `raw_status` is the status as the panel spells it."""
 
     submission: str
     status: SubmissionStatus
@@ -140,7 +140,7 @@ class ReportedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class PanelMessage:
-    """A message from a panel that is truly its own; None: it is about something else than a stay."""
+    """A message with a valid signature; `reported` is None when it isn't about a submission."""
 
     event: str
     signature: str
@@ -148,7 +148,7 @@ class PanelMessage:
 
 
 class ForgedMessage(DuelpoolError):
-    """A message that the panel didn't sign, that somebody altered, or that is too old to be believed."""
+    """A message without a valid signature, or too old to be trusted."""
 
 
 # ---- paying
@@ -158,47 +158,47 @@ DueKind: TypeAlias = Literal["approval", "bonus"]
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What one stay is to be paid: by approving it, or as a bonus. Amounts are minor units."""
+    """A payment that is due for one submission: by approving it, or as a bonus. Amounts are minor units."""
 
-    payment: int  # its number in the book
+    payment: int  # its number in the journal
     kind: DueKind
     submission: str
     amount: int
     currency: str
 
 
-class PaymentBook(Protocol):
-    """Where every step of a payment is written, durably, before the next one is taken."""
+class PaymentJournal(Protocol):
+    """Records every step of a payment, durably, before the next one is taken."""
 
     def claim(self, dues: Sequence[Due]) -> list[Due]:
-        """Take payments in hand; return those that are ours. Nobody is paid by it, and a crash leaves no doubt."""
+        """Claim payments; return those that are ours. This pays nothing, and a crash afterwards is harmless."""
         ...
 
     def begin(self, dues: Sequence[Due], batch: str = "", fees: int | None = None) -> bool:
-        """Write that the call which pays follows now; False: somebody else has them, and we must not call.
+        """Record that the paying call follows now; False: another process has them, and we must not call.
 
-        `fees` are what the panel takes on top of all of them, where it says so before.
+        `fees` are the panel's fees for all of them, where it states them beforehand.
         """
         ...
 
     def paid(self, dues: Sequence[Due]) -> None:
-        """Write that the panel has acknowledged."""
+        """Record that the panel acknowledged the payment."""
         ...
 
     def refused(self, dues: Sequence[Due], why: str) -> None:
-        """Write that the panel has refused for good: nothing was paid."""
+        """Record that the panel refused for good: nothing was paid."""
         ...
 
     def unknown(self, dues: Sequence[Due], why: str) -> None:
-        """Write that nobody knows whether the panel has paid: a person must look."""
+        """Record that it is not known whether the panel paid: a person must look."""
         ...
 
     def release(self, dues: Sequence[Due], why: str) -> None:
-        """Write that nothing was paid, and that it may be tried again."""
+        """Record that nothing was paid, and that it may be tried again."""
         ...
 
     def by_hand(self, dues: Sequence[Due]) -> None:
-        """Write that a person pays these at the panel, and says so afterwards."""
+        """Record that a person pays these at the panel, and confirms it afterwards."""
         ...
 
 
@@ -207,7 +207,7 @@ class PaymentBook(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PanelSettings:
-    """What a campaign decides about its panel."""
+    """A campaign's settings for its panel."""
 
     panel: str
     study: str = ""
@@ -215,14 +215,14 @@ class PanelSettings:
     failed: str = ""
     stopped: str = ""
     no_work: str = ""
-    url: str = ""  # where people go at the end
-    parameter: str = "worker"  # of the link: who somebody is
+    url: str = ""  # where workers go at the end
+    parameter: str = "worker"  # of the link: the worker's id
     reward: int = 0
     fee_percent: int = 0
     currency: str = ""
 
     def code(self, outcome: WorkOutcome) -> str:
-        """Return the code for an outcome; who failed test pairs is paid, so that theirs may be the usual one."""
+        """Return the code for an outcome; who failed test pairs is paid too, so the usual code is their default."""
         return {
             WorkOutcome.COMPLETED: self.complete,
             WorkOutcome.FAILED_TESTS: self.failed or self.complete,
@@ -233,16 +233,16 @@ class PanelSettings:
 
 @dataclass(frozen=True, slots=True)
 class PanelAccess:
-    """What lets us speak to a panel: a token and a secret, which nobody gets to see, and another address."""
+    """Access to a panel's API: a token and a secret, which are never shown, and another address if there is one."""
 
     token: str = field(default="", repr=False)
     secret: str = field(default="", repr=False)
     address: str = ""
-    hosts: tuple[str, ...] = ()  # that another address may name
+    hosts: tuple[str, ...] = ()  # that the other address may have
 
     @classmethod
     def from_environment(cls, panel: str, environment: Mapping[str, str]) -> "PanelAccess":
-        """Return what the environment holds for a panel."""
+        """Read the access to a panel from environment variables."""
         name = variable_of(panel)
         return cls(
             environment.get(f"{name}_TOKEN", ""),
@@ -253,13 +253,13 @@ class PanelAccess:
 
 
 def variable_of(panel: str) -> str:
-    """Return how the environment variables of a panel begin."""
+    """Return the prefix of a panel's environment variables."""
     return f"DUELPOOL_{panel.upper()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Paste:
-    """Something to paste at the panel: where it goes, what it is, and what to know about it."""
+    """Something to paste at the panel: the field there, the text, and a note."""
 
     where: str
     what: str
@@ -268,7 +268,7 @@ class Paste:
 
 @dataclass(frozen=True, slots=True)
 class StudyCheck:
-    """One thing that was checked; `problem` is empty where it is as it should be."""
+    """One check of a study's set-up; `problem` is empty when it passed."""
 
     what: str
     problem: str = ""
@@ -276,65 +276,65 @@ class StudyCheck:
 
 @runtime_checkable
 class Panel(Protocol):
-    """Where people come from and are paid."""
+    """A source of paid workers."""
 
     name: str
-    frozen: bool  # nobody comes from it any more; it is kept for old data
-    example: Mapping[str, str]  # what a link of it carries for somebody
+    frozen: bool  # closed; supported for old data only
+    example: Mapping[str, str]  # the link parameters of some worker
 
     def __init__(self, settings: PanelSettings, access: PanelAccess) -> None: ...
 
     def arrive(self, request: Mapping[str, str]) -> Arrival:
-        """Say who comes in, from the parameters of their link."""
+        """Identify a visitor by the parameters of their link."""
         ...
 
     def completion(self, ending: FinishedWork) -> Completion:
-        """Say how somebody gets back to the panel."""
+        """Return how a worker gets back to the panel."""
         ...
 
     def reconcile(self) -> Iterator[ReportedSubmission]:
-        """Yield every stay as the panel has it now; nothing, where the panel can't be asked."""
+        """Yield every submission as the panel has it now; none for a panel without an API."""
         ...
 
-    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
-        """Pay what is due, each at most once, whatever happens on the way."""
+    def settle(self, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        """Pay what is due, each payment at most once, whatever fails on the way."""
         ...
 
     def fee(self, reward: int) -> int:
-        """Return what the panel takes on top of a payment."""
+        """Return the panel's fee on top of a payment."""
         ...
 
     def guide(self, arrival: str, hook: str) -> list[Paste]:
-        """Return what to paste where, given our addresses for arrivals and for messages."""
+        """Return what to paste where; `arrival` and `hook` are our addresses for workers and for messages."""
         ...
 
 
 @runtime_checkable
 class ApiPanel(Protocol):
-    """A panel with an interface for programs: it can be asked, and it sends messages."""
+    """A panel with an API: it can be queried, and it sends messages."""
 
     def reward(self) -> int:
-        """Return what approving a stay pays."""
+        """Return what approving a submission pays."""
         ...
 
     def fetch_submission(self, submission: str) -> ReportedSubmission | None:
-        """Return one stay; None: the panel doesn't know it."""
+        """Return one submission; None when the panel doesn't know it."""
         ...
 
     def bonuses(self, submission: str) -> list[int]:
-        """Return the bonuses that the panel shows for a stay, to help a person who has to decide."""
+        """Return the bonuses that the panel shows for a submission, to help a person decide."""
         ...
 
     def ask_return(self, submission: str, reason: str) -> None:
-        """Ask somebody to give their place back."""
+        """Ask a worker to return their submission."""
         ...
 
     def reject(self, submission: str, category: str, message: str) -> None:
-        """Refuse to pay for a stay, for good."""
+        """Reject a submission, for good: it isn't paid."""
         ...
 
     def message(self, headers: Mapping[str, str], body: bytes, now: float) -> PanelMessage:
-        """Read a message that claims to be from the panel, or refuse it."""
+        """Verify and read a message from the panel; raise ForgedMessage when it isn't the panel's."""
         ...
 
     def check(self, arrival: str) -> list[StudyCheck]:
@@ -347,11 +347,11 @@ def percent_of(amount: int, percent: int) -> int:
     return math.ceil(amount * percent / 100)
 
 
-def pay_by_hand(dues: Sequence[Due], book: PaymentBook) -> None:
-    """Settle with a panel that can't be asked: a person pays there, and says so afterwards."""
-    ours = book.claim(dues)
+def pay_by_hand(dues: Sequence[Due], journal: PaymentJournal) -> None:
+    """Settle with a panel without an API: a person pays there, and confirms it afterwards."""
+    ours = journal.claim(dues)
     if ours:
-        book.by_hand(ours)
+        journal.by_hand(ours)
 
 
 def decimal_of(amount: int) -> str:

@@ -11,14 +11,14 @@ from duelpool.panels.base import (
     PanelAccess,
     PanelSettings,
     Paste,
-    PaymentBook,
+    PaymentJournal,
     RefusedVisit,
     ReportedSubmission,
     WorkerIdentity,
     pay_by_hand,
     percent_of,
 )
-from duelpool.panels.generic import ID, codes_of, way_out
+from duelpool.panels.generic import ID, codes_of, completion_of
 
 PERSON, STAY, PROJECT = "participantId", "assignmentId", "projectId"
 
@@ -34,7 +34,7 @@ class Connect:
         self.settings = settings
 
     def arrive(self, request: Mapping[str, str]) -> Arrival:
-        """Say who comes in: participant, assignment and project, as Connect names them."""
+        """Identify a worker by participant, assignment and project, as Connect calls them."""
         for name in (PERSON, STAY, PROJECT):
             if not ID.fullmatch(request.get(name, "")):
                 return RefusedVisit(f"{name} is missing or is no id")
@@ -43,19 +43,19 @@ class Connect:
         return WorkerIdentity(request[PERSON], request[STAY], request[PROJECT])
 
     def completion(self, ending: FinishedWork) -> Completion:
-        """Send somebody to Connect's redirect, or show the code.
+        """Send a worker to Connect's redirect, or show the code.
 
-        Connect keeps its redirect for those who are done; everybody else gets a code where there is one.
+        Connect's redirect is only for finished work; other outcomes get a code where there is one.
         """
-        return way_out(self.settings, ending)
+        return completion_of(self.settings, ending)
 
     def reconcile(self) -> Iterator[ReportedSubmission]:
-        """Yield nothing: this panel can't be asked."""
+        """Yield nothing: this panel has no API."""
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
-        """Leave payments to a person, who pays at Connect and says so afterwards."""
-        pay_by_hand(dues, book)
+    def settle(self, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        """Leave payments to a person, who pays at Connect and confirms it afterwards."""
+        pay_by_hand(dues, journal)
 
     def fee(self, reward: int) -> int:
         """Return Connect's fee, as the campaign's setting says."""

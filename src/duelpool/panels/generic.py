@@ -1,4 +1,4 @@
-"""Any panel that passes an id in, and takes a code or an address at the end."""
+"""Any panel that passes an id in its link, and takes a code or a redirect at the end."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from duelpool.panels.base import (
     PanelAccess,
     PanelSettings,
     Paste,
-    PaymentBook,
+    PaymentJournal,
     RefusedVisit,
     ReportedSubmission,
     WorkerIdentity,
@@ -27,7 +27,7 @@ from duelpool.panels.base import (
 )
 
 ID = re.compile(r"[A-Za-z0-9_.@:-]{1,128}")
-PLACE = "{code}"  # of the code, in the address at the end
+PLACEHOLDER = "{code}"  # for the code, in the address at the end
 
 
 class Generic:
@@ -41,23 +41,23 @@ class Generic:
         self.settings = settings
 
     def arrive(self, request: Mapping[str, str]) -> Arrival:
-        """Say who comes in; a stay is the person's own."""
+        """Identify a worker by the one id, which is also their submission's."""
         person = request.get(self.settings.parameter, "")
         if not ID.fullmatch(person):
             return RefusedVisit(f"{self.settings.parameter} is missing or is no id")
         return WorkerIdentity(person, person)
 
     def completion(self, ending: FinishedWork) -> Completion:
-        """Send somebody to the panel's address with their code, or show the code."""
-        return way_out(self.settings, ending)
+        """Send a worker to the panel's address with their code, or show the code."""
+        return completion_of(self.settings, ending)
 
     def reconcile(self) -> Iterator[ReportedSubmission]:
-        """Yield nothing: this panel can't be asked."""
+        """Yield nothing: this panel has no API."""
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
-        """Leave payments to a person, who pays at the panel and says so afterwards."""
-        pay_by_hand(dues, book)
+    def settle(self, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        """Leave payments to a person, who pays at the panel and confirms it afterwards."""
+        pay_by_hand(dues, journal)
 
     def fee(self, reward: int) -> int:
         """Return the panel's fee, as the campaign's setting says."""
@@ -69,11 +69,11 @@ class Generic:
         return [Paste("Link to the task", link), *codes_of(self.settings)]
 
 
-def way_out(settings: PanelSettings, ending: FinishedWork) -> Completion:
-    """Return the panel's address with the code of an outcome in its place, or the code alone."""
+def completion_of(settings: PanelSettings, ending: FinishedWork) -> Completion:
+    """Return the panel's address with the outcome's code filled in, or the code alone."""
     code = settings.code(ending.outcome)
-    if settings.url and (code or (ending.outcome in _DONE and PLACE not in settings.url)):
-        return CompletionRedirect(settings.url.replace(PLACE, quote(code, safe="")))
+    if settings.url and (code or (ending.outcome in _DONE and PLACEHOLDER not in settings.url)):
+        return CompletionRedirect(settings.url.replace(PLACEHOLDER, quote(code, safe="")))
     return CompletionCode(code) if code else NoCompletion()
 
 
@@ -81,8 +81,8 @@ _DONE = (WorkOutcome.COMPLETED, WorkOutcome.FAILED_TESTS)
 
 
 def codes_of(settings: PanelSettings) -> list[Paste]:
-    """Return the codes and the address at the end, and what is paid."""
-    found = [
+    """Return what to paste for the completion codes, the address at the end and the reward."""
+    pastes = [
         Paste(f"Completion code, {outcome}", settings.code(outcome) or "no code is set")
         for outcome in (
             WorkOutcome.COMPLETED,
@@ -92,6 +92,6 @@ def codes_of(settings: PanelSettings) -> list[Paste]:
         )
     ]
     if settings.url:
-        found.append(Paste("At the end they go to", settings.url))
+        pastes.append(Paste("Redirect at the end", settings.url))
     reward = f"{decimal_of(settings.reward)} {settings.currency}"
-    return [*found, Paste("Reward", reward, "for one assignment")]
+    return [*pastes, Paste("Reward", reward, "for one assignment")]

@@ -19,7 +19,7 @@ from duelpool.panels.base import (
     PanelError,
     PanelSettings,
     Paste,
-    PaymentBook,
+    PaymentJournal,
     PreviewVisit,
     RefusedVisit,
     ReportedSubmission,
@@ -53,7 +53,7 @@ class MechanicalTurk:
         self._back: tuple[str, str] | None = None
 
     def arrive(self, request: Mapping[str, str]) -> Arrival:
-        """Say who came in; a worker who had not accepted yet only looked."""
+        """Identify a worker; one who had not accepted the assignment yet only previewed it."""
         assignment, hit = request.get("assignmentId", ""), request.get("hitId", "")
         if assignment == PREVIEW:
             return PreviewVisit()
@@ -67,7 +67,7 @@ class MechanicalTurk:
         return WorkerIdentity(worker, assignment, hit)
 
     def completion(self, ending: FinishedWork) -> Completion:
-        """Return the form by which the worker who came in last posted back."""
+        """Return the form by which the worker who arrived last posted back."""
         if self._back is None:
             return NoCompletion()
         host, assignment = self._back
@@ -75,15 +75,15 @@ class MechanicalTurk:
         return CompletionForm(f"{host}{SUBMIT}", fields)
 
     def reconcile(self) -> Iterator[ReportedSubmission]:
-        """Yield nothing: nobody answers any more."""
+        """Yield nothing: its API is gone."""
         return iter(())
 
-    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
-        """Refuse: nobody can be paid there any more."""
-        raise PanelError("Mechanical Turk has closed.", remedy="Pay by another way, and note it there.")
+    def settle(self, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        """Refuse: payments are no longer possible there."""
+        raise PanelError("Mechanical Turk has closed.", remedy="Pay another way, and keep a record there.")
 
     def fee(self, reward: int) -> int:
-        """Return the fee as it was: 20 %, a cent at least."""
+        """Return the fee as it was: 20 %, at least a cent."""
         return max(1, percent_of(reward, FEE_PERCENT)) if reward else 0
 
     def guide(self, arrival: str, hook: str) -> list[Paste]:

@@ -1,7 +1,7 @@
-"""Prolific: arrival, completion codes, statuses, approvals and bonuses, messages with signatures.
+"""Prolific: arrivals, completion codes, statuses, approvals, bonuses, and signed messages.
 
 Approving is idempotent and may be repeated. Paying bonuses is not: they are set up, which pays nothing, and then
-paid by one call that must never be made twice for the same people.
+paid by one call that must never be made twice for the same workers.
 """
 
 import math
@@ -25,7 +25,7 @@ from duelpool.panels.base import (
     PanelMessage,
     PanelSettings,
     Paste,
-    PaymentBook,
+    PaymentJournal,
     PreviewVisit,
     RefusedVisit,
     ReportedSubmission,
@@ -42,7 +42,7 @@ from duelpool.panels.signatures import read_signed
 API = "https://api.prolific.com"
 SITE = "https://app.prolific.com/submissions/complete"
 PERSON, STUDY, SESSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
-AT_ONCE = 100  # bonuses that are paid together
+AT_ONCE = 100  # bonuses paid by one call
 PAGE = 100
 PAGES_AT_MOST = 10_000
 REJECTION_AT_LEAST = 100  # characters
@@ -72,9 +72,9 @@ STATUSES: Mapping[str, SubmissionStatus] = MappingProxyType(
         "SCREENED OUT": SubmissionStatus.SCREENED_OUT,
     }
 )
-"""Prolific's statuses in our words; it is not always sure of blanks, dashes and underscores."""
+"""Prolific's statuses in our words; Prolific varies blanks, dashes and underscores in them."""
 
-_PLAIN = {re.sub(r"[^A-Z]", "", name): status for name, status in STATUSES.items()}
+_BY_LETTERS = {re.sub(r"[^A-Z]", "", name): status for name, status in STATUSES.items()}
 _ID = re.compile(r"[A-Za-z0-9]{1,64}")
 _PLACEHOLDER = re.compile(r"\{\{%[A-Z_]+%\}\}")
 
@@ -93,14 +93,14 @@ class Prolific:
         self._access = access
         self._cached_api: PanelApi | None = None
 
-    # ---- people
+    # ---- workers
 
     def arrive(self, request: Mapping[str, str]) -> Arrival:
-        """Say who comes in: the participant, the study, and the submission, which Prolific calls a session."""
-        given = [request.get(name, "") for name in (PERSON, STUDY, SESSION)]
-        if any(_PLACEHOLDER.fullmatch(each) for each in given):
-            return PreviewVisit()  # Prolific fills these in for participants alone
-        person, study, session = given
+        """Identify a worker by participant, study and submission, which Prolific calls a session."""
+        values = [request.get(name, "") for name in (PERSON, STUDY, SESSION)]
+        if any(_PLACEHOLDER.fullmatch(each) for each in values):
+            return PreviewVisit()  # Prolific fills placeholders in for participants only
+        person, study, session = values
         for name, value in ((PERSON, person), (STUDY, study), (SESSION, session)):
             if not _ID.fullmatch(value):
                 return RefusedVisit(f"{name} is missing or is no id")
@@ -109,12 +109,12 @@ class Prolific:
         return WorkerIdentity(person, session, study)
 
     def completion(self, ending: FinishedWork) -> Completion:
-        """Send somebody back with the code of their outcome."""
+        """Send a worker back with the code of their outcome."""
         code = self.settings.code(ending.outcome)
         return CompletionRedirect(f"{SITE}?{urlencode({'cc': code})}") if code else NoCompletion()
 
     def fee(self, reward: int) -> int:
-        """Return Prolific's fee, which depends on the contract: the campaign's setting says it."""
+        """Return Prolific's fee; it depends on the contract, and is a setting of the campaign."""
         return percent_of(reward, self.settings.fee_percent)
 
     # ---- statuses
@@ -129,18 +129,18 @@ class Prolific:
             if not isinstance(rows, list):
                 raise PanelError("Prolific's list of submissions can't be read.", remedy="Try again later.")
             for row in rows:
-                found = _reported(row)
-                if found is not None and found.submission not in seen:
-                    seen.add(found.submission)
-                    yield found
-            # The number of the page is counted here: an address in an answer is never followed.
+                reported = _reported(row)
+                if reported is not None and reported.submission not in seen:
+                    seen.add(reported.submission)
+                    yield reported
+            # Pages are counted here: an address in an answer is never followed.
             links = data.get("_links")
-            onward = links.get("next") if isinstance(links, dict) else None
-            if not rows or (isinstance(links, dict) and not (onward or {}).get("href")):
+            next_link = links.get("next") if isinstance(links, dict) else None
+            if not rows or (isinstance(links, dict) and not (next_link or {}).get("href")):
                 return
 
     def fetch_submission(self, submission: str) -> ReportedSubmission | None:
-        """Return one submission; None: Prolific doesn't know it."""
+        """Return one submission; None when Prolific doesn't know it."""
         try:
             return _reported(self._call("GET", f"/submissions/{quote(submission, safe='')}/"))
         except CallRefused as error:
@@ -155,7 +155,7 @@ class Prolific:
         return [round(float(each)) for each in paid or () if isinstance(each, int | float)]
 
     def message(self, headers: Mapping[str, str], body: bytes, now: float) -> PanelMessage:
-        """Read a message that claims to be from Prolific, or refuse it."""
+        """Verify and read a message from Prolific; raise ForgedMessage when it isn't Prolific's."""
         event, signature, values = read_signed(headers, body, now, self._access.secret)
         if values.get("event_type") != "submission.status.change":
             return PanelMessage(event, signature, None)
@@ -171,83 +171,83 @@ class Prolific:
             raise PanelError("Prolific doesn't say what the study pays.", remedy="Check the study there.")
         return value
 
-    def settle(self, dues: Sequence[Due], book: PaymentBook) -> None:
-        """Approve, then pay bonuses: each bonus by one call at most, whatever happens."""
+    def settle(self, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        """Approve, then pay bonuses: each bonus by at most one call, whatever fails."""
         self._api()
         self._study()
         for due in dues:
             if due.kind == "approval":
-                self._approve(due, book)
+                self._approve(due, journal)
         bonuses = [due for due in dues if due.kind == "bonus"]
         for at in range(0, len(bonuses), AT_ONCE):
-            self._pay_together(bonuses[at : at + AT_ONCE], book)
+            self._pay_bonuses(bonuses[at : at + AT_ONCE], journal)
 
-    def _approve(self, due: Due, book: PaymentBook) -> None:
-        if not book.claim([due]):
+    def _approve(self, due: Due, journal: PaymentJournal) -> None:
+        if not journal.claim([due]):
             return
         path = f"/submissions/{quote(due.submission, safe='')}/transition/"
         try:
             answer = self._call("POST", path, {"action": "APPROVE"})
         except CallRefused as error:
             if error.status == TOO_MANY or error.status >= 500:
-                book.release([due], str(error))
+                journal.release([due], str(error))
             else:
-                book.refused([due], str(error))
+                journal.refused([due], str(error))
             return
-        except PanelError as error:  # it may be repeated: approving twice is approving once
-            book.release([due], str(error))
+        except PanelError as error:  # it may be repeated: approving is idempotent
+            journal.release([due], str(error))
             return
-        found = _reported(answer) if isinstance(answer, dict) else None
-        if found is not None and found.status is not SubmissionStatus.APPROVED and found.status in _OVER:
-            book.refused([due], f"Prolific says {found.raw_status}")
+        reported = _reported(answer) if isinstance(answer, dict) else None
+        if reported is not None and reported.status in _CLOSED_UNPAID:
+            journal.refused([due], f"Prolific says {reported.raw_status}")
             return
-        book.paid([due])
+        journal.paid([due])
 
-    def _pay_together(self, dues: Sequence[Due], book: PaymentBook) -> None:
-        ours = book.claim(dues)
+    def _pay_bonuses(self, dues: Sequence[Due], journal: PaymentJournal) -> None:
+        ours = journal.claim(dues)
         if not ours:
             return
         try:
-            batch, fees = self._set_up(ours)
+            batch, fees = self._set_up_bonuses(ours)
         except CallRefused as error:
             if error.status == TOO_MANY or error.status >= 500:
-                book.release(ours, str(error))
+                journal.release(ours, str(error))
             else:
-                book.refused(ours, str(error))
+                journal.refused(ours, str(error))
             return
-        except PanelError as error:  # nothing is paid by what was set up, and what may be so is left alone
-            book.release(ours, str(error))
+        except PanelError as error:  # setting up pays nothing, and a leftover batch is never paid
+            journal.release(ours, str(error))
             return
-        if not book.begin(ours, batch, fees):
+        if not journal.begin(ours, batch, fees):
             return
         path = f"/bulk-bonus-payments/{quote(batch, safe='')}/pay/"
         try:
             answer = self._api().call_once("POST", self._path(path), {})
         except CallNotSent as error:
-            book.release(ours, str(error))
+            journal.release(ours, str(error))
             return
         except CallUnsure as error:
-            book.unknown(ours, str(error))
+            journal.unknown(ours, str(error))
             return
         if 200 <= answer.status < 300:
-            book.paid(ours)
+            journal.paid(ours)
             return
         refusal = str(self._api().refusal(answer, "POST", path))
         if answer.status == TOO_MANY:
-            book.release(ours, refusal)
+            journal.release(ours, refusal)
         elif 400 <= answer.status < 500:
-            book.refused(ours, refusal)
-        else:  # of an error inside, nobody knows on which side of the payment it was
-            book.unknown(ours, refusal)
+            journal.refused(ours, refusal)
+        else:  # a server error may have come before or after the payment
+            journal.unknown(ours, refusal)
 
-    def _set_up(self, dues: Sequence[Due]) -> tuple[str, int]:
-        """Set bonuses up, which pays nothing; return their common id and the fees, if the sums agree."""
+    def _set_up_bonuses(self, dues: Sequence[Due]) -> tuple[str, int]:
+        """Set bonuses up, which pays nothing; return the batch's id and the fees, if the sums agree."""
         sums: dict[str, int] = {}
         for due in dues:
             sums[due.submission] = sums.get(due.submission, 0) + due.amount
-        lines = "\n".join(f"{submission},{decimal_of(amount)}" for submission, amount in sums.items())
+        csv = "\n".join(f"{submission},{decimal_of(amount)}" for submission, amount in sums.items())
         data = self._call(
-            "POST", "/submissions/bonus-payments/", {"study_id": self._study(), "csv_bonuses": lines}
+            "POST", "/submissions/bonus-payments/", {"study_id": self._study(), "csv_bonuses": csv}
         )
         try:
             batch, amount = str(data["id"]), float(data["amount"])
@@ -256,14 +256,14 @@ class Prolific:
             raise PanelError(
                 "Prolific's answer to the bonuses can't be read.", remedy="Nothing was paid."
             ) from None
-        wanted = sum(sums.values())
-        if not batch or not math.isclose(amount, wanted, abs_tol=0.001):
+        due_total = sum(sums.values())
+        if not batch or not math.isclose(amount, due_total, abs_tol=0.001):
             raise PanelError(
-                f"Prolific would pay {amount:g} where {wanted} is due.", remedy="Nothing was paid."
+                f"Prolific would pay {amount:g} where {due_total} is due.", remedy="Nothing was paid."
             )
         return batch, math.ceil(round(fees, 4))
 
-    # ---- what a person decides
+    # ---- decisions of a person
 
     def ask_return(self, submission: str, reason: str) -> None:
         """Ask a participant to return their submission."""
@@ -271,18 +271,18 @@ class Prolific:
         self._call("POST", path, {"request_return_reasons": [reason]})
 
     def reject(self, submission: str, category: str, message: str) -> None:
-        """Reject a submission, which can't be taken back."""
+        """Reject a submission, for good."""
         if category not in CATEGORIES:
             raise UnknownName("category", category, CATEGORIES)
         if len(message.strip()) < REJECTION_AT_LEAST:
             raise BadParameter(
-                f"A rejection is explained in {REJECTION_AT_LEAST} characters or more, not {len(message.strip())}.",
-                remedy="Say what was wrong, in words that help.",
+                f"The reason for a rejection has {REJECTION_AT_LEAST} characters or more, not {len(message.strip())}.",
+                remedy="Tell the worker what was wrong.",
             )
         path = f"/submissions/{quote(submission, safe='')}/transition/"
         self._call("POST", path, {"action": "REJECT", "rejection_category": category, "message": message})
 
-    # ---- setting up
+    # ---- the study
 
     def guide(self, arrival: str, hook: str) -> list[Paste]:
         """Return what to paste where."""
@@ -292,14 +292,14 @@ class Prolific:
         """Compare the study at Prolific with the campaign."""
         self._call("GET", "/users/me/")
         study = prolific_study.study_of(self._call("GET", f"/studies/{self._study()}/"))
-        return [StudyCheck("the token is taken"), *prolific_study.compare(self.settings, study, arrival)]
+        return [StudyCheck("the token is accepted"), *prolific_study.compare(self.settings, study, arrival)]
 
-    # ---- inside
+    # ---- calls
 
     def _study(self) -> str:
         if not _ID.fullmatch(self.settings.study):
             raise BadParameter(
-                "The campaign doesn't say which study of Prolific it is.",
+                "The campaign names no study at Prolific.",
                 remedy="Set panel_study in its settings.",
             )
         return self.settings.study
@@ -315,7 +315,7 @@ class Prolific:
             token = self._access.token.strip()
             if not token or not token.isascii() or not token.isprintable():
                 raise BadParameter(
-                    "There is no token for Prolific, or it isn't one.",
+                    "There is no token for Prolific, or it holds characters that no token has.",
                     remedy=f"Put it into the environment variable {variable_of(self.name)}_TOKEN.",
                 )
             address = panel_address(API, self._access.address, self._access.hosts)
@@ -323,7 +323,7 @@ class Prolific:
         return self._cached_api
 
 
-_OVER = frozenset(
+_CLOSED_UNPAID = frozenset(
     {
         SubmissionStatus.RETURNED,
         SubmissionStatus.REJECTED,
@@ -334,17 +334,17 @@ _OVER = frozenset(
 
 
 def _reported(row: Any) -> ReportedSubmission | None:
-    """Return a submission as Prolific tells it; None for what is none."""
+    """Return a submission from Prolific's data; None when it isn't one."""
     if not isinstance(row, dict) or not isinstance(row.get("id"), str) or not _ID.fullmatch(row["id"]):
         return None
-    said = str(row.get("status", ""))[:60]
-    status = _PLAIN.get(re.sub(r"[^A-Z]", "", said.upper()), SubmissionStatus.OTHER)
+    raw_status = str(row.get("status", ""))[:60]
+    status = _BY_LETTERS.get(re.sub(r"[^A-Z]", "", raw_status.upper()), SubmissionStatus.OTHER)
     person = row.get("participant_id") or row.get("participant") or ""
     study = row.get("study_id") or ""
     return ReportedSubmission(
         row["id"],
         status,
-        said,
+        raw_status,
         person if isinstance(person, str) else "",
         study if isinstance(study, str) else "",
     )

@@ -1,4 +1,4 @@
-"""A study at Prolific: how to set it up for a campaign, and whether it is set up so."""
+"""A study at Prolific: how to set it up for a campaign, and checks that it is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,22 +31,22 @@ CODES: Mapping[WorkOutcome, tuple[str, str, str]] = {
         "there was nothing to judge; they return the place",
     ),
 }
-"""The codes that a study has: their type, what Prolific does with them, and what we do."""
+"""The completion codes of a study: their type at Prolific, its action, and what Duelpool does."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProlificStudy:
-    """What Prolific says of a study, as far as it matters here."""
+    """The settings of a study that a campaign depends on."""
 
     reward: int | None
     currency: str
     url: str
-    codes: Mapping[str, tuple[str, ...]]  # with their actions
+    codes: Mapping[str, tuple[str, ...]]  # to their actions
     status: str
 
 
 def study_of(data: Any) -> ProlificStudy:
-    """Return a study from Prolific's answer; what it doesn't say is left empty."""
+    """Read a study from Prolific's answer; missing values are left empty."""
     row = data if isinstance(data, dict) else {}
     reward = row.get("reward")
     codes: dict[str, tuple[str, ...]] = {}
@@ -74,8 +74,8 @@ def guide(settings: PanelSettings, arrival: str, hook: str, variable: str) -> li
     ]
     for outcome, (kind, action, note) in CODES.items():
         code = settings.code(outcome)
-        own = code and (outcome is WorkOutcome.COMPLETED or code != settings.complete)
-        what = code if own else "as when completed" if code else "no code is set"
+        distinct = code and (outcome is WorkOutcome.COMPLETED or code != settings.complete)
+        what = code if distinct else "as when completed" if code else "no code is set"
         pastes.append(Paste(f"Completion code, {outcome}", what, f"{kind}, {action}: {note}"))
     return [
         *pastes,
@@ -87,22 +87,22 @@ def guide(settings: PanelSettings, arrival: str, hook: str, variable: str) -> li
             "approval rate 95 or more, 20 submissions or more",
             "Screeners: Participation",
         ),
-        Paste("Who may take part", "nobody of your earlier studies of these topics", "Screeners: Exclude"),
+        Paste("Who may take part", "nobody from your earlier studies of these topics", "Screeners: Exclude"),
         Paste("Who may take part", "desktop and tablet", "phones work, and judge more slowly"),
-        Paste("Places per person", "one", "further assignments of a stay are paid as bonuses"),
+        Paste("Places per person", "one", "further assignments of a submission are paid as bonuses"),
     ]
 
 
 def compare(settings: PanelSettings, study: ProlificStudy, arrival: str) -> list[StudyCheck]:
-    """Say what of a study isn't as the campaign needs it."""
-    found = [_reward(settings, study), _link(study, arrival)]
+    """Check that a study is set up as the campaign needs it."""
+    checks = [_reward(settings, study), _link(study, arrival)]
     if study.currency:
         problem = (
             ""
             if study.currency == settings.currency
             else f"the study pays in {study.currency}, the campaign counts in {settings.currency}"
         )
-        found.append(StudyCheck("the currency", problem))
+        checks.append(StudyCheck("the currency", problem))
     for outcome, (_, action, _) in CODES.items():
         code = settings.code(outcome)
         if not code:
@@ -114,9 +114,9 @@ def compare(settings: PanelSettings, study: ProlificStudy, arrival: str) -> list
         elif outcome is not WorkOutcome.COMPLETED and code == settings.complete:
             pass
         elif "AUTOMATICALLY_APPROVE" in actions and action != "MANUALLY_REVIEW":
-            problem = f"code {code} approves by itself: people would be paid in full for a part"
-        found.append(StudyCheck(f"the code for {outcome}", problem))
-    return found
+            problem = f"code {code} approves by itself: workers would be paid in full for a part"
+        checks.append(StudyCheck(f"the code for {outcome}", problem))
+    return checks
 
 
 def _reward(settings: PanelSettings, study: ProlificStudy) -> StudyCheck:

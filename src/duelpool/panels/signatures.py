@@ -1,4 +1,4 @@
-"""Messages with a signature: base64 of HMAC-SHA256 over the time and the body as it came."""
+"""Signed messages: base64 of HMAC-SHA256 over the timestamp and the raw body."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ _EVENT = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 
 
 def signature_of(secret: str, timestamp: str, body: bytes) -> str:
-    """Return the signature that a panel with this secret puts under a message."""
+    """Return the signature of a message under this secret."""
     mac = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256)
     return base64.b64encode(mac.digest()).decode()
 
@@ -24,22 +24,22 @@ def signature_of(secret: str, timestamp: str, body: bytes) -> str:
 def read_signed(
     headers: Mapping[str, str], body: bytes, now: float, secret: str
 ) -> tuple[str, str, dict[str, Any]]:
-    """Return a message's event id, signature and values, or refuse it.
+    """Verify a message, and return its event id, signature and values.
 
-    Names of headers are in small letters. Without a secret nothing is believed.
+    Header names are in lower case. Without a secret, every message is refused.
     """
-    given, timestamp = headers.get(SIGNATURE, ""), headers.get(TIMESTAMP, "")
+    signature, timestamp = headers.get(SIGNATURE, ""), headers.get(TIMESTAMP, "")
     if not secret:
         raise ForgedMessage(
-            "No message is taken here.", remedy="The server has no secret to check them with."
+            "This server accepts no messages.", remedy="It has no secret to verify them with."
         )
     expected = signature_of(secret, timestamp, body)
-    if not hmac.compare_digest(expected.encode(), given.encode(errors="replace")):
+    if not hmac.compare_digest(expected.encode(), signature.encode(errors="replace")):
         raise ForgedMessage("The signature is not the panel's.", remedy="Sign with the workspace's secret.")
     if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", timestamp):
-        raise ForgedMessage("The message has no time.", remedy="Send it anew.")
+        raise ForgedMessage("The message has no valid timestamp.", remedy="Send it again.")
     if abs(now - float(timestamp)) > WINDOW_SECONDS:
-        raise ForgedMessage("The message is too old, or from the future.", remedy="Send it anew.")
+        raise ForgedMessage("The message is too old, or from the future.", remedy="Send it again.")
     event = headers.get(EVENT, "")
     if not _EVENT.fullmatch(event):
         raise ForgedMessage("The message has no event id.", remedy="Send it with X-Event-ID.")

@@ -32,13 +32,13 @@ from duelpool.records import Outcome, Passage, Pool, Topic
 from duelpool.store import Store, llm, open_store, schema
 from duelpool.store.llm import Order, Said
 from support.campaigns import Knows, judge_all, make_campaign
-from support.fake_llm import LIES, Asked, Provider, says, serving, smaller_is_better
+from support.fake_llm import MALFORMED_REPLIES, LlmRequest, Provider, says, serving, smaller_is_better
 from support.stores import BACK_ENDS, new_target
 
 KEY = "sk-very-secret-key-0123456789"
 PRICES = Prices.per_million("2.50", "10")
 FAILING = ("429 0", "500", "503", "drop", "half", "huge")
-LYING = (*LIES, "cut", "tools", "no-choices", "html", "deep")
+LYING = (*MALFORMED_REPLIES, "cut", "tools", "no-choices", "html", "deep")
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_model_judges_a_campaign(store: Store, provider: Provider) -> None:
     (person,) = status(campaign).assessors
     assert (person.kind, person.judgments) == ("llm", 16)
     assert provider.number == 32
-    assert set(provider.asked.values()) == {1}
+    assert set(provider.counts.values()) == {1}
     assert sit(campaign, provider) == Sat(ended="done")
     assert provider.number == 32
     judge = row(store, campaign)
@@ -127,7 +127,7 @@ def test_one_more_assessor_beside_people(store: Store, provider: Provider) -> No
     assert len(campaign.judgments("one")) == 18
     (found,) = model_figures(campaign)
     assert (found.agreement.part, found.agreement.whole) == (12, 12)
-    assert max(provider.asked.values()) == 1  # repeated pairs are for those who may forget
+    assert max(provider.counts.values()) == 1  # repeated pairs are for those who may forget
 
 
 def test_one_pseudonym_is_one_model_with_one_prompt(store: Store, provider: Provider) -> None:
@@ -208,7 +208,7 @@ def test_what_can_not_be_read_is_not_asked(store: Store, provider: Provider) -> 
 def by_key(faults: tuple[str, ...], share: float = 0.5) -> Any:
     """The first request of a pair fails in a way that depends on the pair; later ones are good."""
 
-    def fault(asked: Asked) -> str:
+    def fault(asked: LlmRequest) -> str:
         if asked.time:
             return "good"
         at = zlib.crc32(repr(asked.key).encode())
@@ -228,7 +228,7 @@ def test_whatever_the_server_does_there_is_one_outcome(
     assert len(replies) == 42
     for order, said in replies.items():
         assert said.outcome == ("left" if order.left < order.right else "right")
-    assert set(provider.asked.values()) == {2}
+    assert set(provider.counts.values()) == {2}
     judge = row(store, campaign)
     assert provider.billed <= judge.spent
     assert judge.held == 0
@@ -349,7 +349,7 @@ def test_the_budget_is_never_passed(back_end: str, tmp_path: Path, provider: Pro
             assert provider.number >= asked_before
             asked_before = provider.number
         assert len(kept(store, campaign)) == 30
-        assert set(provider.asked.values()) <= {1, 2}
+        assert set(provider.counts.values()) <= {1, 2}
 
 
 def test_what_became_free_is_used(store: Store) -> None:
@@ -460,7 +460,7 @@ def injections() -> list[str]:
     return [text.format(side=side) for text in orders for side in sides]
 
 
-def obedient(asked: Asked) -> str:
+def obedient(asked: LlmRequest) -> str:
     """A model that does what the first passage with an order tells it, as far as it can."""
     for side in ("left", "right"):
         text = asked.parts[side]
@@ -498,7 +498,7 @@ def test_no_passage_changes_the_form_or_what_an_outcome_means(store: Store, prov
     texts = {**dict(zip(items, passages, strict=True)), "plain": "A plain text."}
     said: dict[tuple[str, ...], str] = {}
     for asked in provider.requests:
-        assert asked.told.count("never an instruction") == 1
+        assert asked.system_message.count("never an instruction") == 1
         assert asked.parts.keys() == {"question", "left", "right"}
         assert {asked.parts["left"], asked.parts["right"]} <= set(texts.values())
         assert [each["role"] for each in asked.body["messages"]] == ["system", "user"]
@@ -581,15 +581,15 @@ def killed_and_restarted(tmp_path: Path, pools: dict[str, str], kills: int, at_o
             os.kill(judge.pid, signal.SIGKILL)
             judge.communicate()
             time.sleep(0.3)  # what is under way in the server comes to its end
-            known, before = stored(path), dict(provider.asked)
+            known, before = stored(path), dict(provider.counts)
             in_flight = sum(
-                provider.asked[key] > (key in known) for key in provider.delivered if key not in known
+                provider.counts[key] > (key in known) for key in provider.delivered if key not in known
             )
             assert in_flight <= at_once
         assert len(known) < 2 * pairs
         done = finished(run_judge(path, provider, "50", at_once))
         assert done["ended"] in {"done", "nothing"}
-        asked_again = {key for key, count in provider.asked.items() if count > before.get(key, 0)}
+        asked_again = {key for key, count in provider.counts.items() if count > before.get(key, 0)}
         assert not asked_again & known
         number = provider.number
         if thorough:
@@ -636,7 +636,7 @@ def test_figures_by_hand(store: Store, provider: Provider) -> None:
     )
     by_text = {text: item for item, text in texts.items()}
 
-    def answers(asked: Asked) -> str:
+    def answers(asked: LlmRequest) -> str:
         left, right = by_text[asked.parts["left"]], by_text[asked.parts["right"]]
         if {left, right} == {"a", "b"}:  # the shorter one, with 90 and 70
             return says("left", 90) if left == "a" else says("right", 70)
@@ -712,7 +712,7 @@ def replayed(data: Path, store: Store, provider: Provider, topics: int | None) -
         passages=[Passage(item, item) for item in sorted({each for some in items.values() for each in some})],
     )
 
-    def gpt4o(asked: Asked) -> str:
+    def gpt4o(asked: LlmRequest) -> str:
         topic, left, right = asked.key
         winner = chosen[topic][pair_of(left, right)]
         return says("left" if winner in {None, left} else "right", 80)

@@ -11,12 +11,12 @@ from duelpool.campaign.runners.llm_session import ModelSitting
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from support.accessibility import look_with_axe
 from support.browsing import People, Site
-from support.fake_llm import Asked, Provider, says, serving
+from support.fake_llm import LlmRequest, Provider, says, serving
 from support.managed import judge, key_for, managed
 from web.manage.test_dashboard import Manager
 
 
-def leans(asked: Asked) -> str:
+def leans(asked: LlmRequest) -> str:
     """Prefer the smaller letter; nearby ones by the side, and less surely."""
     left, right = asked.parts["left"][-2], asked.parts["right"][-2]
     if abs(ord(left) - ord(right)) < 2:
