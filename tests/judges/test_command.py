@@ -11,7 +11,7 @@ import pytest
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, Sitting
 from duelpool.errors import BadParameter
 from duelpool.judges.command import CommandJudge, question_to_json, reply_from_json
-from duelpool.judges.live import JudgeTrouble, Reply, Sheet
+from duelpool.judges.live import JudgeError, Reply, Sheet
 from duelpool.records import Outcome, Passage, Topic
 from duelpool.store import Store, open_store
 from support.campaigns import make_campaign
@@ -97,7 +97,7 @@ def test_everything_that_may_stand_beside_an_answer() -> None:
     ],
 )
 def test_wrong_replies_say_what_is_wrong(line: str, told: str) -> None:
-    with pytest.raises(JudgeTrouble, match=r".") as trouble:
+    with pytest.raises(JudgeError, match=r".") as trouble:
         reply_from_json(line, SHEET)
     assert told in str(trouble.value)
 
@@ -114,13 +114,13 @@ def test_wrong_replies_say_what_is_wrong(line: str, told: str) -> None:
 def test_a_program_in_trouble_is_told_about_and_started_anew(text: str, timeout: float, told: str) -> None:
     with program(text, timeout) as judge:
         for _ in range(2):
-            with pytest.raises(JudgeTrouble) as trouble:
+            with pytest.raises(JudgeError) as trouble:
                 judge.reply(SHEET)
             assert told in str(trouble.value)
 
 
 def test_a_program_that_is_not_there() -> None:
-    with CommandJudge(["/nowhere/judge"]) as judge, pytest.raises(JudgeTrouble, match="can't be started"):
+    with CommandJudge(["/nowhere/judge"]) as judge, pytest.raises(JudgeError, match="can't be started"):
         judge.reply(SHEET)
     with pytest.raises(BadParameter, match="No program"):
         CommandJudge([])
@@ -141,7 +141,7 @@ def test_a_late_answer_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
         "    print(json.dumps({'id': q['id'], 'outcome': 'right'}), flush=True)\n"
     )
     with program(text, 3.0) as judge:
-        with pytest.raises(JudgeTrouble):
+        with pytest.raises(JudgeError):
             judge.reply(SHEET)
         second = judge.reply(replace(SHEET, question="q2"))
         assert isinstance(second, Reply)

@@ -15,7 +15,7 @@ from duelpool.errors import BadFile, BadParameter
 from duelpool.judges.live import Sheet
 from duelpool.judges.llm.endpoint import Endpoint, parse_address
 from duelpool.judges.llm.prices import OVERHEAD_TOKENS, UNIT, Prices, money_of, read_money
-from duelpool.judges.llm.prompts import PROMPTS, Prompt, can_read, read_prompt, secret_word
+from duelpool.judges.llm.prompts import PROMPTS, Prompt, read_prompt, secret_word, unreadable_because
 from duelpool.judges.llm.replies import (
     CONFIDENCES,
     Malformed,
@@ -268,10 +268,10 @@ def test_the_hash_changes_with_the_words() -> None:
 
 
 def test_what_can_not_be_read() -> None:
-    assert can_read(sheet()) == ""
-    assert can_read(sheet(right=" ")) == "no text"
+    assert unreadable_because(sheet()) == ""
+    assert unreadable_because(sheet(right=" ")) == "no text"
     picture = Sheet("q", Topic("t", "?"), Passage("a", "https://x/y.png", format="image"), None, frozenset())
-    assert can_read(picture) == "a picture"
+    assert unreadable_because(picture) == "a picture"
 
 
 # ---- money

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from duelpool.judges.live import Reply, Sheet, Wish
+from duelpool.judges.live import JudgeAction, Reply, Sheet
 from duelpool.judges.terminal import LineKeys, TerminalJudge, TerminalKeys, keys_of
 from duelpool.records import Outcome, Passage, Topic
 
@@ -33,7 +33,7 @@ SHEET = Sheet(
 )
 
 
-def ask(keys: str, sheet: Sheet = SHEET, width: int = 80) -> tuple[Reply | Wish, str]:
+def ask(keys: str, sheet: Sheet = SHEET, width: int = 80) -> tuple[Reply | JudgeAction, str]:
     screen = io.StringIO()
     judge = TerminalJudge(Console(file=screen, width=width), LineKeys(io.StringIO(keys)))
     return judge.reply(sheet), screen.getvalue()
@@ -63,9 +63,15 @@ def test_a_key_is_an_answer(key: str, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "wish"), [("u\n", Wish.UNDO), ("esc\n", Wish.STOP), ("", Wish.STOP), ("\n\n", Wish.STOP)]
+    ("keys", "wish"),
+    [
+        ("u\n", JudgeAction.UNDO),
+        ("esc\n", JudgeAction.STOP),
+        ("", JudgeAction.STOP),
+        ("\n\n", JudgeAction.STOP),
+    ],
 )
-def test_wishes_and_the_end_of_input(keys: str, wish: Wish) -> None:
+def test_wishes_and_the_end_of_input(keys: str, wish: JudgeAction) -> None:
     assert ask(keys)[0] is wish
 
 

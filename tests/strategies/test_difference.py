@@ -87,7 +87,7 @@ def utility_by_definition(
     """The paper's sums for ppref, written out; pairs that are known bring nothing more."""
     items = strategy._table.items
     place = {item: at for at, item in enumerate(items)}
-    stakes = strategy._known().stakes
+    stakes = strategy._pair_state().stakes
 
     def part(x: str, y: str) -> float:
         if x == y or (x, y) in known or (y, x) in known:

@@ -48,13 +48,13 @@ def make_judges(spec: str) -> JudgeModel:
     make = JUDGES[name]
     people = parameters_of(Assessors)
     known = parameters_of(make) | people
-    for given in texts:
-        if given not in known:
-            problem = f"The judge '{name}' has no parameter '{given}'."
-            raise BadParameter(problem, remedy=known_names(given, known))
+    for parameter in texts:
+        if parameter not in known:
+            problem = f"The judge '{name}' has no parameter '{parameter}'."
+            raise BadParameter(problem, remedy=known_names(parameter, known))
     if "file" in known and "file" not in texts:
         raise BadParameter(f"The judge '{name}' needs a file.", remedy=f"Give it as {name}:file=...")
-    values = {given: read_value(name, given, text, known[given]) for given, text in texts.items()}
-    model = make(**{given: value for given, value in values.items() if given not in people})
-    added = Assessors(**{given: value for given, value in values.items() if given in people})
-    return model if added == Assessors() else PeopleModel(model, added)
+    values = {key: read_value(name, key, text, known[key]) for key, text in texts.items()}
+    model = make(**{key: value for key, value in values.items() if key not in people})
+    assessors = Assessors(**{key: value for key, value in values.items() if key in people})
+    return model if assessors == Assessors() else PeopleModel(model, assessors)

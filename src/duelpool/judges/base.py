@@ -1,6 +1,6 @@
-"""What a judge is, and what a simulation needs to know of one besides its answers.
+"""Judges, and what a simulation needs to know of them besides their answers.
 
-A `Judge` answers questions. A `SimulatedJudge` also knows the truth, so that what a strategy found can be
+A `Judge` answers questions. A `SimulatedJudge` also knows the truth, so that a strategy's result can be
 checked. A `JudgeModel` makes the simulated judge of a topic from a seed.
 """
 
@@ -13,7 +13,7 @@ from duelpool.seeds import rng_for
 
 
 class Judge(Protocol):
-    """Anyone, or anything, that says which of two items is the better one."""
+    """A person or program that says which of two items is better."""
 
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
         """Return the answer when the pair is judged for the nth time, counted from 1."""
@@ -30,7 +30,7 @@ class SimulatedJudge(Judge, Protocol):
 
 
 class JudgeModel(Protocol):
-    """How simulated judges come about: for any pool, or for the pools that the model brings along."""
+    """Makes simulated judges, for any pool or for the pools that the model knows."""
 
     @property
     def pools(self) -> Mapping[str, tuple[str, ...]]:
@@ -48,7 +48,7 @@ class JudgeModel(Protocol):
 
 
 class Dice:
-    """Random numbers by name: the same roll for the same name, in whatever order they are asked for.
+    """Random numbers by name: the same roll for the same name, in whatever order they are drawn.
 
     A judge draws the answer to a pair's nth question under the name (pair, nth). What it answers then depends
     on neither the order of the questions nor the process that asks. A keyed hash does this in one

@@ -3,7 +3,7 @@
 A question: `{"id", "topic", "question", "left": {"id", "text"}, "right": {...}, "outcomes": [...]}` and, where
 there are any, `description`, `conversation`, `guidelines`, `criterion`, `grades`. A reply, one line a question:
 `{"id": ..., "outcome": "left"}`, or `{"id": ..., "winner": the item's id}`; `grade`, `confidence`, `note` and
-`seconds` may stand beside it. `{"id": ..., "error": "..."}` says that it could not.
+`seconds` are optional. `{"id": ..., "error": "..."}` reports that it could not answer.
 """
 
 import json
@@ -17,11 +17,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from duelpool.errors import BadParameter
-from duelpool.judges.live import JudgeTrouble, Reply, Sheet, Wish
+from duelpool.judges.live import JudgeAction, JudgeError, Reply, Sheet
 from duelpool.records import Outcome, Passage
 
 _LINE_AT_MOST = 1_000_000  # characters of a reply; more than this is no reply
-_GRACE_SECONDS = 2.0  # for a program to end by itself when there are no more questions
+_GRACE_SECONDS = 2.0  # for a program to exit by itself when there are no more questions
 
 
 class CommandJudge:
@@ -37,12 +37,12 @@ class CommandJudge:
         self._program: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
-    def reply(self, sheet: Sheet) -> Reply | Wish:
-        """Ask the program; whatever is not a proper answer in time is trouble, and the program starts anew."""
+    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
+        """Ask the program; without a proper answer in time, raise JudgeError and restart it at the next question."""
         try:
             began = time.monotonic()
-            self._say(json.dumps(question_to_json(sheet), ensure_ascii=False))
-            reply = reply_from_json(self._hear(), sheet)
+            self._send(json.dumps(question_to_json(sheet), ensure_ascii=False))
+            reply = reply_from_json(self._receive(), sheet)
             if reply.seconds is None:
                 reply = Reply(
                     reply.outcome,
@@ -52,8 +52,8 @@ class CommandJudge:
                     round(time.monotonic() - began, 3),
                 )
             return reply
-        except JudgeTrouble:
-            self._end(at_once=True)  # a late answer must not be taken for the next one's
+        except JudgeError:
+            self._end(at_once=True)  # a late answer must not be taken as the answer to the next question
             raise
 
     # ---- the program
@@ -72,7 +72,7 @@ class CommandJudge:
                 bufsize=1,
             )
         except OSError as error:
-            raise JudgeTrouble(
+            raise JudgeError(
                 f"The program '{self._words[0]}' can't be started ({error.strerror}).",
                 remedy="Check its name and its rights.",
             ) from None
@@ -81,7 +81,7 @@ class CommandJudge:
         threading.Thread(target=_listen, args=(program, self._lines), daemon=True).start()
         return program
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         program = self._start()
         try:
             if program.stdin is not None:
@@ -90,11 +90,11 @@ class CommandJudge:
         except (BrokenPipeError, OSError):
             raise self._ended() from None
 
-    def _hear(self) -> str:
+    def _receive(self) -> str:
         try:
             line = self._lines.get(timeout=self._timeout)
         except queue.Empty:
-            raise JudgeTrouble(
+            raise JudgeError(
                 f"The program gave no answer within {self._timeout:g} seconds.",
                 remedy="Give it more with --timeout, and let it write each answer out at once (flush).",
             ) from None
@@ -102,16 +102,16 @@ class CommandJudge:
             raise self._ended()
         return line
 
-    def _ended(self) -> JudgeTrouble:
+    def _ended(self) -> JudgeError:
         code = None
         if self._program is not None:
             try:
                 code = self._program.wait(timeout=_GRACE_SECONDS)
             except subprocess.TimeoutExpired:
                 code = None
-        said = "" if code is None else f" with code {code}"
-        return JudgeTrouble(
-            f"The program ended{said} without an answer.",
+        status = "" if code is None else f" with code {code}"
+        return JudgeError(
+            f"The program ended{status} without an answer.",
             remedy="It should answer one line a question until its input ends; see what it wrote above.",
         )
 
@@ -144,21 +144,21 @@ class CommandJudge:
 
 
 def _listen(program: subprocess.Popen[str], lines: "queue.SimpleQueue[str | None]") -> None:
-    """Hand a program's lines over until it ends; this thread then closes the pipe."""
+    """Queue a program's lines until it ends; this thread then closes the pipe."""
     if program.stdout is not None:
-        with program.stdout as out:
-            while line := out.readline(_LINE_AT_MOST):
+        with program.stdout as stream:
+            while line := stream.readline(_LINE_AT_MOST):
                 if line.strip():
                     lines.put(line)
     lines.put(None)
 
 
-# ---- the words between us
+# ---- the JSON lines
 
 
 def question_to_json(sheet: Sheet) -> dict[str, Any]:
     """Return a question for a program."""
-    found: dict[str, Any] = {
+    question: dict[str, Any] = {
         "id": sheet.question,
         "topic": sheet.topic.id,
         "question": sheet.topic.text,
@@ -166,25 +166,25 @@ def question_to_json(sheet: Sheet) -> dict[str, Any]:
         "outcomes": sorted(map(str, sheet.outcomes)),
     }
     if sheet.right is not None:
-        found["right"] = _item(sheet.right)
+        question["right"] = _item(sheet.right)
     else:
-        found["grades"] = list(sheet.grades)
+        question["grades"] = list(sheet.grades)
     extras = {
         "description": sheet.topic.description,
         "conversation": list(sheet.topic.conversation),
         "guidelines": sheet.guidelines,
         "criterion": sheet.criterion if sheet.criterion != "overall" else "",
     }
-    return found | {name: value for name, value in extras.items() if value}
+    return question | {name: value for name, value in extras.items() if value}
 
 
 def _item(passage: Passage) -> dict[str, str]:
-    found = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
-    return {name: value for name, value in found.items() if value or name in ("id", "text")}
+    fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
+    return {name: value for name, value in fields.items() if value or name in ("id", "text")}
 
 
 def reply_from_json(line: str, sheet: Sheet) -> Reply:
-    """Return the reply that a line holds, or raise JudgeTrouble with what is wrong with it."""
+    """Return the reply that a line holds, or raise JudgeError with the problem."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -194,7 +194,7 @@ def reply_from_json(line: str, sheet: Sheet) -> Reply:
     if row.get("id") != sheet.question:
         raise _wrong(f"it is about the question {row.get('id')!r}, and '{sheet.question}' was asked")
     if row.get("error"):
-        raise JudgeTrouble(f"The program reports: {str(row['error'])[:200]}", remedy="")
+        raise JudgeError(f"The program reports: {str(row['error'])[:200]}", remedy="")
     outcome = _outcome(row, sheet)
     grade = _number(row, "grade")
     if (outcome is Outcome.GRADE) != (grade is not None):
@@ -233,8 +233,8 @@ def _number(row: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def _wrong(what: str) -> JudgeTrouble:
-    return JudgeTrouble(
+def _wrong(what: str) -> JudgeError:
+    return JudgeError(
         f"The program's answer can't be used: {what}.",
         remedy='An answer reads {"id": the question\'s id, "outcome": "left"}.',
     )

@@ -1,4 +1,4 @@
-"""Judges of a campaign: what they are shown, what they may reply, and simulated people among them."""
+"""Judges of a campaign: the questions they see, their replies, and simulated people."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,17 +14,17 @@ from duelpool.judges.simulated import MatrixJudge, odds_of_wins
 from duelpool.records import Outcome, Passage, Topic
 
 SEEN_THREE_OUT_OF_FOUR = math.log(3.0)
-"""The log-odds of a win that one unit of utility is worth: what a reader sees three times out of four."""
+"""The log-odds of a win per unit of utility: a reader sees the difference three times out of four."""
 
-_UNSEEN = -5.0  # the utility of an item that nobody knows, far below every other
-
-
-class JudgeTrouble(DuelpoolError):
-    """A judge that gave no answer that can be used: the question goes back, and somebody should look."""
+_UNSEEN = -5.0  # the utility of an unknown item, far below every other
 
 
-class Wish(StrEnum):
-    """What a judge may want instead of answering."""
+class JudgeError(DuelpoolError):
+    """A judge gave no usable answer: its question is released."""
+
+
+class JudgeAction(StrEnum):
+    """What a judge may do instead of answering."""
 
     UNDO = "undo"
     STOP = "stop"
@@ -42,12 +42,12 @@ class Sheet:
     grades: tuple[float, ...] = ()
     criterion: str = "overall"
     guidelines: str = ""
-    judged: int = 0  # by this judge in this session, for showing how far it is
+    judged: int = 0  # by this judge in this session, to show the progress
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, and what came with it."""
+    """An answer with its grade, confidence, note and time."""
 
     outcome: Outcome
     grade: float | None = None
@@ -57,10 +57,10 @@ class Reply:
 
 
 class LiveJudge(Protocol):
-    """Anyone, or anything, that sits before a campaign's questions; raises `JudgeTrouble` when it can't."""
+    """A person or program that answers a campaign's questions; raises `JudgeError` when it can't."""
 
-    def reply(self, sheet: Sheet) -> Reply | Wish:
-        """Return the answer to a question, or a wish."""
+    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
+        """Return the answer to a question, or an action."""
         ...
 
 
@@ -88,12 +88,12 @@ class SimulatedPerson:
     """Answers as a model does; a careless one flips a coin, whatever is shown.
 
     The answer depends on the seed, the person's number and the pair alone, not on when it is asked. An item
-    from outside the pool, as test pairs have them, loses to every item of it.
+    from outside the pool, as in test pairs, loses to every item of the pool.
     """
 
     def __init__(self, number: int, judges: JudgeOfTopic, seed: int, *, careless: float = 0.0) -> None:
         if not 0 <= careless <= 1:
-            raise BadParameter(f"The share of careless people is from 0 to 1, not {careless}.")
+            raise BadParameter(f"'careless' is a share of people from 0 to 1, not {careless}.")
         self._number = number
         self._judges = judges
         self._dice = Dice(seed, "simulated person", number)
@@ -102,8 +102,8 @@ class SimulatedPerson:
     def reply(self, sheet: Sheet) -> Reply:
         """Return this person's answer."""
         shown = "" if sheet.right is None else sheet.right.id
-        haste = self._dice.roll(f"seconds\x1f{sheet.topic.id}\x1f{sheet.left.id}\x1f{shown}")
-        seconds = 1.0 + 2.0 * haste if self.careless else 4.0 + 12.0 * haste
+        roll = self._dice.roll(f"seconds\x1f{sheet.topic.id}\x1f{sheet.left.id}\x1f{shown}")
+        seconds = 1.0 + 2.0 * roll if self.careless else 4.0 + 12.0 * roll
         if sheet.right is None:
             return Reply(Outcome.GRADE, grade=self._grade(sheet), seconds=round(seconds, 1))
         outcome = self._outcome(sheet, sheet.left.id, sheet.right.id)
@@ -155,7 +155,7 @@ class Utilities:
         known = self.utilities.get(topic)
         if known is None:
             raise BadParameter(
-                f"Nobody knows the utilities of topic '{topic}'.",
+                f"The utilities of topic '{topic}' aren't known.",
                 remedy="Name another model, such as bt:sd=1.",
             )
         strengths = np.array([known.get(item, _UNSEEN) for item in items]) * self.log_odds

@@ -1,4 +1,4 @@
-"""Judges made from real data: recorded preferences drawn again, and graded items told apart with noise."""
+"""Judges made from real data: recorded preferences resampled, and graded items compared with noise."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,12 +13,14 @@ import numpy as np
 from duelpool.arrays import Floats
 from duelpool.errors import BadFile, BadParameter, known_names
 from duelpool.judges.base import Dice, SimulatedJudge
-from duelpool.judges.simulated import MatrixJudge, odds_of_wins, refuse_no_probability
+from duelpool.judges.simulated import MatrixJudge, odds_of_wins, require_win_probability
 from duelpool.records import Judgment
 
 ANSWERS = ("raw", "smoothed", "fitted")
 SMOOTHING = 2.0  # how many judgments the fitted probability is worth when answers are smoothed
-STRENGTH_SD = 1.5  # the fit's prior spread of strengths; it keeps items that never lost at a finite strength
+STRENGTH_SD = (
+    1.5  # the fit's prior spread of strengths; it keeps the strength of items that never lost finite
+)
 
 Pools: TypeAlias = Mapping[str, tuple[str, ...]]
 
@@ -49,7 +51,9 @@ def fitted_strengths(counts: Floats, sd: float = STRENGTH_SD) -> Floats:
         hessian = np.diag(weights.sum(axis=1) + precision) - weights
         step = np.linalg.solve(hessian, gradient)
         largest = float(np.abs(step).max(initial=0.0))
-        strengths += step / max(1.0, largest / 2.0)  # long steps are cut, lest the first ones overshoot
+        strengths += step / max(
+            1.0, largest / 2.0
+        )  # long steps are cut, so that the first ones don't overshoot
         if largest < 1e-10:
             break
     return strengths
@@ -58,7 +62,7 @@ def fitted_strengths(counts: Floats, sd: float = STRENGTH_SD) -> Floats:
 def replayed_wins(counts: Floats, answers: str) -> Floats:
     """Return the win probabilities of a replay.
 
-    raw: the pair's real judgments, and the fit for pairs that nobody judged; smoothed: the real judgments
+    raw: the pair's real judgments, and the fit for pairs without a judgment; smoothed: the real judgments
     shrunk to the fit, which weighs as much as two of them; fitted: the fit alone.
     """
     fit = odds_of_wins(fitted_strengths(counts))
@@ -94,7 +98,7 @@ class Replay:
         """The file's topics of at least `min_items` items."""
         recorded = {topic: items for topic, (items, _) in _recorded(self.file).items()}
         pools = {topic: items for topic, items in recorded.items() if len(items) >= self.min_items}
-        return refuse_no_pools(pools, self.file, self.min_items)
+        return require_pools(pools, self.file, self.min_items)
 
     @property
     def size(self) -> int | None:
@@ -107,7 +111,9 @@ class Replay:
         if known != items:
             at = {item: place for place, item in enumerate(known)}
             if strays := [item for item in items if item not in at]:
-                raise BadParameter(f"Nobody judged '{strays[0]}' in topic {topic}.", place=self.file)
+                raise BadParameter(
+                    f"The file has no judgment of '{strays[0]}' in topic {topic}.", place=self.file
+                )
             chosen = [at[item] for item in items]
             wins = wins[np.ix_(chosen, chosen)]
         return MatrixJudge(items, wins, Dice(seed, topic, "answers"), ties=self.ties)
@@ -124,7 +130,7 @@ class Graded:
     ties: float = 0.0
 
     def __post_init__(self) -> None:
-        refuse_no_probability("q", self.q)
+        require_win_probability("q", self.q)
 
     @property
     def pools(self) -> Pools:
@@ -134,7 +140,7 @@ class Graded:
             items = tuple(item for item, grade in grades.items() if grade >= self.min_grade)
             if len(items) >= self.min_items:
                 pools[topic] = items
-        return refuse_no_pools(pools, self.file, self.min_items)
+        return require_pools(pools, self.file, self.min_items)
 
     @property
     def size(self) -> int | None:
@@ -151,8 +157,8 @@ class Graded:
         return MatrixJudge(items, wins, Dice(seed, topic, "answers"), ties=self.ties)
 
 
-def refuse_no_pools(pools: Pools, file: str, min_items: int) -> Pools:
-    """Refuse a file that leaves nothing to simulate."""
+def require_pools(pools: Pools, file: str, min_items: int) -> Pools:
+    """Refuse a file without a topic of enough items."""
     if not pools:
         problem = f"No topic has {min_items} items or more."
         raise BadFile.at(file, None, problem, "Ask for fewer with min_items.")
@@ -160,7 +166,7 @@ def refuse_no_pools(pools: Pools, file: str, min_items: int) -> Pools:
 
 
 def _rows(file: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the file's lines as number and words; lines without words are left out."""
+    """Yield the file's lines as number and words, without the blank ones."""
     path = Path(file)
     try:
         opened = gzip_open if path.suffix == ".gz" else open
@@ -207,7 +213,7 @@ def _replayed(file: str, answers: str, topic: str) -> tuple[tuple[str, ...], Flo
 
 @lru_cache(maxsize=4)
 def _graded(file: str) -> dict[str, dict[str, float]]:
-    """Return each topic's grades from lines `topic iteration item grade`; of two grades the higher counts."""
+    """Return each topic's grades from lines `topic iteration item grade`; of several grades the highest counts."""
     grades: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for number, words in _rows(file):
         try:

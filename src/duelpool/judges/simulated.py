@@ -1,7 +1,7 @@
 """Simulated assessors: win probabilities of several kinds, and people who err, tie and call items bad.
 
-The place of an item in the truth is drawn by the seed, so neither its name nor its place in the pool says how
-good it is, and no strategy profits from the order in which it was given the items.
+The place of an item in the truth is drawn by the seed, so neither its name nor its place in the pool tells how
+good it is, and no strategy profits from the order of the items.
 """
 
 import math
@@ -118,7 +118,7 @@ class BadCaller:
 
 
 class Fallible:
-    """Answers as another judge does, but now and then the other way round or at random."""
+    """Answers as another judge does, but sometimes reversed or at random."""
 
     def __init__(self, judge: SimulatedJudge, dice: Dice, *, error: float, guess: float) -> None:
         self._judge = judge
@@ -145,7 +145,7 @@ class Fallible:
 
 @dataclass(frozen=True, slots=True)
 class Assessors:
-    """What people add to a model of the items: errors, guesses and Bad votes.
+    """The errors, guesses and Bad votes that people add to a model of the items.
 
     `error` is the share of answers that are reversed, `guess` the share of coin flips, `bad` the share of the
     pool, from the bottom of the truth, that is called bad wherever it appears.
@@ -160,14 +160,14 @@ class Assessors:
             if not 0 <= getattr(self, name) <= 1:
                 raise BadParameter(f"'{name}' is a share from 0 to 1, not {getattr(self, name)}.")
         if self.error + self.guess > 1:
-            raise BadParameter("'error' and 'guess' are shares of the same answers and exceed 1 together.")
+            raise BadParameter("'error' and 'guess' are shares of the same answers, and their sum exceeds 1.")
 
-    def watching(self, judge: SimulatedJudge, topic: str, seed: int) -> SimulatedJudge:
-        """Return the judge as these people would answer in its place."""
+    def applied_to(self, judge: SimulatedJudge, topic: str, seed: int) -> SimulatedJudge:
+        """Return a judge that answers as these people would."""
         if self.bad:
             order = [item for level in judge.truth.levels for item in level]
-            kept = len(order) - int(self.bad * len(order))
-            judge = BadCaller(judge, frozenset(order[kept:]))
+            good = len(order) - int(self.bad * len(order))
+            judge = BadCaller(judge, frozenset(order[good:]))
         if self.error or self.guess:
             dice = Dice(seed, topic, "assessors")
             judge = Fallible(judge, dice, error=self.error, guess=self.guess)
@@ -192,12 +192,12 @@ class PeopleModel:
         return self.model.size
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
-        """Return the topic's judge with the people in front."""
-        return self.assessors.watching(self.model.judge(topic, items, seed), topic, seed)
+        """Return the topic's judge with the people's errors, guesses and Bad votes."""
+        return self.assessors.applied_to(self.model.judge(topic, items, seed), topic, seed)
 
 
 class AnyPool:
-    """A model that judges whatever pool it is given."""
+    """A model that can judge any pool."""
 
     __slots__ = ()
 
@@ -220,7 +220,7 @@ class CaseA(AnyPool):
     ties: float = 0.0
 
     def __post_init__(self) -> None:
-        refuse_no_probability("q", self.q)
+        require_win_probability("q", self.q)
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge of a random total order of the items."""
@@ -237,7 +237,7 @@ class CaseB(AnyPool):
     ties: float = 0.0
 
     def __post_init__(self) -> None:
-        refuse_no_probability("q", self.q)
+        require_win_probability("q", self.q)
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge for two random best items."""
@@ -254,7 +254,7 @@ class BradleyTerry(AnyPool):
     ties: float = 0.0
 
     def __post_init__(self) -> None:
-        refuse_negative("sd", self.sd)
+        require_not_negative("sd", self.sd)
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge for freshly drawn strengths."""
@@ -270,7 +270,7 @@ class Thurstone(AnyPool):
     ties: float = 0.0
 
     def __post_init__(self) -> None:
-        refuse_negative("sd", self.sd)
+        require_not_negative("sd", self.sd)
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge for freshly drawn strengths."""
@@ -288,7 +288,7 @@ class ExactOrder(AnyPool):
     levels: int = 0
 
     def __post_init__(self) -> None:
-        refuse_negative("levels", self.levels)
+        require_not_negative("levels", self.levels)
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
         """Return the judge of a random order of the items."""
@@ -306,7 +306,7 @@ class MatrixFile:
 
     @property
     def pools(self) -> Mapping[str, tuple[str, ...]]:
-        """No names of its own: rows are given to a pool's items at random."""
+        """No pools of its own: rows are assigned to a pool's items at random."""
         return {}
 
     @property
@@ -359,7 +359,7 @@ def read_matrix(file: str) -> Floats:
 
 
 def hidden_places(size: int, topic: str, seed: int) -> Ints:
-    """Return each item's place in the truth, 0 the best: a permutation that only the seed knows."""
+    """Return each item's place in the truth, 0 the best: a permutation fixed by the seed."""
     return rng_for(seed, topic, "hidden places").permutation(size)
 
 
@@ -377,13 +377,13 @@ def with_even_diagonal(wins: Floats) -> Floats:
     return wins
 
 
-def refuse_no_probability(name: str, value: float) -> None:
-    """Refuse what isn't a chance of the better item, from .5 to 1."""
+def require_win_probability(name: str, value: float) -> None:
+    """Refuse a chance of the better item that isn't from .5 to 1."""
     if not 0.5 <= value <= 1:
         raise BadParameter(f"'{name}' is the better item's chance to win, from .5 to 1, not {value}.")
 
 
-def refuse_negative(name: str, value: float) -> None:
-    """Refuse what isn't a finite number from 0 on."""
+def require_not_negative(name: str, value: float) -> None:
+    """Refuse a value that isn't a finite number from 0 on."""
     if not (math.isfinite(value) and value >= 0):
         raise BadParameter(f"'{name}' is a number from 0 on, not {value}.")

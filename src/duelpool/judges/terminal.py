@@ -13,7 +13,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from duelpool.judges.live import Reply, Sheet, Wish
+from duelpool.judges.live import JudgeAction, Reply, Sheet
 from duelpool.records import Outcome, Passage
 
 ANSWER_KEYS: Mapping[str, Outcome] = {
@@ -31,7 +31,7 @@ ANSWER_KEYS: Mapping[str, Outcome] = {
     "x": Outcome.CANNOT_JUDGE,
     "s": Outcome.SKIP,
 }
-WISH_KEYS: Mapping[str, Wish] = {"u": Wish.UNDO, "esc": Wish.STOP}
+ACTION_KEYS: Mapping[str, JudgeAction] = {"u": JudgeAction.UNDO, "esc": JudgeAction.STOP}
 HELP_KEYS = ("?", "h")
 HELP: tuple[tuple[str, Outcome | None, str], ...] = (
     ("← or 1", Outcome.LEFT, "left is better"),
@@ -55,13 +55,13 @@ _ESCAPES = {
     "[1;2D": "shift+left",
     "[1;2C": "shift+right",
 }
-_ESCAPE_SECONDS = 0.05  # what follows an escape within this time belongs to it
+_ESCAPE_SECONDS = 0.05  # bytes within this time after an escape belong to it
 # A text may not move the cursor or recolour the screen: only line ends and tabs pass.
 _NO_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 class KeySource(Protocol):
-    """Where keys come from; an empty text means that there are no more."""
+    """A source of keys; an empty text means that there are no more."""
 
     def read(self) -> str:
         """Wait for a key and return its name."""
@@ -69,7 +69,7 @@ class KeySource(Protocol):
 
 
 class LineKeys:
-    """Keys from lines of text, one key a line: for pipes, and for terminals that know no single keys."""
+    """Keys from lines of text, one key a line: for pipes, and for terminals without single keys."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -97,15 +97,15 @@ class TerminalKeys:
         before = termios.tcgetattr(self._file)
         try:
             tty.setcbreak(self._file, termios.TCSADRAIN)  # keys that were typed ahead count
-            sign = os.read(self._file, 1)
-            if sign == b"\x1b":
+            pressed = os.read(self._file, 1)
+            if pressed == b"\x1b":
                 rest = b""
                 while select.select([self._file], [], [], _ESCAPE_SECONDS)[0] and len(rest) < 8:
                     rest += os.read(self._file, 1)
                 return _ESCAPES.get(rest.decode(errors="replace"), "esc" if not rest else "unknown")
         finally:
             termios.tcsetattr(self._file, termios.TCSADRAIN, before)
-        return "" if sign in (b"", b"\x04") else sign.decode(errors="replace").lower()
+        return "" if pressed in (b"", b"\x04") else pressed.decode(errors="replace").lower()
 
 
 def keys_of(stream: TextIO) -> KeySource:
@@ -126,27 +126,29 @@ class TerminalJudge:
         self._console = console or Console()
         self._keys = keys or keys_of(sys.stdin)
 
-    def reply(self, sheet: Sheet) -> Reply | Wish:
+    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
         """Show a question and wait for a key that answers it."""
         self._console.print(page(sheet))
         began = time.monotonic()
         while True:
             key = self._keys.read()
             if not key:
-                return Wish.STOP
+                return JudgeAction.STOP
             if key in HELP_KEYS:
                 for text in (sheet.guidelines, keys_line(sheet)):
                     self._console.print(_plain(text), markup=False, highlight=False)
                 continue
-            if key in WISH_KEYS:
-                return WISH_KEYS[key]
+            if key in ACTION_KEYS:
+                return ACTION_KEYS[key]
             seconds = round(time.monotonic() - began, 2)
             if sheet.right is None and (grade := _grade(key, sheet.grades)) is not None:
                 return Reply(Outcome.GRADE, grade=grade, seconds=seconds)
             outcome = outcome_of(key)
             if outcome is not None and outcome in sheet.outcomes and outcome is not Outcome.GRADE:
                 return Reply(outcome, seconds=seconds)
-            self._console.print(f"The key '{_plain(key)}' means nothing here.", markup=False, highlight=False)
+            self._console.print(
+                f"The key '{_plain(key)}' has no meaning here.", markup=False, highlight=False
+            )
             self._console.print(keys_line(sheet), markup=False, highlight=False)
 
 
@@ -191,9 +193,9 @@ def keys_line(sheet: Sheet) -> str:
 
 def _keys(sheet: Sheet) -> list[str]:
     graded = [f"{grade:g}" for grade in sheet.grades] if sheet.right is None else []
-    told = [f"{' '.join(graded)}: the grade"] if graded else []
-    told += [f"{keys}: {what}" for keys, needs, what in HELP if needs is None or needs in sheet.outcomes]
-    return told
+    lines = [f"{' '.join(graded)}: the grade"] if graded else []
+    lines += [f"{keys}: {what}" for keys, needs, what in HELP if needs is None or needs in sheet.outcomes]
+    return lines
 
 
 def _panel(passage: Passage, title: str) -> Panel:

@@ -1,4 +1,4 @@
-"""A total order with upsets: some pairs, drawn once, are won by the lesser item, so that cycles come about."""
+"""A total order with upsets: in some pairs, drawn once, the worse item wins, which makes cycles."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from duelpool.judges.simulated import (
     AnyPool,
     MatrixJudge,
     hidden_places,
-    refuse_no_probability,
+    require_win_probability,
     with_even_diagonal,
 )
 from duelpool.seeds import rng_for
@@ -18,7 +18,7 @@ from duelpool.seeds import rng_for
 
 @dataclass(frozen=True, slots=True)
 class Upsets(AnyPool):
-    """Case A in which a share of the pairs is reversed for good: there the lesser item wins with q.
+    """Case A in which a share of the pairs is reversed for good: there the worse item wins with q.
 
     With `spare_best` the pairs of the best item are left alone: it stays the one that beats all others. The
     truth is the Borda order of the resulting matrix.
@@ -30,7 +30,7 @@ class Upsets(AnyPool):
     ties: float = 0.0
 
     def __post_init__(self) -> None:
-        refuse_no_probability("q", self.q)
+        require_win_probability("q", self.q)
         if not 0 <= self.share <= 1:
             raise BadParameter(f"'share' is the share of reversed pairs, from 0 to 1, not {self.share}.")
 

@@ -1,7 +1,7 @@
 """Which pair to ask about next: one file a family, every strategy in one table.
 
 A new strategy is one file, one row in `STRATEGIES` and one section in the documentation; the contract suite
-in `duelpool.testing` runs it without being told.
+in `duelpool.testing` runs every row of the table.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,12 +49,14 @@ def make_strategy(
         raise UnknownName("strategy", name, STRATEGIES)
     make = cast("Callable[..., Strategy]", STRATEGIES[name])
     known = parameters_of(make)
-    for given in (*texts, *parameters):
-        if given not in known:
-            raise BadParameter(f"{name} has no parameter '{given}'.", remedy=known_names(given, known))
-    if twice := sorted(set(texts) & set(parameters)):
+    for parameter in (*texts, *parameters):
+        if parameter not in known:
+            raise BadParameter(
+                f"{name} has no parameter '{parameter}'.", remedy=known_names(parameter, known)
+            )
+    if repeated := sorted(set(texts) & set(parameters)):
         raise BadParameter(
-            f"'{twice[0]}' is given twice, in '{spec}' and by keyword.", remedy="Give it once."
+            f"'{repeated[0]}' is given twice, in '{spec}' and by keyword.", remedy="Give it once."
         )
-    values = {given: read_value(name, given, text, known[given]) for given, text in texts.items()}
+    values = {key: read_value(name, key, text, known[key]) for key, text in texts.items()}
     return make(tuple(items), seed=seed, topic=topic, cap=cap, **values, **parameters)

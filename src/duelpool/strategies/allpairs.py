@@ -1,4 +1,4 @@
-"""Every pair, once or several times: the most thorough, and the measure of all the others."""
+"""Every pair, once or several times: the most thorough strategy, with which the others are compared."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -41,7 +41,7 @@ class AllPairs:
         self._first, self._second = first[order], second[order]
         self._at = np.zeros((size, size), dtype=np.int64)  # the place of a pair in that order
         self._at[self._first, self._second] = self._at[self._second, self._first] = np.arange(len(order))
-        self._told = np.zeros(len(order), dtype=np.int64)
+        self._judgments = np.zeros(len(order), dtype=np.int64)  # per pair
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log."""
@@ -49,12 +49,12 @@ class AllPairs:
             return
         places = self._table.add(event)
         if places is not None:
-            self._told[self._at[places]] += 1
+            self._judgments[self._at[places]] += 1
 
     def _open(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         bad = self._table.bad
         still: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
-            (self._told < self.repeats) & ~bad[self._first] & ~bad[self._second]
+            (self._judgments < self.repeats) & ~bad[self._first] & ~bad[self._second]
         )
         return still
 
@@ -64,7 +64,7 @@ class AllPairs:
         for i, j in self._table.places(pending):
             still[self._at[i, j]] = False
         places = np.flatnonzero(still)
-        places = places[np.argsort(self._told[places], kind="stable")][: max(0, n)]
+        places = places[np.argsort(self._judgments[places], kind="stable")][: max(0, n)]
         items = self._table.items
         return [Proposal(pair_of(items[self._first[at]], items[self._second[at]])) for at in places.tolist()]
 

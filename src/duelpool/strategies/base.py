@@ -15,11 +15,11 @@ class Strategy(Protocol):
     """Chooses pairs of one topic's pool until it knows what it wants to know.
 
     Every strategy is made as `Name(items, seed=..., topic=..., cap=..., **parameters)`: `cap` is the most
-    judgments (told and pending, over the whole campaign) that any one pair may get, None for no limit.
+    judgments (in the log and pending, over the whole campaign) that any one pair may get, None for no limit.
 
     - Asking for k gives a prefix of asking for n > k. An empty answer means: wait, or done.
     - Not done and nothing pending: it must ask.
-    - What is "asked" is what was told plus what is pending, never a counter of its own.
+    - The judgments in the log and the pending proposals are all that counts as asked; it keeps no counter.
     - A judgment need not have been asked for: imports and other judges count.
     """
 
@@ -30,7 +30,7 @@ class Strategy(Protocol):
     goal: ClassVar[str]  # what it finds: "best", "top-k" (then it has a `k`), "order" or "difference"
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
-        """Return up to n proposals that may be judged now, given those that are already out."""
+        """Return up to n proposals that may be judged now, given those that are already pending."""
         ...
 
     def tell(self, event: Judgment | PhaseClosed) -> None:

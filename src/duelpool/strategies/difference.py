@@ -1,8 +1,8 @@
 """Which of two rankings is better, from the few judgments that can tell: expected utility and early stopping.
 
-A pair that both rankings order alike can't tell them apart; one that they order differently can, and it
-brings along what follows from it by transitivity. Judging stops when the remaining pairs, all answered in
-favour of the one behind, could no longer turn the sign of the difference.
+A pair that both rankings order alike can't tell them apart; one that they order differently can, and so can
+what follows from it by transitivity. Judging stops when the remaining pairs, all answered in favour of the
+ranking behind, could no longer change the sign of the difference.
 """
 
 import math
@@ -34,10 +34,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class DifferenceVerdict:
-    """What is known of two rankings' difference on one topic.
+    """The difference of two rankings on one topic, as far as it is known.
 
     `a` and `b` are the scores over the pairs known so far; `low` and `high` bound the final difference a - b
-    when every other pair gets a preference. `leader` is "a" or "b" once the sign can't turn.
+    when every other pair gets a preference. `leader` is "a" or "b" once the sign is certain.
     """
 
     measure: str
@@ -64,7 +64,7 @@ def pair_weights(ranks: Floats, measure: Measure, weight: Weight, depth: int) ->
     """Return what each pair weighs in a measure for one ranking: 0 when neither item is ranked.
 
     For `wpref` a pair weighs 1 / log2(r + 1), r being the rank of its lower-ranked item ("lower") or of its
-    higher-ranked one ("upper"). An unranked item stands one rank below the last ranked one.
+    higher-ranked one ("upper"). An unranked item counts as one rank below the last ranked one.
     """
     ranked = np.isfinite(ranks)
     counted = ranked[:, None] | ranked[None, :]
@@ -79,7 +79,7 @@ def pair_weights(ranks: Floats, measure: Measure, weight: Weight, depth: int) ->
 
 def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> Floats:
     """Return p(i beats j) from a logistic fit of strengths, drawn towards equal ones by a normal prior."""
-    everybody = np.zeros(len(wins))
+    strengths = np.zeros(len(wins))
     played = np.flatnonzero((wins + wins.T).any(axis=1))  # the others stay at 0
     wins = wins[np.ix_(played, played)]
     games = wins + wins.T
@@ -93,13 +93,13 @@ def bradley_terry_chances(wins: Floats, precision: float = PRIOR_PRECISION) -> F
         strength += step
         if np.abs(step).max(initial=0.0) < 1e-8:
             break
-    everybody[played] = strength
-    chances: Floats = scipy.special.expit(everybody[:, None] - everybody[None, :])
+    strengths[played] = strength
+    chances: Floats = scipy.special.expit(strengths[:, None] - strengths[None, :])
     return chances
 
 
-class _Known(NamedTuple):
-    """What the judgments say of all pairs.
+class _PairState(NamedTuple):
+    """What the judgments say about all pairs.
 
     `better`: the first is known to be better. `still`: there is no preference, and there may be one.
     `stakes`: what a preference for the first adds to the score of a less that of b.
@@ -150,7 +150,7 @@ class RankingDifference:
         self._preferences = KnownPreferences(self._table)
         size = len(self._table.items)
         self._wins: Floats = np.zeros((size, size))
-        self._worked_out: _Known | None = None  # forgotten with each judgment
+        self._worked_out: _PairState | None = None  # forgotten with each judgment
         ranks = [ranks_in(run, self._table.items) for run in (run_a, run_b)]
         # An unranked item's rank is infinite, so the ranked one of two is above, as the measures have it.
         self._above = [rank[:, None] < rank[None, :] for rank in ranks]
@@ -159,15 +159,15 @@ class RankingDifference:
             for rank, run in zip(ranks, (run_a, run_b), strict=True)
         ]
 
-    # ---- what the judgments say
+    # ---- what is known
 
-    def _known(self) -> _Known:
+    def _pair_state(self) -> _PairState:
         if self._worked_out is None:
             better = self._preferences.better()
             bad = self._table.bad
             still = ~(better | better.T | self._preferences.judged) & ~bad[:, None] & ~bad[None, :]
             np.fill_diagonal(still, val=False)
-            self._worked_out = _Known(better, still, self._stakes(better, still))
+            self._worked_out = _PairState(better, still, self._stakes(better, still))
         return self._worked_out
 
     def _stakes(self, better: Bools, still: Bools) -> Floats:
@@ -181,7 +181,7 @@ class RankingDifference:
 
     def verdict(self) -> DifferenceVerdict:
         """Return the scores so far and the bounds of the final difference."""
-        better, still, stakes = self._known()
+        better, still, stakes = self._pair_state()
         known = float(stakes[better].sum())
         upper = np.triu(still, 1)
         highest, lowest = np.maximum(stakes, stakes.T), np.minimum(stakes, stakes.T)
@@ -198,8 +198,8 @@ class RankingDifference:
         )
 
     def utilities(self) -> Floats:
-        """Return the expected utility of judging each pair: what it and its consequences may tell."""
-        better, still, stakes = self._known()
+        """Return the expected utility of judging each pair: how far it and its consequences may move the difference."""
+        better, still, stakes = self._pair_state()
         gap = np.abs(stakes - stakes.T) * still
         chains = better.astype(float).T
         gain = gap + gap @ chains + chains @ gap
@@ -233,21 +233,21 @@ class RankingDifference:
         chance = rng_for(self.seed, self.topic, self.name, self._table.judgments).random(len(first))
         waiting = {proposal.pair for proposal in pending}
         items = self._table.items
-        asked: list[Proposal] = []
+        proposals: list[Proposal] = []
         for at in np.lexsort((chance, -worth)).tolist():
             pair = pair_of(items[first[at]], items[second[at]])
             if pair not in waiting:
-                asked.append(Proposal(pair))
-                if len(asked) == n:
+                proposals.append(Proposal(pair))
+                if len(proposals) == n:
                     break
-        return asked
+        return proposals
 
     @property
     def done(self) -> bool:
         """Whether the sign of the difference is certain, or no pair is left that could tell."""
         if self.early_stopping and self.verdict().leader:
             return True
-        _, still, stakes = self._known()
+        _, still, stakes = self._pair_state()
         return not bool((np.abs(stakes - stakes.T)[still] > TIE_NOISE).any())
 
     @property
@@ -272,7 +272,7 @@ class AbsoluteDifference:
     """The same idea for grades, to compare with: the items whose grade may tell two rankings apart, by DCG.
 
     Items are graded in decreasing order of how differently the two rankings discount them, until the rest,
-    all graded in favour of the one behind, could no longer turn the sign.
+    all graded in favour of the ranking behind, could no longer change the sign.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Random pairings thin the field by half until it is small; then every pair of it is judged.
+"""Random pairings halve the field until it is small; then every pair of it is judged.
 
-The common ground of `prefbest` and `topk`. In a pruning phase each item meets `degree` others (or one more);
+The shared base of `prefbest` and `topk`. In a pruning phase each item meets `degree` others (or one more);
 those that win at least half of their games go on. A phase is scored from its own judgments only.
 """
 
@@ -19,7 +19,9 @@ from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import PhaseBook, Places
 from duelpool.strategies.win_table import WinTable
 
-STALLED_AT_MOST = 2  # so many phases in which nobody leaves, then the final, however large the field
+STALLED_AT_MOST = (
+    2  # consecutive phases in which no item leaves; then comes the final, however large the field
+)
 
 
 def random_pairings(field: Sequence[int], degree: int, rng: np.random.Generator) -> list[Places]:
@@ -43,7 +45,7 @@ def random_pairings(field: Sequence[int], degree: int, rng: np.random.Generator)
 
 
 class _Passed(NamedTuple):
-    """A phase that was closed: who began it, who went on, and how the next one stood before it."""
+    """A phase that was closed: its field, its survivors, and the stalled phases before it."""
 
     phase: str
     field: tuple[int, ...]
@@ -118,8 +120,8 @@ class Elimination:
             return left
         wins, games = self._book.scores(self._book.phase, self._field)
         # The paper's figure keeps an item at exactly half, its text does not: the figure is what was run.
-        kept = tuple(i for i in left if 2 * wins[i] >= games[i])
-        return kept or left
+        survivors = tuple(i for i in left if 2 * wins[i] >= games[i])
+        return survivors or left
 
     def _close(self, survivors: tuple[int, ...]) -> None:
         phase, pruning = self._book.phase, not self._final_phase()
@@ -130,7 +132,7 @@ class Elimination:
         if pruning and not self._done:
             self._book.forget(phase)
 
-    def _obey(self, event: PhaseClosed) -> None:
+    def _apply_closing(self, event: PhaseClosed) -> None:
         survivors = tuple(sorted(self._table.place[item] for item in event.survivors))
         if event.phase in {passed.phase for passed in self._passed}:
             last = self._passed[-1]
@@ -142,7 +144,7 @@ class Elimination:
         elif self._done or event.phase != self._book.phase:
             raise BadRecord(
                 f"The log closes phase '{event.phase}' of topic '{event.topic}', which isn't open.",
-                remedy="Tell the whole log in its order, to the strategy that wrote it.",
+                remedy="Replay the whole log in its order, into the strategy that wrote it.",
             )
         self._close(survivors)
 
@@ -151,7 +153,7 @@ class Elimination:
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log."""
         if isinstance(event, PhaseClosed):
-            self._obey(event)
+            self._apply_closing(event)
         elif self._book.add(event):
             while not self._done and self._book.complete:
                 self._close(self._survivors())
@@ -184,7 +186,7 @@ class Elimination:
     def _named(self, places: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._table.items[i] for i in places)
 
-    # ---- what was found
+    # ---- the result
 
     def final_scores(self) -> dict[str, float]:
         """Return the finalists' wins over all final phases, empty before the first of them."""
@@ -214,7 +216,7 @@ class Elimination:
     def result(self) -> Levels:
         """Return the finalists by their wins, then those who left, the later the better.
 
-        While a phase is open its wins count less the losses, so that those who met few don't stand last.
+        While a phase is open the score is wins less losses, so that items with few games don't rank last.
         """
         wins, games, finals = self._final_wins()
         if not finals:
@@ -235,7 +237,7 @@ class Elimination:
         return total + self.final_phases * max(0.0, left * (left - 1) / 2)
 
     def most_judgments(self, n_items: int) -> int | None:
-        """Return the most with a consistent judge: the last half degree of the field always leave."""
+        """Return the most with a consistent judge: half a degree of items leaves in every phase."""
         total, left = 0, n_items
         while left > self.final_size:
             degree = min(self.degree, left - 1)

@@ -1,13 +1,13 @@
-"""Who met whom: how often, how often each of the two won, and what came of it the last time.
+"""Who met whom: how often, how often each of the two won, and the latest result.
 
-A topic has as many of these numbers as judgments, and a server holds all its topics: they lie in rows of plain
-numbers, two rows an item, and take a quarter of the room that dictionaries would.
+A topic has as many of these numbers as judgments, and a server holds all its topics. So each item has two arrays of
+plain numbers, which take a quarter of the memory of dictionaries.
 """
 
 from array import array
 from collections.abc import Iterator
 
-LONG = 128  # a row of more opponents gets an index, so that finding one costs the same however long it is
+LONG = 128  # an item with more opponents gets an index, so that a lookup takes constant time
 _LATEST_BITS = 2  # 0, 1 or 2 halves of a win
 _WON_BITS = 31
 _LATEST = (1 << _LATEST_BITS) - 1
@@ -22,7 +22,7 @@ class Encounters:
     def __init__(self, size: int) -> None:
         self._opponents = [array("I") for _ in range(size)]
         self._tallies = [array("Q") for _ in range(size)]  # times met, halves won, halves won the last time
-        self._index: dict[int, dict[int, int]] = {}  # of long rows: where each opponent stands
+        self._index: dict[int, dict[int, int]] = {}  # of long rows: the position of each opponent
 
     def add(self, i: int, j: int, won: float, lost: float) -> None:
         """Count one meeting of two items, from the first one's side."""

@@ -11,13 +11,13 @@ from duelpool.strategies.win_table import WinTable
 from duelpool.strategies.winshares import expected_wins
 
 TRIES = 30
-SELDOM = 100.0  # to have met once less counts for more than any standing
-WORTH_A_LOOK = 0.01  # below this chance of stubborn pairs, expected wins aren't worked out
+SELDOM = 100.0  # one meeting less outweighs any difference in score
+WORTH_A_LOOK = 0.01  # below this chance of stubborn pairs, expected wins aren't computed
 
 
 @dataclass(frozen=True, slots=True)
 class Finals:
-    """The finalists, best standing first, and what their judgments say."""
+    """The finalists, highest score first, and what their judgments say."""
 
     members: Indices
     orders: OrderPosterior
@@ -33,7 +33,8 @@ class Finals:
 def chances_to_win(finals: Finals, table: WinTable) -> tuple[Floats, Floats | None]:
     """Return each finalist's chance to be the best of them, and its mean rank where it was asked for.
 
-    As far as pairs are stubborn, the best is the item with the most expected wins; a win less is a factor e.
+    In proportion to how stubborn pairs are, the best is the item with the most expected wins: each win less divides
+    its chance by e.
     """
     first, ranks = finals.orders.first, finals.orders.mean_rank
     if finals.stubborn < WORTH_A_LOOK or len(first) == 0:
@@ -58,10 +59,10 @@ def finals_pairs(
     chances: np.random.Generator,
     wide_chances: Callable[[int], np.random.Generator],
 ) -> list[tuple[int, int]]:
-    """Return up to `room` pairs to ask, given those that are out.
+    """Return up to `room` pairs to ask, given the pending ones.
 
-    Both items are drawn by their chance to be the best. Where pairs are stubborn a repeat is taken the less
-    the more often the pair was judged, and some questions go to a finalist and an item that it hasn't met.
+    Both items are drawn by their chance to be the best. Where pairs are stubborn, repeats become rarer
+    the more often a pair was judged, and some questions pair a finalist with an item that it hasn't met.
     """
     members = finals.members.tolist()
     size = len(members)
@@ -114,9 +115,9 @@ def finals_pairs(
 def _contenders(
     orders: OrderPosterior, usable: Bools, met: Floats, tries: Indices, luck: Floats
 ) -> tuple[int, int]:
-    """Return the first drawn pair that may be asked and says something new, else the likeliest pair."""
+    """Return the first drawn pair that may be asked and is informative enough, else the likeliest pair."""
     x, y = tries[:, 0], tries[:, 1]
-    taken = usable[x, y] & (luck < _news(met[x, y], orders.stubbornness))
+    taken = usable[x, y] & (luck < _information(met[x, y], orders.stubbornness))
     if taken.any():
         at = int(taken.argmax())
         return int(x[at]), int(y[at])
@@ -132,18 +133,18 @@ def _neighbours(ranks: Floats, usable: Bools, met: Floats) -> tuple[int, int]:
     return one, other
 
 
-def _news(met: Floats, stubbornness: Floats) -> Floats:
-    """Return how much one more judgment of a pair adds, against the first: 1 unless pairs are stubborn."""
-    news = np.zeros(met.shape)
+def _information(met: Floats, stubbornness: Floats) -> Floats:
+    """Return how much one more judgment of a pair adds, relative to the first: 1 unless pairs are stubborn."""
+    information = np.zeros(met.shape)
     for (r, _), weight in zip(STUBBORN, stubbornness.tolist(), strict=True):
-        news += weight * np.where(met == 0, 1.0, (1 - r) / ((1 + (met - 1) * r) * (1 + met * r)))
-    return news
+        information += weight * np.where(met == 0, 1.0, (1 - r) / ((1 + (met - 1) * r) * (1 + met * r)))
+    return information
 
 
 def _new_pair(
     table: WinTable, i: int, waiting: dict[int, int], *, cap: float, at_once: int, tie_breaks: Floats
 ) -> tuple[int, int] | None:
-    """Return a finalist with the opponent that it met least, one of good standing where several are."""
+    """Return a finalist with the opponent that it met least; among several, one with a high score."""
     cost = tie_breaks - 0.3 * table.score
     cost[table.bad] = np.inf
     cost[i] = np.inf

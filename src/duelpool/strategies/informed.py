@@ -1,8 +1,8 @@
 """Prior knowledge of the items, and how far to trust it: learnt from the judgments themselves.
 
 A prior is a score per item: grades, a ranker's scores, an LLM's preferences turned into scores. Its weight is
-not set but learnt: each answer is held against what the prior and the scores said when the pair was asked.
-A useless prior is soon given no weight.
+not set but learnt: each answer is compared with what the prior and the scores predicted when the pair was asked.
+A useless prior soon gets no weight.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
 
-STANDING_WEIGHT = 0.33  # log odds of a win per point of difference in standing
+STANDING_WEIGHT = 0.33  # log odds of a win per point of difference in score
 SPREAD = 0.3  # how far the prior's weight may lie from its mean, before any answer
 
 

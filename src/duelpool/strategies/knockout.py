@@ -11,12 +11,12 @@ from duelpool.strategies.win_table import WinTable
 
 
 def knockout_bound(n_items: int, k: int) -> int:
-    """Return the most judgments for the top k of so many items: |C| + (k-1) ceil(log2 |C|)."""
+    """Return the most judgments for the top k of a pool of this size: |C| + (k-1) ceil(log2 |C|)."""
     return n_items + (k - 1) * math.ceil(math.log2(n_items)) if n_items else 0
 
 
 class _Progress(NamedTuple):
-    """How far the tree is: the best ones so far, the matches that may be played, whether it is over."""
+    """The state of the tree: the best items so far, the matches that may be played, whether it is over."""
 
     taken: list[int]
     matches: list[tuple[int, int]]
@@ -26,10 +26,10 @@ class _Progress(NamedTuple):
 class Knockout:
     """Finds the top `k` in order with a consistent assessor.
 
-    Items stand as the leaves of a tree in random order and winners climb it. The winner at its root is taken
+    Items are the leaves of a tree in random order and winners climb it. The winner at its root is taken
     off its leaf, and only the matches on its path are played again: that gives the next best. Matches that
     don't wait for each other may be judged at the same time and in any order. A pair is judged once; of
-    several judgments the majority counts, and after a tie the item that stands first in the tree goes on.
+    several judgments the majority counts, and after a tie the first item in the tree goes on.
     """
 
     name: ClassVar[str] = "knockout"
@@ -62,11 +62,11 @@ class Knockout:
         return self._worked_out
 
     def _play(self) -> _Progress:
-        """Work the tree out from all that is known: who is taken, who waits for whom."""
+        """Play the tree from all judgments: which items are taken, which matches are open."""
         bad, width = self._table.bad, self._width
         taken: list[int] = []
         matches: list[tuple[int, int]] = []
-        # A node holds the item that came up to it; None: nobody is below it; -1: a match is undecided.
+        # A node holds the item that won its subtree; None: the subtree is empty; -1: a match is undecided.
         tree: list[int | None] = [None] * (2 * width)
         for at, item in enumerate(self._leaves):
             tree[width + at * width // len(self._leaves)] = None if bad[item] else item
@@ -100,7 +100,7 @@ class Knockout:
             self._worked_out = None
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
-        """Return up to n matches whose two items have come through."""
+        """Return up to n matches whose two items are known."""
         progress = self._progress()
         if progress.ended:
             return []
@@ -111,7 +111,7 @@ class Knockout:
 
     @property
     def done(self) -> bool:
-        """Whether the top k are known, or nobody is left."""
+        """Whether the top k are known, or no item is left."""
         return self._progress().ended
 
     @property
@@ -131,7 +131,7 @@ class Knockout:
         }
         groups = [[i] for i in taken]
         groups += [[i for i in rest if i not in lost], sorted(lost)]
-        groups.append([i for i, gone in enumerate(table.bad) if gone])
+        groups.append([i for i, is_bad in enumerate(table.bad) if is_bad])
         return Levels(tuple(tuple(table.items[i] for i in group) for group in groups if group))
 
     def most_judgments(self, n_items: int) -> int | None:
@@ -139,7 +139,7 @@ class Knockout:
         return knockout_bound(n_items, self.k)
 
     def expected_judgments(self, n_items: int) -> float:
-        """Return those of the first tree, and about its depth less one for each next best."""
+        """Return the matches of the first tree, and about its depth less one for each next best."""
         if n_items < 2:
             return 0.0
         return n_items - 1 + (min(self.k, n_items) - 1) * max(0.0, math.log2(n_items) - 1)

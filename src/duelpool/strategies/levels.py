@@ -1,4 +1,4 @@
-"""From scores to levels: what every strategy returns in the end."""
+"""From scores to levels, the result of every strategy."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,9 +14,9 @@ def levels_by_score(
     *,
     split: int | None = None,
 ) -> Levels:
-    """Return levels of equal score, group by group, and below them all the items that are out.
+    """Return levels of equal score, group by group, and below all of them the Bad items.
 
-    Only the first `split` groups (all when None) are told apart by score; a later one is one level.
+    Only the first `split` groups (all when None) are split by score; each later one is one level.
     """
     bad = table.bad
     size = len(table.items)
@@ -28,5 +28,5 @@ def levels_by_score(
                 by_score.setdefault(float(score[i]) if split is None or at < split else 0.0, []).append(i)
         levels.extend(tuple(table.items[i] for i in by_score[s]) for s in sorted(by_score, reverse=True))
     if bad.any():
-        levels.append(tuple(item for item, gone in zip(table.items, bad, strict=True) if gone))
+        levels.append(tuple(item for item, is_bad in zip(table.items, bad, strict=True) if is_bad))
     return Levels(tuple(levels))

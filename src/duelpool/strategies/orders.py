@@ -1,10 +1,10 @@
 """The exact posterior over all orders of a few items, by dynamic programming over their subsets.
 
 The model: there is one true order, and a judgment of a pair names its better item with a probability: p where
-the first of all is one of the two, q among the others, p >= q, for the best often stands out. Pairs may be
+the first of all is one of the two, q among the others, p >= q, because the best is often easy to tell. Pairs may be
 stubborn: with stubbornness r, a pair has a probability of its own, drawn with that mean from a beta
 distribution whose intraclass correlation is r, so that its repeats agree with each other more than with the
-order. None of p, q and r is known: a grid stands for them, and the judgments weigh it.
+order. None of p, q and r is known: the judgments weigh the points of a grid over them.
 
 With d[a, b] half the log likelihood ratio of "a above b" to "b above a" given their judgments (for r = 0 it
 is ln(q / (1 - q)) / 2 times wins less losses), the weight of an order is exp(sum of d[a, b] over all a above

@@ -14,7 +14,7 @@ Places = tuple[int, int]  # two items by their place in the pool, the smaller on
 
 
 class Games(NamedTuple):
-    """What a pair's judgments in one phase come to: wins of the first and of the second item, and games."""
+    """A pair's judgments in one phase: wins of the first and of the second item, and games."""
 
     won: float
     lost: float
@@ -27,7 +27,7 @@ class Games(NamedTuple):
 
 @cache
 def _one_game(won: float, lost: float) -> Games:
-    """Return what one judgment comes to; there are few ways, and many judgments."""
+    """Return one judgment as a game; cached, for there are few kinds and many judgments."""
     return Games(won, lost, 1)
 
 
@@ -42,28 +42,28 @@ class PhaseBook:
         self.cap = cap
         self.phase = ""
         self._missing: dict[Places, None] = {}  # the open phase's pairs without a judgment, in asking order
-        self._told: dict[str, dict[Places, Games | None]] = {}  # with a place for each wanted pair
+        self._judged: dict[str, dict[Places, Games | None]] = {}  # by phase; None: not judged yet
         self._reused: dict[str, dict[Places, Games]] = {}
 
     def open(self, phase: str, pairs: Iterable[Places]) -> None:
         """Begin a phase that wants one judgment of each of these pairs."""
         self.phase = phase
         self._reused[phase] = {}
-        told = self._told.setdefault(phase, {})
+        judged = self._judged.setdefault(phase, {})
         self._missing = {}
         for pair in pairs:
-            if told.setdefault(pair) is None:
+            if judged.setdefault(pair) is None:
                 self._missing[pair] = None
         for pair in tuple(self._missing):
-            self._let_go(pair)
+            self._drop_if_settled(pair)
 
     def forget(self, phase: str) -> None:
-        """Let go of a phase that nobody scores again: its judgments still count against the pairs' caps."""
-        self._told.pop(phase, None)
+        """Drop a phase that isn't scored again; its judgments still count against the pairs' caps."""
+        self._judged.pop(phase, None)
         self._reused.pop(phase, None)
 
-    def _let_go(self, pair: Places) -> None:
-        """Take a pair off the list when one of the two is out, or when it is at its cap."""
+    def _drop_if_settled(self, pair: Places) -> None:
+        """Remove a pair from the missing ones when one of its items is Bad, or when it is at its cap."""
         if pair not in self._missing:
             return
         i, j = pair
@@ -83,15 +83,15 @@ class PhaseBook:
         pair = (i, j) if i < j else (j, i)
         game = _one_game(effect.left, effect.right) if i < j else _one_game(effect.right, effect.left)
         if judgment.phase:
-            told = self._told.setdefault(judgment.phase, {})
-            before = told.get(pair)
-            told[pair] = game if before is None else before.plus(game)
+            judged = self._judged.setdefault(judgment.phase, {})
+            before = judged.get(pair)
+            judged[pair] = game if before is None else before.plus(game)
         if judgment.phase == self.phase:
             self._missing.pop(pair, None)
-        self._let_go(pair)
+        self._drop_if_settled(pair)
         if effect.left_bad or effect.right_bad:
             for other in tuple(self._missing):
-                self._let_go(other)
+                self._drop_if_settled(other)
         return True
 
     @property
@@ -108,18 +108,18 @@ class PhaseBook:
         """Return up to n of the open phase's pairs that are neither judged nor pending."""
         waiting = {(min(pair), max(pair)) for pair in self.table.places(pending)}
         items = self.table.items
-        asked: list[Proposal] = []
+        proposals: list[Proposal] = []
         for pair in self._missing:
-            if len(asked) >= n:
+            if len(proposals) >= n:
                 break
             if pair not in waiting:
-                asked.append(Proposal(pair_of(items[pair[0]], items[pair[1]]), phase=self.phase))
-        return asked
+                proposals.append(Proposal(pair_of(items[pair[0]], items[pair[1]]), phase=self.phase))
+        return proposals
 
     def scores(self, phase: str, field: Collection[int]) -> tuple[Floats, Floats]:
         """Return each item's wins and games in a phase, between the items of the field.
 
-        An item that is out loses all its games against those that stay.
+        A Bad item loses all its games against the others.
         """
         size = len(self.table.items)
         wins, games = np.zeros(size), np.zeros(size)
@@ -134,12 +134,12 @@ class PhaseBook:
 
     def _games(self, phase: str) -> Iterator[tuple[Places, Games]]:
         bad = self.table.bad
-        told, reused = self._told.get(phase, {}), self._reused.get(phase, {})
-        for pair, known in told.items():
-            first_out, second_out = bool(bad[pair[0]]), bool(bad[pair[1]])
+        judged, reused = self._judged.get(phase, {}), self._reused.get(phase, {})
+        for pair, known in judged.items():
+            first_bad, second_bad = bool(bad[pair[0]]), bool(bad[pair[1]])
             game = known or reused.get(pair)
-            if first_out != second_out:
+            if first_bad != second_bad:
                 played = game.played if game else 1
-                yield pair, Games(played * second_out, played * first_out, played)
-            elif game and not first_out:
+                yield pair, Games(played * second_bad, played * first_bad, played)
+            elif game and not first_bad:
                 yield pair, game

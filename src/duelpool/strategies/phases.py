@@ -1,4 +1,4 @@
-"""Phases read off a log that has lost its tags, and the log told again with them."""
+"""Phases recovered from a log without phase tags, and the log replayed with them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ def tell_phases(
     """Tell a strategy the phases of an imported log, closing each by the strategy's own rule.
 
     The pairings of an imported phase are not those that the strategy would have drawn, so it is told of the
-    closing after the phase's last judgment. Returns what came of it at each boundary between two phases.
+    closing after the phase's last judgment. Returns the boundary between each two phases.
     """
     names = [f"prune-{at + 1}" for at in range(len(pruning))] + [
         f"final-{at + 1}" for at in range(len(finals))

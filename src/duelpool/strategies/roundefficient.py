@@ -105,12 +105,12 @@ class RoundEfficient:
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log; a judgment counts in the round that it is tagged with."""
         if isinstance(event, PhaseClosed):
-            self._obey(event)
+            self._apply_closing(event)
         elif self._book.add(event):
             while not self._done and self._book.complete:
                 self._close()
 
-    def _obey(self, event: PhaseClosed) -> None:
+    def _apply_closing(self, event: PhaseClosed) -> None:
         survivors = tuple(sorted(self._table.place[item] for item in event.survivors))
         if self._closed and event.phase == self._closed[-1].phase:
             began = {*self._left[-1], *(self._table.place[item] for item in self._closed[-1].survivors)}

@@ -54,7 +54,7 @@ class Sorting:
         return self._worked_out
 
     def _sorted(self, begin: int, end: int, wanted: list[tuple[int, int]]) -> list[int] | None:
-        """Return this part in order, or None when judgments are missing: then note what to ask."""
+        """Return this part in order, or None when judgments are missing; their pairs are added to `wanted`."""
         if end - begin <= 1:
             return [i for i in self._start[begin:end] if not self._table.bad[i]]
         middle = (begin + end) // 2
@@ -115,7 +115,7 @@ class Sorting:
         return levels_by_score(self._table, level)
 
     def inferred_judgments(self) -> tuple[Judgment, ...]:
-        """Return a judgment, marked as inferred, for each pair that nobody judged."""
+        """Return a judgment, marked as inferred, for each pair without a judgment."""
         levels = self.result().levels if self.done else ()
         return tuple(
             Judgment(self.topic or "-", better, worse, Outcome.LEFT, sides_known=False, inferred=True)
@@ -149,9 +149,9 @@ class Sorting:
 class CarryOn:
     """Shows items in a fixed random order, and the preferred one stays on the screen.
 
-    The preferred item meets the next ones in the order until it has met them all; then it begins anew with
-    the next two that have not met, until every pair has been judged. With `passes` it ends after so many
-    beginnings. A Bad item isn't seen again.
+    The preferred item meets the next ones in the order until it has met them all; then it starts over with
+    the next two that have not met, until every pair has been judged. With `passes` it ends after that many
+    starts. A Bad item isn't shown again.
     """
 
     name: ClassVar[str] = "carry-on"
@@ -181,8 +181,10 @@ class CarryOn:
         order: list[int] = rng_for(seed, topic, self.name, "order").permutation(size).tolist()
         self._order = order
         self._began = 0
-        self._shown: tuple[int, int] | None = None  # places in the order: who stays, and who comes in
-        self._first_open = 0  # everyone before this place in the order has met all others
+        self._shown: tuple[int, int] | None = (
+            None  # places in the order: the item that stays, and the new one
+        )
+        self._first_open = 0  # every item before this place in the order has met all others
         self._begin()
 
     def _met(self, a: int, b: int) -> bool:
@@ -232,7 +234,7 @@ class CarryOn:
         return came if self._table.won(j, i) > self._table.won(i, j) else stays
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
-        """Return the one pair that is to be shown, or nothing while it is out."""
+        """Return the one pair that is to be shown, or nothing while it is pending."""
         if self._shown is None or n < 1 or pending:
             return []
         items = self._table.items
@@ -253,7 +255,7 @@ class CarryOn:
         return levels_by_score(self._table, self._table.score)
 
     def most_judgments(self, n_items: int) -> int | None:
-        """Return the number of pairs, or the most that so many passes can take."""
+        """Return the number of pairs, or the most that the passes can take."""
         pairs = math.comb(n_items, 2)
         return pairs if self.passes is None else min(pairs, self.passes * 2 * max(0, n_items - 1))
 

@@ -1,4 +1,4 @@
-"""One round of a Swiss tournament: items of equal standing meet, those with fewest games first."""
+"""One round of a Swiss tournament: items of similar score meet, those with the fewest games first."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from duelpool.arrays import Floats, Indices
 from duelpool.strategies.win_table import WinTable
 
-REST = 2.0  # a game more than the other's weighs like two points of standing
+REST = 2.0  # one game more than the other's weighs like two points of score
 REPEAT = 0.5  # a former meeting weighs like half a point
 
 
@@ -22,10 +22,10 @@ def swiss_pairs(
     at_once: int,
     chances: np.random.Generator,
 ) -> list[tuple[int, int]]:
-    """Return up to `room` pairs of the field's items, given the pairs that are out.
+    """Return up to `room` pairs of the field's items, given the pending pairs.
 
-    `standing` belongs to the field, item by item. No pair gets more than `cap` judgments, nor is it out more
-    than `at_once` times. The n-th pair draws the n-th numbers of `chances`, those out counted.
+    `standing` has a score for each item of the field. No pair gets more than `cap` judgments, nor is it pending
+    more than `at_once` times. The n-th pair, pending ones counted, draws the n-th numbers of `chances`.
     """
     size = len(field)
     at = {i: k for k, i in enumerate(field.tolist())}

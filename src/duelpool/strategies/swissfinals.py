@@ -1,8 +1,8 @@
 """A Swiss tournament with a shrinking field, then finals by the exact posterior over the finalists' orders.
 
-Items of equal standing meet until few are left; nobody's judgments are thrown away, and an item may come back
-into the field. The rest of the budget goes to the finalists: pairs are drawn by the chance of each finalist
-to be the best, summed exactly over all their orders and over how reliable the assessors may be.
+Items of equal score meet until few are left; no judgment is discarded, and an item may return to the field. The
+rest of the budget goes to the finalists: pairs are drawn by the chance of each finalist to be the best,
+summed exactly over all their orders and over how reliable the assessors may be.
 """
 
 import math
@@ -35,7 +35,7 @@ class Schedule:
     """How a budget is spent: all of it is fixed before the first judgment."""
 
     budget: int
-    pruning: int  # judgments told before the finals begin
+    pruning: int  # judgments before the finals begin
     power: float  # 1: the field shrinks evenly; below: faster at first
     games_per_round: float
     prior_mean: float
@@ -76,9 +76,9 @@ class SwissFinals:
     """Finds the best item (or the ordered top few) and says how sure it is.
 
     `budget` is the number of judgments (7 an item when None), `cap` the most of one pair. While the field is
-    pruned at most `games_per_round` games an item are out at once, in the finals `finals_round` pairs: the
-    fewer, the better the choices; the more, the fewer rounds. `prior` gives a score to items, `confidence`
-    ends the work once the best is that sure. An item leaves after `bad_votes` Bad votes. Items whose chance
+    pruned at most `games_per_round` games an item are pending at once, in the finals `finals_round` pairs:
+    fewer make better choices, more make fewer rounds. `prior` gives a score to items; with
+    `confidence` it is done once the best is that sure. An item leaves after `bad_votes` Bad votes. Items whose chance
     to be the best is at least `tie_share` of the largest share the first level; with `top` above 1 the
     answer is an order of single items instead.
     """
@@ -107,7 +107,9 @@ class SwissFinals:
         bad_votes: int = 1,
         tie_share: float = 0.3,
     ) -> None:
-        _check(cap, budget, finalists, top, games_per_round, finals_round, at_once, confidence, tie_share)
+        _check_parameters(
+            cap, budget, finalists, top, games_per_round, finals_round, at_once, confidence, tie_share
+        )
         self.topic = topic
         self.seed = seed
         self.cap = math.inf if cap is None else cap
@@ -136,7 +138,7 @@ class SwissFinals:
     def tell(self, event: Judgment | PhaseClosed) -> None:
         """Take in one line of the log; the first judgment of the finals fixes who is in them."""
         if isinstance(event, PhaseClosed):
-            self._obey(event)
+            self._apply_closing(event)
             return
         if event.phase == FINALS and self._seeding is None:
             self._seeding = self._seed_now()
@@ -145,7 +147,7 @@ class SwissFinals:
         if places is not None and self._prior is not None and self._seeding is None:
             self._learn(event, *places)
 
-    def _obey(self, closing: PhaseClosed) -> None:
+    def _apply_closing(self, closing: PhaseClosed) -> None:
         if closing.phase != SWISS:
             return
         place = self._table.place
@@ -174,7 +176,7 @@ class SwissFinals:
 
     @property
     def prior_weight(self) -> float:
-        """How many points of standing one deviation of the prior is worth, by the answers so far."""
+        """How many points of score one standard deviation of the prior is worth, by the answers so far."""
         if self._prior is None:
             return 0.0
         if self._weight[0] != len(self._answers[0]):
@@ -189,7 +191,7 @@ class SwissFinals:
         return self._table.score + self.prior_weight * self._prior
 
     def _ranking(self) -> Indices:
-        """Return the items that are in, the best standing first, ties at random."""
+        """Return the items that are still in, the highest score first, ties in random order."""
         if self._ranked is None:
             tie_breaks = self._chances_for("field").random(len(self._table.items))
             order = np.lexsort((tie_breaks, -self._standing()))
@@ -253,7 +255,7 @@ class SwissFinals:
         if self._pruning():
             return False
         finals = self.finals()
-        if self.confidence is not None and (self._sureness() or 0.0) >= self.confidence:
+        if self.confidence is not None and (self._stated_confidence() or 0.0) >= self.confidence:
             return True
         pairs = np.triu_indices(len(finals.members), 1)
         return bool((finals.met[pairs] >= self.cap).all())
@@ -276,7 +278,7 @@ class SwissFinals:
     # ---- asking
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
-        """Return up to n pairs to judge now; empty while what is out must come back first, or when done."""
+        """Return up to n pairs to judge now; empty when done, or when pending pairs must be answered first."""
         if n <= 0 or self.done:
             return []
         waiting = self._table.places(pending)
@@ -337,7 +339,7 @@ class SwissFinals:
             self._answered = (self._table.judgments, _Answer(finals, chances, ranks, order, tied))
         return self._answered[1]
 
-    def _sureness(self) -> float | None:
+    def _stated_confidence(self) -> float | None:
         """Return the chance that the first level holds the best item."""
         answer = self._answer()
         if self._table.remaining < 2:
@@ -370,7 +372,7 @@ class SwissFinals:
         return self._table.items[answer.finals.members[answer.order[0]]] if len(answer.order) else None
 
     def result(self) -> Levels:
-        """Return the tied best (or the ordered top), the other finalists, the rest by standing, the Bad."""
+        """Return the tied best (or the ordered top), the other finalists, the rest by score, the Bad."""
         answer = self._answer()
         items, bad = self._table.items, self._table.bad
         members = answer.finals.members
@@ -387,12 +389,12 @@ class SwissFinals:
                 outside.setdefault(float(standing[i]), []).append(items[i])
         levels.extend(tuple(level) for level in outside.values())
         levels.append(tuple(items[i] for i in np.flatnonzero(bad).tolist()))
-        return Levels(tuple(level for level in levels if level), self._sureness())
+        return Levels(tuple(level for level in levels if level), self._stated_confidence())
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What the finals say at one moment: the finalists by their chance, the first `tied` of them on top."""
+    """The finals' answer at one moment: the finalists by their chance, of which the first `tied` share the top."""
 
     finals: Finals
     chances: Floats
@@ -412,7 +414,7 @@ def _lead_written_in(proposal: str) -> float:
     return 0.0
 
 
-def _check(  # noqa: PLR0917
+def _check_parameters(  # noqa: PLR0917
     cap: int | None,
     budget: int | None,
     finalists: int | None,
@@ -432,7 +434,7 @@ def _check(  # noqa: PLR0917
     if finalists is not None and not 2 <= finalists <= MOST_ITEMS:
         raise BadParameter(f"There are 2 to {MOST_ITEMS} finalists, not {finalists}.")
     if at_once < 1:
-        raise BadParameter(f"A pair is out to at least 1 assessor at once, not to {at_once}.")
+        raise BadParameter(f"'at_once' is at least 1 assessor per pending pair, not {at_once}.")
     if not 1 <= top <= 10:
         raise BadParameter(f"The top can have 1 to 10 items, not {top}.")
     if games_per_round is not None and not games_per_round > 0:

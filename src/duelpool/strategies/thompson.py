@@ -16,13 +16,13 @@ from duelpool.strategies.parameters import at_least
 from duelpool.strategies.win_table import WinTable
 
 COMPARISONS_PER_ITEM = 10  # the default budget: 1,000 comparisons of 100 items, as in the papers
-AMPLE_PER_ITEM = 100  # with so many even a small pool's best is found, if the judge is consistent
+AMPLE_PER_ITEM = 100  # enough to find even a small pool's best, if the judge is consistent
 
 
 class _Sampler:
     """What the two Thompson samplers share: one pair at a time, beliefs as Beta counts, a budget of steps.
 
-    A step may choose an arm against itself. Nobody is asked about that, but time goes on: `steps` counts it.
+    A step may choose an arm against itself. That asks no question, but `steps` counts it.
     """
 
     name: ClassVar[str]
@@ -64,7 +64,7 @@ class _Sampler:
         raise NotImplementedError
 
     def _learn(self, met: tuple[int, int] | None) -> None:
-        """Look at what a step taught about two arms; None when nobody was asked."""
+        """Update what a step taught about two arms; None for a self-comparison."""
 
     def _contenders(self) -> int:
         """Return how many arms may still be chosen."""
@@ -107,7 +107,7 @@ class _Sampler:
         self._advance()
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
-        """Return the one pair of this step, or nothing while it is out."""
+        """Return the one pair of this step, or nothing while it is pending."""
         if self._next is None or n < 1 or pending:
             return []
         items = self._table.items

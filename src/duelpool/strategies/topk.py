@@ -1,4 +1,4 @@
-"""The crowd procedure for the ordered top k: thin the pool in random pairings, then rank the rest by wins."""
+"""The crowd procedure for the ordered top k: prune by random pairings, then rank the rest by wins."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
@@ -7,7 +7,7 @@ from duelpool.errors import BadParameter
 from duelpool.strategies.elimination import Elimination
 from duelpool.strategies.parameters import at_least
 
-Form = Literal["wins", "ranks"]
+GradeForm = Literal["wins", "ranks"]
 
 WINS_ABOVE = 100.0  # in the form "wins" preferences begin this far above the highest grade
 RANK_STEP = 10.0  # in the form "ranks" each rank is worth this much
@@ -54,7 +54,7 @@ class TopK(Elimination):
 
     def top(self) -> dict[str, float]:
         """Return the wins of the k finalists with the most, and of those tied with the last of them."""
-        bad = {item for item, gone in zip(self._table.items, self._table.bad, strict=True) if gone}
+        bad = {item for item, is_bad in zip(self._table.items, self._table.bad, strict=True) if is_bad}
         wins = {item: won for item, won in self.final_scores().items() if item not in bad}
         ranked = sorted(wins, key=lambda item: (-wins[item], item))
         if not ranked:
@@ -62,13 +62,13 @@ class TopK(Elimination):
         least = wins[ranked[min(self.k, len(ranked)) - 1]]
         return {item: wins[item] for item in ranked if wins[item] >= least}
 
-    def graded_preferences(self, grades: Mapping[str, float], form: Form = "ranks") -> dict[str, float]:
-        """Return a value per graded item: the top k stand above all the grades, the others keep theirs.
+    def graded_preferences(self, grades: Mapping[str, float], form: GradeForm = "ranks") -> dict[str, float]:
+        """Return a value per graded item: the top k are above all the grades, the others keep theirs.
 
         In the form "ranks" the best has 10 k, and each item 10 less for every item above it: 50 to 10 for
         k = 5, the way the judgments of TREC CAsT 2019 were released. In the form "wins" an item has 100 plus
-        the highest grade plus its wins, as the procedure's own program writes them; there an item without a
-        win keeps its grade.
+        the highest grade plus its wins, as the original program writes them; there an item without a win
+        keeps its grade.
         """
         top = self.top()
         values = dict(grades)

@@ -18,10 +18,10 @@ class KnownPreferences:
         size = len(table.items)
         self._edges = np.zeros((size, size), dtype=bool)  # the majority of a pair's own judgments
         self._reach = np.zeros((size, size), dtype=bool)  # there is a chain of edges
-        self.judged = np.zeros((size, size), dtype=bool)  # a pair has judgments of its own, ties included
+        self.judged = np.zeros((size, size), dtype=bool)  # the pair itself was judged, ties included
 
     def add(self, i: int, j: int) -> None:
-        """Look again at a pair that has a new judgment."""
+        """Update a pair that has a new judgment."""
         table, edges = self._table, self._edges
         lead = table.won(i, j) - table.won(j, i)
         self.judged[i, j] = self.judged[j, i] = True

@@ -1,7 +1,7 @@
 """Every judgment of a topic added up: who met whom how often, and who won.
 
-All sums but for what came of a pair the last time, so the order of the judgments matters only there, and one
-judgment costs the same however many came before it.
+All are sums, except for the latest result of each pair: only there the order of the judgments matters. Adding a
+judgment takes constant time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from duelpool.strategies.encounters import Encounters
 
 @dataclass(frozen=True, slots=True)
 class DecidedPairs:
-    """Pairs of a pool: the places of their items, the wins of the first, and all that were won or tied."""
+    """Judged pairs of a pool: the places of their items, the wins of the first, and the games won or tied."""
 
     first: Indices
     second: Indices
@@ -29,9 +29,8 @@ class WinTable:
     """Wins, losses, games and Bad votes of a pool's items, by their place in the pool.
 
     `score[i]` is the wins of item i less its losses, `games[i]` the number of its judgments. An item with
-    `bad_votes` Bad votes of different assessors is out; a vote without an assessor's name counts as another
-    assessor's. Judgments that were inferred rather than given, grades, and items from outside the pool are
-    passed over.
+    `bad_votes` Bad votes of different assessors is `bad`, and out of the running; votes without an assessor's name
+    count as those of different assessors. Inferred judgments, grades, and items from outside the pool are ignored.
     """
 
     def __init__(self, items: Sequence[str], *, bad_votes: int = 1) -> None:
@@ -51,7 +50,7 @@ class WinTable:
         self._met = Encounters(size)
 
     def add(self, judgment: Judgment) -> tuple[int, int] | None:
-        """Count one judgment; return the places of its two items, or None when it was passed over."""
+        """Count one judgment; return the places of its two items, or None when it is ignored."""
         effect = judgment.effect
         if judgment.right is None or judgment.inferred or not effect.usable:
             return None
@@ -93,7 +92,7 @@ class WinTable:
         return self._met.won(i, j)
 
     def latest(self, i: int, j: int) -> tuple[float, float]:
-        """Return what the two got when they met the last time, nothing when they never did."""
+        """Return the latest result of two items, a share of the win for each; zeros when they never met."""
         return self._met.latest(i, j), self._met.latest(j, i)
 
     def wins(self, group: Indices) -> Floats:
@@ -135,5 +134,5 @@ class WinTable:
 
     def places(self, proposals: Iterable[Proposal]) -> list[tuple[int, int]]:
         """Return the places of proposed pairs; pairs with an item from outside the pool are left out."""
-        found = ((self.place.get(p.pair[0]), self.place.get(p.pair[1])) for p in proposals)
-        return [(i, j) for i, j in found if i is not None and j is not None]
+        places = ((self.place.get(p.pair[0]), self.place.get(p.pair[1])) for p in proposals)
+        return [(i, j) for i, j in places if i is not None and j is not None]

@@ -1,7 +1,7 @@
-"""Each item's expected wins against all others: what was seen where they met, else a fit's guess.
+"""Each item's expected wins against all others: observed where they met, else predicted by a fit.
 
-When repeats of a pair only say again what it said before, the best item is no longer the first of an order
-but the one that wins most of its pairs, and new pairs say more than repeats.
+When repeats of a pair only confirm its first judgment, the best item is no longer the first of an order
+but the one that wins most of its pairs, and new pairs tell more than repeats.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from duelpool.arrays import Floats, Indices
 from duelpool.strategies.win_table import WinTable
 
-REPEATS_AGREE = 0.85  # the correlation of a pair's repeats; at 1 a repeat would say nothing new
+REPEATS_AGREE = 0.85  # the correlation of a pair's repeats; at 1 a repeat would tell nothing new
 STRENGTH_SD = 1.0  # the spread of the strengths before any judgment, in log odds
 STEPS = 80
 

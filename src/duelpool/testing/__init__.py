@@ -1,11 +1,11 @@
-"""The contracts as code: what every strategy, store and panel must keep. Run them over your own.
+"""The contracts of strategies, stores and panels as code. Run them over your own.
 
     from duelpool.testing import panel_contract, store_contract, strategy_contract
-    strategy_contract("prefbest")        # raises ContractError, which says what isn't kept
+    strategy_contract("prefbest")        # raises ContractError, which names the broken promise
     store_contract(store)
     panel_contract("prolific")
 
-A strategy that is added to the table `STRATEGIES`, or a panel to `PANELS`, is checked without further ado.
+A strategy that is added to the table `STRATEGIES`, or a panel to `PANELS`, is checked by the test suite without more code.
 """
 
 from duelpool.testing.panels import PANEL_CHECKS, panel_contract

@@ -1,12 +1,12 @@
-"""A promise that was not kept, and the way to say so."""
+"""The error of a broken contract, and the check that raises it."""
 
 
 class ContractError(AssertionError):
-    """A strategy doesn't keep one of its promises."""
+    """A strategy, store or panel breaks its contract."""
 
 
-def require(kept: bool, promise: str, **seen: object) -> None:
-    """Raise ContractError unless the promise was kept."""
-    if not kept:
+def require(holds: bool, promise: str, **seen: object) -> None:
+    """Raise ContractError, with what was seen, unless the promise holds."""
+    if not holds:
         details = ", ".join(f"{name} = {value!r}" for name, value in seen.items())
         raise ContractError(f"{promise} ({details})" if details else promise)

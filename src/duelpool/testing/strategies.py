@@ -1,10 +1,10 @@
 """The contract that every strategy keeps, as code: run it over your own before you rely on it.
 
     from duelpool.testing import strategy_contract
-    strategy_contract("prefbest")        # raises ContractError, which says what isn't kept
+    strategy_contract("prefbest")        # raises ContractError, which names the broken promise
 
 Each check of `STRATEGY_CHECKS` takes the name of a strategy in `STRATEGIES`; a test suite may run them one by
-one. A strategy that is added to the table is checked without further ado.
+one. A strategy that is added to the table is checked without more code.
 """
 
 import math
@@ -22,12 +22,12 @@ from duelpool.strategies import STRATEGIES, Strategy, make_strategy, replay
 from duelpool.testing.promises import ContractError, require
 
 Answer: TypeAlias = Callable[[str, str], Outcome]
-"""What an assessor says of two items."""
+"""An assessor's answer about two items."""
 
 Event: TypeAlias = Judgment | PhaseClosed
 
 TOPIC = "contract"
-EXACT_UP_TO = 9  # a pool of so many gets its top k exactly from every strategy that looks for it
+EXACT_UP_TO = 9  # up to this size every strategy for the top k finds it exactly
 SIZES = (2, 3, 5, 9, 13)
 SEEDS = (1, 2, 3)
 
@@ -36,7 +36,7 @@ SEEDS = (1, 2, 3)
 
 
 def pool_of(size: int) -> tuple[str, ...]:
-    """Return a pool of items, the truly best first; neither ids nor places say anything about that."""
+    """Return a pool of items, the truly best first; the ids tell nothing about that."""
     names = [f"item-{at:03d}" for at in range(size)]
     return tuple(rng_for(size, "names").permutation(names).tolist())
 
@@ -62,7 +62,7 @@ def cyclic(truth: Sequence[str]) -> Answer:
 
 
 def noisy(truth: Sequence[str], seed: int, outcomes: Sequence[Outcome] = ()) -> Answer:
-    """Return an assessor who is right three times of four, and now and then gives one of the outcomes."""
+    """Return an assessor who is right three times of four, and sometimes gives one of the outcomes."""
     rng = rng_for(seed, "noisy")
     sure = consistent(truth)
     other = {Outcome.LEFT: Outcome.RIGHT, Outcome.RIGHT: Outcome.LEFT}
@@ -101,7 +101,7 @@ class Loop:
         return [event for event in self.log if isinstance(event, Judgment)]
 
     def judge(self, proposal: Proposal) -> Judgment:
-        """Let the assessor judge a pair, tell it, and write it down with the phases that it closed."""
+        """Let the assessor judge a pair, tell the strategy, and log the judgment and the phases that it closed."""
         number = len(self.log)
         left, right = proposal.pair
         if rng_for(self.seed, "side", number).random() < 0.5:
@@ -125,34 +125,34 @@ class Loop:
         """Ask for a batch, yield it, judge it in random order, until the strategy is done."""
         while not self.strategy.done:
             proposals = self.strategy.ask(batch)
-            require(bool(proposals), "Not done and nothing pending: it must ask", told=len(self.log))
+            require(bool(proposals), "Not done and nothing pending: it must ask", events=len(self.log))
             yield proposals
             order = rng_for(self.seed, "order", len(self.log)).permutation(len(proposals))
             for at in order.tolist():
                 self.judge(proposals[at])
-            require(len(self.log) <= limit, "It must end", told=len(self.log))
+            require(len(self.log) <= limit, "It must end", events=len(self.log))
         require(not self.strategy.ask(batch), "When it is done it doesn't ask")
 
     def play_live(self, outstanding: int, cap: int, limit: int = 100_000) -> "Loop":
-        """Keep so many pairs out; they come back in random order, and one in ten is lost on the way."""
+        """Keep this many pairs pending; they are answered in random order, and one in ten is never answered."""
         pending: list[Proposal] = []
         for step in range(limit):
             pending += self.strategy.ask(outstanding - len(pending), tuple(pending))
-            asked = Counter(proposal.pair for proposal in pending)
-            require(max(asked.values(), default=0) <= 1, "A pending pair isn't asked again", asked=asked)
-            asked.update(judgment.pair for judgment in self.judgments)
-            require(max(asked.values(), default=0) <= cap, "Told and pending keep to the cap", asked=asked)
+            pairs = Counter(proposal.pair for proposal in pending)
+            require(max(pairs.values(), default=0) <= 1, "A pending pair isn't asked again", pairs=pairs)
+            pairs.update(judgment.pair for judgment in self.judgments)
+            require(max(pairs.values(), default=0) <= cap, "Judged and pending keep to the cap", pairs=pairs)
             if not pending:
-                require(self.strategy.done, "Not done and nothing pending: it must ask", told=len(self.log))
+                require(self.strategy.done, "Not done and nothing pending: it must ask", events=len(self.log))
                 return self
             rng = rng_for(self.seed, "live", step)
             proposal = pending.pop(int(rng.integers(len(pending))))
             if rng.random() >= 0.1:
                 self.judge(proposal)
-        raise ContractError("It must end, with pairs that come back in any order too")
+        raise ContractError("It must end, with answers in any order too")
 
     def play(self, batch: int = 1, limit: int = 100_000) -> "Loop":
-        """Go on until the strategy is done."""
+        """Judge until the strategy is done."""
         for _ in self.rounds(batch, limit):
             pass
         return self
@@ -175,7 +175,7 @@ def two_runs(truth: Sequence[str], seed: int) -> tuple[tuple[str, ...], tuple[st
 
 
 def state_of(value: object) -> object:
-    """Return all that an object holds as plain values that can be compared bit for bit."""
+    """Return an object's whole state as plain values that can be compared bit for bit."""
     if isinstance(value, np.ndarray):
         return (value.shape, str(value.dtype), value.tobytes())
     if isinstance(value, dict):
@@ -195,8 +195,8 @@ def state_of(value: object) -> object:
 
 
 def same_state(one: Strategy, other: Strategy) -> bool:
-    """Whether two strategies agree on all they say and hold."""
-    for strategy in (one, other):  # what is worked out only when asked for has to be asked for
+    """Whether two strategies have the same answers and the same state."""
+    for strategy in (one, other):  # fills what is computed on demand
         strategy.ask(7)
         strategy.result()
     return (
@@ -212,7 +212,7 @@ def same_state(one: Strategy, other: Strategy) -> bool:
 
 
 def milestone(number: int) -> bool:
-    """Whether to look closely in this round: in the first ones often, later ever less."""
+    """Whether to check this round: rounds 0, 1, 2, 4, 8 and so on."""
     return number & (number - 1) == 0
 
 
@@ -227,9 +227,9 @@ def check_row(name: str) -> None:
 
 
 def check_finds(name: str) -> None:
-    """With a judge who never errs it finds what it looks for, within the number that it stated.
+    """With a judge who never errs it reaches its goal, within its stated number of judgments.
 
-    One that ends with its budget, not with what it knows, says what is ample (`ample_per_item`).
+    A strategy that ends with its budget states an ample one (`ample_per_item`).
     """
     ample: int | None = getattr(STRATEGIES[name], "ample_per_item", None)
     for size in SIZES:
@@ -238,15 +238,15 @@ def check_finds(name: str) -> None:
             parameters = {} if ample is None else {"budget": ample * size}
             strategy = contract_strategy(name, truth, seed, **parameters)
             loop = Loop(strategy, consistent(truth), seed).play()
-            _require_found(loop.strategy, truth, seed)
+            _require_goal(loop.strategy, truth, seed)
             most = loop.strategy.most_judgments(size)
-            told = len(loop.judgments)
-            require(most is None or told <= most, "It keeps to its stated count", told=told, most=most)
+            count = len(loop.judgments)
+            require(most is None or count <= most, "It keeps to its stated count", count=count, most=most)
             expected = loop.strategy.expected_judgments(size)
             require(most is None or 0 <= expected <= most, "It expects no more than its stated count")
 
 
-def _require_found(strategy: Strategy, truth: Sequence[str], seed: int) -> None:
+def _require_goal(strategy: Strategy, truth: Sequence[str], seed: int) -> None:
     result = strategy.result()
     seen = {"size": len(truth), "seed": seed, "levels": result.levels[:5]}
     if strategy.goal == "difference":
@@ -261,7 +261,7 @@ def _require_found(strategy: Strategy, truth: Sequence[str], seed: int) -> None:
 
 
 def _require_leader(strategy: Any, truth: Sequence[str], seed: int) -> None:
-    """Hold the verdict against precision of preferences, pair by pair as it is defined."""
+    """Compare the verdict with precision of preferences, computed pair by pair from its definition."""
     scores = []
     for run in two_runs(truth, seed):
         rank = {item: at for at, item in enumerate(run)}
@@ -273,7 +273,7 @@ def _require_leader(strategy: Any, truth: Sequence[str], seed: int) -> None:
 
 
 def check_replay(name: str) -> None:
-    """A new strategy that is told the log is the same as the one that lived it, bit for bit."""
+    """A strategy replayed from the log equals the live one, bit for bit."""
     truth = pool_of(12)
     odd = (Outcome.TIE, Outcome.LEFT_BAD, Outcome.DEFINITELY_RIGHT, Outcome.SKIP)
     for seed in SEEDS:
@@ -289,7 +289,7 @@ def check_replay(name: str) -> None:
 
 
 def check_same_next_pairs(name: str) -> None:
-    """The seed and the log fix the next pairs; asking changes nothing; another seed may ask others."""
+    """The seed and the log fix the next pairs; asking changes nothing; other seeds ask other pairs."""
     truth = pool_of(12)
     first_asked = set()
     for seed in range(8):
@@ -301,7 +301,7 @@ def check_same_next_pairs(name: str) -> None:
             if milestone(number):
                 again = replay(contract_strategy(name, truth, seed), loop.log).ask(3)
                 require(again == proposals == loop.strategy.ask(3), "Same seed and log, same next pairs")
-    require(len(first_asked) > 1, "The seed takes part in the choice", asked=first_asked)
+    require(len(first_asked) > 1, "The seed changes the choice", asked=first_asked)
 
 
 def check_prefix(name: str) -> None:
@@ -317,17 +317,17 @@ def check_prefix(name: str) -> None:
 
 
 def check_pending(name: str) -> None:
-    """Pending pairs are not asked again, and come back when they are pending no more."""
+    """Pending pairs are not asked again until they are no longer pending."""
     truth = pool_of(12)
     loop = Loop(contract_strategy(name, truth), noisy(truth, 2), 2)
     for number, _ in enumerate(loop.rounds(batch=3)):
         if number % 4:
             continue
-        out = loop.strategy.ask(4)
-        more = loop.strategy.ask(10, out)
-        pairs = [proposal.pair for proposal in (*out, *more)]
+        pending = loop.strategy.ask(4)
+        more = loop.strategy.ask(10, pending)
+        pairs = [proposal.pair for proposal in (*pending, *more)]
         require(len(set(pairs)) == len(pairs), "A pending pair isn't asked again", pairs=pairs)
-        require(loop.strategy.ask(4) == out, "What is pending no more is asked again")
+        require(loop.strategy.ask(4) == pending, "A pair that is no longer pending is asked again")
 
 
 def check_cap(name: str) -> None:
@@ -341,7 +341,7 @@ def check_cap(name: str) -> None:
 
 
 def check_live(name: str) -> None:
-    """With several assessors at work, who come back in any order or not at all, it keeps its promises."""
+    """With several assessors, who answer in any order or not at all, the contract holds."""
     truth = pool_of(11)
     odd = (Outcome.TIE, Outcome.RIGHT_BAD)
     for seed in SEEDS:
@@ -352,7 +352,7 @@ def check_live(name: str) -> None:
 
 
 def check_order_within_phase(name: str) -> None:
-    """Judgments that were out together may come back in any order, unless it is sequential."""
+    """Judgments that were pending together may arrive in any order, unless the strategy is sequential."""
     truth = pool_of(14)
     if STRATEGIES[name].sequential:
         strategy = contract_strategy(name, truth)
@@ -372,7 +372,7 @@ def check_order_within_phase(name: str) -> None:
                 other.result() == same.result()
                 and other.closed == same.closed
                 and other.ask(99) == same.ask(99),
-                "The order of judgments that were out together doesn't matter",
+                "The order of judgments that were pending together doesn't matter",
                 events=len(before),
             )
 
@@ -386,11 +386,11 @@ def check_closed_phases(name: str) -> None:
     first = loop.strategy.closed[0].phase
     retracted = next(judgment for judgment in loop.judgments if judgment.phase == first)
     again = replay(contract_strategy(name, truth, 5), [event for event in loop.log if event is not retracted])
-    require(again.closed == loop.strategy.closed, "Replay obeys the closed phases", closed=again.closed)
+    require(again.closed == loop.strategy.closed, "Replay follows the closed phases", closed=again.closed)
 
 
 def check_small_pools(name: str) -> None:
-    """Pools of 0, 1 and 2 items are no exception, and every item stands in the result at any time."""
+    """Pools of 0, 1 and 2 items work, and every item is in the result at any time."""
     for size in (0, 1, 2, 3):
         truth = pool_of(size)
         strategy = contract_strategy(name, truth)
@@ -404,12 +404,12 @@ def check_small_pools(name: str) -> None:
 
 
 def _require_all_items(result: Levels, items: Sequence[str]) -> None:
-    held = sorted(item for level in result.levels for item in level)
-    require(held == sorted(items), "Every item stands in the result once", held=held)
+    ranked = sorted(item for level in result.levels for item in level)
+    require(ranked == sorted(items), "Every item is in the result once", ranked=ranked)
 
 
 def check_ends(name: str) -> None:
-    """All answers tied, cyclic, Bad or wild: it ends, and has a result."""
+    """Whether answers are tied, cyclic, Bad or erratic, it ends and has a result."""
     for size in (2, 3, 7, 11):
         truth = pool_of(size)
         answers: dict[str, Answer] = {
@@ -418,7 +418,7 @@ def check_ends(name: str) -> None:
             "both bad": lambda left, right: Outcome.BOTH_BAD,
             "left bad": lambda left, right: Outcome.LEFT_BAD,
             "cyclic": cyclic(truth),
-            "wild": noisy(truth, 7, tuple(Outcome)[:8]),
+            "erratic": noisy(truth, 7, tuple(Outcome)[:8]),
         }
         for answer in answers.values():
             for batch in (1, 50):
@@ -429,23 +429,23 @@ def check_ends(name: str) -> None:
 
 
 def check_bad_item(name: str) -> None:
-    """An item called Bad isn't asked about again and stands below all that stay."""
+    """An item called Bad isn't asked about again and ranks below all others."""
     truth = pool_of(8)
     bad = truth[1]
     loop = Loop(contract_strategy(name, truth, 8), calling_bad(truth, bad), 8).play(batch=1)
     shown = sum(bad in judgment.pair for judgment in loop.judgments)
     require(shown <= 1, "A Bad item isn't asked about again", shown=shown)
-    require(not shown or loop.strategy.result().levels[-1] == (bad,), "A Bad item loses to all that stay")
+    require(not shown or loop.strategy.result().levels[-1] == (bad,), "A Bad item ranks below all others")
 
 
 def check_foreign(name: str) -> None:
-    """Judgments from elsewhere are welcome; those about other items, and no answers, change nothing."""
+    """Judgments that weren't asked for count; those of other items, and non-answers, change nothing."""
     truth = pool_of(6)
     strategy = contract_strategy(name, truth)
     before = strategy.ask(9)
-    strategy.tell(Judgment(TOPIC, "somebody", truth[0], Outcome.LEFT))
+    strategy.tell(Judgment(TOPIC, "unknown", truth[0], Outcome.LEFT))
     strategy.tell(Judgment(TOPIC, truth[0], truth[1], Outcome.CANNOT_JUDGE))
-    require(strategy.ask(9) == before, "What says nothing about the pool changes nothing")
+    require(strategy.ask(9) == before, "A judgment without news about the pool changes nothing")
     for better, worse in pairwise(truth):
         strategy.tell(Judgment(TOPIC, better, worse, Outcome.LEFT))
     loop = Loop(strategy, consistent(truth)).play()
@@ -472,6 +472,6 @@ STRATEGY_CHECKS: tuple[Callable[[str], None], ...] = (
 
 
 def strategy_contract(name: str) -> None:
-    """Run every check over one row of `STRATEGIES`; raise ContractError when one isn't kept."""
+    """Run every check over one row of `STRATEGIES`; raise ContractError for the first that fails."""
     for check in STRATEGY_CHECKS:
         check(name)

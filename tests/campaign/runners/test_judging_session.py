@@ -10,7 +10,15 @@ from duelpool.campaign.runners.judging_session import Desk, Sitting, in_turns, w
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadParameter
 from duelpool.judges import make_judges
-from duelpool.judges.live import JudgeTrouble, Reply, Sheet, SimulatedPerson, TopicJudges, Utilities, Wish
+from duelpool.judges.live import (
+    JudgeAction,
+    JudgeError,
+    Reply,
+    Sheet,
+    SimulatedPerson,
+    TopicJudges,
+    Utilities,
+)
 from duelpool.records import Outcome, Passage, Topic
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import KnownPair
@@ -26,23 +34,23 @@ def store(tmp_path: Path) -> Iterator[Store]:
 class Script:
     """Replies as it was told to, then as one who knows."""
 
-    def __init__(self, *replies: Outcome | Wish) -> None:
+    def __init__(self, *replies: Outcome | JudgeAction) -> None:
         self.replies = list(replies)
         self.shown: list[str] = []
 
-    def reply(self, sheet: Sheet) -> Reply | Wish:
+    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
         assert sheet.right is not None
         self.shown.append("".join(sorted((sheet.left.id, sheet.right.id))))
         if not self.replies:
             return Knows().reply(sheet)
         found = self.replies.pop(0)
-        return found if isinstance(found, Wish) else Reply(found)
+        return found if isinstance(found, JudgeAction) else Reply(found)
 
 
 def test_undo_shows_the_last_question_again(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"})
     campaign.enrol("anna")
-    script = Script(Outcome.LEFT, Wish.UNDO, Outcome.RIGHT)
+    script = Script(Outcome.LEFT, JudgeAction.UNDO, Outcome.RIGHT)
     sat = Sitting(campaign, "anna", script).run()
     assert script.shown[0] == script.shown[2]
     assert (sat.judged, sat.undone, sat.ended) == (3, 1, "done")
@@ -53,7 +61,7 @@ def test_undo_shows_the_last_question_again(store: Store) -> None:
 def test_undo_with_nothing_to_undo_shows_the_same_question(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab"})
     campaign.enrol("anna")
-    script = Script(Wish.UNDO)
+    script = Script(JudgeAction.UNDO)
     sat = Sitting(campaign, "anna", script).run()
     assert script.shown == ["ab", "ab"]
     assert (sat.judged, sat.undone) == (1, 0)
@@ -62,7 +70,7 @@ def test_undo_with_nothing_to_undo_shows_the_same_question(store: Store) -> None
 def test_undo_of_a_skip_counts_it_no_more(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab", "two": "cd"})
     campaign.enrol("anna")
-    sat = Sitting(campaign, "anna", Script(Outcome.SKIP, Wish.UNDO, Outcome.LEFT)).run()
+    sat = Sitting(campaign, "anna", Script(Outcome.SKIP, JudgeAction.UNDO, Outcome.LEFT)).run()
     assert (sat.judged, sat.skipped, sat.undone) == (2, 0, 1)
 
 
@@ -88,7 +96,7 @@ def test_stopping_gives_the_question_back(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"})
     campaign.enrol("anna")
     campaign.enrol("ben")
-    sat = Sitting(campaign, "anna", Script(Outcome.LEFT, Wish.STOP)).run()
+    sat = Sitting(campaign, "anna", Script(Outcome.LEFT, JudgeAction.STOP)).run()
     assert (sat.judged, sat.ended) == (1, "stopped")
     assert status(campaign).total("leased") == 0
     assert Sitting(campaign, "ben", Script()).run().judged == 2
@@ -245,7 +253,7 @@ def test_a_budget_ends_the_work(store: Store) -> None:
 def test_trouble_is_for_the_judge_not_for_the_campaign(store: Store) -> None:
     class Fails:
         def reply(self, sheet: Sheet) -> Reply:
-            raise JudgeTrouble("no")
+            raise JudgeError("no")
 
     campaign = make_campaign(store, {"one": "abc"})
     campaign.enrol("tool")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.errors import DuelpoolError
-from duelpool.judges.live import JudgeTrouble, LiveJudge, Reply, Sheet, Wish
+from duelpool.judges.live import JudgeAction, JudgeError, LiveJudge, Reply, Sheet
 from duelpool.records import Outcome, Pair, Passage, Question, Topic
 from duelpool.store import holdings
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
@@ -176,14 +176,14 @@ class Sitting:
         while True:
             try:
                 reply = self._judge.reply(self._desk.sheet(question, self.sat.judged))
-            except JudgeTrouble as trouble:
+            except JudgeError as trouble:
                 self.campaign.give_back(question.id, self.assessor)
                 self._trouble(trouble)
                 return True
             except BaseException:
                 self.campaign.give_back(question.id, self.assessor)
                 raise
-            if reply is Wish.STOP:
+            if reply is JudgeAction.STOP:
                 self.campaign.give_back(question.id, self.assessor)
                 return False
             if isinstance(reply, Reply):
@@ -220,7 +220,7 @@ class Sitting:
             self.sat.judged -= 1
         return before
 
-    def _trouble(self, trouble: JudgeTrouble) -> None:
+    def _trouble(self, trouble: JudgeError) -> None:
         self.sat.failed += 1
         self._in_a_row += 1
         if self._in_a_row >= self._patience:

@@ -17,10 +17,10 @@ from sqlalchemy import Connection
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.judges.live import JudgeTrouble, Reply, Sheet
+from duelpool.judges.live import JudgeError, Reply, Sheet
 from duelpool.judges.llm.endpoint import Endpoint
 from duelpool.judges.llm.prices import Prices, most_tokens
-from duelpool.judges.llm.prompts import Prompt, can_read
+from duelpool.judges.llm.prompts import Prompt, unreadable_because
 from duelpool.judges.llm.replies import (
     Malformed,
     ReplyForm,
@@ -43,7 +43,7 @@ class OutOfBudget(Exception):
     """The budget can't bear the most that the next request can cost."""
 
 
-class EndpointRefuses(JudgeTrouble):
+class EndpointRefuses(JudgeError):
     """The model's API will not answer, however often it is asked: the key, the model's name, the request's form."""
 
 
@@ -208,7 +208,7 @@ class Model:
 
     def _reserve(self, order: Order, body: bytes) -> int:
         if self.stopping.is_set():
-            raise JudgeTrouble("The judging was stopped.")
+            raise JudgeError("The judging was stopped.")
         prices = self.terms.prices
         most = prices.most(body, self.terms.max_tokens) if prices else 0
         call = self.campaign.store.write(
@@ -282,7 +282,7 @@ class Model:
         """Wait before another try, longer each time, or give up; return the number of failures."""
         failures += 1
         if failures >= self.terms.tries or (retry_after or 0) > WAIT_AT_MOST:
-            raise JudgeTrouble(
+            raise JudgeError(
                 f"The model's API didn't answer in {failures} tries; the last time: {what}.",
                 remedy="Try again later; what was answered is kept.",
             )
@@ -295,7 +295,7 @@ class Model:
 
     def answer(self, sheet: Sheet) -> Reply:
         """Return the answer to a question: a pair is shown in both orders, and the two replies must agree."""
-        if why := can_read(sheet):
+        if why := unreadable_because(sheet):
             return Reply(Outcome.CANNOT_JUDGE, note=f"{self._signature}; {why}")
         first = self.say(_order(sheet), sheet)
         if sheet.right is None:

@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from duelpool.campaign.runners.judging_session import Desk, Heard, JudgeGaveUp, Sat
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, Model, OutOfBudget
-from duelpool.judges.live import JudgeTrouble, Reply
+from duelpool.judges.live import JudgeError, Reply
 from duelpool.records import Outcome, Question
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
 
@@ -98,7 +98,7 @@ class ModelSitting:
         except EndpointRefuses:
             self._campaign.give_back(question.id, self._model.assessor)
             raise
-        except JudgeTrouble as trouble:
+        except JudgeError as trouble:
             self._aside[question.id] = question
             self._trouble(trouble)
             return True
@@ -126,7 +126,7 @@ class ModelSitting:
             self._heard(question, reply)
         return True
 
-    def _trouble(self, trouble: JudgeTrouble) -> None:
+    def _trouble(self, trouble: JudgeError) -> None:
         self.sat.failed += 1
         self._in_a_row += 1
         if self._in_a_row >= self._patience:

@@ -1,6 +1,6 @@
 """Language models as judges: the prompt, the strict reply, the guarded address, the price of a call.
 
-Nothing here keeps anything: `duelpool.campaign.llm` asks, stores and counts.
+Nothing here keeps state: `duelpool.campaign.runners.llm_judge` asks, stores and counts.
 """
 
 from duelpool.judges.llm.endpoint import Endpoint, parse_address

@@ -1,7 +1,7 @@
-"""What a call costs, and the most that it can cost, in whole numbers.
+"""The cost of a call, and an upper bound for it, in whole numbers.
 
-A token costs a small part of a minor unit, so money is counted in 1e-12 of the currency's unit here: a price per
-million tokens with up to six decimals makes a whole number of them for each token, and sums are exact.
+A token costs a small part of a cent, so money is counted here in 1e-12 of the currency's unit: a price per million
+tokens with up to six decimals is a whole number of them per token, and sums are exact.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ UNIT = 10**12  # parts of the currency's unit
 _DECIMALS = 6
 _STEP = 1_000_000
 _AT_MOST = Decimal(1_000_000)
-OVERHEAD_TOKENS = 256  # for what a server adds around the messages: roles, marks of begin and end
+OVERHEAD_TOKENS = 256  # that a server adds around the messages: roles, begin and end marks
 
 
 def read_money(text: str, what: str = "money") -> int:
@@ -31,7 +31,7 @@ def read_money(text: str, what: str = "money") -> int:
 
 
 def money_of(parts: int | None, decimals: int = 6) -> str:
-    """Return an amount as text, rounded up to so many decimals: nothing looks cheaper than it was."""
+    """Return an amount as text, rounded up to these decimals, so that nothing looks cheaper than it was."""
     if parts is None:
         return "–"
     step = 10 ** (12 - decimals)
@@ -64,5 +64,5 @@ class Prices:
 
 
 def most_tokens(body: bytes) -> int:
-    """Return how many tokens a request can have at most."""
+    """Return the most tokens that a request can have."""
     return len(body) + OVERHEAD_TOKENS

@@ -1,7 +1,7 @@
-"""What a model may reply, and a parser that takes nothing else.
+"""The replies that a model may give, and a parser that accepts nothing else.
 
-A reply holds one word of a few and a number of a few. There is no free text in it, so nothing that a passage makes a
-model say can reach the log; and a word means what our own marks say that it means, so no passage can turn it round.
+A reply holds one of a few words and one of a few numbers. There is no free text in it, so nothing that a passage makes
+a model say can reach the log; and the words refer to our own marks, so no passage can swap the sides.
 """
 
 import json
@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 ReplyFormat = Literal["schema", "json", "none"]
 CONFIDENCES = (50, 60, 70, 80, 90, 100)
-"""Of a hundred careful readers, how many would choose the same, as a model may state it."""
+"""The confidences that a model may state: how many of a hundred careful readers would choose the same."""
 
-CONTENT_AT_MOST = 1000  # characters; the longest proper reply has fifty
+CONTENT_AT_MOST = 1000  # characters; the longest valid reply has fifty
 
 
 class Malformed(Exception):
-    """A reply that isn't one; says in a few fixed words of ours in which way."""
+    """A reply that can't be used; the message is one of a few fixed texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class ReplyForm:
 
     @property
     def field(self) -> str:
-        """The name of what is chosen."""
+        """The JSON field that holds the choice."""
         return "better" if self.choices else "grade"
 
     @property
     def values(self) -> tuple[str | float | int, ...]:
-        """What may be chosen."""
+        """The values that the field may have."""
         return self.choices or (*(int(each) if each == int(each) else each for each in self.grades), "cannot")
 
     @property
     def described(self) -> str:
-        """The form in words, for those that are given no schema."""
+        """The form in words, for models that get no schema."""
         values = ", ".join(json.dumps(each) for each in self.values)
         sure = ", ".join(map(str, CONFIDENCES))
         return (
@@ -64,7 +64,7 @@ class ReplyForm:
         }
 
     def response_format(self, wanted: ReplyFormat) -> dict[str, Any] | None:
-        """Return what asks a server to hold its model to the form."""
+        """Return the `response_format` of a request, which holds the model to the form."""
         if wanted == "schema":
             return {
                 "type": "json_schema",
@@ -80,7 +80,7 @@ def preference_form(ties: bool) -> ReplyForm:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a model said: left, right, tie, grade, cannot, or that it refused."""
+    """A model's answer: left, right, tie, grade, cannot or refused."""
 
     outcome: str
     confidence: float | None = None
@@ -89,17 +89,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The tokens that a server reports; None where it reports none that can be."""
+    """The tokens that a server reports; None where the report is missing or impossible."""
 
     sent: int | None = None
     received: int | None = None
 
 
 def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    row = dict(pairs)
+    if len(row) != len(pairs):
         raise Malformed("a name twice")
-    return found
+    return row
 
 
 def _no_constant(_: str) -> Any:
@@ -127,7 +127,7 @@ def parse_usage(body: bytes) -> Usage:
 
 
 def parse_verdict(body: bytes, form: ReplyForm) -> Verdict:
-    """Return what an answer says, or raise `Malformed`: nothing but the form is taken."""
+    """Return the verdict of an answer, or raise `Malformed`: only the exact form is accepted."""
     answer = _json(body)
     choices = answer.get("choices") if isinstance(answer, dict) else None
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
@@ -149,15 +149,15 @@ def parse_verdict(body: bytes, form: ReplyForm) -> Verdict:
 
 
 def parse_content(content: str, form: ReplyForm) -> Verdict:
-    """Return what the text of a reply says: one JSON object, both names, values of the lists, nothing around it."""
+    """Return the verdict in a reply's text: one JSON object with both fields and listed values, nothing around it."""
     if len(content) > CONTENT_AT_MOST:
         raise Malformed("too long")
-    given = _json(content)
-    if not isinstance(given, dict):
+    reply = _json(content)
+    if not isinstance(reply, dict):
         raise Malformed("not an object")
-    if set(given) != {form.field, "confidence"}:
+    if set(reply) != {form.field, "confidence"}:
         raise Malformed("other fields")
-    confidence, value = given["confidence"], given[form.field]
+    confidence, value = reply["confidence"], reply[form.field]
     if type(confidence) is not int or confidence not in CONFIDENCES:
         raise Malformed("another confidence")
     sure = confidence / 100
