@@ -112,7 +112,7 @@ def test_a_report_of_a_small_synth() -> None:
 def test_the_halves_of_a_budget_vary_as_their_formula_says(small: tuple[Population, Floats]) -> None:
     """The variance of an estimate from two samples under one is that of its trials."""
     population, utility = small
-    some = population.kept(np.arange(4000))
+    some = population.subset(np.arange(4000))
     known = utility[:4000]
     beliefs = Beliefs(prior_by_rank(some, LINEAR, 4.0))
     weights = some.weights[:, 0].astype(np.float64)  # a score: what each half is about on average counts
@@ -164,7 +164,7 @@ def one_system(trec: Trec8, name: str) -> tuple[Population, Floats]:
     population, utility = trec.population()
     one = population.with_systems([name])
     ranked = np.asarray(one.weights[:, 0] > 0)
-    return one.kept(ranked), utility[ranked]
+    return one.subset(ranked), utility[ranked]
 
 
 def test_the_system_with_the_fewest_positives_is_covered_and_warned_of(trec: Trec8) -> None:

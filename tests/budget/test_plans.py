@@ -12,7 +12,7 @@ from duelpool.budget import Beliefs, Population, item_population, pair_populatio
 from duelpool.budget.plans.estimates import BudgetEstimate, estimate_plans
 from duelpool.budget.plans.judged import JudgedUnits, from_grades, from_judgments, read_judged
 from duelpool.budget.plans.plan import Plan, make_plan, propensities_beside, read_plan, write_plan
-from duelpool.budget.plans.rounds import known_utilities, next_round, relearned
+from duelpool.budget.plans.rounds import fitted_beliefs, known_utilities, next_round
 from duelpool.budget.units.sources import known_from
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import Qrels, Run, write_qrels
@@ -74,7 +74,7 @@ def test_the_seed_fixes_the_plan(population: Population) -> None:
 
 def test_unreachable_mass_is_told_per_system(population: Population) -> None:
     size = population.weights[:, 0] > 0
-    plan = make_plan(population.kept(size), 10, design="P", estimator="ht", epsilon=0.0)
+    plan = make_plan(population.subset(size), 10, design="P", estimator="ht", epsilon=0.0)
     assert all(each.unreachable == 0 for each in plan.outlook)
     top = make_plan(population, 60, design="TOP", estimator="ht")
     assert all(each.unreachable > 0 for each in top.outlook)
@@ -182,7 +182,7 @@ def test_adaptive_rounds_learn_and_stay_unbiased(
     again = read_plan(path)
     assert values(estimate_plans([first, again], both, population)) == pytest.approx(found[-1])
     settled = known_utilities(population, judged)
-    believed = relearned([first], settled, population).prior
+    believed = fitted_beliefs([first], settled, population).prior
     assert believed is not None
     assert np.corrcoef(believed, known.utility)[0, 1] > np.corrcoef(prior, known.utility)[0, 1] - 0.05
 

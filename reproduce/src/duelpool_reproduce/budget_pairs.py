@@ -74,7 +74,7 @@ def _pairs(population: Population, utility: Floats, at: Setting, epsilon: float)
     for one, two in combinations(population.systems, 2):
         pair = population.with_systems([one, two])
         ranked = np.asarray((pair.weights > 0).any(axis=1))
-        pair, known = (pair, utility) if ranked.all() else (pair.kept(ranked), utility[ranked])
+        pair, known = (pair, utility) if ranked.all() else (pair.subset(ranked), utility[ranked])
         beliefs = Beliefs(prior_by_rank(pair, at.prior, at.top), top=at.top)
         halves = []
         for own in (pair.with_systems([name]) for name in (one, two)):

@@ -227,8 +227,8 @@ def trec8_case(data: Path, seed: int) -> Case:
     source, rest = ([whole.systems[at] for at in sorted(half)] for half in (order[:32], order[32:]))
     evaluated = whole.with_systems(rest)
     ranked = np.asarray((evaluated.weights > 0).any(axis=1))
-    guess = prior_by_rank(whole.with_systems(source).kept(ranked))
-    return Case("TREC-8, the other half of the systems", evaluated.kept(ranked), utility[ranked], guess)
+    guess = prior_by_rank(whole.with_systems(source).subset(ranked))
+    return Case("TREC-8, the other half of the systems", evaluated.subset(ranked), utility[ranked], guess)
 
 
 @lru_cache(maxsize=1)  # for each of the metrics

@@ -126,7 +126,7 @@ def single_systems(
     for name in names:
         one = population.with_systems([name])
         ranked = np.asarray(one.weights[:, 0] > 0)
-        one, known = (one, utility) if ranked.all() else (one.kept(ranked), utility[ranked])
+        one, known = (one, utility) if ranked.all() else (one.subset(ranked), utility[ranked])
         beliefs = Beliefs(prior_by_rank(one, at.prior, at.top), top=at.top)
         for design, estimator, interval, epsilon in (
             ("uP", "importance", "wald", at.epsilon),

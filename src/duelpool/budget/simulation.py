@@ -1,4 +1,4 @@
-"""A budget tried out many times where all utilities are known: bias, squared error, coverage and width."""
+"""A budget simulated many times with known utilities: bias, squared error, coverage and width."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,12 +24,12 @@ from duelpool.errors import BadParameter
 from duelpool.seeds import rng_for
 
 Progress: TypeAlias = Callable[[int], None]
-PIECE = 50  # trials that a worker takes on at once
+PIECE = 50  # trials per job of a worker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetTrial:
-    """Everything that a trial needs but its number; workers get it whole."""
+    """Everything that a trial needs except its number; it is sent to workers."""
 
     population: Population
     frame: Frame
@@ -65,17 +65,17 @@ class BudgetTrial:
                 nothing = np.full(len(ratios), np.nan)
                 rows.append((ratios, nothing, nothing))
                 continue
-            found = estimated(self.frame, self.drawn(trial), self.estimator)
+            estimates = estimated(self.frame, self.drawn(trial), self.estimator)
             if way is None:
-                nothing = np.full(len(found.values), np.nan)
-                rows.append((found.values, nothing, nothing))
+                nothing = np.full(len(estimates.values), np.nan)
+                rows.append((estimates.values, nothing, nothing))
             else:
-                rows.append((found.values, *way.make(found, self.known, self.level)))
+                rows.append((estimates.values, *way.make(estimates, self.known, self.level)))
         values, low, high = (np.array(column) for column in zip(*rows, strict=True))
         return values, low, high
 
     def first(self) -> Estimates:
-        """Return the first trial's estimates, for what they say about their own intervals."""
+        """Return the first trial's estimates, for warnings about their intervals."""
         return estimated(self.frame, self.drawn(0), self.estimator)
 
 
@@ -96,7 +96,7 @@ class TargetResult:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSimulation:
-    """What a way to spend a budget came to, over many trials."""
+    """The errors and intervals of a way to spend a budget, over many trials."""
 
     metric: str
     goal: str
@@ -165,7 +165,7 @@ def simulate_budget(
 ) -> BudgetSimulation:
     """Spend a budget of n judgments many times, and compare the estimates with the truth."""
     known = Beliefs() if beliefs is None else beliefs
-    refuse_strange_utilities(utility, known.top, len(population))
+    check_utilities(utility, known.top, len(population))
     if trials < 1 or not 0 < level < 1:
         raise BadParameter("At least one trial, and a level between 0 and 1, are needed.")
     with_truth = Beliefs(known.prior, known.guess, utility, known.top)
@@ -180,16 +180,16 @@ def simulate_budget(
     size = sizes(population, design, goal, with_truth, epsilon=epsilon, mix=mix)
     chances = lottery(population, kind, size, n)
     frame = Frame.of(targets, predictors_of(known, chances.expected, estimator))
-    made = interval_named(interval, kind) if estimator != "ratio" else None
+    method = interval_named(interval, kind) if estimator != "ratio" else None
     about: UnitKnowledge = None
-    if made is not None and made.needs == "moments" and kind != "deep":
+    if method is not None and method.needs == "moments" and kind != "deep":
         columns = [column for column in (known.guess, known.prior) if column is not None]
         about = Moments.of(targets, chances.expected, kind, columns, known.top)
-    if made is not None and made.needs == "ranges":
+    if method is not None and method.needs == "ranges":
         guess = frame.predictors[:, 0] if way.guess == "predictor" and frame.predictors is not None else None
         if way.guess == "fitted":
             raise BadParameter(
-                f"The interval {made.name} needs guesses that were made before judging, and greg fits them after.",
+                f"The interval {method.name} needs guesses that were made before judging, and greg fits them after.",
                 remedy="Use the estimator difference, or the interval clt.",
             )
         about = Ranges.of(targets, chances.expected, chances.n, known.top, guess, kind=kind)
@@ -207,8 +207,8 @@ def simulate_budget(
         draw=kind,
         estimator=estimator,
         unbiased="no" if missed.any() else way.unbiased,
-        interval="none" if made is None else made.name,
-        guaranteed=made is not None and made.guaranteed,
+        interval="none" if method is None else method.name,
+        guaranteed=method is not None and method.guaranteed,
         level=level,
         n=n,
         trials=trials,
@@ -224,25 +224,25 @@ def simulate_budget(
         if trials > 1
         else math.nan,
         warnings=tuple(doubts(trial.first(), targets.names))
-        if made is not None and not made.guaranteed
+        if method is not None and not method.guaranteed
         else (),
     )
 
 
-def refuse_strange_utilities(utility: Floats, top: float, units: int) -> None:
+def check_utilities(utility: Floats, top: float, units: int) -> None:
     """Refuse utilities that are missing or out of their range."""
     if len(utility) != units or not np.isfinite(utility).all():
         raise BadParameter("Every unit needs a utility.", remedy="Leave units without a judgment out.")
     if utility.min() < 0 or utility.max() > top * (1 + 1e-9):
         raise BadParameter(
             f"Utilities lie between 0 and {top:g}, not at {utility.min():g} or {utility.max():g}.",
-            remedy="Give the highest grade there can be, or mend the grades.",
+            remedy="Give the highest grade there can be, or correct the grades.",
         )
 
 
 def _target(name: str, true: float, values: Floats, low: Floats, high: Floats) -> TargetResult:
     sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-    slack = 1e-12 * max(1.0, abs(true))  # an interval of no width holds the truth that it stands on
+    slack = 1e-12 * max(1.0, abs(true))  # an interval of width 0 holds a truth equal to its ends
     inside = (low - slack <= true) & (true <= high + slack)
     return TargetResult(
         name=name,
@@ -261,18 +261,18 @@ def _run_all(
     trial: BudgetTrial, trials: int, executor: Executor | None, progress: Progress | None
 ) -> tuple[Floats, Floats, Floats]:
     pieces = [(start, min(PIECE, trials - start)) for start in range(0, trials, PIECE)]
-    found: dict[int, Sequence[Floats]] = {}
+    results: dict[int, Sequence[Floats]] = {}
     if executor is None:
         for start, count in pieces:
-            found[start] = trial.run(start, count)
+            results[start] = trial.run(start, count)
             if progress is not None:
                 progress(count)
     else:
         futures = {executor.submit(trial.run, start, count): (start, count) for start, count in pieces}
         for future in as_completed(futures):
             start, count = futures[future]
-            found[start] = future.result()
+            results[start] = future.result()
             if progress is not None:
                 progress(count)
-    values, low, high = (np.concatenate([found[start][part] for start, _ in pieces]) for part in range(3))
+    values, low, high = (np.concatenate([results[start][part] for start, _ in pieces]) for part in range(3))
     return values, low, high

@@ -5,7 +5,7 @@
     store_contract(store)
     panel_contract("prolific")
 
-A strategy that is added to the table `STRATEGIES`, or a panel to `PANELS`, is checked by the test suite without more code.
+A strategy that is added to the table `STRATEGIES`, or a panel to `PANELS`, is checked without more code.
 """
 
 from duelpool.testing.panels import PANEL_CHECKS, panel_contract

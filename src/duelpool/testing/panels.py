@@ -152,7 +152,7 @@ def every_outcome_has_a_completion(name: str) -> None:
                 )
                 require(
                     way.url.isprintable() and " " not in way.url,
-                    "An address has no blanks or control characters.",
+                    "An address is printable and has no blanks.",
                     way=way,
                 )
             if isinstance(way, CompletionRedirect):

@@ -11,12 +11,12 @@ from duelpool.errors import BadParameter, UnknownName
 
 
 def usual_draw(design: str, estimator: str) -> str:
-    """Return the way of drawing that goes with a design and an estimator when none is named."""
+    """Return the default way of drawing for a design and an estimator."""
     return design_named(design).drawn or estimator_named(estimator).draws[0]
 
 
 def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
-    """Refuse an estimator, or a design, for units that were drawn in a way it wasn't made for."""
+    """Refuse an estimator or a design that doesn't fit the way units are drawn."""
     way = estimator_named(estimator)
     if kind not in DRAWS:
         raise UnknownName("way to draw", kind, DRAWS)
@@ -36,8 +36,8 @@ def refuse_misfit(estimator: str, kind: str, design: str | None = None) -> None:
 def predictors_of(beliefs: Beliefs, expected: Floats, estimator: str) -> Floats | None:
     """Return the columns that an estimator takes as predictors.
 
-    The difference takes the guess (or else the prior) as it stands; GREG fits guess, prior and a constant. Nothing is
-    claimed about units that no draw can reach, for it couldn't be checked.
+    The difference takes the guess (or else the prior) unchanged; GREG fits guess, prior and a constant. Units that no
+    draw can reach get 0, because a guess about them couldn't be checked.
     """
     reach = expected > 0
     known = [column for column in (beliefs.guess, beliefs.prior) if column is not None]

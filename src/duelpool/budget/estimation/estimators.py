@@ -1,7 +1,7 @@
 """Estimators: scores from a few judged units, each weighed by how seldom it is drawn.
 
 All of them are  offset + sum of weight x guess over all units + sum of weight x (utility - guess) / expected over the
-drawn ones,  and differ in the guess: none, a predictor's, or a predictor's mended by regression on what was judged.
+drawn ones,  and differ in the guess: none, a predictor's, or a predictor's corrected by a regression on the judgments.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Estimator:
     guess: Literal["none", "predictor", "fitted"]
     unbiased: Literal["exactly", "in the limit", "no"]
     about: str
-    draws: tuple[str, ...]  # the ways of drawing that it is made for, the usual one first
+    draws: tuple[str, ...]  # the ways of drawing that it fits, the usual one first
 
 
 ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
@@ -58,7 +58,7 @@ ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
                 "greg",
                 "fitted",
                 "in the limit",
-                "the same with a predictor that a regression on the judgments has mended",
+                "the same with a predictor corrected by a regression on the judgments",
                 ("pivotal", "replacing"),
             ),
             Estimator(
@@ -93,7 +93,7 @@ class Frame:
 
     @classmethod
     def of(cls, targets: Targets, predictors: Floats | None = None) -> "Frame":
-        """Add up what the predictors say about each target."""
+        """Add up the predictors over all units, for each target."""
         if predictors is None:
             return cls(targets)
         columns = predictors[:, None] if predictors.ndim == 1 else predictors
@@ -162,8 +162,8 @@ def fitted(columns: Floats, weights: Floats, sample: Sample) -> Floats:
     if not importance.any():  # every unit was certain to be drawn: the guesses don't matter
         importance = np.ones(len(sample))
     root = np.sqrt(importance / importance.mean())
-    found, *_ = np.linalg.lstsq(columns * root[:, None], sample.utility * root, rcond=1e-10)
-    return np.asarray(found, dtype=np.float64)
+    coefficients, *_ = np.linalg.lstsq(columns * root[:, None], sample.utility * root, rcond=1e-10)
+    return np.asarray(coefficients, dtype=np.float64)
 
 
 def true_variance(

@@ -15,8 +15,8 @@ from duelpool.budget.units.goals import Targets
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
-SKEWED = 0.5  # |skewness| / sqrt(n) from here on: a CLT interval of 95 % may hold a percent or two less often
-FEW_PARTS = 30  # draws that say something other than nothing
+SKEWED = 0.5  # |skewness| / sqrt(n) above which a CLT interval of 95 % may cover a percent or two less
+FEW_PARTS = 30  # draws with a part other than 0
 FEW_THAT_MATTER = 8  # draws that make up nearly all of the variance
 
 
@@ -29,12 +29,12 @@ class Interval:
     draws: tuple[str, ...]
     about: str
     make: "Callable[[Estimates, Ranges | Moments | None, float], tuple[Floats, Floats]]"
-    needs: Literal["", "ranges", "moments"] = ""  # what it has to know of all units, drawn or not
+    needs: Literal["", "ranges", "moments"] = ""  # about all units, drawn or not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """For each target, the least and the most that one draw with replacement can say.
+    """For each target, the least and the most that one draw with replacement can contribute.
 
     `span` is how far these are apart; over several rounds, the root mean square of each round's own.
     """
@@ -47,7 +47,7 @@ class Ranges:
     def over_rounds(
         cls, targets: Targets, expected: Floats, rounds: Sequence[tuple[int, Bools]], top: float
     ) -> "Ranges":
-        """Look at what each round's draws can say, when a unit is expected so often over all of them."""
+        """Return the ranges over several rounds; `expected` counts a unit's draws over all of them."""
         n = sum(count for count, _ in rounds)
         each = [cls.of(targets, np.where(reach, expected, 0.0), n, top) for _, reach in rounds]
         squares = sum(count * one.span**2 for (count, _), one in zip(rounds, each, strict=True))
@@ -65,7 +65,7 @@ class Ranges:
         *,
         kind: str = "replacing",
     ) -> "Ranges":
-        """Look at every unit that can be drawn, with utilities from 0 to `top`; what is certain has no chance in it."""
+        """Return the ranges over every unit whose draw is random, with utilities from 0 to `top`."""
         reach = (expected > 0) if kind == "replacing" else (expected > 0) & (expected < 1)
         chance = expected[reach] / n
         off = np.zeros(int(reach.sum())) if guess is None else guess[reach]
@@ -96,30 +96,30 @@ def variances(estimates: Estimates) -> Floats:
 def _without_replacement(estimates: Estimates) -> Floats:
     """Return the variance of a pivotal sample, from the steps between neighbours in its order.
 
-    Neighbours are seldom drawn together, so what all units of a stretch have in common adds nothing to the variance;
-    differences of neighbours leave it out. Squares about the mean wouldn't, and intervals would be too wide.
+    Neighbours are seldom drawn together, so what neighbouring units have in common adds nothing to the variance;
+    differences of neighbours leave it out. Squares about the mean would include it and make intervals too wide.
     """
     sample, parts = estimates.sample, estimates.parts
     open_part = 1.0 - np.minimum(sample.expected, 1.0)
     if sample.noisy and sample.noise is None:
-        open_part = np.ones(len(sample))  # one judgment a unit doesn't tell noise: take the larger variance
+        open_part = np.ones(len(sample))  # one judgment a unit can't show noise: take the larger variance
     drawn = open_part > 0
     count = int(np.count_nonzero(drawn))
     if count < 2:
         return np.zeros(parts.shape[1])
     share = open_part[drawn]
     steps = np.diff(parts[drawn], axis=0) ** 2
-    found = count / (2 * (count - 1)) * ((share[1:] + share[:-1]) / 2 @ steps)
+    variance = count / (2 * (count - 1)) * ((share[1:] + share[:-1]) / 2 @ steps)
     if sample.noise is not None:
         # The squares above hold (1 - pi) of the judges' noise; this is the rest of it.
-        found = found + (sample.noise * np.minimum(sample.expected, 1.0)) @ estimates.scale**2
-    return np.asarray(found, dtype=np.float64)
+        variance = variance + (sample.noise * np.minimum(sample.expected, 1.0)) @ estimates.scale**2
+    return np.asarray(variance, dtype=np.float64)
 
 
 def not_shared_by_neighbours(estimates: Estimates) -> float:
-    """Return how much of the squares about the mean is left when what neighbours have in common is taken away.
+    """Return the share of the squares about the mean that remains without what neighbours have in common.
 
-    One share for all targets, for a single one's steps say it less surely than its squares say the rest.
+    It is one share for all targets, because the steps of a single target estimate it too unsurely.
     """
     sample, parts = estimates.sample, estimates.parts
     rest = (1.0 - np.minimum(sample.expected, 1.0)) * sample.times
@@ -143,7 +143,7 @@ def _between_topics(estimates: Estimates) -> Floats:
 
 
 def skewness(estimates: Estimates) -> Floats:
-    """Return each target's skewness of what single draws say."""
+    """Return the skewness of single draws, for each target."""
     times = estimates.sample.times
     parts = estimates.parts - times @ estimates.parts / times.sum()
     second, third = (times @ parts**power / times.sum() for power in (2, 3))
@@ -152,7 +152,7 @@ def skewness(estimates: Estimates) -> Floats:
 
 
 def plain_spread(estimates: Estimates) -> Spread:
-    """Return the estimates' variances from the sample alone, without regard to skewness."""
+    """Return the estimates' variances from the sample alone, without skewness."""
     nothing = np.zeros(estimates.parts.shape[1])
     return Spread(variances(estimates), nothing, nothing, np.full_like(nothing, SURE))
 
@@ -164,7 +164,7 @@ def _quantile(estimates: Estimates, level: float) -> float:
 
 
 UnitKnowledge: TypeAlias = Ranges | Moments | None
-"""What an interval knows of all units, drawn or not."""
+"""What an interval uses about all units, drawn or not."""
 
 
 def _wald(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
@@ -173,9 +173,9 @@ def _wald(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Flo
 
 
 def _normal(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
-    """Return normal intervals from what all units' weights say, with Student's quantile, corrected for skewness.
+    """Return normal intervals from all units' weights, with Student's quantile, corrected for skewness.
 
-    No score is below nought where no weight is.
+    Without negative weights no score is below 0.
     """
     if not isinstance(known, Moments) or estimates.sample.kind == "deep":
         return _solved(estimates, level)
@@ -186,7 +186,7 @@ def _normal(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[F
     if known.floor is None:
         return low, high
     if estimates.coefficients is None:
-        # A handful of positives says little about a model, and none says nothing: then the wider of two is right.
+        # A few positives tell little about the model, none tells nothing: then take the wider of two intervals.
         few = estimates.sample.times @ (estimates.parts != 0) < FEW_PARTS
         least, most = _solved(estimates, level)
         low, high = np.where(few, np.minimum(low, least), low), np.where(few, np.maximum(high, most), high)
@@ -196,24 +196,24 @@ def _normal(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[F
 def _solved(estimates: Estimates, level: float) -> tuple[Floats, Floats]:
     """Return normal intervals from the sample alone, solved for the score where no part can be negative.
 
-    Without guesses a draw says nothing or something positive, and the variance grows with the score. So the interval
-    holds the scores that, with the variance they would have, don't contradict the estimate: what Wilson's interval
-    is for a share. It is the plain one but for few positives, where the plain one is too short and too low.
+    Without guesses a draw's part is 0 or positive, and the variance grows with the score. So the interval holds the
+    scores that, with the variance they would have, don't contradict the estimate, as Wilson's interval does for a
+    share. It differs from the plain one only where positives are few; there the plain one is too short and too low.
     """
     sample = estimates.sample
     if estimates.coefficients is not None or sample.kind == "deep" or estimates.scale.min(initial=0.0) < 0:
         return _wald(estimates, None, level)
-    found = estimates.values - estimates.fixed
+    score = estimates.values - estimates.fixed
     z2 = _quantile(estimates, level) ** 2
     rest = 1.0 / sample.n if sample.kind == "replacing" else 0.0
     # The variance at a score s is unit x s - rest x s^2: `unit` is seen in the sample, or in its weights.
     scale = estimates.scale
     open_part = sample.times * (1.0 if rest or sample.noisy else 1.0 - np.minimum(sample.expected, 1.0))
-    seen = variances(estimates) + rest * found**2
+    seen = variances(estimates) + rest * score**2
     unseen = open_part @ scale**2 / np.maximum(sample.times @ scale, 1e-300)
-    unit = np.divide(seen, found, out=unseen, where=found > 0)
-    leading, middle = 1.0 + rest * z2, 2 * found + z2 * unit
-    root = np.sqrt(np.maximum(middle**2 - 4 * leading * found**2, 0.0))
+    unit = np.divide(seen, score, out=unseen, where=score > 0)
+    leading, middle = 1.0 + rest * z2, 2 * score + z2 * unit
+    root = np.sqrt(np.maximum(middle**2 - 4 * leading * score**2, 0.0))
     low, high = (middle - root) / (2 * leading), (middle + root) / (2 * leading)
     return estimates.fixed + low, estimates.fixed + high
 
@@ -246,15 +246,15 @@ def _bernstein(estimates: Estimates, known: UnitKnowledge, level: float) -> tupl
 
 
 def _betting(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
-    """Bet against every possible mean, and keep those against which no fortune was made."""
+    """Return the means against which bets did not win enough to reject them."""
     sample, ranges = estimates.sample, _ranges(known)
     span, low = ranges.span, ranges.low
     order = np.repeat(np.arange(len(sample)), sample.times)
-    # Units stand by their place in the population; bets are made in an order that has nothing to do with it.
+    # Units are in the population's order; bets are placed in a random order instead.
     order = order[rng_for(0, "bets", len(order)).permutation(len(order))]
-    said = estimates.parts[order] * sample.n
+    draws = estimates.parts[order] * sample.n
     spans = np.where(span > 0, span, 1.0)
-    shares = np.clip((said - low) / spans, 0.0, 1.0)
+    shares = np.clip((draws - low) / spans, 0.0, 1.0)
     least, most = betting_bounds(shares, 1 - level)
     fixed = estimates.fixed + low
     return fixed + spans * least, fixed + spans * most
@@ -263,8 +263,8 @@ def _betting(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[
 def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Return bounds on the means of columns of independent draws from [0, 1], by hedged bets.
 
-    Stakes follow what was seen before; half of the capital bets that the mean is higher, half that it is lower. The
-    fortune made against a mean falls (or rises) with it, so the bounds are found by halving.
+    Stakes follow the draws before; half of the capital bets that the mean is higher, half that it is lower. The
+    capital won against a mean falls (or rises) with the mean, so the bounds are found by bisection.
     """
     n, columns = shares.shape
     count = np.arange(1, n + 1)[:, None]
@@ -276,8 +276,8 @@ def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
 
     def beaten(middle: Floats, draws: Floats) -> Bools:
         bets = np.minimum(stakes, 0.75 / np.maximum(middle, 1e-12))
-        fortune = np.cumsum(np.log1p(bets * (draws - middle)), axis=0).max(axis=0)
-        return np.asarray(fortune >= enough, dtype=np.bool_)
+        capital = np.cumsum(np.log1p(bets * (draws - middle)), axis=0).max(axis=0)
+        return np.asarray(capital >= enough, dtype=np.bool_)
 
     bounds = []
     for draws in (shares, 1.0 - shares):
@@ -292,7 +292,7 @@ def betting_bounds(shares: Floats, alpha: float) -> tuple[Floats, Floats]:
 
 def _ranges(known: UnitKnowledge) -> Ranges:
     if not isinstance(known, Ranges):
-        raise BadParameter("This interval needs the range of what a draw can say.", remedy="Give Ranges.")
+        raise BadParameter("This interval needs the range of a draw.", remedy="Give Ranges.")
     return known
 
 
@@ -350,29 +350,29 @@ USUAL = {"replacing": "clt", "pivotal": "pivotal", "deep": "topics"}
 
 
 def interval_named(name: str, kind: str) -> Interval | None:
-    """Return the way to make intervals that has a name ("usual": the draws' own), None where there is none."""
+    """Return an interval by its name ("usual": the default for the way of drawing), None where there is none."""
     if name == "usual":
         return INTERVALS[USUAL[kind]] if kind in USUAL else None
     if name not in INTERVALS:
         raise UnknownName("interval", name, INTERVALS)
-    found = INTERVALS[name]
-    if kind not in found.draws:
+    interval = INTERVALS[name]
+    if kind not in interval.draws:
         fitting = [each.name for each in INTERVALS.values() if kind in each.draws]
         raise BadParameter(
-            f"The interval {name} is for units drawn {' or '.join(found.draws)}, not {kind}.",
+            f"The interval {name} is for units drawn {' or '.join(interval.draws)}, not {kind}.",
             remedy=f"For these: {', '.join(fitting) or 'none, for nothing was drawn at random'}.",
         )
-    return found
+    return interval
 
 
 def doubts(estimates: Estimates, names: tuple[str, ...]) -> list[str]:
-    """Return in words why a normal interval may be too narrow here: few judgments that matter, or skewed ones."""
+    """Return warnings that a normal interval may be too narrow here: few judgments that matter, or skewed ones."""
     sample = estimates.sample
-    found = []
+    warnings = []
     telling = sample.times @ (estimates.parts != 0)
     least = int(np.argmin(telling))
     if telling[least] < FEW_PARTS:
-        found.append(
+        warnings.append(
             f"Only {telling[least]} of {sample.times.sum()} draws say anything about {names[least]}; normal "
             f"intervals need {FEW_PARTS} or more."
         )
@@ -380,16 +380,16 @@ def doubts(estimates: Estimates, names: tuple[str, ...]) -> list[str]:
     squares, fourth = sample.times @ off, sample.times @ off**2
     matter = np.divide(squares**2, fourth, out=np.full_like(squares, np.inf), where=fourth > 0)
     fewest = int(np.argmin(matter))
-    if matter[fewest] < FEW_THAT_MATTER and not found:
-        found.append(
+    if matter[fewest] < FEW_THAT_MATTER and not warnings:
+        warnings.append(
             f"About {matter[fewest]:.0f} of {sample.times.sum()} draws make up the variance for {names[fewest]}; "
             "another sample may have none like them, so its interval may be far too short."
         )
     lean = np.abs(skewness(estimates)) / np.sqrt(max(1, sample.n))
     if lean.max(initial=0.0) > SKEWED:
         worst = names[int(np.argmax(lean))]
-        found.append(
+        warnings.append(
             f"What single draws say is skewed (for {worst} most: {lean.max():.2f} standard errors), so normal "
             "intervals hold the truth less often than they say."
         )
-    return found
+    return warnings

@@ -1,9 +1,9 @@
-"""How much an estimate varies, and how skewed it is: what all units' weights say, scaled by what was judged.
+"""The variance and skewness of an estimate, from all units' weights, scaled by the judgments.
 
-A sample says little about its own variance where a system shares few units with the others: a unit with a great weight
+A sample tells little about its own variance where a system shares few units with the others: a unit with a large weight
 is drawn seldom, and samples without one look far too sure. But the weights and the chances of all units are known.
 So utilities get a working model, fitted to the sample: the means of a utility, of its square and of its cube are linear
-in what was believed of it. With it the second and the third moment of every estimate can be added up over all units,
+in the beliefs about it. With it the second and the third moment of every estimate can be added up over all units,
 drawn or not. The model need not be right: each target's own judgments scale it, as far as they go.
 """
 
@@ -18,11 +18,9 @@ from duelpool.budget.estimation.estimators import Estimates
 from duelpool.budget.sampling.samples import Sample
 from duelpool.budget.units.goals import Targets
 
-SHARED_DRAWS = (
-    2.0  # so many positive draws' worth of what all targets say together stands beside a target's own
-)
+SHARED_DRAWS = 2.0  # the weight, in positive draws, of all targets together against a target's own draws
 SURE = 1e9  # degrees of freedom where nothing is in doubt
-LEAST_CHANCE = 1e-4  # that a unit is worth something, whatever was believed of it
+LEAST_CHANCE = 1e-4  # that a unit has some utility, whatever was believed of it
 LEAST_LEFT = 0.05  # of the second moment: what is left of it as variance, at least
 BLOCK = 1 << 13
 _COLUMNS = 2  # beliefs that a model may rest on: a guess and a prior
@@ -30,11 +28,11 @@ _COLUMNS = 2  # beliefs that a model may rest on: a guess and a prior
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """An estimate's variance and third central moment, and how much of the latter its variance follows.
+    """An estimate's variance and third central moment, and the part of the latter that the variance follows.
 
     Where few draws are positive, an estimate that is too low has too small a variance: `follows` is how much the two
-    go together. Where the variance comes from all targets' draws they don't. `freedom` is how many draws' worth of
-    knowledge the variance rests on.
+    vary together. Where the variance comes from all targets' draws they don't. `freedom` is the number of draws that
+    the variance rests on.
     """
 
     variance: Floats
@@ -58,8 +56,8 @@ class Spread:
         """Return the ends of an interval, with Student's quantile and corrected for skewness.
 
         To the first order, a skewed estimate's quantiles move by third (z^2 - 1) / 6 variances; and scores for which
-        the variance is larger are contradicted later, by follows z^2 / 2. With all of it following, that is Hall's
-        correction; with none, that of a known variance.
+        the variance is larger are contradicted later, by follows z^2 / 2. With `follows` equal to `third`, that is
+        Hall's correction; with 0, that of a known variance.
         """
         z = np.asarray(scipy.stats.t.ppf((1 + level) / 2, self.freedom), dtype=np.float64)
         variance = np.maximum(self.variance, 0.0)
@@ -71,14 +69,14 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """What the moments of each target's estimate are made of: sums over all units, by powers of what is believed.
+    """Sums over all units, by powers of the beliefs, from which each target's moments are computed.
 
     `second[i, j]` holds, for each target, the sum of squared weights / expected x guess^i x prior^j, and `third` that
-    of cubes; both less what is certain.
+    of cubes; both without the units that are certain to be drawn.
     """
 
     kind: str
-    beliefs: Floats  # a row per unit, a column for each of two beliefs; nought where there is none
+    beliefs: Floats  # a row per unit, a column for each of two beliefs; 0 where there is none
     top: float
     second: Floats
     third: Floats
@@ -123,7 +121,7 @@ class Moments:
         return cls(kind, columns, top, second, third, columns.max(axis=0), floor, noisy)
 
     def spread(self, estimates: Estimates) -> Spread:
-        """Return how the estimates vary."""
+        """Return the estimates' variance and skewness."""
         sample, parts, top = estimates.sample, estimates.parts, self.top
         beliefs = self.beliefs[sample.units]
         first, squared, cubed = (
@@ -142,7 +140,7 @@ class Moments:
             float(np.abs(cubic @ parts**3).sum()),
             float(np.abs((cubic * _values(cube, beliefs)) @ estimates.scale**3).sum()),
         )
-        leaning = min(1.0, lean / shared) if shared > 0 else 1.0  # a few large cubes make no model
+        leaning = min(1.0, lean / shared) if shared > 0 else 1.0  # a few large cubes don't make a model
         second, third, follows, doubt = (np.zeros(parts.shape[1]) for _ in range(4))
         for at in range(len(self.second)):
             mine = (estimates.scale > 0) if at == 0 else (estimates.scale < 0)
@@ -167,7 +165,7 @@ class Moments:
 def open_part(expected: Floats, kind: str, noisy: bool = False) -> Floats:
     """Return how much of each unit's square counts: all with replacement, without it what isn't certain.
 
-    One judgment a unit doesn't tell noise, so with noisy judges the larger variance is taken.
+    One judgment a unit can't show noise, so with noisy judges the larger variance is taken.
     """
     return np.ones(len(expected)) if kind == "replacing" or noisy else 1.0 - np.minimum(expected, 1.0)
 
@@ -183,10 +181,10 @@ def _share(seen: float, hoped: float) -> float:
 
 
 def _scaled(seen: Floats, hoped: Floats, shared: float) -> tuple[Floats, Floats]:
-    """Return, for each target, how many draws it has, and how far the model is off for it.
+    """Return, for each target, its number of draws, and the factor that corrects the model for it.
 
-    That is its own squares over those that the model expects of the same draws, drawn towards the same for all
-    targets together; but what its own draws say counts in full where it is more.
+    The factor is the target's squares over those that the model expects of the same draws, shrunk towards the factor
+    of all targets together; where the target's own factor is larger, it counts in full.
     """
     own = hoped.sum(axis=0)
     unit = np.divide((hoped**2).sum(axis=0), own, out=np.ones_like(own), where=own > 0)
@@ -196,47 +194,47 @@ def _scaled(seen: Floats, hoped: Floats, shared: float) -> tuple[Floats, Floats]
 
 
 def _fitted_mean(beliefs: Floats, highest: Floats, sample: Sample, top: float, power: int) -> Floats:
-    """Return the mean of a utility's power, linear in what was believed: a constant first, and nothing negative."""
+    """Return the mean of a utility's power, linear in the beliefs: a constant first, and no negative coefficient."""
     most = top**power
     columns = np.column_stack((np.full(len(sample), most), beliefs * top ** (power - 1)))
     values, weights = sample.utility**power, sample.times.astype(np.float64)
     fit = np.zeros(columns.shape[1])
-    for _ in range(3):  # counts vary with their means: two more rounds weigh them so
+    for _ in range(3):  # counts vary with their means: two more rounds weight them by that
         root = np.sqrt(weights)
         fit, _ = scipy.optimize.nnls(columns * root[:, None], values * root)
         weights = sample.times / np.maximum(columns @ fit, LEAST_CHANCE * most)
-    found = np.concatenate(([max(fit[0], LEAST_CHANCE) * most], fit[1:] * top ** (power - 1)))
-    return found * min(1.0, most / float(found[0] + highest @ found[1:]))
+    mean = np.concatenate(([max(fit[0], LEAST_CHANCE) * most], fit[1:] * top ** (power - 1)))
+    return mean * min(1.0, most / float(mean[0] + highest @ mean[1:]))
 
 
 def _guess_by_beliefs(estimates: Estimates) -> Floats:
-    """Return the guess that the estimate took away, as a constant and a factor for each belief."""
-    found = np.zeros(1 + _COLUMNS)
-    given = estimates.coefficients
-    if given is None:
-        return found
-    if len(given) == 1:  # the difference: the first belief as it stands
-        found[1] = given[0]
-        return found
-    found[1 : len(given)] = given[:-1]
-    found[0] = given[-1]
-    return found
+    """Return the guess that the estimate subtracts, as a constant and a factor for each belief."""
+    factors = np.zeros(1 + _COLUMNS)
+    coefficients = estimates.coefficients
+    if coefficients is None:
+        return factors
+    if len(coefficients) == 1:  # the difference: the first belief unchanged
+        factors[1] = coefficients[0]
+        return factors
+    factors[1 : len(coefficients)] = coefficients[:-1]
+    factors[0] = coefficients[-1]
+    return factors
 
 
 def _linear(coefficients: Floats) -> Floats:
-    made = np.zeros((4, 4))
-    made[0, 0], made[1, 0], made[0, 1] = coefficients
-    return made
+    polynomial = np.zeros((4, 4))
+    polynomial[0, 0], polynomial[1, 0], polynomial[0, 1] = coefficients
+    return polynomial
 
 
 def _product(one: Floats, two: Floats) -> Floats:
     """Multiply two polynomials of two beliefs, up to the third power."""
-    made = np.zeros((4, 4))
+    product = np.zeros((4, 4))
     for i in range(4):
         for j in range(4 - i):
             if one[i, j]:
-                made[i:, j:] += one[i, j] * two[: 4 - i, : 4 - j]
-    return made
+                product[i:, j:] += one[i, j] * two[: 4 - i, : 4 - j]
+    return product
 
 
 def _product_sum(coefficients: Floats, sums: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""AP without R: what pairs add up to, over how many relevant items there seem to be. It is biased, and says so."""
+"""AP without R: the sum over pairs, divided by the estimated number of relevant items. It is biased."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from duelpool.budget.units.populations import Population, Weights
 def ratio_estimates(population: Population, sample: Sample) -> Floats:
     """Return each system's AP from a sample of pairs.
 
-    In each topic, the estimated sum over pairs is divided by the estimated number of relevant items; a topic where
-    none was found counts nothing.
+    In each topic, the estimated sum over pairs is divided by the estimated number of relevant items; a topic
+    without any in the sample counts 0.
     """
     scaled = sample.utility * sample.times / sample.expected
     topic = np.asarray(population.topic[sample.units], dtype=np.int64)
@@ -28,11 +28,11 @@ def true_ratios(population: Population, utility: Floats) -> Floats:
 
 
 def shares_by_topic(topic: Ints, selves: Floats, weights: Weights, scaled: Floats) -> Floats:
-    """Return, for each system, the sum over topics of what pairs add up to over what items with themselves do."""
+    """Return, for each system, the sum over topics of its pairs' total divided by the total of self-pairs."""
     topics = int(topic.max(initial=0)) + 1
     relevant = np.bincount(topic, scaled * selves, minlength=topics)
-    found = np.zeros(weights.shape[1])
-    for column in range(len(found)):
+    shares = np.zeros(weights.shape[1])
+    for column in range(len(shares)):
         sums = np.bincount(topic, scaled * weights[:, column], minlength=topics)
-        found[column] = np.divide(sums, relevant, out=np.zeros(topics), where=relevant > 0).sum()
-    return found
+        shares[column] = np.divide(sums, relevant, out=np.zeros(topics), where=relevant > 0).sum()
+    return shares

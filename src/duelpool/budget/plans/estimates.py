@@ -93,10 +93,10 @@ def estimate_plans(
 ) -> BudgetEstimate:
     """Estimate the scores of a population's systems from one or several judged plans.
 
-    The systems need not be those of the plans: weights on units that no plan could draw are told as unreachable.
+    The systems need not be those of the plans: weights on units that no plan could draw are reported as unreachable.
     Rounds drawn with replacement under fixed designs are pooled by their mixture; others are weighed by their
-    draws. `others` says what happens to judgments that no plan drew: "refuse" or "ignore". `noisy` says that judges
-    contradict themselves, which makes intervals without replacement wider.
+    draws. `others` is "refuse" or "ignore", for judgments that no plan drew. With `noisy`, judges may contradict
+    themselves, which makes intervals without replacement wider.
     """
     if not plans:
         raise BadParameter("No plan was given.")
@@ -111,29 +111,31 @@ def estimate_plans(
     ways = [estimator or plan.estimator for plan in plans]
     for plan, way in zip(plans, ways, strict=True):
         refuse_misfit(way, plan.draw)
-    _refuse_strange(plans, judged, others)
-    wanted = targets_of(population, goal or first.goal)
-    rounds = [lined_up(plan, population, wanted) for plan in plans]
+    _check_judged(plans, judged, others)
+    targets = targets_of(population, goal or first.goal)
+    rounds = [lined_up(plan, population, targets) for plan in plans]
     noise = noisy or any(plan.repeats > 1 for plan in plans)
     missing = [each for plan in plans for each in plan.questions if each.key not in judged.utilities]
-    made = interval_named(interval, first.draw) if "ratio" not in ways else None
-    if made is not None and len(plans) > 1 and not can_be_pooled(rounds) and made.needs != "moments":
-        made = interval_named("wald", first.draw)
-    wish = _Wish(judged, tuple(ways), made, level, noise)
-    ends = [_together(rounds, wish, fill) for fill in (None, 0.0, first.top)[: 3 if missing else 1]]
+    method = interval_named(interval, first.draw) if "ratio" not in ways else None
+    if method is not None and len(plans) > 1 and not can_be_pooled(rounds) and method.needs != "moments":
+        method = interval_named("wald", first.draw)
+    options = _EstimateOptions(judged, tuple(ways), method, level, noise)
+    ends = [
+        _estimated_together(rounds, options, fill) for fill in (None, 0.0, first.top)[: 3 if missing else 1]
+    ]
     middle = ends[0]
     values = middle.values
     unreachable = (
         np.max([each.unreachable for each in rounds], axis=0)
         if not can_be_pooled(rounds)
-        else pooled_reach(rounds, wanted, first.top)
+        else pooled_reach(rounds, targets, first.top)
     )
     planned = set.intersection(*(set(plan.systems) for plan in plans))
-    notes = _notes(wish, missing, middle, wanted, unreachable)
+    notes = _notes(options, missing, middle, targets, unreachable)
     lows, highs = np.min([end.low for end in ends], axis=0), np.max([end.high for end in ends], axis=0)
-    signed = bool((wanted.weights < 0).any())
+    signed = bool((targets.weights < 0).any())
     rows = []
-    for at, name in enumerate(wanted.names):
+    for at, name in enumerate(targets.names):
         known = name in planned if (goal or first.goal) == "absolute" else set(population.systems) <= planned
         rows.append(
             TargetEstimate(
@@ -152,8 +154,8 @@ def estimate_plans(
         goal=goal or first.goal,
         estimator=", ".join(dict.fromkeys(ways)),
         unbiased="no" if missing or unreachable.any() else _least_unbiased(ways),
-        interval="none" if made is None else made.name,
-        guaranteed=made is not None and made.guaranteed and not missing,
+        interval="none" if method is None else method.name,
+        guaranteed=method is not None and method.guaranteed and not missing,
         level=level,
         rounds=len(plans),
         questions=sum(len(plan.questions) for plan in plans),
@@ -168,17 +170,17 @@ def _plain(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _refuse_strange(plans: Sequence[Plan], judged: JudgedUnits, others: str) -> None:
+def _check_judged(plans: Sequence[Plan], judged: JudgedUnits, others: str) -> None:
     if others not in ("refuse", "ignore"):
         raise BadParameter(f"Judgments that no plan drew are refused or ignored, not '{others}'.")
-    asked = {each.key for plan in plans for each in plan.questions}
-    asked |= {
+    planned = {each.key for plan in plans for each in plan.questions}
+    planned |= {
         plan.propensities.key(at)
         for plan in plans
         if plan.propensities.known is not None
         for at in np.flatnonzero(~np.isnan(plan.propensities.known)).tolist()
     }
-    strays = sorted(key for key in judged.utilities if key not in asked)
+    strays = sorted(key for key in judged.utilities if key not in planned)
     if strays and others == "refuse":
         raise BadFile.at(
             judged.place or "judgments",
@@ -187,30 +189,32 @@ def _refuse_strange(plans: Sequence[Plan], judged: JudgedUnits, others: str) -> 
             "Estimates rest on what was drawn; leave the others out, or ignore them with --others ignore.",
         )
     top = plans[0].top
-    for key in asked:
+    for key in planned:
         for value in judged.utilities.get(key, ()):
             if not 0 <= value <= top * (1 + 1e-9):
                 raise BadFile.at(
                     judged.place or "judgments",
                     None,
                     f"The utility of {' '.join(key)} is {value:g}, and the plan was made for 0 to {top:g}.",
-                    "Mend the grade, or plan with the highest grade that there can be.",
+                    "Correct the grade, or plan with the highest grade that there can be.",
                 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Wish:
-    """What is asked of all rounds alike; `ways` are their estimators."""
+class _EstimateOptions:
+    """The options that hold for all rounds; `ways` are their estimators."""
 
     judged: JudgedUnits
     ways: tuple[str, ...]
-    made: Interval | None
+    interval: Interval | None
     level: float
     noisy: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ends:
+class _Bounds:
+    """The estimates with both ends of their intervals."""
+
     values: Floats
     low: Floats
     high: Floats
@@ -222,70 +226,70 @@ def _least_unbiased(ways: Sequence[str]) -> str:
     return min((estimator_named(way).unbiased for way in ways), key=order.index)
 
 
-def _together(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _Ends:
+def _estimated_together(rounds: Sequence[Lineup], options: _EstimateOptions, fill: float | None) -> _Bounds:
     if can_be_pooled(rounds):
         rounds = [mixture(rounds)]
-    if "ratio" in wish.ways:
-        return _ratios(rounds, wish, fill)
-    found, knowns = [], []
-    for each, way in zip(rounds, wish.ways, strict=False):
-        sample = sample_of(each, wish.judged, fill, wish.noisy)
+    if "ratio" in options.ways:
+        return _ratios(rounds, options, fill)
+    results, knowns = [], []
+    for each, way in zip(rounds, options.ways, strict=False):
+        sample = sample_of(each, options.judged, fill, options.noisy)
         estimates = estimated(each.frame(way), sample, way)
-        found.append(estimates)
-        knowns.append(_known(each, estimates, wish))
+        results.append(estimates)
+        knowns.append(_known(each, estimates, options))
     if len(rounds) == 1:
-        nothing = np.full(len(found[0].values), np.nan)
+        nothing = np.full(len(results[0].values), np.nan)
         low, high = nothing, nothing
-        if wish.made is not None:
-            low, high = wish.made.make(found[0], knowns[0], wish.level)
-        return _Ends(found[0].values, low, high, tuple(found))
+        if options.interval is not None:
+            low, high = options.interval.make(results[0], knowns[0], options.level)
+        return _Bounds(results[0].values, low, high, tuple(results))
     shares = np.array([each.plan.n for each in rounds], dtype=np.float64)
     shares /= shares.sum()
-    values = np.asarray(sum(share * each.values for share, each in zip(shares, found, strict=True)))
+    values = np.asarray(sum(share * each.values for share, each in zip(shares, results, strict=True)))
     spreads = [
-        _spread(each, known).scaled(share) for share, each, known in zip(shares, found, knowns, strict=True)
+        _spread(each, known).scaled(share) for share, each, known in zip(shares, results, knowns, strict=True)
     ]
-    low, high = reduce(add, spreads).around(values, wish.level)
-    return _Ends(values, low, high, tuple(found))
+    low, high = reduce(add, spreads).around(values, options.level)
+    return _Bounds(values, low, high, tuple(results))
 
 
 def _spread(estimates: Estimates, known: UnitKnowledge) -> Spread:
     return known.spread(estimates) if isinstance(known, Moments) else plain_spread(estimates)
 
 
-def _ratios(rounds: Sequence[Lineup], wish: _Wish, fill: float | None) -> _Ends:
+def _ratios(rounds: Sequence[Lineup], options: _EstimateOptions, fill: float | None) -> _Bounds:
     if len(rounds) > 1:
         raise BadParameter("The ratio estimator takes one plan.", remedy="Give AP's R when you plan.")
-    sample = sample_of(rounds[0], wish.judged, fill, wish.noisy)
+    sample = sample_of(rounds[0], options.judged, fill, options.noisy)
     keys = {place: key for key, place in rounds[0].places.items()}
     selves = np.array([float(keys[unit][1] == keys[unit][-1]) for unit in sample.units.tolist()])
     scaled = sample.utility * sample.times / sample.expected
     values = shares_by_topic(sample.topic, selves, rounds[0].targets.weights[sample.units], scaled)
-    return _Ends(values, np.full(len(values), np.nan), np.full(len(values), np.nan))
+    return _Bounds(values, np.full(len(values), np.nan), np.full(len(values), np.nan))
 
 
-def _known(each: Lineup, estimates: Estimates, wish: _Wish) -> UnitKnowledge:
-    """Return what the interval has to know of all units, drawn or not."""
-    made, sample = wish.made, estimates.sample
-    if made is None:
+def _known(each: Lineup, estimates: Estimates, options: _EstimateOptions) -> UnitKnowledge:
+    """Return what the interval uses about all units, drawn or not."""
+    interval, sample = options.interval, estimates.sample
+    if interval is None:
         return None
-    if made.needs == "moments":
+    if interval.needs == "moments":
         columns = [column for column in (each.guess, each.prior) if column is not None]
         noisy = sample.noisy and sample.noise is None
         return Moments.of(each.targets, each.expected, sample.kind, columns, each.plan.top, noisy=noisy)
-    if made.needs == "ranges":
+    if interval.needs == "ranges":
         if estimates.coefficients is not None and estimates.coefficients.size != 1:
             raise BadParameter(
-                f"The interval {made.name} needs guesses that were made before judging, and greg fits them after.",
+                f"The interval {interval.name} needs guesses that were made before judging, and greg fits them after.",
                 remedy="Use the estimator difference, or the interval clt.",
             )
         guess = (
             None if estimates.coefficients is None else (each.guess if each.guess is not None else each.prior)
         )
         if each.rounds:
-            if made.name != "hoeffding" or guess is not None:
+            if interval.name != "hoeffding" or guess is not None:
                 raise BadParameter(
-                    f"The interval {made.name} is not for several rounds pooled with these estimates.",
+                    f"The interval {interval.name} is not for several rounds pooled with these estimates.",
                     remedy="Use clt, or hoeffding with the estimator importance.",
                 )
             return Ranges.over_rounds(each.targets, each.expected, each.rounds, each.plan.top)
@@ -294,31 +298,35 @@ def _known(each: Lineup, estimates: Estimates, wish: _Wish) -> UnitKnowledge:
 
 
 def _notes(
-    wish: _Wish, missing: Sequence[PlannedQuestion], middle: _Ends, targets: Targets, unreachable: Floats
+    options: _EstimateOptions,
+    missing: Sequence[PlannedQuestion],
+    middle: _Bounds,
+    targets: Targets,
+    unreachable: Floats,
 ) -> list[str]:
-    found = []
-    if wish.made is not None:
-        kind = "a guarantee" if wish.made.guaranteed else "an approximation"
-        found.append(f"The interval {wish.made.name} is {kind}: {wish.made.about}.")
-        if not wish.made.guaranteed:
-            found += doubts(middle.estimates[-1], targets.names)
-    for way in dict.fromkeys(wish.ways):
+    notes = []
+    if options.interval is not None:
+        kind = "a guarantee" if options.interval.guaranteed else "an approximation"
+        notes.append(f"The interval {options.interval.name} is {kind}: {options.interval.about}.")
+        if not options.interval.guaranteed:
+            notes += doubts(middle.estimates[-1], targets.names)
+    for way in dict.fromkeys(options.ways):
         unbiased = estimator_named(way).unbiased
         if unbiased != "exactly":
-            found.append(
+            notes.append(
                 f"The estimator {way} is {'biased' if unbiased == 'no' else 'unbiased in the limit'}."
             )
     if missing:
-        found.append(
+        notes.append(
             f"{len(missing)} questions are unanswered; the estimate takes them as the others are on average, and "
             "'least' and 'most' say what they could change."
         )
-    if wish.judged.unused:
-        found.append(f"{wish.judged.unused} answers say nothing (skipped, or couldn't be judged).")
+    if options.judged.unused:
+        notes.append(f"{options.judged.unused} answers say nothing (skipped, or couldn't be judged).")
     worst = int(np.argmax(unreachable))
     if unreachable[worst] > 0:
-        found.append(
+        notes.append(
             f"No plan could draw some of what counts for {targets.names[worst]}: that could add up to "
             f"{unreachable[worst]:.4g} to it. The estimate takes it as nothing; 'most' holds it."
         )
-    return found
+    return notes

@@ -1,4 +1,4 @@
-"""Judgments as an estimate needs them: each unit's utilities, from qrels, preferences or the log's JSON lines."""
+"""Each unit's judged utilities, from qrels, preferences or the log's JSON lines."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -16,31 +16,31 @@ from duelpool.records import Judgment
 
 @dataclass(frozen=True, slots=True)
 class JudgedUnits:
-    """Utilities by unit, as many as there were judgments of it, and where they come from."""
+    """The utilities of each unit, one per judgment, and their source."""
 
     utilities: Mapping[tuple[str, ...], tuple[float, ...]]
     place: str = ""
-    unused: int = 0  # answers that say nothing, such as "cannot judge"
+    unused: int = 0  # answers without an outcome, such as "cannot judge"
 
     def __len__(self) -> int:
         return len(self.utilities)
 
 
 @dataclass(slots=True)
-class _Pile:
-    found: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
+class _Collector:
+    utilities: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
 
     def add(self, key: tuple[str, ...], utility: float) -> None:
-        self.found.setdefault(key, []).append(utility)
+        self.utilities.setdefault(key, []).append(utility)
 
     def judged(self, place: str, unused: int = 0) -> JudgedUnits:
-        return JudgedUnits({key: tuple(values) for key, values in self.found.items()}, place, unused)
+        return JudgedUnits({key: tuple(values) for key, values in self.utilities.items()}, place, unused)
 
 
 def read_judged(path: str | os.PathLike[str], metric: Metric) -> JudgedUnits:
     """Read judgments: qrels or JSON lines for items, preferences in any form for pairs."""
     if os.fspath(path) == STANDARD_INPUT:
-        raise BadFile.at("standard input", None, "Judgments are looked at twice.", "Give them as a file.")
+        raise BadFile.at("standard input", None, "Judgments are read twice.", "Give them as a file.")
     source = read_source(path)
     try:
         if is_json(source):
@@ -54,7 +54,7 @@ def read_judged(path: str | os.PathLike[str], metric: Metric) -> JudgedUnits:
 
 def from_grades(grades: Mapping[str, Mapping[str, float]], metric: Metric, place: str = "") -> JudgedUnits:
     """Return utilities of items from grades; for AP, of every pair of graded items of a topic."""
-    pile = _Pile()
+    collector = _Collector()
     for topic, of in grades.items():
         items = sorted(of)
         utility = dict(
@@ -63,11 +63,11 @@ def from_grades(grades: Mapping[str, Mapping[str, float]], metric: Metric, place
         if metric.products:
             for at, one in enumerate(items):
                 for two in items[at:]:
-                    pile.add((topic, one, two), utility[one] * utility[two])
+                    collector.add((topic, one, two), utility[one] * utility[two])
         else:
             for item in items:
-                pile.add((topic, item), utility[item])
-    return pile.judged(place)
+                collector.add((topic, item), utility[item])
+    return collector.judged(place)
 
 
 def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "") -> JudgedUnits:
@@ -75,7 +75,7 @@ def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "
 
     A pair's utility is the share of a win that its first item, the one with the smaller id, got.
     """
-    pile, unused = _Pile(), 0
+    collector, unused = _Collector(), 0
     grades: dict[str, dict[str, float]] = {}
     for judgment in judgments:
         if not judgment.effect.usable:
@@ -89,7 +89,7 @@ def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "
             if metric.products:
                 grades.setdefault(judgment.topic, {})[judgment.left] = judgment.grade
             else:
-                pile.add(
+                collector.add(
                     (judgment.topic, judgment.left), float(metric.utility(np.array([judgment.grade]))[0])
                 )
         elif judgment.right is None:
@@ -101,7 +101,7 @@ def from_judgments(judgments: Iterable[Judgment], metric: Metric, place: str = "
             effect = judgment.effect
             won = effect.left if judgment.left == judgment.pair[0] else effect.right
             total = effect.left + effect.right
-            pile.add((judgment.topic, *judgment.pair), won / total if total else 0.5)
+            collector.add((judgment.topic, *judgment.pair), won / total if total else 0.5)
     if metric.products:
         return from_grades(grades, metric, place)
-    return pile.judged(place, unused)
+    return collector.judged(place, unused)

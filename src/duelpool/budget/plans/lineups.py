@@ -17,7 +17,7 @@ from duelpool.errors import BadFile
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lineup:
-    """One plan seen from the systems that are estimated: units in their order, then drawn ones they don't have."""
+    """One plan seen from the systems that are estimated: its units in their order, then drawn units that they lack."""
 
     plan: Plan
     targets: Targets
@@ -40,10 +40,10 @@ class Lineup:
 
 
 def lined_up(plan: Plan, population: Population, targets: Targets) -> Lineup:
-    """Line a plan up with a population: its propensities in the population's order, drawn strangers after it."""
+    """Align a plan with a population: propensities in the population's order, then drawn units that it lacks."""
     places = dict(population.places())
-    strangers = [each.key for each in plan.questions if each.key not in places]
-    for key in strangers:
+    others = [each.key for each in plan.questions if each.key not in places]
+    for key in others:
         places[key] = len(places)
     size = len(places)
     own = plan.propensities
@@ -66,13 +66,13 @@ def lined_up(plan: Plan, population: Population, targets: Targets) -> Lineup:
     open_weights = np.where(settled[:, None], 0.0, weights)
     beyond = np.abs(open_weights[expected <= 0]).sum(axis=0) * plan.top
     for column in (guess, prior):
-        if column is not None:  # nothing is claimed about what can't be checked
+        if column is not None:  # no guess about what can't be checked
             column[(expected <= 0)] = 0.0
     return Lineup(plan, Targets(targets.names, open_weights, offsets), expected, guess, prior, places, beyond)
 
 
 def can_be_pooled(rounds: Sequence[Lineup]) -> bool:
-    """Say whether rounds can be pooled by their mixture: fixed designs, drawn with replacement."""
+    """Return whether rounds can be pooled by their mixture: fixed designs, drawn with replacement."""
     return len(rounds) > 1 and all(each.plan.draw == "replacing" and each.plan.round == 1 for each in rounds)
 
 
@@ -126,10 +126,10 @@ def mixture(rounds: Sequence[Lineup]) -> Lineup:
 
 
 def sample_of(each: Lineup, judged: JudgedUnits, fill: float | None, noisy: bool) -> Sample:
-    """Return a round's sample; what nobody answered counts as `fill`, or as the answered do on average."""
+    """Return a round's sample; unanswered questions count as `fill`, or as the answered ones do on average."""
     questions = each.plan.questions
     answers = [judged.utilities.get(question.key, ()) for question in questions]
-    means = np.array([np.mean(given) if given else np.nan for given in answers])
+    means = np.array([np.mean(values) if values else np.nan for values in answers])
     if np.isnan(means).all():
         raise BadFile.at(
             judged.place or "judgments", None, "None of the plan's questions is answered.", "Judge it first."
@@ -140,8 +140,10 @@ def sample_of(each: Lineup, judged: JudgedUnits, fill: float | None, noisy: bool
         average = means[~missing].mean()
         means = np.where(missing, average if fill is None else fill, means)
     noise = None
-    if noisy and all(len(given) > 1 for given in answers if given):
-        noise = np.array([np.var(given, ddof=1) / len(given) if len(given) > 1 else 0.0 for given in answers])
+    if noisy and all(len(values) > 1 for values in answers if values):
+        noise = np.array(
+            [np.var(values, ddof=1) / len(values) if len(values) > 1 else 0.0 for values in answers]
+        )
     topics = {topic: at for at, topic in enumerate(each.plan.topics)}
     order = np.argsort(units, kind="stable")
     return Sample(

@@ -1,7 +1,7 @@
-"""A plan: a frozen list of what to judge, each with the chance it was drawn with, and what can be hoped from it.
+"""A plan: a frozen list of what to judge, each unit with the chance it was drawn with, and the expected precision.
 
-The file of a plan is JSON lines: the first says what the plan is, each of the others is a question. Beside it stands
-a file with the propensities of all units, drawn or not: later systems and later rounds need them.
+The file of a plan is JSON lines: a header, then a line for each question. A file beside it holds the propensities of
+all units, drawn or not: later systems and later rounds need them.
 """
 
 import json
@@ -50,7 +50,7 @@ class PlannedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What can be hoped for one target."""
+    """The expected precision of one target's estimate."""
 
     name: str
     width: float | None  # of a 95 % interval, if the beliefs hold; None where nothing is believed
@@ -65,7 +65,7 @@ class Plan:
     goal: str
     design: str
     draw: str
-    estimator: str  # what it was planned for; others that fit the draws may be used
+    estimator: str  # the planned one; others that fit the draws may be used
     n: int  # draws (topics, for DEEP)
     budget: int
     seed: int
@@ -88,12 +88,12 @@ class Plan:
         return sum(self.asked(question) for question in self.questions)
 
     def asked(self, question: PlannedQuestion) -> int:
-        """Return how many judgments a question takes: with noisy judges, each draw its own."""
+        """Return how many judgments a question takes: with repeats, each draw has its own."""
         return self.repeats if self.repeats == 1 else question.times * self.repeats
 
     @property
     def cost(self) -> int:
-        """What they cost, in minor units."""
+        """The cost of the judgments, in minor units."""
         return self.judgments * self.price
 
     def header(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def make_plan(
 
     `known` holds utilities of units that were judged before (nan: not judged); they are not drawn again.
     """
-    wanted = Beliefs() if beliefs is None else beliefs
+    beliefs = Beliefs() if beliefs is None else beliefs
     kind = draw or usual_draw(design, estimator)
     refuse_misfit(estimator, kind, design)
     if repeats < 1 or price < 0:
@@ -142,23 +142,23 @@ def make_plan(
         raise BadParameter(
             f"A budget of {n} doesn't pay for {repeats} judgments of one unit.", remedy="Raise it."
         )
-    if wanted.truth is not None or design_named(design).knowledge == "truth":
+    if beliefs.truth is not None or design_named(design).knowledge == "truth":
         raise BadParameter(
             "A plan can't know the truth.", remedy="Use another design; 'true' is for simulations."
         )
     draws = n // repeats
-    size = sizes(population, design, goal, wanted, epsilon=epsilon, mix=mix)
+    size = sizes(population, design, goal, beliefs, epsilon=epsilon, mix=mix)
     if known is not None:
         size = np.where(np.isnan(known), size, 0.0)
     chances = lottery(population, kind, size, draws)
     drawn = chances.draw(rng_for(seed, "budget plan", round_number), population)
     targets = targets_of(population, goal)
-    kept = Propensities.of(population, chances.expected, wanted.guess, wanted.prior, known)
+    propensities = Propensities.of(population, chances.expected, beliefs.guess, beliefs.prior, known)
     questions = tuple(
         PlannedQuestion(
-            kept.topics[unit],
-            kept.items[unit],
-            None if kept.others is None else kept.others[unit],
+            propensities.topics[unit],
+            propensities.items[unit],
+            None if propensities.others is None else propensities.others[unit],
             int(times),
             float(chances.expected[unit]),
         )
@@ -174,15 +174,15 @@ def make_plan(
         n=chances.n,
         budget=n,
         seed=seed,
-        top=wanted.top,
+        top=beliefs.top,
         systems=population.systems,
         topics=population.topics,
         topic_weights=topic_weights,
         repeats=repeats,
         round=round_number,
-        outlook=_outlook(targets, chances, wanted, estimator, settled),
+        outlook=_outlook(targets, chances, beliefs, estimator, settled),
         questions=questions,
-        propensities=kept,
+        propensities=propensities,
         price=price,
         relevant=relevant,
         notes=tuple(_notes(kind, repeats, len(questions), draws)),
@@ -190,16 +190,16 @@ def make_plan(
 
 
 def _notes(kind: str, repeats: int, questions: int, draws: int) -> list[str]:
-    found = []
+    notes = []
     if kind == "top":
-        found.append("TOP judges the best ranks and takes the rest as worthless: its estimates are biased.")
+        notes.append("TOP judges the best ranks and takes the rest as worthless: its estimates are biased.")
     if kind == "replacing" and questions < draws:
-        found.append(
+        notes.append(
             f"{draws - questions} of {draws} draws hit a unit again: it is judged once and counts as often."
         )
     if repeats > 1:
-        found.append(f"Each unit is judged {repeats} times, by different people where possible.")
-    return found
+        notes.append(f"Each unit is judged {repeats} times, by different people where possible.")
+    return notes
 
 
 def _outlook(
@@ -221,7 +221,7 @@ def _outlook(
 
 
 def expected_spread(beliefs: Beliefs, estimator: str) -> Floats | None:
-    """Return the squares that an estimator will see of each unit, if the beliefs hold; None: nothing is believed."""
+    """Return the expected square of each unit in an estimator, if the beliefs hold; None without beliefs."""
     believed = beliefs.guess if beliefs.guess is not None else beliefs.prior
     if believed is None:
         return None
@@ -231,22 +231,22 @@ def expected_spread(beliefs: Beliefs, estimator: str) -> Floats | None:
 
 
 def propensities_beside(path: str | os.PathLike[str]) -> Path:
-    """Return where a plan's propensities stand: beside it, under its name."""
+    """Return the path of a plan's propensities: beside the plan, under its name."""
     place = Path(path)
     return place.with_name(f"{place.name.removesuffix('.gz').removesuffix('.jsonl')}.propensities.gz")
 
 
 def write_plan(path: str | os.PathLike[str], plan: Plan) -> Path:
-    """Write a plan, and its propensities beside it; return where these are."""
+    """Write a plan, and its propensities beside it; return the path of these."""
     beside = propensities_beside(path)
     write_propensities(beside, plan.propensities)
     header = {**plan.header(), "propensities": beside.name}
 
     def question(each: PlannedQuestion) -> dict[str, Any]:
-        found: dict[str, Any] = {"topic": each.topic, "item": each.item}
+        row: dict[str, Any] = {"topic": each.topic, "item": each.item}
         if each.other is not None:
-            found["other"] = each.other
-        return {**found, "times": each.times, "expected": each.expected}
+            row["other"] = each.other
+        return {**row, "times": each.times, "expected": each.expected}
 
     rows = [header, *(question(each) for each in plan.questions)]
     write_lines(path, (json.dumps(row, ensure_ascii=False) for row in rows))
@@ -279,21 +279,21 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
         )  # fmt: skip
     try:
         beside = Path(source.name).with_name(str(header["propensities"]))
-        found = beside.is_file()
+        exists = beside.is_file()
     except (KeyError, ValueError, OSError):  # none is named, or what is named can't be the name of a file
         raise BadFile.at(
             source.name, number, "The plan names no file of propensities.", "Plan again."
         ) from None
-    if not found:
+    if not exists:
         raise BadFile.at(
             source.name,
             number,
             f"The plan's propensities are missing: there is no file '{beside}'.",
             "Keep it beside the plan, or plan again.",
         )
-    if strange := [name for name, kinds in _HEADER.items() if not isinstance(header.get(name), kinds)]:
+    if bad := [name for name, kinds in _HEADER.items() if not isinstance(header.get(name), kinds)]:
         raise BadFile.at(
-            source.name, number, f"'{strange[0]}' of the plan is absent or of another kind.", "Plan again."
+            source.name, number, f"'{bad[0]}' of the plan is absent or of another kind.", "Plan again."
         )
     propensities = read_propensities(beside)
     for line, question in zip(lines, questions, strict=True):
@@ -330,7 +330,7 @@ _HEADER: Mapping[str, Any] = {
     "top": _NUMBER, "topic_weights": _TABLE, "repeats": int, "round": int, "price": int, "relevant": _TABLE,
     "systems": list, "topics": list, "outlook": list, "notes": list,
 }  # fmt: skip
-"""What the first line of a plan holds, and of which kind it is."""
+"""The fields of a plan's first line, and their types."""
 
 
 def _question(row: Row) -> PlannedQuestion:

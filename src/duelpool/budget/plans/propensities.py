@@ -1,4 +1,4 @@
-"""How often each unit was expected to be drawn, and what was guessed of it: kept beside a plan for later systems.
+"""How often each unit was expected to be drawn, and its guess: stored beside a plan for later systems.
 
 A file of propensities has a line `topic item expected guess prior` for each unit that a plan could draw, or
 `topic item other expected guess prior` for pairs; '-' where there is no guess or prior.
@@ -30,7 +30,7 @@ _PAIRS = Layout(
 class Propensities:
     """Every unit that a plan knew, in the population's order.
 
-    A unit that had been judged before the plan was made is `known`: nothing was drawn for it, for nothing was open.
+    A unit that was judged before the plan was made is `known`, and wasn't drawn again.
     """
 
     topics: tuple[str, ...]
@@ -51,7 +51,7 @@ class Propensities:
         prior: Floats | None,
         known: Floats | None = None,
     ) -> "Propensities":
-        """Keep a population's names with what was expected of each unit."""
+        """Return a population's names with the expected draws of each unit."""
         names = [population.topics[at] for at in population.topic.tolist()]
         items = (
             tuple(population.items.to_list())
@@ -92,13 +92,13 @@ def write_propensities(path: str | os.PathLike[str], propensities: Propensities)
     known = propensities.known
 
     def lines() -> "list[str]":
-        found = []
+        rows = []
         for at in range(len(propensities)):
             expected, guess, prior = (column[at] for column in columns)
             if known is not None and not np.isnan(known[at]):
                 expected, guess = "known", repr(float(known[at]))
-            found.append(" ".join((*propensities.key(at), expected, guess, prior)))
-        return found
+            rows.append(" ".join((*propensities.key(at), expected, guess, prior)))
+        return rows
 
     write_lines(path, lines())
 

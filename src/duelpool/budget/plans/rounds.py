@@ -1,4 +1,4 @@
-"""Rounds: what the judgments so far teach about what is still open, and a plan for the next ones.
+"""Rounds: beliefs fitted to the judgments so far, and a plan for the next ones.
 
 A unit that has been judged is known and isn't drawn again. The others' believed utilities are fitted to what was
 judged: first over all topics, then topic by topic as far as a topic's judgments go. Each round is a frozen plan of its
@@ -16,9 +16,7 @@ from duelpool.budget.units.beliefs import Beliefs
 from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter
 
-TOPIC_STEADINESS = (
-    3.0  # so many relevant items' worth of the general belief stands against a topic's own judgments
-)
+TOPIC_STEADINESS = 3.0  # the weight, in relevant items, of the general belief against a topic's own judgments
 
 
 def next_round(
@@ -32,12 +30,12 @@ def next_round(
     mix: float | None = None,
     seed: int = 0,
 ) -> Plan:
-    """Plan the next round with a budget of n judgments, from what the rounds so far have taught."""
+    """Plan the next round with a budget of n judgments, from the judgments of the rounds so far."""
     last = plans[-1]
     known = known_utilities(population, judged)
     if np.isnan(known).all():
         raise BadParameter("Nothing of the earlier rounds is judged yet.", remedy="Judge them first.")
-    beliefs = relearned(plans, known, population)
+    beliefs = fitted_beliefs(plans, known, population)
     return make_plan(
         population, n, goal=last.goal, design=design, estimator=estimator, beliefs=beliefs, mix=mix, seed=seed,
         repeats=last.repeats, price=last.price, known=known, round_number=last.round + 1,
@@ -46,7 +44,7 @@ def next_round(
 
 
 def known_utilities(population: Population, judged: JudgedUnits) -> Floats:
-    """Return each unit's judged utility, nan for those that nobody judged."""
+    """Return each unit's judged utility, nan for units without a judgment."""
     known = np.full(len(population), np.nan)
     places = population.places()
     for key, values in judged.utilities.items():
@@ -55,7 +53,7 @@ def known_utilities(population: Population, judged: JudgedUnits) -> Floats:
     return known
 
 
-def relearned(plans: Sequence[Plan], known: Floats, population: Population) -> Beliefs:
+def fitted_beliefs(plans: Sequence[Plan], known: Floats, population: Population) -> Beliefs:
     """Return beliefs about every unit, fitted to what was judged."""
     expected = np.zeros(len(population))
     columns = [np.ones(len(population))]
@@ -82,8 +80,8 @@ def relearned(plans: Sequence[Plan], known: Floats, population: Population) -> B
     topic = np.asarray(population.topic, dtype=np.int64)
     scale = 1.0 / np.minimum(expected[seen], 1.0)
     scale /= scale.mean()
-    found = np.bincount(topic[seen], known[seen] * scale, minlength=len(population.topics))
-    hoped = np.bincount(topic[seen], belief[seen] * scale, minlength=len(population.topics))
-    factor = (found + TOPIC_STEADINESS * top) / (hoped + TOPIC_STEADINESS * top)
+    judged = np.bincount(topic[seen], known[seen] * scale, minlength=len(population.topics))
+    believed = np.bincount(topic[seen], belief[seen] * scale, minlength=len(population.topics))
+    factor = (judged + TOPIC_STEADINESS * top) / (believed + TOPIC_STEADINESS * top)
     belief = np.clip(belief * factor[topic], 0.005 * top, 0.995 * top)
     return Beliefs(prior=belief, guess=belief, top=top)

@@ -13,17 +13,17 @@ from duelpool.budget.units.goals import goal_named
 from duelpool.budget.units.populations import Population
 from duelpool.errors import BadParameter, UnknownName
 
-Spread: TypeAlias = Literal["none", "goal", "sqrt", "mean", "difference", "relative"]
-"""How the systems' weights of a unit become one: not at all, as the goal asks, or in one of four ways."""
+Combination: TypeAlias = Literal["none", "goal", "sqrt", "mean", "difference", "relative"]
+"""How the systems' weights of a unit are combined: not at all, as the goal asks, or in one of four ways."""
 
 Knowledge: TypeAlias = Literal["none", "prior", "root", "doubt", "hedged", "truth"]
 """What is known of a unit's utility: nothing, a belief, its root, a guess's doubt, the last two, or the truth."""
 
 PAPERS_EPSILON = 0.05
 OUR_MIX = 0.1
-BLOCK = 1 << 14  # units whose sizes are made at once: they fit the processor's cache, millions don't
-_SPREADS = {"sqrt": "absolute", "mean": "absolute"}
-LEAST_DOUBT = 0.02  # of the highest utility squared: no guess is so sure that its unit is never drawn
+BLOCK = 1 << 14  # units whose sizes are computed at once: they fit the processor's cache, millions don't
+_COMBINATIONS = {"sqrt": "absolute", "mean": "absolute"}
+LEAST_DOUBT = 0.02  # of the highest utility squared, so that every unit can be drawn, however sure its guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Design:
     """How units get their sizes."""
 
     name: str
-    spread: Spread
+    combination: Combination
     knowledge: Knowledge
     about: str
-    epsilon: float = 0.0  # the usual addition to each size
-    mix: float = 0.0  # the usual share that is drawn evenly
+    epsilon: float = 0.0  # the default addition to each size
+    mix: float = 0.0  # the default share that is drawn evenly
     drawn: Literal["", "top", "deep"] = ""  # a way of drawing of its own
 
 
@@ -87,53 +87,55 @@ def sizes(
     """Return each unit's size under a design.
 
     `epsilon` is added to each size, as in the paper, on the scale of the metric's weights; `mix` is the share of
-    the draws that goes evenly over all units, whatever their size. Either makes every unit reachable; without one, the
-    design's usual is taken.
+    the draws that goes evenly over all units, whatever their size. Either makes every unit reachable; the defaults are
+    the design's own.
     """
-    wanted = design_named(design)
-    epsilon = wanted.epsilon if epsilon is None else epsilon
-    mix = wanted.mix if mix is None else mix
+    way = design_named(design)
+    epsilon = way.epsilon if epsilon is None else epsilon
+    mix = way.mix if mix is None else mix
     if not epsilon >= 0 or not 0 <= mix <= 1:
         raise BadParameter("'epsilon' is a number from 0 on, and 'mix' a share from 0 to 1.")
-    if wanted.drawn or wanted.spread == "none":
+    if way.drawn or way.combination == "none":
         return np.ones(len(population))
-    spread = goal if wanted.spread == "goal" else wanted.spread
-    if wanted.knowledge == "hedged":
-        made = _hedged(spread_of(population, spread), beliefs)
+    combination = goal if way.combination == "goal" else way.combination
+    if way.knowledge == "hedged":
+        size = _hedged(combined_weights(population, combination), beliefs)
         if epsilon:
-            made += epsilon
+            size += epsilon
     else:
-        made = spread_of(population, spread, lambda rows: _known(wanted, beliefs.at(rows)), epsilon)
-    if not made[:BLOCK].any() and not made.any():
+        size = combined_weights(
+            population, combination, lambda rows: _utility_factor(way, beliefs.at(rows)), epsilon
+        )
+    if not size[:BLOCK].any() and not size.any():
         raise BadParameter(
-            f"The design {wanted.name} gives every unit the size 0.",
+            f"The design {way.name} gives every unit the size 0.",
             remedy="Use another design, or add epsilon or a mix.",
         )
     if mix:
-        made *= (1.0 - mix) / float(made.sum())
-        made += mix / len(made)
-    return made
+        size *= (1.0 - mix) / float(size.sum())
+        size += mix / len(size)
+    return size
 
 
-def spread_of(
+def combined_weights(
     population: Population,
-    spread: str,
+    combination: str,
     known: Callable[[slice], Floats | None] | None = None,
     epsilon: float = 0.0,
 ) -> Floats:
-    """Return what a unit weighs in all systems together, on the metric's own scale, times what is known of it."""
-    rows = goal_named(_SPREADS.get(spread, spread)).rows(len(population.systems))
-    plain = spread in ("sqrt", "absolute", "mean")
+    """Return each unit's weight over all systems, on the metric's own scale, times what is known of its utility."""
+    rows = goal_named(_COMBINATIONS.get(combination, combination)).rows(len(population.systems))
+    plain = combination in ("sqrt", "absolute", "mean")
     combine = None if plain else rows.T.astype(population.weights.dtype)
     # The weights hold a topic's share already; epsilon goes with the metric's own scale.
     scale = float(len(population.topics))
     root = np.full(len(rows), scale**2, dtype=population.weights.dtype)  # the scale, within the root
-    made = np.empty(len(population))
-    for start in range(0, len(made), BLOCK):
+    sizes = np.empty(len(population))
+    for start in range(0, len(sizes), BLOCK):
         block = slice(start, start + BLOCK)
         weights = population.weights[block] if combine is None else population.weights[block] @ combine
-        size = made[block]
-        if spread == "mean":
+        size = sizes[block]
+        if combination == "mean":
             np.sum(np.abs(weights), axis=1, out=size)
             size *= scale
         elif weights.shape[1] == 1:
@@ -146,10 +148,10 @@ def spread_of(
             size *= factor
         if epsilon:
             size += epsilon
-    return made
+    return sizes
 
 
-def _known(design: Design, beliefs: Beliefs) -> Floats | None:
+def _utility_factor(design: Design, beliefs: Beliefs) -> Floats | None:
     if design.knowledge == "none":
         return None
     if design.knowledge == "truth":
@@ -164,20 +166,19 @@ def _known(design: Design, beliefs: Beliefs) -> Floats | None:
     return np.sqrt(prior * beliefs.top) if design.knowledge == "root" else prior
 
 
-def _hedged(spread: Floats, beliefs: Beliefs) -> Floats:
+def _hedged(weights: Floats, beliefs: Beliefs) -> Floats:
     """Return half of each of two sizes, so that a useless guess or a wrong belief costs little."""
-    wanted = [DESIGNS[name] for name in ("root", "doubt")]
-    both = [_known(each, beliefs) for each in wanted]
-    shares = [spread * known for known in both if known is not None]
-    made = np.zeros(len(spread))
+    factors = [_utility_factor(DESIGNS[name], beliefs) for name in ("root", "doubt")]
+    shares = [weights * factor for factor in factors if factor is not None]
+    size = np.zeros(len(weights))
     for share in shares:
         if share.any():
-            made += share * (0.5 / share.sum())
-    return made
+            size += share * (0.5 / share.sum())
+    return size
 
 
 def doubt(guess: Floats, top: float) -> Floats:
-    """Return how far off a guess of a utility is likely to be: nought would be sure, so there is a least doubt."""
+    """Return how far off a guess of a utility is likely to be, never less than the least doubt."""
     return np.sqrt(np.maximum(guess * (top - guess), LEAST_DOUBT * top**2))
 
 

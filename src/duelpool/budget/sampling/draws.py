@@ -1,9 +1,10 @@
-"""Draws: with replacement, without by ordered pivotal sampling, and the two baselines that take what stands on top.
+"""Draws: with replacement, without by ordered pivotal sampling, and two baselines: the top ranks, and whole topics.
 
 Ordered pivotal sampling lays the units' inclusion probabilities side by side on a line and takes one unit from each
 interval of length 1. A unit that crosses from one interval to the next is taken at most once: whether it was taken
 from the first decides whether it may be taken from the second. So every unit has exactly its probability, the
-sample exactly its size, and neighbours are seldom taken together, which is what makes it better than chance.
+sample exactly its size, and neighbours are seldom taken together, which makes the variance
+smaller than that of independent draws.
 """
 
 from collections.abc import Mapping
@@ -26,9 +27,11 @@ DRAWS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-BLOCK = 32  # units whose sizes are added up: among many millions, a block is found first, then a unit in it
+BLOCK = (
+    32  # units whose sizes are added up: in large populations a search finds a block first, then a unit in it
+)
 ROWS = 512
-MANY = 1 << 20  # units from which on it pays
+MANY = 1 << 20  # units from which on searching by blocks is faster
 FROM_BELOW = -1.0  # an interval takes the unit across its lower border
 INTO_NEXT = -2.0  # or the one across its upper border
 
@@ -39,7 +42,7 @@ class Lottery:
 
     kind: str  # one of DRAWS
     n: int
-    size: Floats  # `expected` is these times the factor: of millions of units few are ever looked at
+    size: Floats  # `expected` is these times the factor: so that not all of millions are computed
     factor: float = 1.0
     sums: Floats | None = None  # of each BLOCK of sizes, where they are known
     _lines: dict[str, "UnitLine"] = field(default_factory=dict)
@@ -191,11 +194,11 @@ class UnitLine:
 
     def at(self, points: Floats, side: Literal["left", "right"]) -> tuple[Ints, Floats, Floats]:
         """Return the unit at each point of the line, and where it starts and ends."""
-        found = np.minimum(np.searchsorted(self.ends, points, side=side), len(self.ends) - 1)
-        start = np.where(found > 0, self.ends[np.maximum(found, 1) - 1], 0.0)
+        place = np.minimum(np.searchsorted(self.ends, points, side=side), len(self.ends) - 1)
+        start = np.where(place > 0, self.ends[np.maximum(place, 1) - 1], 0.0)
         if not self.blocks:
-            return found, start, self.ends[found]
-        unit, lower, upper = found * BLOCK, start.copy(), start.copy()
+            return place, start, self.ends[place]
+        unit, lower, upper = place * BLOCK, start.copy(), start.copy()
         for piece in range(0, len(points), MANY // BLOCK):  # some of the blocks at a time: little memory
             some = slice(piece, piece + MANY // BLOCK)
             places = unit[some, None] + np.arange(BLOCK)
@@ -203,11 +206,11 @@ class UnitLine:
             rest = (points[some] - start[some])[:, None]
             before = (inside < rest) if side == "left" else (inside <= rest)
             last = np.minimum(BLOCK, len(self.size) - unit[some]) - 1
-            place = np.minimum(before.sum(axis=1), last)
-            rows = np.arange(len(place))
-            upper[some] += inside[rows, place]
-            lower[some] += np.where(place > 0, inside[rows, place - 1], 0.0)
-            unit[some] += place
+            offset = np.minimum(before.sum(axis=1), last)
+            rows = np.arange(len(offset))
+            upper[some] += inside[rows, offset]
+            lower[some] += np.where(offset > 0, inside[rows, offset - 1], 0.0)
+            unit[some] += offset
         return unit, lower, upper
 
     @property
@@ -218,7 +221,7 @@ class UnitLine:
         return start + int(np.flatnonzero(self.size[start : start + step])[-1])
 
     def crossed(self) -> "Borders":
-        """Return what lies across the borders between the line's n equal parts."""
+        """Return the units that lie across the borders between the line's n equal parts."""
         part = self.ends[-1] / self.n
         whole = np.arange(1.0, self.n) * part
         unit, start, end = self.at(whole, "left")
@@ -226,9 +229,9 @@ class UnitLine:
 
     def drawn_replacing(self, n: int, rng: np.random.Generator) -> Drawn:
         """Draw n points of the line."""
-        points = np.sort(rng.random(n)) * self.ends[-1]  # in order, they are found several times as fast
+        points = np.sort(rng.random(n)) * self.ends[-1]  # sorted, they are searched several times as fast
         units = self.at(points, "right")[0]
-        first = np.flatnonzero(np.concatenate(([True], units[1:] != units[:-1])))  # they stand in order
+        first = np.flatnonzero(np.concatenate(([True], units[1:] != units[:-1])))  # they are sorted
         return Drawn(units[first], np.diff(np.append(first, n)))
 
     def drawn_pivotal(self, rng: np.random.Generator) -> Drawn:
@@ -243,7 +246,7 @@ class UnitLine:
             np.concatenate(([-1], crossing.unit)),
             np.concatenate((crossing.unit, [last + 1])),
         )
-        # A point between the borders' units is never one of them, whatever rounding says.
+        # A point between the borders' units is never one of them, in spite of rounding.
         chosen = np.clip(chosen, np.minimum(lower + 1, upper - 1), upper - 1)
         chosen = np.where(positions == FROM_BELOW, lower, np.where(positions == INTO_NEXT, upper, chosen))
         return Drawn.once_each(np.sort(np.concatenate((self.certain, np.minimum(chosen, last)))))

@@ -1,4 +1,4 @@
-"""What was judged: the units that were drawn, how often each was expected, and the utilities that came back."""
+"""What was judged: the units that were drawn, how often each was expected, and their judged utilities."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ class Sample:
     """One round of judging, a row per unit drawn.
 
     `expected` is how often a unit is drawn on average: n x Q with replacement, its inclusion probability without.
-    `noise` is the variance of the mean of a unit's judgments about its true utility, where repeats tell it.
+    `noise` is the variance of the mean of a unit's judgments about its true utility, where there are repeats.
     """
 
     kind: str  # how it was drawn: one of DRAWS

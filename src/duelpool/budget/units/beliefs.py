@@ -1,4 +1,4 @@
-"""What is believed about utilities before anything is judged: from ranks, or from a file of guesses."""
+"""Beliefs about utilities before anything is judged: from ranks, or from a file of guesses."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from duelpool.measures.grammar import name_and_parameters
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beliefs:
-    """What is believed, guessed or known of each unit's utility, which lies between 0 and `top`."""
+    """The prior, guess or true value of each unit's utility, from 0 to `top`."""
 
     prior: Floats | None = None
     guess: Floats | None = None  # an LLM's or a model's
@@ -25,7 +25,7 @@ class Beliefs:
     top: float = 1.0
 
     def at(self, rows: slice) -> "Beliefs":
-        """Return what is believed of some of the units."""
+        """Return the beliefs about some of the units."""
         prior, guess, truth = (
             None if each is None else each[rows] for each in (self.prior, self.guess, self.truth)
         )
@@ -35,17 +35,17 @@ class Beliefs:
 OfRank: TypeAlias = Callable[[Floats, Mapping[str, float], float], Floats]
 
 
-def _hyperbolic(rank: Floats, given: Mapping[str, float], top: float) -> Floats:
-    return given.get("a", 16.0) / (rank + given.get("b", 34.0)) * top
+def _hyperbolic(rank: Floats, parameters: Mapping[str, float], top: float) -> Floats:
+    return parameters.get("a", 16.0) / (rank + parameters.get("b", 34.0)) * top
 
 
-def _linear(rank: Floats, given: Mapping[str, float], top: float) -> Floats:
-    depth = given.get("depth", float(rank.max(initial=1.0)))
+def _linear(rank: Floats, parameters: Mapping[str, float], top: float) -> Floats:
+    depth = parameters.get("depth", float(rank.max(initial=1.0)))
     return np.maximum(1.0 - (rank - 1.0) / depth, 0.0) * top
 
 
-def _flat(rank: Floats, given: Mapping[str, float], top: float) -> Floats:
-    return np.full_like(rank, given.get("value", 0.5) * top)
+def _flat(rank: Floats, parameters: Mapping[str, float], top: float) -> Floats:
+    return np.full_like(rank, parameters.get("value", 0.5) * top)
 
 
 PRIORS: Mapping[str, tuple[OfRank, tuple[str, ...], str]] = MappingProxyType(
@@ -55,18 +55,18 @@ PRIORS: Mapping[str, tuple[OfRank, tuple[str, ...], str]] = MappingProxyType(
         "flat": (_flat, ("value",), "the same for all"),
     }
 )
-"""Beliefs by rank: a share of the highest utility. An item's is the mean over the systems, 0 from those without it."""
+"""Beliefs by rank: a share of the highest utility. An item's is the mean over the systems, 0 for those without it."""
 
 
 def prior_by_rank(population: Population, text: str = "hyperbolic", top: float = 1.0) -> Floats:
     """Return each unit's believed utility from its ranks, such as `hyperbolic(a=16, b=34)`."""
-    name, given = name_and_parameters(text, "prior")
+    name, parameters = name_and_parameters(text, "prior")
     if name not in PRIORS:
         raise UnknownName("prior", name, PRIORS)
     of_rank, known, _ = PRIORS[name]
-    numbers = {key: float(value) for key, value in given.items() if isinstance(value, int | float)}
-    if strange := [key for key in given if key not in known or key not in numbers]:
-        raise BadParameter(f"The prior {name} takes numbers for: {', '.join(known)}; not '{strange[0]}'.")
+    numbers = {key: float(value) for key, value in parameters.items() if isinstance(value, int | float)}
+    if unknown := [key for key in parameters if key not in known or key not in numbers]:
+        raise BadParameter(f"The prior {name} takes numbers for: {', '.join(known)}; not '{unknown[0]}'.")
     a, b, depth, value = (numbers.get(key, 1.0) for key in ("a", "b", "depth", "value"))
     if not (0 <= a < np.inf and -1 < b < np.inf and 0 < depth < np.inf and 0 <= value <= 1):
         raise BadParameter(
@@ -100,14 +100,14 @@ def guesses_from(
     largest = max(value for of in grades.values() for value in of.values()) if highest is None else highest
     if not largest > 0:
         raise BadParameter(f"{os.fspath(path)}: every guess is 0 or less.", remedy="Give guesses from 0 on.")
-    found = population.values_of(grades)
-    lacking = np.isnan(found)
+    values = population.values_of(grades)
+    lacking = np.isnan(values)
     if lacking.all():
         raise BadParameter(
             f"{os.fspath(path)}: no guess is about an item of these runs.",
             remedy="Check topic and document ids.",
         )
     scale = largest**2 if population.others is not None else largest
-    shares = np.clip(found / scale, 0.0, 1.0)
+    shares = np.clip(values / scale, 0.0, 1.0)
     shares[lacking] = float(np.mean(shares[~lacking]))
     return shares * top, int(lacking.sum())

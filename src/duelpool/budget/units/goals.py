@@ -1,4 +1,4 @@
-"""What is to be known: k systems' scores, the difference of two, or k systems against their mean.
+"""Goals: k systems' scores, the difference of two, or k systems against their mean.
 
 Each is a linear combination of the systems' scores, so each turns the population's weights into those of its targets.
 """
@@ -75,10 +75,10 @@ class Targets:
 
 
 def targets_of(population: Population, goal: str) -> Targets:
-    """Return what a goal asks of a population's systems."""
-    wanted = goal_named(goal)
-    rows = wanted.rows(len(population.systems))
-    names = wanted.label(population.systems)
+    """Return the targets of a goal for a population's systems."""
+    way = goal_named(goal)
+    rows = way.rows(len(population.systems))
+    names = way.label(population.systems)
     if goal == "absolute":
         return Targets(names, population.weights, population.offsets)
     return Targets(
@@ -87,6 +87,6 @@ def targets_of(population: Population, goal: str) -> Targets:
 
 
 def beyond_reach(weights: Weights, expected: Floats, top: float) -> Floats:
-    """Return, for each target, the most that units which no draw can reach could add to it."""
+    """Return, for each target, the most that units out of reach of any draw could add to it."""
     never = expected <= 0
     return np.asarray(np.abs(weights[never]).sum(axis=0, dtype=np.float64) * top, dtype=np.float64)

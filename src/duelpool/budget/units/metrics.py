@@ -1,7 +1,6 @@
 """Metrics as weights: each adds up, over the parts of a ranking, a known weight times a judged utility.
 
-A part is an item, or a pair of items. What a metric needs of a ranking is where the parts stand; what it needs of
-a judge is the utility of a part. Only the second costs anything.
+A part is an item, or a pair of items. The weights follow from the ranks and cost nothing; the utilities are judged.
 """
 
 from collections.abc import Mapping
@@ -34,12 +33,12 @@ class Metric:
             raise BadParameter(f"{self.name}'s cutoff is a whole number from 1 on, not {self.cutoff!r}.")
 
     def __str__(self) -> str:
-        given = [
+        parameters = [
             f"{part.name}={getattr(self, part.name)}"
             for part in fields(self)
             if part.name != "cutoff" and getattr(self, part.name) != part.default
         ]
-        text = f"{self.name}({', '.join(given)})" if given else self.name
+        text = f"{self.name}({', '.join(parameters)})" if parameters else self.name
         return text if self.cutoff is None else f"{text}@{self.cutoff}"
 
     def weights(self, rank: Floats, length: Floats) -> Floats:
@@ -47,7 +46,7 @@ class Metric:
         raise NotImplementedError
 
     def pair_weights(self, a: Floats, b: Floats, length: Floats) -> Floats:
-        """Return the weights of pairs at these ranks, before they are shared out over a topic.
+        """Return the weights of pairs at these ranks, before they are normalised over a topic.
 
         A rank of length + 1 is an item that the ranking lacks.
         """
@@ -161,7 +160,7 @@ class DCGMetric(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class Swaps(Metric):
-    """The share of a ranking's pairs that stand the wrong way round."""
+    """The share of a ranking's pairs in the wrong order."""
 
     name: ClassVar[str] = "Swaps"
     about: ClassVar[str] = "1 / (number of pairs) each; swapped or not"
@@ -189,7 +188,7 @@ class WSwaps(Swaps):
 
 @dataclass(frozen=True, kw_only=True)
 class Ppref(Swaps):
-    """The share of the pool's pairs that stand in the preferred order."""
+    """The share of the pool's pairs in the preferred order."""
 
     name: ClassVar[str] = "ppref"
     about: ClassVar[str] = "1 / (number of usable pairs) each; in the preferred order or not"
@@ -236,7 +235,7 @@ class APMetric(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class GivenWeights(Metric):
-    """Weights that were given, with utilities as they are judged."""
+    """Weights from a file, with utilities as they are judged."""
 
     name: ClassVar[str] = "Given"
     about: ClassVar[str] = "weights from a file; the grade as it stands"
@@ -266,18 +265,18 @@ _BY_NAME = {name.casefold(): name for name in METRICS} | {"prec": "P", "precisio
 
 def parse_metric(text: str) -> Metric:
     """Return the metric that a text such as `P@10`, `DCG(log=e)@100` or `ppref@20` names."""
-    name, given = name_and_parameters(text, "metric")
+    name, values = name_and_parameters(text, "metric")
     known = _BY_NAME.get(name.casefold())
     if known is None:
         raise UnknownName("metric", name, METRICS)
     metric = METRICS[known]
-    if given.get("log") == 2:
-        given["log"] = "2"
+    if values.get("log") == 2:
+        values["log"] = "2"
     parameters = [part.name for part in fields(metric)]
-    if strange := [key for key in given if key not in parameters]:
+    if unknown := [key for key in values if key not in parameters]:
         raise BadParameter(
-            f"{known} has no parameter '{strange[0]}' (in '{text}').",
+            f"{known} has no parameter '{unknown[0]}' (in '{text}').",
             remedy=f"It takes: {', '.join(sorted(parameters))}.",
         )
-    made: dict[str, Any] = given
-    return metric(**made)
+    arguments: dict[str, Any] = values
+    return metric(**arguments)

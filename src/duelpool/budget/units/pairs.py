@@ -64,7 +64,7 @@ def pair_population(
 
 
 def _signed(metric: Metric, a: Floats, b: Floats, length: Floats) -> tuple[Floats, Floats]:
-    """Return a topic's weights of 'the first is preferred', and what is left when nothing is."""
+    """Return a topic's weights of 'the first is preferred', and the score without any preference."""
     plain = metric.pair_weights(a, b, length)
     if not isinstance(metric, Swaps):
         return plain, np.zeros(len(length))

@@ -1,8 +1,8 @@
 """What could be judged: every (topic, item) or (topic, pair) that some system's score depends on, with its weights.
 
 A system's score is offset + the sum over units of weight x utility. The weights hold the topics' shares already, so
-that score is a mean over topics; the offset is nought but for metrics over pairs, where a judge says which of
-two is better and the weight's sign says which way round the system has them.
+that score is a mean over topics; the offset is 0 except for metrics over pairs, where a judge says which of
+two is better and the weight's sign says in which order the system has them.
 """
 
 import os
@@ -34,7 +34,7 @@ WEIGHTS_LAYOUT = Layout(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """Units that could be judged, topic by topic, and what each of them weighs in each system's score."""
+    """Units that could be judged, topic by topic, and the weight of each in each system's score."""
 
     systems: tuple[str, ...]
     topics: tuple[str, ...]
@@ -69,7 +69,7 @@ class Population:
         """Whether units are pairs of items."""
         return self.others is not None
 
-    def kept(self, units: Bools | Ints) -> "Population":
+    def subset(self, units: Bools | Ints) -> "Population":
         """Return the population of some of the units; topics and systems stay."""
         names = [
             None
@@ -121,11 +121,11 @@ class Population:
     def _looked_up(self, items: pl.Series, values: Mapping[str, Mapping[str, float]]) -> Floats:
         nothing: dict[str, float] = {}
         tables = [values.get(topic, nothing) for topic in self.topics]
-        found = (
+        looked_up = (
             tables[at].get(item, np.nan)
             for at, item in zip(self.topic.tolist(), items.to_list(), strict=True)
         )
-        return np.fromiter(found, dtype=np.float64, count=len(self))
+        return np.fromiter(looked_up, dtype=np.float64, count=len(self))
 
     def places(self) -> dict[tuple[str, ...], int]:
         """Return each unit's place by its topic and item, or items."""
@@ -151,10 +151,10 @@ def topic_shares(topics: Sequence[str], weights: Mapping[str, float] | None) -> 
             f"Topic '{missing[0]}' has no weight, and {len(missing) - 1} more.",
             remedy="Give a weight for each topic, or for none.",
         )
-    given = np.array([weights[topic] for topic in topics], dtype=np.float64)
-    if not np.isfinite(given).all() or given.min() < 0 or given.sum() <= 0:
+    values = np.array([weights[topic] for topic in topics], dtype=np.float64)
+    if not np.isfinite(values).all() or values.min() < 0 or values.sum() <= 0:
         raise BadParameter("Topic weights are numbers from 0 on, and not all of them 0.")
-    shares: Floats = given / given.sum()
+    shares: Floats = values / values.sum()
     return shares
 
 
@@ -178,10 +178,10 @@ def item_population(
 ) -> Population:
     """Return the items that the runs' scores depend on, each with its weight in each of them.
 
-    Topics are those of the runs, or those that are given; a run without a topic has nothing there. The units
-    stand topic by topic, the best rank that any run gives them first.
+    Topics are those of the runs, or `topics`; a run that lacks a topic has no weight there. The units are in the
+    order of topics, then of the best rank that any run gives them.
     """
-    refuse_equal_names(runs)
+    check_run_names(runs)
     rows = pl.concat(
         [
             ranked_rows(run, metric.cutoff, ties).with_columns(pl.lit(at, dtype=pl.Int64).alias("system"))
@@ -220,8 +220,8 @@ def item_population(
     )
 
 
-def refuse_equal_names(runs: Sequence[Run]) -> None:
-    """Refuse runs of which two have one name."""
+def check_run_names(runs: Sequence[Run]) -> None:
+    """Refuse runs with the same name."""
     seen: set[str] = set()
     for run in runs:
         if run.name in seen:
@@ -234,7 +234,7 @@ def refuse_equal_names(runs: Sequence[Run]) -> None:
 def read_weights(
     path: str | os.PathLike[str], topic_weights: Mapping[str, float] | None = None
 ) -> Population:
-    """Read weights of one's own: a line `topic docno system weight` for each weight that isn't 0."""
+    """Read weights from a file: a line `topic docno system weight` for each weight that isn't 0."""
     source = read_source(path)
     columns = read_columns(source, WEIGHTS_LAYOUT)
     refuse_not_a_number(source, columns, "weight", "A weight is a finite number from 0 on.", infinite=True)

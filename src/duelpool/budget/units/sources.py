@@ -1,4 +1,4 @@
-"""From files to a population, its beliefs and, for simulations, its truth."""
+"""Populations, beliefs and known utilities from files."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -30,20 +30,20 @@ def population_from(
     topic_weights: Mapping[str, float] | None = None,
     relevant: Relevant | None = None,
 ) -> Population:
-    """Return what runs' scores depend on, or what a file of weights says."""
+    """Return the units that runs' scores depend on, or those of a file of weights."""
     if weights is not None:
         if runs:
             raise BadParameter(
                 "Weights come from runs or from a file, not from both.", remedy="Leave one out."
             )
         return read_weights(weights, topic_weights)
-    wanted = parse_metric(metric) if isinstance(metric, str) else metric
-    if wanted.name == "Given":
+    parsed = parse_metric(metric) if isinstance(metric, str) else metric
+    if parsed.name == "Given":
         raise BadParameter("The metric Given needs a file of weights.", remedy="Give --weights FILE.")
     read = [each if isinstance(each, Run) else read_run(each) for each in runs]
-    if wanted.parts == "items":
-        return item_population(read, wanted, topics=topics, topic_weights=topic_weights)
-    return pair_population(read, wanted, topics=topics, topic_weights=topic_weights, relevant=relevant)
+    if parsed.parts == "items":
+        return item_population(read, parsed, topics=topics, topic_weights=topic_weights)
+    return pair_population(read, parsed, topics=topics, topic_weights=topic_weights, relevant=relevant)
 
 
 def beliefs_from(
@@ -54,7 +54,7 @@ def beliefs_from(
     top: float = 1.0,
     highest_guess: float | None = None,
 ) -> tuple[Beliefs, int]:
-    """Return what is believed, and how many units a predictor's file lacks.
+    """Return the beliefs, and how many units a predictor's file lacks.
 
     `prior` is a belief by rank, such as hyperbolic, or a file in the form of qrels.
     """
@@ -102,10 +102,10 @@ def known_from(population: Population, qrels: Qrels, highest: float | None = Non
             max(grade for of in grades.values() for grade in of.values()) if highest is None else highest
         )
         top = highest_utility(metric, highest)
-    kept = population if judged.all() else population.kept(judged)
+    known = population if judged.all() else population.subset(judged)
     total = float(np.abs(population.weights).sum())
-    lost = total - float(np.abs(kept.weights).sum())
-    return KnownPopulation(kept, utility[judged], top, int((~judged).sum()), lost / total if total else 0.0)
+    lost = total - float(np.abs(known.weights).sum())
+    return KnownPopulation(known, utility[judged], top, int((~judged).sum()), lost / total if total else 0.0)
 
 
 def highest_utility(metric: Metric, grade: float) -> float:
