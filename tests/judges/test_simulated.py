@@ -313,7 +313,7 @@ def test_a_replay_leaves_small_pools_out(tmp_path: Path) -> None:
         ("bt:sd=nan", BadParameter, "from 0 on"),
         ("upsets:share=1.5", BadParameter, "share of reversed pairs"),
         ("case-a:q=.3", BadParameter, "from .5 to 1"),
-        ("case-a:error=.7,guess=.7", BadParameter, "exceed 1"),
+        ("case-a:error=.7,guess=.7", BadParameter, "sum exceeds 1"),
         ("case-a:bad=2", BadParameter, "from 0 to 1"),
         ("matrix", BadParameter, "needs a file"),
         ("replay:file=x,answers=cooked", BadParameter, "can't answer 'cooked'"),

@@ -79,7 +79,7 @@ def test_what_a_campaign_does_not_take_is_said_and_asked_again() -> None:
     reply, screen = ask("t\nshift+left\n=\ngrade\nz\n?\n1\n")
     assert isinstance(reply, Reply)
     assert reply.outcome is Outcome.LEFT
-    assert screen.count("means nothing here") == 5
+    assert screen.count("has no meaning here") == 5
     assert "Choose what answers best." in screen
     generous = replace(SHEET, outcomes=PLAIN | {Outcome.TIE, Outcome.DEFINITELY_LEFT})
     for key, outcome in (("t", Outcome.TIE), ("shift+left", Outcome.DEFINITELY_LEFT)):
@@ -112,7 +112,7 @@ def test_a_grade_for_one_item() -> None:
     reply, screen = ask("7\nleft\n2\n", sheet)
     assert isinstance(reply, Reply)
     assert (reply.outcome, reply.grade) == (Outcome.GRADE, 2.0)
-    assert screen.count("means nothing here") == 2
+    assert screen.count("has no meaning here") == 2
     assert "0 1 2: the grade" in screen
 
 

@@ -207,7 +207,7 @@ def test_models_and_shares_out_of_range_are_refused() -> None:
     judges = TopicJudges(make_judges("bt"), lambda _: ("a", "b"), 1)
     with pytest.raises(BadParameter, match="from 0 to 1"):
         SimulatedPerson(1, judges, 1, careless=1.5)
-    with pytest.raises(BadParameter, match="Nobody knows the utilities"):
+    with pytest.raises(BadParameter, match="utilities of topic 't' aren't known"):
         Utilities({}).judge("t", ("a",), 1)
 
 
