@@ -73,7 +73,11 @@ def wheel_problems(names: set[str], files: set[str], of: Distribution = DUELPOOL
 
 def sdist_problems(names: set[str], files: set[str], of: Distribution = DUELPOOL) -> list[str]:
     """Return what an sdist lacks or has too much: the sources with their tests and docs, nothing untracked."""
-    inside = {name.partition("/")[2] for name in names} - {"", "PKG-INFO"}
+    inside = {name.partition("/")[2] for name in names} - {
+        "",
+        "PKG-INFO",
+        ".gitignore",
+    }  # the build adds these
     files = {name.removeprefix(of.folder) for name in files if name.startswith(of.folder)}
     wanted = {name for name in files if name.startswith(of.parts)} | set(of.expected)
     return [

@@ -31,7 +31,7 @@ from duelpool_reproduce.assessor_report import (
 from duelpool_reproduce.assessor_study import CARELESS, all_checks, people_checks, simulated_study
 from duelpool_reproduce.command import show, write
 from duelpool_reproduce.latent import LatentAssessor
-from duelpool_reproduce.verdicts import Tally
+from duelpool_reproduce.verdicts import VerdictCounts
 
 UTILITIES = {"t": {"a": 0.6, "b": 0.0, "c": -1.2}}
 
@@ -114,11 +114,11 @@ def test_the_papers_figures_have_verdicts(report: StudyReport) -> None:
     assert rows["preferences agree"].paper == pytest.approx(0.745, abs=0.0005)
     assert rows["triplets are transitive"].verdict == "differs"
     assert [row.figure for row in rows.values() if not row.explained] == []
-    assert Tally.of(report).differ > 0
+    assert VerdictCounts.of(report).differ > 0
 
 
 def test_another_truth_would_be_seen() -> None:
-    """Without the lean to the left, and with nobody careless, the truth lies many errors away."""
+    """Without the lean to the left, and with no careless person, the truth lies many errors away."""
     study = simulated_study(16, seed=0)
     for who in study.people.values():
         who.lean, who.careless = 0.0, 0.0

@@ -34,7 +34,7 @@ from duelpool_reproduce.targets import budget_checks
 from support.budgets import synth as plain_synth
 
 QUERIES = 300
-SHRUNK = QUERIES / 6000  # a variance of so many queries is the paper's over this
+SHRUNK = QUERIES / 6000  # a variance of QUERIES queries is the paper's over this
 
 LINEAR = "linear(depth=2000)"
 
@@ -46,9 +46,9 @@ def small() -> tuple[Population, Floats]:
 
 @pytest.fixture(scope="module")
 def trec(data: Path) -> Trec8:
-    found = read_trec8(data)
-    assert found is not None
-    return found
+    collection = read_trec8(data)
+    assert collection is not None
+    return collection
 
 
 def test_synth_is_the_papers(small: tuple[Population, Floats]) -> None:
@@ -122,15 +122,15 @@ def test_the_halves_of_a_budget_vary_as_their_formula_says(small: tuple[Populati
         for one in (some.with_systems([name]),)
     ]
     expected = np.sum([half.expected for half in halves], axis=0)
-    found = []
+    estimates = []
     for trial in range(800):
         drawn = [half.draw(rng_for(trial, "halves", str(at))) for at, half in enumerate(halves)]
-        found.append(
+        estimates.append(
             sum(float(((known * weights / expected)[each.units] * each.times).sum()) for each in drawn)
         )
     variance = variance_of_halves(weights, halves, known)
-    assert np.mean(found) == pytest.approx(known @ weights, abs=4 * np.sqrt(variance / 800))
-    assert np.var(found) == pytest.approx(variance, rel=0.2)
+    assert np.mean(estimates) == pytest.approx(known @ weights, abs=4 * np.sqrt(variance / 800))
+    assert np.var(estimates) == pytest.approx(variance, rel=0.2)
 
 
 def test_a_smaller_synth_is_told_as_the_whole_one() -> None:
@@ -196,18 +196,18 @@ def test_the_system_with_the_fewest_positives_is_covered_and_warned_of(trec: Tre
 def test_coverage_on_trec8(trec: Trec8) -> None:
     """Each system with a sample of its own, 250 judgments, 1,000 trials."""
     for estimator, design, name in (("importance", "uP", "clt"), ("ht", "root", "pivotal")):
-        found = []
+        coverage = []
         for run_ in trec.runs:
             one, utility = one_system(trec, run_.name)
             beliefs = Beliefs(prior_by_rank(one))
-            found.append(
+            coverage.append(
                 simulate_budget(
                     one, utility, n=250, design=design, estimator=estimator, beliefs=beliefs, interval=name,
                     trials=1000, seed=3,
                 ).mean("coverage")
             )  # fmt: skip
-        assert 0.93 <= np.mean(found) <= 0.98
-        assert min(found) >= 0.91
+        assert 0.93 <= np.mean(coverage) <= 0.98
+        assert min(coverage) >= 0.91
 
 
 @pytest.mark.slow
@@ -222,30 +222,30 @@ def test_coverage_of_one_sample_for_all_systems_of_trec8(trec: Trec8, n: int) ->
         ("relative", "hedged", "ht"),
         ("relative", "hedged", "greg"),
     ):
-        found = simulate_budget(
+        simulated = simulate_budget(
             population, utility, n=n, design=design, estimator=estimator, goal=goal,
             beliefs=Beliefs(prior_by_rank(population)), trials=1000, seed=11,
         )  # fmt: skip
-        assert 0.93 <= found.mean("coverage") <= 0.98
-        assert min(target.coverage for target in found.targets) >= 0.91
+        assert 0.93 <= simulated.mean("coverage") <= 0.98
+        assert min(target.coverage for target in simulated.targets) >= 0.91
 
 
 @pytest.mark.slow
 def test_coverage_on_synth(small: tuple[Population, Floats]) -> None:
     population, utility = small
     for kind, estimator in (("replacing", "importance"), ("pivotal", "ht")):
-        found = []
+        coverage = []
         for name in SYSTEMS:
             one = population.with_systems([name])
             beliefs = Beliefs(prior_by_rank(one, LINEAR, 4.0), top=4.0)
-            found.append(
+            coverage.append(
                 simulate_budget(
                     one, utility, n=250, design="uP", estimator=estimator, draw=kind, beliefs=beliefs, epsilon=0.016,
                     trials=1000, seed=3,
                 ).mean("coverage")
             )  # fmt: skip
-        assert 0.93 <= np.mean(found) <= 0.98
-        assert min(found) >= 0.91
+        assert 0.93 <= np.mean(coverage) <= 0.98
+        assert min(coverage) >= 0.91
 
 
 @pytest.mark.slow

@@ -17,9 +17,9 @@ from duelpool_reproduce import EXPERIMENTS
 from duelpool_reproduce.command import reproduce
 from duelpool_reproduce.dueling_bandits.figure3 import (
     PAPER,
-    Check,
     Figure3,
-    Known,
+    Figure3Check,
+    KnownCount,
     figure3,
 )
 from duelpool_reproduce.dueling_bandits.returned import TEXT, _variance
@@ -34,13 +34,15 @@ def small() -> Figure3:
     return figure3(trials=2, seed=5, slow_share=0.5)
 
 
-def check(ours: float, error: float, paper: float, independent: float = 999) -> Check:
-    return Check("r", "A", "found", 1000, ours, error, Known(paper, 1000), Known(independent, 10_000))
+def check(ours: float, error: float, paper: float, independent: float = 999) -> Figure3Check:
+    return Figure3Check(
+        "r", "A", "found", 1000, ours, error, KnownCount(paper, 1000), KnownCount(independent, 10_000)
+    )
 
 
 def test_a_known_figure_has_the_error_of_its_trials() -> None:
-    assert Known(500, 1000).standard_error == pytest.approx(15.81, abs=0.01)
-    assert Known(137, 300).standard_error == pytest.approx(19.85, abs=0.01)
+    assert KnownCount(500, 1000).standard_error == pytest.approx(15.81, abs=0.01)
+    assert KnownCount(137, 300).standard_error == pytest.approx(19.85, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +91,8 @@ def test_checks_carry_our_counts_in_a_thousand(small: Figure3) -> None:
         assert by_key[name, "B", "one"].ours == 1000 * case_b.one
         assert by_key[name, "B", "both"].ours == 1000 * case_b.both
     assert [by_key[name, "A", "found"].trials for name in ("DTS", "MergeDTS", "prefBest")] == [1, 1, 2]
-    assert by_key["prefBest", "B", "one"].paper == Known(666, 1000)
-    assert by_key["DTS", "A", "found"].independent == Known(137, 300)
+    assert by_key["prefBest", "B", "one"].paper == KnownCount(666, 1000)
+    assert by_key["DTS", "A", "found"].independent == KnownCount(137, 300)
     assert by_key["swissfinals", "A", "found"].paper is None
 
 

@@ -12,8 +12,8 @@ from duelpool.errors import UnknownName
 from duelpool.simulation import SimulationResult, Trial, calibration_error
 from duelpool_reproduce import EXPERIMENTS, Experiment, MissingData
 from duelpool_reproduce.flagship import FlagshipReport, Reached, flagship, measured
-from duelpool_reproduce.flagship_cells import BARS, FILES, PROBLEMS, Bar, Problem
-from duelpool_reproduce.verdicts import Tally
+from duelpool_reproduce.flagship_cells import BARS, FILES, PROBLEMS, Bar, FlagshipProblem
+from duelpool_reproduce.verdicts import VerdictCounts
 
 SMALL = ("A, K=10", "B, K=10", "top 5: A, K=10")
 
@@ -72,9 +72,9 @@ def test_ours_and_prefbest_stand_beside_the_bar(small: FlagshipReport) -> None:
 
 
 def test_the_report_can_be_read_by_people_and_programs(small: FlagshipReport) -> None:
-    found, taken, pooled = small.sections()
-    assert [row[1] for row in found.rows] == [f"{row.theirs:.3f}" for row in small.reached()]
-    assert len(found.rows) == len(taken.rows) == len(SMALL)
+    reached, taken, pooled = small.sections()
+    assert [row[1] for row in reached.rows] == [f"{row.theirs:.3f}" for row in small.reached()]
+    assert len(reached.rows) == len(taken.rows) == len(SMALL)
     assert sum(int(str(row[2])) for row in pooled.rows) == 18
     values = json.loads(json.dumps(small.as_json()))
     assert values["confidence"]["pooled_error"] == small.pooled_error
@@ -90,7 +90,7 @@ def test_a_figure_below_its_bar_is_not_explained(small: FlagshipReport) -> None:
     assert together.ours == pytest.approx(np.mean([row.ours - row.bar.value for row in small.reached()]))
     hopeless = replace(small.ours["A, K=10"], outcomes=(outcome(0.5, right=False),) * 40)
     report = replace(small, ours=small.ours | {"A, K=10": hopeless})
-    assert Tally.of(report).unexplained[0] == "A, K=10"
+    assert VerdictCounts.of(report).unexplained[0] == "A, K=10"
     assert FlagshipReport({}, {}, (), 1, 0).compared() == ()
 
 
@@ -168,7 +168,7 @@ def test_a_mean_of_recalls_has_the_error_of_a_mean() -> None:
 
 
 def test_a_problem_says_where_its_judges_are() -> None:
-    replay = Problem("r", "dl21/judgments.txt,answers=raw", items=None)
+    replay = FlagshipProblem("r", "dl21/judgments.txt,answers=raw", items=None)
     assert replay.judges_in("/d") == "replay:file=/d/dl21/judgments.txt,answers=raw"
     assert replay.file == "dl21/judgments.txt"
     assert replace(replay, judges="bt:sd=1", items=5).judges_in("/d") == "bt:sd=1"

@@ -10,7 +10,7 @@ from duelpool_reproduce.here_or_there import judging_effort, simulated_query
 
 
 @pytest.mark.parametrize("items", [5, 9, 15])
-def test_a_query_has_so_many_pages_and_three_runs_of_five(items: int) -> None:
+def test_query_has_the_requested_pages_and_three_runs_of_five(items: int) -> None:
     for seed in range(20):
         query = simulated_query(items, np.random.default_rng(seed))
         assert len(query.pages) == len(query.grades) == items

@@ -7,15 +7,15 @@ import pytest
 
 from duelpool.errors import BadParameter
 from duelpool.strategies.swissfinals import SwissFinals
-from duelpool_reproduce.informed import WAYS, Informed, InformedReport, Point, informed, shuffled
+from duelpool_reproduce.informed import WAYS, BudgetPoint, Informed, InformedReport, informed, shuffled
 from duelpool_reproduce.savings import judgments_for, risen, savings
 
 
-def point(way: str, judgments: float, found: float) -> Point:
-    return Point(way, judgments / 10, judgments, found, 0.01)
+def point(way: str, judgments: float, rate: float) -> BudgetPoint:
+    return BudgetPoint(way, judgments / 10, judgments, rate, 0.01)
 
 
-def report_of(*points: Point, mark: float = 0.5) -> InformedReport:
+def report_of(*points: BudgetPoint, mark: float = 0.5) -> InformedReport:
     return InformedReport(points, point("prefBest + extra", 70, mark), 3, 10.0, 0.2, 5, 0)
 
 

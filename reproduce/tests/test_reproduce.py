@@ -31,10 +31,18 @@ from duelpool_reproduce.dueling_bandits.best_items import reciprocal_ranks, top_
 from duelpool_reproduce.dueling_bandits.crowd import agreement_of_repeats
 from duelpool_reproduce.informed import WAYS
 from duelpool_reproduce.measure_study import simulated_study
-from duelpool_reproduce.survey import Ran, closing_words, data_of, page, run_one, summary
-from duelpool_reproduce.targets import Judged, budget_checks
+from duelpool_reproduce.survey import ExperimentRun, closing_words, data_of, page, run_one, summary
+from duelpool_reproduce.targets import ReportWithVerdicts, budget_checks
 from duelpool_reproduce.top_k.effort import log_rankings
-from duelpool_reproduce.verdicts import AGREES, DIFFERS, NEW, NOT_TO_BE_HAD, Compared, Comparison, Tally
+from duelpool_reproduce.verdicts import (
+    AGREES,
+    DIFFERS,
+    NEW,
+    NOT_TO_BE_HAD,
+    ComparisonReport,
+    Measured,
+    VerdictCounts,
+)
 
 ROOT = Path(__file__).parents[2]
 app = typer.Typer()
@@ -54,52 +62,56 @@ def invoke(*words: str) -> Any:
 @pytest.mark.parametrize(
     ("figure", "verdict", "explained"),
     [
-        (Compared("f", 10, 10), AGREES, True),
-        (Compared("f", 10, 11), DIFFERS, False),
-        (Compared("f", 10, 11, why="other runs"), DIFFERS, True),
-        (Compared("f", 10, 11, 11, why="other runs"), DIFFERS, True),
-        (Compared("f", 10, 11, 12, why="other runs"), DIFFERS, False),  # nor what is known of these data
-        (Compared("f", 10, 10, 12), AGREES, False),
-        (Compared("f", 0.907, 0.9074, within=0.0005), AGREES, True),
-        (Compared("f", 0.907, 0.9076, within=0.0005), DIFFERS, False),
-        (Compared("f", 100, 108, error=3), AGREES, True),
-        (Compared("f", 100, 110, error=3), DIFFERS, False),
-        (Compared("f", (0.8, inf), 0.81), AGREES, True),
-        (Compared("f", (0.8, inf), 0.79), DIFFERS, False),
-        (Compared("f", (-inf, 3), 3), AGREES, True),
-        (Compared("f", 10, None, why="never released"), NOT_TO_BE_HAD, True),
-        (Compared("f", None, 3, 3), AGREES, True),
-        (Compared("f", None, 4, 3), DIFFERS, False),
-        (Compared("f", None, 4), NEW, True),
+        (Measured("f", 10, 10), AGREES, True),
+        (Measured("f", 10, 11), DIFFERS, False),
+        (Measured("f", 10, 11, why="other runs"), DIFFERS, True),
+        (Measured("f", 10, 11, 11, why="other runs"), DIFFERS, True),
+        (
+            Measured("f", 10, 11, 12, why="other runs"),
+            DIFFERS,
+            False,
+        ),  # nor what is known of these data
+        (Measured("f", 10, 10, 12), AGREES, False),
+        (Measured("f", 0.907, 0.9074, within=0.0005), AGREES, True),
+        (Measured("f", 0.907, 0.9076, within=0.0005), DIFFERS, False),
+        (Measured("f", 100, 108, error=3), AGREES, True),
+        (Measured("f", 100, 110, error=3), DIFFERS, False),
+        (Measured("f", (0.8, inf), 0.81), AGREES, True),
+        (Measured("f", (0.8, inf), 0.79), DIFFERS, False),
+        (Measured("f", (-inf, 3), 3), AGREES, True),
+        (Measured("f", 10, None, why="never released"), NOT_TO_BE_HAD, True),
+        (Measured("f", None, 3, 3), AGREES, True),
+        (Measured("f", None, 4, 3), DIFFERS, False),
+        (Measured("f", None, 4), NEW, True),
     ],
 )
 def test_a_verdict_says_how_ours_stands_to_the_papers(
-    figure: Compared, verdict: str, explained: bool
+    figure: Measured, verdict: str, explained: bool
 ) -> None:
     assert (figure.verdict, figure.explained) == (verdict, explained)
 
 
 def test_figures_are_written_as_they_are_stated() -> None:
-    assert Compared("f", 29_350, 29_350).texts() == ("29,350", "", "29,350")
-    assert Compared("f", 0, 0).texts() == ("0", "", "0")
-    assert Compared("f", (0.485, 0.735), 0.5, error=0.01).texts() == ("0.485-0.735", "", "0.500±0.010")
-    assert Compared("f", (0.8, inf), 0.9, (-inf, 3)).texts() == ("over 0.800", "at most 3", "0.900")
-    assert Compared("f", 3830.41, None, digits=2).texts() == ("3,830.41", "", "")
+    assert Measured("f", 29_350, 29_350).texts() == ("29,350", "", "29,350")
+    assert Measured("f", 0, 0).texts() == ("0", "", "0")
+    assert Measured("f", (0.485, 0.735), 0.5, error=0.01).texts() == ("0.485-0.735", "", "0.500±0.010")
+    assert Measured("f", (0.8, inf), 0.9, (-inf, 3)).texts() == ("over 0.800", "at most 3", "0.900")
+    assert Measured("f", 3830.41, None, digits=2).texts() == ("3,830.41", "", "")
 
 
 def drawn() -> Any:
     return panels([Bars("t", "y", ["a"], {"s": [1.0]})])
 
 
-MIXED = Comparison(
+MIXED = ComparisonReport(
     "mixed",
     (
-        Compared("same", 1, 1, part="one"),
-        Compared("other", 1, 2, why="other runs", part="one"),
-        Compared("another", 3, 2, why="other runs", part="two"),
-        Compared("lost", 1, None, why="never released", part="two"),
-        Compared("odd", 1, 5, part="two"),
-        Compared("new", None, 5, part="three"),
+        Measured("same", 1, 1, part="one"),
+        Measured("other", 1, 2, why="other runs", part="one"),
+        Measured("another", 3, 2, why="other runs", part="two"),
+        Measured("lost", 1, None, why="never released", part="two"),
+        Measured("odd", 1, 5, part="two"),
+        Measured("new", None, 5, part="three"),
     ),
     drawn,
     ("A remark.",),
@@ -118,7 +130,7 @@ def test_reasons_are_numbered_once_and_told_under_the_tables() -> None:
 
 
 def test_a_tally_counts_verdicts_and_names_what_is_not_explained() -> None:
-    assert Tally.of(MIXED) == Tally(1, 3, 1, 1, ("odd",))
+    assert VerdictCounts.of(MIXED) == VerdictCounts(1, 3, 1, 1, ("odd",))
     rows = list(csv.DictReader(MIXED.figures().as_csv().splitlines()))
     assert [row["verdict"] for row in rows].count(DIFFERS) == 3
     assert rows[3]["ours"] == ""
@@ -132,11 +144,11 @@ def test_a_tally_counts_verdicts_and_names_what_is_not_explained() -> None:
 
 def numbered(words: str) -> set[str]:
     """Return "Figure 1", "Figure 2" for "Figures 1-2"; nothing for what has no number."""
-    found = re.fullmatch(r"(Table|Figure)s? (\d+)(?:-(\d+))?", words)
-    if found is None:
+    match = re.fullmatch(r"(Table|Figure)s? (\d+)(?:-(\d+))?", words)
+    if match is None:
         return set()
-    first, last = int(found[2]), int(found[3] or found[2])
-    return {f"{found[1]} {number}" for number in range(first, last + 1)}
+    first, last = int(match[2]), int(match[3] or match[2])
+    return {f"{match[1]} {number}" for number in range(first, last + 1)}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +209,7 @@ def small(name: str, run: Callable[..., Any], **more: Any) -> Experiment:
 def few(monkeypatch: pytest.MonkeyPatch) -> dict[str, Experiment]:
     """Three experiments: one that runs, one without its data, one that a user must mend something for."""
 
-    def broken(*_: object) -> Comparison:
+    def broken(*_: object) -> ComparisonReport:
         raise DuelpoolError("Nothing to read.", remedy="Give something.")
 
     table = {
@@ -262,7 +274,7 @@ def test_one_experiment_without_its_data_is_an_error_with_a_remedy() -> None:
 def test_the_page_holds_every_table_and_reason() -> None:
     ran = [
         run_one(small("mixed", lambda *_: MIXED), 2, 0),
-        Ran(small("other", drawn), None, "No data.", 0.0, 1),
+        ExperimentRun(small("other", drawn), None, "No data.", 0.0, 1),
     ]
     text = page(ran, quick=True)
     for section in MIXED.sections():
@@ -288,9 +300,9 @@ def test_reciprocal_ranks_of_labels() -> None:
         Run.from_rankings("x", {"t": [("a", 3.0), ("b", 2.0), ("c", 1.0)]}),
         Run.from_rankings("y", {"t": [("c", 3.0)], "u": [("b", 1.0)]}),
     ]
-    found = reciprocal_ranks(runs, {"t": ["b", "c"], "u": ["z"]})
-    assert found["t"].tolist() == [[1 / 2, 1 / 3], [0, 1]]
-    assert found["u"].tolist() == [[0], [0]]
+    ranks = reciprocal_ranks(runs, {"t": ["b", "c"], "u": ["z"]})
+    assert ranks["t"].tolist() == [[1 / 2, 1 / 3], [0, 1]]
+    assert ranks["u"].tolist() == [[0], [0]]
     grades = Qrels.from_grades({"t": {"a": 2, "b": 2, "c": 1}, "u": {"z": 0}})
     assert top_graded(grades) == {"t": ["a", "b"]}
 
@@ -315,8 +327,8 @@ def test_ideal_rankings_are_counted_by_grade() -> None:
 
 
 def test_growth_is_fitted_as_a_power() -> None:
-    found = [simulate("allpairs", "order", items=size, cap=None, trials=1) for size in (25, 50, 100)]
-    assert exponent(found) == pytest.approx(2.0, abs=0.05)
+    results = [simulate("allpairs", "order", items=size, cap=None, trials=1) for size in (25, 50, 100)]
+    assert exponent(results) == pytest.approx(2.0, abs=0.05)
 
 
 def test_the_simulated_study_infers_preferences_from_grades() -> None:
@@ -357,7 +369,7 @@ def budget_report(queries: int, **ours: float) -> BudgetReport:
 
 def test_the_budget_papers_figures_have_verdicts() -> None:
     right = {"clt": 2.2192, "hoeffding": 183.893, "spread": 0.18, "p": 1.906, "trec": 7.484}
-    report = Judged(whole := budget_report(6000, **right), budget_checks(whole))
+    report = ReportWithVerdicts(whole := budget_report(6000, **right), budget_checks(whole))
     assert {row.figure: row.verdict for row in report.compared()} == {
         "OPT: CLT": AGREES,
         "OPT: Hoeffding": DIFFERS,  # the paper's is twice as wide
@@ -365,7 +377,7 @@ def test_the_budget_papers_figures_have_verdicts() -> None:
         "REVERSE-75: P sd by the formula": DIFFERS,
         "weaver2: true": AGREES,
     }
-    assert Tally.of(report) == Tally(3, 2, 0, 0)
+    assert VerdictCounts.of(report) == VerdictCounts(3, 2, 0, 0)
     assert sum(note.startswith("[") for note in report.notes()) == 2
     assert len(json.loads(json.dumps(report.as_json()))["verdicts"]) == 5
     assert [section.title for section in report.sections()][-1] == "Verdicts: TREC-8, Table 3"
@@ -408,7 +420,7 @@ def test_what_a_predictor_is_worth_has_verdicts() -> None:
         (wrong, DIFFERS),
     ]
     assert {row.verdict for row in checks[2:]} == {NOT_TO_BE_HAD}
-    assert Tally.of(report).unexplained == (wrong,)
+    assert VerdictCounts.of(report).unexplained == (wrong,)
     assert report.sections()[-1].title == "Measured before, on a simulated set"
 
 
@@ -424,9 +436,9 @@ def test_a_wrong_figure_of_the_budget_paper_is_not_explained(cell: str, value: f
 
 
 def ours(report: Any, figure: str) -> float:
-    (found,) = [row.ours for row in report.rows if row.figure == figure]
-    assert isinstance(found, int | float)
-    return found
+    (value,) = [row.ours for row in report.rows if row.figure == figure]
+    assert isinstance(value, int | float)
+    return value
 
 
 def sets_are_rebuilt(report: Any) -> None:
@@ -489,13 +501,13 @@ def every_statistic_finds_the_truth(report: Any) -> None:
 
 
 def shares_of_agreement_are_the_known_ones(report: Any) -> None:
-    shares = [(each.found.part, each.found.whole) for each in report.known]
+    shares = [(each.measured.part, each.measured.whole) for each in report.known]
     assert shares == [(2786, 5123), (1349, 2404), (1128, 1835), (4308, 6993)]
-    assert all(each.found.low < each.known < each.found.high for each in report.known)
+    assert all(each.measured.low < each.known < each.measured.high for each in report.known)
     crowds = {(each.data, each.criterion): each for each in report.crowds}
     rag, ukp = crowds["crowdrag25", "quality_overall"], crowds["ukpconvarg1", "overall"]
     assert (len(crowds), rag.votes, rag.units, ukp.votes, ukp.units) == (8, 6760, 975, 84445, 16927)
-    found = [
+    shares_by_kind = [
         rag.agreement.value,
         rag.alpha[0],
         rag.left.value,
@@ -503,7 +515,7 @@ def shares_of_agreement_are_the_known_ones(report: Any) -> None:
         ukp.alpha[0],
         ukp.transitive,
     ]
-    assert found == pytest.approx([0.5788, 0.1605, 0.4834, 0.5238, 0.2667, 0.9656], abs=0.0001)
+    assert shares_by_kind == pytest.approx([0.5788, 0.1605, 0.4834, 0.5238, 0.2667, 0.9656], abs=0.0001)
     taus = {each.criterion: each for each in report.taus}
     assert taus["quality_overall"].labels > 0.98
     assert all(each.labels > 0.9 and 0.6 < each.votes < 0.75 for each in taus.values())

@@ -33,7 +33,7 @@ from duelpool.preferences import bradley_terry, win_matrices
 from duelpool.records import Judgment, Outcome
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.verdicts import Compared, reasons_of, table_of
+from duelpool_reproduce.verdicts import Measured, reasons_of, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,13 +50,23 @@ A_CROWD = "The study's people were dedicated assessors; these are crowds, and ot
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A share that is known of real judgments, and what was found."""
+class KnownShare:
+    """A share that is known of real judgments, and the one measured here."""
 
     what: str
     known: float
-    found: Share
+    measured: Share
     units: int
+
+    def as_record(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "what": self.what,
+            "known": self.known,
+            "found": asdict(self.measured),
+            "units": self.units,
+            "share": self.measured.value,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +98,24 @@ class GradeTau:
 class AgreementReport:
     """Agreement on real judgments."""
 
-    known: tuple[Known, ...]
+    known: tuple[KnownShare, ...]
     crowds: tuple[Crowd, ...]
     assessors: dict[str, Finding]
     taus: tuple[GradeTau, ...]
     resamples: int
     seed: int
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[Measured, ...]:
         """Return what is known of these judgments, and the study's transitivity, with verdicts on ours."""
         known = [
-            Compared(
-                each.what, None, each.found.value, each.known, within=HALF_DIGIT, part="Shares that agree"
+            Measured(
+                each.what, None, each.measured.value, each.known, within=HALF_DIGIT, part="Shares that agree"
             )
             for each in self.known
         ]
         part = "Transitive triplets of one person"
         triplets = [
-            Compared(
+            Measured(
                 f"{each.data}, {each.criterion}", (0.99, math.inf), each.transitive, why=A_CROWD, part=part
             )
             for each in self.crowds
@@ -114,34 +124,34 @@ class AgreementReport:
         return (*known, *triplets)
 
     def sections(self) -> Sequence[Section]:
-        """Return what is known beside what was found, the crowds, their assessors, and the grades."""
+        """Return the known shares beside the measured ones, the crowds, their assessors, and the grades."""
         verdicts = {each.figure: each.verdict for each in self.compared()}
         rows = tuple(
             (
                 each.what,
                 each.units,
-                int(each.found.whole),
+                int(each.measured.whole),
                 f"{each.known:.3f}",
-                _text(each.found.value),
-                _ends(each.found),
+                _text(each.measured.value),
+                _ends(each.measured),
                 verdicts[each.what],
             )
             for each in self.known
         )
         columns = ("who", "pairs", "compared", "known", "found", "95 %", "verdict")
-        found = [Section("Shares that agree", columns, rows)]
+        tables = [Section("Shares that agree", columns, rows)]
         whole = [each for each in self.compared() if each.paper is not None]
         if whole:
-            found.append(table_of(whole[0].part, whole, reasons_of(whole)))
+            tables.append(table_of(whole[0].part, whole, reasons_of(whole)))
         for data in dict.fromkeys(each.data for each in self.crowds):
-            found.append(self._crowd(data))
-            found += [self._sides(data), self._people(data)]
+            tables.append(self._crowd(data))
+            tables += [self._sides(data), self._people(data)]
         taus: tuple[tuple[Cell, ...], ...] = tuple(
             (each.criterion, _text(each.votes), _text(each.labels)) for each in self.taus
         )
         title = "crowdrag25: its Bradley-Terry grades against ours, mean tau"
-        found.append(Section(title, ("criterion", "from all votes", "from its labels"), taus))
-        return tuple(found)
+        tables.append(Section(title, ("criterion", "from all votes", "from its labels"), taus))
+        return tuple(tables)
 
     def _crowd(self, data: str) -> Section:
         rows = tuple(
@@ -189,7 +199,7 @@ class AgreementReport:
     def figures(self) -> Section:
         """Return every figure in one table."""
         rows: list[tuple[Cell, ...]] = [
-            (each.what, "agreement", each.known, each.found.value, each.found.low, each.found.high)
+            (each.what, "agreement", each.known, each.measured.value, each.measured.low, each.measured.high)
             for each in self.known
         ]
         for crowd in self.crowds:
@@ -223,7 +233,7 @@ class AgreementReport:
         """Return all of it as plain values."""
         return {
             "experiment": "agreement",
-            "known": [{**asdict(each), "share": each.found.value} for each in self.known],
+            "known": [each.as_record() for each in self.known],
             "verdicts": {each.figure: each.verdict for each in self.compared()},
             "crowds": [asdict(each) for each in self.crowds],
             "assessors": {data: each.as_json()["rows"] for data, each in self.assessors.items()},
@@ -271,7 +281,7 @@ def _by_topic(votes: Votes) -> Votes:
     return Votes(votes.frame.with_columns(pl.col("topic").str.split("/").list.first()))
 
 
-def known_shares(data: Path) -> tuple[Known, ...]:
+def known_shares(data: Path) -> tuple[KnownShare, ...]:
     """Return the shares of agreement that are known of dl21 and cast19, as we find them."""
     dl21 = Votes.of(read_preferences(data / DL21).judgments())
     crowd = Votes.of(read_preferences(data / CAST).judgments())
@@ -283,8 +293,8 @@ def known_shares(data: Path) -> tuple[Known, ...]:
     return (
         _repeats("dl21: repeated votes", 0.54, dl21),
         _repeats("cast19: repeated votes", 0.56, crowd),
-        Known("cast19: crowd and dedicated", 0.615, across.agreement, across.units),
-        Known("dl21: people and GPT-4o", 0.62, program.agreement, program.units),
+        KnownShare("cast19: crowd and dedicated", 0.615, across.agreement, across.units),
+        KnownShare("dl21: people and GPT-4o", 0.62, program.agreement, program.units),
     )
 
 
@@ -294,23 +304,23 @@ def _of_one_mind(judgments: Iterable[Judgment]) -> list[Judgment]:
     for each in judgments:
         pair = each.topic, frozenset((each.left, each.right))
         winners.setdefault(pair, {}).setdefault(each.winner, each)
-    return [next(iter(found.values())) for found in winners.values() if len(found) == 1]
+    return [next(iter(outcomes.values())) for outcomes in winners.values() if len(outcomes) == 1]
 
 
-def _repeats(what: str, known: float, votes: Votes) -> Known:
+def _repeats(what: str, known: float, votes: Votes) -> KnownShare:
     counts = pair_counts(votes)
-    return Known(what, known, counts.agreement("topic"), len(counts.matrix))
+    return KnownShare(what, known, counts.agreement("topic"), len(counts.matrix))
 
 
 def crowds(name: str, votes: Votes, resamples: int, seed: int) -> list[Crowd]:
     """Return the agreement of a crowd with names, criterion by criterion."""
-    found = []
+    results = []
     for criterion in votes.criteria:
         some = votes.of_criterion(criterion)
         counts = pair_counts(some)
         alpha = krippendorff_alpha(counts, cluster="topic", resamples=resamples, seed=seed)
         triplets = transitivity(some)
-        found.append(
+        results.append(
             Crowd(
                 data=name,
                 criterion=criterion,
@@ -324,11 +334,11 @@ def crowds(name: str, votes: Votes, resamples: int, seed: int) -> list[Crowd]:
                 left=left_share(some),
             )
         )
-    return found
+    return results
 
 
 def read_crowd(path: Path, *, first_is_left: bool = False) -> Votes:
-    """Read a crowd's votes; `first_is_left` takes the first-named item for the left one where nobody says so."""
+    """Read a crowd's votes; `first_is_left` takes the first-named item for the left one where the file doesn't say."""
     judgments = read_assessed(path)
     if first_is_left:
         return Votes.of(replace(each, sides_known=True) for each in judgments)
@@ -386,7 +396,7 @@ def agreement(
     judgments = list(read_assessed(data / CROWDRAG))
     rag, ukp = Votes.of(judgments), read_crowd(data / UKP, first_is_left=True)
     step(trials)
-    found = [*crowds("crowdrag25", rag, trials, seed), *crowds("ukpconvarg1", ukp, trials, seed)]
+    named_crowds = [*crowds("crowdrag25", rag, trials, seed), *crowds("ukpconvarg1", ukp, trials, seed)]
     assessors = {
         name: find(votes, "assessors", Options(rows=SHOWN))
         for name, votes in (("crowdrag25", rag), ("ukpconvarg1", ukp))
@@ -394,7 +404,7 @@ def agreement(
     step(trials)
     taus = grade_taus(data, judgments)
     step(trials)
-    return AgreementReport(known, tuple(found), assessors, taus, trials, seed)
+    return AgreementReport(known, tuple(named_crowds), assessors, taus, trials, seed)
 
 
 AGREEMENT = Experiment(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scipy.stats import chi2_contingency
@@ -21,9 +21,15 @@ from duelpool.agreement.effort import sights
 from duelpool.errors import BadParameter
 from duelpool.records import Kind
 from duelpool.simulation import Progress
-from duelpool_reproduce.assessor_study import QUERIES, Check, Study, all_checks, simulated_study
+from duelpool_reproduce.assessor_study import (
+    QUERIES,
+    SimulatedStudy,
+    StatisticCheck,
+    all_checks,
+    simulated_study,
+)
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.verdicts import Compared, reasons_of, table_of
+from duelpool_reproduce.verdicts import Measured, reasons_of, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,30 +115,30 @@ def papers_bad() -> float:
 class StudyReport:
     """The paper's tables beside those of a simulated study, and every statistic beside its true value."""
 
-    study: Study
+    study: SimulatedStudy
     findings: dict[str, Finding]
-    checks: tuple[Check, ...]
+    checks: tuple[StatisticCheck, ...]
     queries: int
     seed: int
 
-    def missed(self) -> tuple[Check, ...]:
+    def missed(self) -> tuple[StatisticCheck, ...]:
         """Return the statistics that lie three standard errors or more from the truth."""
         return tuple(each for each in self.checks if abs(each.z) >= NEAR)
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[Measured, ...]:
         """Return what the paper's tables and text come to beside the simulated study's, with verdicts."""
         votes = self.study.votes
-        found = {each.name: each for each in self.checks}
+        checks = {each.name: each for each in self.checks}
         own, simulated = "Worked out from the paper's own tables", "The simulated study beside the paper's"
         rows = [
-            Compared(
+            Measured(
                 "chi-square of tables 2(a) and 2(b)",
                 PAPERS_CHI_SQUARE,
                 papers_chi_square(),
                 within=1.0,
                 part=own,
             ),
-            Compared(
+            Measured(
                 "Bad among the grades of table 1 ('about 20 %')", 0.20, papers_bad(), within=0.005, part=own
             ),
         ]
@@ -143,21 +149,23 @@ class StudyReport:
             ("grades agree", TABLE_1),
         ):
             rows.append(
-                Compared(
+                Measured(
                     name,
                     agreed(table),
-                    found[name].found,
-                    error=found[name].error,
+                    checks[name].measured,
+                    error=checks[name].error,
                     why=SIMULATED,
                     part=simulated,
                 )
             )
         chi = chi_square(preference_table(votes), inferred_table(votes, bad=0.0), both_ways=True).statistic
         pooled = definite_table(votes, pooled=True).agreement.value or 0.0
-        between = found["inferred, ties at 0.5, agree"].found < pooled < found["preferences agree"].found
+        between = (
+            checks["inferred, ties at 0.5, agree"].measured < pooled < checks["preferences agree"].measured
+        )
         rows += [
-            Compared("chi-square", PAPERS_CHI_SQUARE, chi, why=SIMULATED, part=simulated, digits=0),
-            Compared("pooled, definite ones agree less than plain, more than inferred (1: yes)", 1, int(between),
+            Measured("chi-square", PAPERS_CHI_SQUARE, chi, why=SIMULATED, part=simulated, digits=0),
+            Measured("pooled, definite ones agree less than plain, more than inferred (1: yes)", 1, int(between),
                      why=SIMULATED, part=simulated),
         ]  # fmt: skip
         last = self.findings["seconds"].table.rows[-1]
@@ -168,7 +176,7 @@ class StudyReport:
             ):
                 if isinstance(paper, float) and isinstance(ours, float):
                     rows.append(
-                        Compared(
+                        Measured(
                             f"{kind}: {what}",
                             paper,
                             ours,
@@ -181,10 +189,10 @@ class StudyReport:
         triplets = transitivity(votes)
         alone = [share for each in triplets.by_assessor.values() if (share := each.share) is not None]
         rows += [
-            Compared("triplets are transitive", (0.99, math.inf), triplets.overall.share, why=NOISY, part=simulated),
-            Compared("those of the least transitive person", (0.98, math.inf), min(alone, default=None), why=NOISY,
+            Measured("triplets are transitive", (0.99, math.inf), triplets.overall.share, why=NOISY, part=simulated),
+            Measured("those of the least transitive person", (0.98, math.inf), min(alone, default=None), why=NOISY,
                      part=simulated),
-            Compared("statistics within three errors of the truth", None, len(self.checks) - len(self.missed()),
+            Measured("statistics within three errors of the truth", None, len(self.checks) - len(self.missed()),
                      len(self.checks), part=simulated),
         ]  # fmt: skip
         return tuple(rows)
@@ -193,23 +201,23 @@ class StudyReport:
         return next((each.first for each in sights(self.study.votes) if each.kind is kind), None)
 
     def sections(self) -> Sequence[Section]:
-        """Return the paper's tables, ours beside each, the verdicts, and the truth beside what was found."""
-        found = []
+        """Return the paper's tables, ours beside each, the verdicts, and the truth beside each measured statistic."""
+        tables = []
         for name, (about, paper, statistic) in TABLES.items():
             table = self.findings[statistic].table
             digits = 2 if statistic == "seconds" else 3
             columns = tuple(table.columns[: len(paper[0])])
             ours = tuple(_shown(row[: len(columns)], digits) for row in table.rows)
             theirs = tuple(_shown(row, digits) for row in paper)
-            found.append(Section(f"The paper's {name}: {about}", columns, theirs))
-            found.append(Section(f"The same of the simulated study, seed {self.seed}", columns, ours))
+            tables.append(Section(f"The paper's {name}: {about}", columns, theirs))
+            tables.append(Section(f"The same of the simulated study, seed {self.seed}", columns, ours))
         rows = self.compared()
-        found += [
+        tables += [
             table_of(part, [row for row in rows if row.part == part], reasons_of(rows))
             for part in dict.fromkeys(row.part for row in rows)
         ]
-        found += [self._first_sights(), self._truth()]
-        return tuple(found)
+        tables += [self._first_sights(), self._truth()]
+        return tuple(tables)
 
     def _first_sights(self) -> Section:
         rows = tuple(
@@ -225,7 +233,7 @@ class StudyReport:
             each for each in self.checks if ":" not in each.name and not each.name.startswith("Assessor")
         ]
         rows = [
-            (each.name, f"{each.truth:.4f}", f"{each.found:.4f}", f"{each.error:.4f}", f"{each.z:+.2f}")
+            (each.name, f"{each.truth:.4f}", f"{each.measured:.4f}", f"{each.error:.4f}", f"{each.z:+.2f}")
             for each in shown
         ]
         rest = [each for each in self.checks if each not in shown]
@@ -238,7 +246,7 @@ class StudyReport:
     def figures(self) -> Section:
         """Return every statistic beside its true value."""
         rows = tuple(
-            (each.name, round(each.truth, 6), round(each.found, 6), round(each.error, 6), round(each.z, 4))
+            (each.name, round(each.truth, 6), round(each.measured, 6), round(each.error, 6), round(each.z, 4))
             for each in self.checks
         )
         return Section("assessor-study", ("statistic", "truth", "found", "error", "z"), rows)
@@ -260,7 +268,7 @@ class StudyReport:
             "experiment": "assessor-study",
             "queries": self.queries,
             "seed": self.seed,
-            "checks": [{**asdict(each), "z": each.z} for each in self.checks],
+            "checks": [each.as_record() for each in self.checks],
             "verdicts": [
                 {
                     "figure": row.figure,
@@ -298,7 +306,7 @@ def _seconds(value: float | None) -> Cell:
 def assessor_study(
     trials: int = QUERIES, seed: int = 0, executor: Executor | None = None, progress: Progress | None = None
 ) -> StudyReport:
-    """Simulate the study with so many queries, and hold every statistic to its true value."""
+    """Simulate the study with a number of queries, and compare every statistic with its true value."""
     if trials < FEWEST_QUERIES:
         raise BadParameter(
             f"A study of {trials} queries leaves some assessors without a pair of their own.",

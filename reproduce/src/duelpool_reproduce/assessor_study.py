@@ -1,6 +1,6 @@
 """A study like that of Here or There (2008), by simulated assessors: three kinds of judgment, crossed.
 
-Each query is judged by two people in each kind, and nobody sees a query twice. The people have utilities of their own,
+Each query is judged by two people in each kind, and no person sees a query twice. The people have their own utilities,
 noise, and a lean to the left side; one in eight is careless. Every chance is known, so every statistic of agreement has
 a true value, given who was asked what on which side: the study is done to see whether the statistics find it.
 """
@@ -64,7 +64,7 @@ PLAIN_PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StudyQuestion:
     """One question of the design: a pair of a query, put to a person, with one item on the left."""
 
     topic: str
@@ -80,58 +80,68 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """A statistic's true value, what was found, and the standard error of that."""
+class StatisticCheck:
+    """A statistic's true value, the measured one, and the standard error of that."""
 
     name: str
     truth: float
-    found: float
+    measured: float
     error: float
 
     @property
     def z(self) -> float:
         """How many standard errors the statistic lies from the truth."""
         return (
-            (self.found - self.truth) / self.error
+            (self.measured - self.truth) / self.error
             if self.error
             else 0.0
-            if self.found == self.truth
+            if self.measured == self.truth
             else math.inf
         )
 
+    def as_record(self) -> dict[str, float | str]:
+        """Return it as plain values."""
+        return {
+            "name": self.name,
+            "truth": self.truth,
+            "found": self.measured,
+            "error": self.error,
+            "z": self.z,
+        }
+
 
 @dataclass(eq=False, slots=True)
-class Study:
+class SimulatedStudy:
     """A simulated study: its people, who was asked what, and what they said."""
 
     people: dict[str, LatentAssessor]
-    asked: list[Asked]
-    repeats: list[tuple[Asked, Asked]]
+    asked: list[StudyQuestion]
+    repeats: list[tuple[StudyQuestion, StudyQuestion]]
     graded: list[tuple[str, str, str]]  # topic, item, person
     votes: Votes
     tests: dict[str, tuple[float, int]] = field(default_factory=dict)  # the true chance to pass, and how many
     _triplets: list[Transitivity] = field(default_factory=list)
-    _vectors: dict[tuple[Asked, bool], Floats] = field(default_factory=dict)
+    _vectors: dict[tuple[StudyQuestion, bool], Floats] = field(default_factory=dict)
 
     # ---- chances
 
-    def vector(self, asked: Asked, *, sure: bool = False) -> Floats:
+    def vector(self, asked: StudyQuestion, *, sure: bool = False) -> Floats:
         """Return the chances of what a person says of A and B: A<B, bad, A>B, or the five with `sure`."""
         key = (asked, sure)
         if key not in self._vectors:
             chances = self.people[asked.person].chances(asked.topic, asked.left, asked.right, asked.kind)
-            found = np.zeros(5 if sure else 3)
-            middle = len(found) // 2
+            chances_by_place = np.zeros(5 if sure else 3)
+            middle = len(chances_by_place) // 2
             way = 1 if asked.left == asked.pair[0] else -1
             for outcome, chance in chances.items():
                 far = 2 if sure and str(outcome).startswith("definitely") else 1
-                found[middle + way * far * PLAIN_PLACES[outcome]] += chance
-            self._vectors[key] = found
+                chances_by_place[middle + way * far * PLAIN_PLACES[outcome]] += chance
+            self._vectors[key] = chances_by_place
         return self._vectors[key]
 
-    def together(self, kind: Kind) -> Iterator[tuple[Asked, Asked]]:
+    def together(self, kind: Kind) -> Iterator[tuple[StudyQuestion, StudyQuestion]]:
         """Yield what was put to two people: the same pair in the same kind."""
-        units: dict[tuple[str, tuple[str, str]], list[Asked]] = {}
+        units: dict[tuple[str, tuple[str, str]], list[StudyQuestion]] = {}
         for each in self.asked:
             if each.kind is kind:
                 units.setdefault((each.topic, each.pair), []).append(each)
@@ -139,40 +149,40 @@ class Study:
             yield from itertools.combinations(unit, 2)
 
     def triplets(self) -> list[Transitivity]:
-        """Return what was found of triplets, query by query."""
+        """Return the counts of triplets, query by query."""
         if not self._triplets:
             topics = self.votes.frame.get_column("topic").unique().sort().to_list()
             self._triplets += [transitivity(self.votes.only(pl.col("topic") == topic)) for topic in topics]
         return self._triplets
 
-    # ---- what must be found
+    # ---- true values
 
     def true_table(self, kind: Kind, *, sure: bool = False) -> Floats:
         """Return the expected counts of a conditional table of preferences."""
         size = 5 if sure else 3
-        found = np.zeros((size, size))
+        counts = np.zeros((size, size))
         for one, other in self.together(kind):
             cells = np.outer(self.vector(one, sure=sure), self.vector(other, sure=sure))
-            found += cells + cells.T
-        return found
+            counts += cells + cells.T
+        return counts
 
     def graders(self) -> dict[str, list[tuple[str, dict[str, Floats]]]]:
         """Return each query's graders with their chances of every grade, by item."""
-        found: dict[str, dict[str, dict[str, Floats]]] = {}
+        by_topic: dict[str, dict[str, dict[str, Floats]]] = {}
         for topic, item, person in self.graded:
             chances = np.array(self.people[person].grade_chances(topic, item))
-            found.setdefault(topic, {}).setdefault(person, {})[item] = chances
-        return {topic: list(people.items()) for topic, people in found.items()}
+            by_topic.setdefault(topic, {}).setdefault(person, {})[item] = chances
+        return {topic: list(people.items()) for topic, people in by_topic.items()}
 
     def true_grades(self) -> Floats:
         """Return the expected counts of the table of grades."""
-        found = np.zeros((5, 5))
+        counts = np.zeros((5, 5))
         for people in self.graders().values():
             for (_, one), (_, other) in itertools.combinations(people, 2):
                 for item, chances in one.items():
                     cells = np.outer(chances, other[item])
-                    found += cells + cells.T
-        return found
+                    counts += cells + cells.T
+        return counts
 
     def true_inferred(self, rate: float) -> Floats:
         """Return the expected counts of the table of inferred preferences."""
@@ -247,7 +257,7 @@ def _population(queries: int, items: int, seed: int) -> dict[str, LatentAssessor
     names = [f"d{at:02}" for at in range(items)]
     shared = rng.normal(size=(queries, items))
     known = {"good": 3.0, "off": -4.0}
-    found = {}
+    assessors = {}
     for at in range(PEOPLE):
         own = shared + DEVIATION * rng.normal(size=shared.shape)
         utilities = {
@@ -255,7 +265,7 @@ def _population(queries: int, items: int, seed: int) -> dict[str, LatentAssessor
         }
         name = f"Assessor {at + 1}"
         pace = 0.75 + at / 14
-        found[name] = LatentAssessor(
+        assessors[name] = LatentAssessor(
             name,
             {**utilities, "tests": known},
             seed,
@@ -269,16 +279,16 @@ def _population(queries: int, items: int, seed: int) -> dict[str, LatentAssessor
             seconds={Kind.PREFERENCE: 2.6 * pace, Kind.DEFINITE: 2.8 * pace, Kind.GRADE: 4.2 * pace},
             first_sight=1.5,
         )
-    return found
+    return assessors
 
 
-def simulated_study(queries: int = QUERIES, items: int = ITEMS, seed: int = 0) -> Study:
-    """Let simulated people judge so many queries: every pair in the two kinds of preference, every item graded."""
+def simulated_study(queries: int = QUERIES, items: int = ITEMS, seed: int = 0) -> SimulatedStudy:
+    """Let simulated people judge a number of queries: every pair in the two kinds of preference, every item graded."""
     people = _population(queries, items, seed)
     names = list(people)
     rng = rng_for(seed, "assessor study", "design")
-    asked: list[Asked] = []
-    repeats: list[tuple[Asked, Asked]] = []
+    asked: list[StudyQuestion] = []
+    repeats: list[tuple[StudyQuestion, StudyQuestion]] = []
     graded: list[tuple[str, str, str]] = []
     judgments: list[Judgment] = []
     for number in range(queries):
@@ -301,12 +311,16 @@ def simulated_study(queries: int = QUERIES, items: int = ITEMS, seed: int = 0) -
                     repeats.append((first, again))
     tests, chances = _tested(people)
     group = {name: "careless" if name == CARELESS else "careful" for name in names}
-    return Study(people, asked, repeats, graded, Votes.of(judgments, group=group, tests=tests), chances)
+    return SimulatedStudy(
+        people, asked, repeats, graded, Votes.of(judgments, group=group, tests=tests), chances
+    )
 
 
-def _sided(topic: str, kind: Kind, pair: tuple[str, str], who: str, rng: np.random.Generator) -> Asked:
+def _sided(
+    topic: str, kind: Kind, pair: tuple[str, str], who: str, rng: np.random.Generator
+) -> StudyQuestion:
     left, right = pair if rng.random() < 0.5 else pair[::-1]
-    return Asked(topic, kind, left, right, who)
+    return StudyQuestion(topic, kind, left, right, who)
 
 
 def _tested(people: Mapping[str, LatentAssessor]) -> tuple[list[TestRecord], dict[str, tuple[float, int]]]:
@@ -322,45 +336,49 @@ def _tested(people: Mapping[str, LatentAssessor]) -> tuple[list[TestRecord], dic
 # ---- holding the statistics to the truth
 
 
-def _of_share(name: str, truth: Floats, found: ConditionalTable) -> Check:
-    share = found.agreement
-    return Check(name, float(np.trace(truth) / truth.sum()), share.value or 0.0, share.error or 0.0)
+def _of_share(name: str, truth: Floats, table: ConditionalTable) -> StatisticCheck:
+    share = table.agreement
+    return StatisticCheck(name, float(np.trace(truth) / truth.sum()), share.value or 0.0, share.error or 0.0)
 
 
 def cell_checks(
-    name: str, study: Study, truth: Floats, make: Callable[[Votes], ConditionalTable], least: float = 20.0
-) -> list[Check]:
-    """Hold every cell of a conditional table to its expected share, where it expects so many votes or more."""
+    name: str,
+    study: SimulatedStudy,
+    truth: Floats,
+    make: Callable[[Votes], ConditionalTable],
+    least: float = 20.0,
+) -> list[StatisticCheck]:
+    """Compare every cell of a conditional table that expects enough votes with its expected share."""
     parts = [
         make(study.votes.only(pl.col("topic") == topic))
         for topic in sorted({each.topic for each in study.asked})
     ]
     whole = make(study.votes)
     counts = np.array([_spread(part, whole.labels) for part in parts])
-    found = []
+    checks = []
     for row, column in np.ndindex(*truth.shape):
         if truth[row, column] >= least:
             share = clustered_share(counts[:, row, column], counts[:, row].sum(axis=1))
             wanted = truth[row, column] / truth[row].sum()
             label = f"{name}: {whole.labels[column]} given {whole.labels[row]}"
-            found.append(Check(label, wanted, share.value or 0.0, share.error or 0.0))
-    return found
+            checks.append(StatisticCheck(label, wanted, share.value or 0.0, share.error or 0.0))
+    return checks
 
 
 def _spread(table: ConditionalTable, labels: tuple[str, ...]) -> Floats:
     """Return a table's counts under these labels, some of which it may not have."""
     at = [labels.index(label) for label in table.labels]
-    found = np.zeros((len(labels), len(labels)))
-    found[np.ix_(at, at)] = table.counts
-    return found
+    counts = np.zeros((len(labels), len(labels)))
+    counts[np.ix_(at, at)] = table.counts
+    return counts
 
 
-def table_checks(study: Study) -> list[Check]:
+def table_checks(study: SimulatedStudy) -> list[StatisticCheck]:
     """Hold the conditional tables and alpha to the truth."""
     votes = study.votes
     plain, sure = study.true_table(Kind.PREFERENCE), study.true_table(Kind.DEFINITE, sure=True)
     pooled, grades = study.true_table(Kind.DEFINITE), study.true_grades()
-    found = [
+    checks = [
         _of_share("preferences agree", plain, preference_table(votes, "topic")),
         _of_share("definite preferences agree", sure, definite_table(votes, cluster="topic")),
         _of_share("definite, pooled, agree", pooled, definite_table(votes, pooled=True, cluster="topic")),
@@ -369,20 +387,20 @@ def table_checks(study: Study) -> list[Check]:
     for rate in (0.5, 0.7):
         wanted = study.true_inferred(rate)
         table = inferred_table(votes, rate, bad=0.0, cluster="topic")
-        found.append(_of_share(f"inferred, ties at {rate}, agree", wanted, table))
+        checks.append(_of_share(f"inferred, ties at {rate}, agree", wanted, table))
     alpha = krippendorff_alpha(pair_counts(votes.of_kind(Kind.PREFERENCE)), cluster="topic")
     true_alpha = float(alpha_of(plain, np.arange(3.0), "nominal"))
-    found.append(Check("alpha of preferences", true_alpha, alpha.value or 0.0, alpha.error or 0.0))
-    found += cell_checks("table 1", study, grades, grade_table)
-    found += cell_checks("table 2(a)", study, plain, preference_table)
-    found += cell_checks(
+    checks.append(StatisticCheck("alpha of preferences", true_alpha, alpha.value or 0.0, alpha.error or 0.0))
+    checks += cell_checks("table 1", study, grades, grade_table)
+    checks += cell_checks("table 2(a)", study, plain, preference_table)
+    checks += cell_checks(
         "table 2(b)", study, study.true_inferred(0.5), lambda some: inferred_table(some, bad=0.0)
     )
-    found += cell_checks("table 3", study, sure, definite_table)
-    return found
+    checks += cell_checks("table 3", study, sure, definite_table)
+    return checks
 
 
-def people_checks(study: Study) -> list[Check]:
+def people_checks(study: SimulatedStudy) -> list[StatisticCheck]:
     """Hold what is said of people to the truth: left choices, repeats, the others, triplets, tests, groups."""
     votes = study.votes
     shown = [*study.asked, *(again for _, again in study.repeats)]
@@ -393,9 +411,9 @@ def people_checks(study: Study) -> list[Check]:
         right += sum(chance for outcome, chance in chances.items() if PLAIN_PLACES[outcome] < 0)
     sides, own = left_share(votes), self_agreement(votes)
     again = float(np.mean([study.vector(one) @ study.vector(other) for one, other in study.repeats]))
-    found = [
-        Check("left choices", left / (left + right), sides.value or 0.0, sides.error or 0.0),
-        Check("people agree with themselves", again, own.value or 0.0, own.error or 0.0),
+    checks = [
+        StatisticCheck("left choices", left / (left + right), sides.value or 0.0, sides.error or 0.0),
+        StatisticCheck("people agree with themselves", again, own.value or 0.0, own.error or 0.0),
         _triplet_check(study, None),
     ]
     agreed: dict[str, float] = dict.fromkeys(study.people, 0.0)
@@ -410,26 +428,28 @@ def people_checks(study: Study) -> list[Check]:
     records = {each.name: each for each in assessor_records(pairs, transitivity(pairs))}
     for name in study.people:
         others = records[name].others
-        found.append(
-            Check(
+        checks.append(
+            StatisticCheck(
                 f"{name} agrees with others",
                 agreed[name] / compared[name],
                 others.value or 0.0,
                 others.error or 0.0,
             )
         )
-        found.append(_triplet_check(study, name))
+        checks.append(_triplet_check(study, name))
         chance, seen = study.tests[name]
         passed = next(each.passed for each in votes.tests if each.assessor == name)
         error = math.sqrt(max(chance * (1 - chance), 1e-12) / seen)
-        found.append(
-            Check(f"{name} passes test pairs", chance, simple_share(passed, seen).value or 0.0, error)
+        checks.append(
+            StatisticCheck(
+                f"{name} passes test pairs", chance, simple_share(passed, seen).value or 0.0, error
+            )
         )
-    found.append(_group_check(study))
-    return found
+    checks.append(_group_check(study))
+    return checks
 
 
-def _triplet_check(study: Study, person: str | None) -> Check:
+def _triplet_check(study: SimulatedStudy, person: str | None) -> StatisticCheck:
     whole, circles = study.true_triplets(person)
     by_topic = study.triplets()
     parts = [
@@ -440,11 +460,11 @@ def _triplet_check(study: Study, person: str | None) -> Check:
         np.array([each.all for each in parts], dtype=float),
     )
     name = "triplets are transitive" if person is None else f"{person} is transitive"
-    return Check(name, 1 - circles / whole, share.value or 0.0, share.error or 0.0)
+    return StatisticCheck(name, 1 - circles / whole, share.value or 0.0, share.error or 0.0)
 
 
-def _group_check(study: Study) -> Check:
-    units: dict[tuple[str, tuple[str, str]], list[Asked]] = {}
+def _group_check(study: SimulatedStudy) -> StatisticCheck:
+    units: dict[tuple[str, tuple[str, str]], list[StudyQuestion]] = {}
     for each in study.asked:
         units.setdefault((each.topic, each.pair), []).append(each)
     agreed = compared = 0.0
@@ -455,26 +475,30 @@ def _group_check(study: Study) -> Check:
                 compared += 1
     pairs = study.votes.only(pl.col("b") != "")
     share = between_groups(pairs, "careful", "careless", "topic").agreement
-    return Check("careful and careless agree", agreed / compared, share.value or 0.0, share.error or 0.0)
+    return StatisticCheck(
+        "careful and careless agree", agreed / compared, share.value or 0.0, share.error or 0.0
+    )
 
 
-def second_checks(study: Study) -> list[Check]:
+def second_checks(study: SimulatedStudy) -> list[StatisticCheck]:
     """Hold the medians of seconds, and those at first sight, to the truth."""
-    found = []
+    checks = []
     frame = study.votes.frame
     for name, who in study.people.items():
         for kind in KINDS:
             truth, error = study.true_median(name, kind)
             rows = frame.filter((pl.col("assessor") == name) & (pl.col("kind") == str(kind)))
             seconds = rows.get_column("seconds").to_numpy()
-            found.append(Check(f"{name}, seconds, {kind}", truth, float(np.median(seconds)), error))
+            checks.append(StatisticCheck(f"{name}, seconds, {kind}", truth, float(np.median(seconds)), error))
             first = rows.filter(pl.col("fresh")).get_column("seconds").to_numpy()
             wanted = who.median_seconds(kind, True)
             error = wanted * who.spread * math.sqrt(math.pi / 2 / len(first))
-            found.append(Check(f"{name}, first sight, {kind}", wanted, float(np.median(first)), error))
-    return found
+            checks.append(
+                StatisticCheck(f"{name}, first sight, {kind}", wanted, float(np.median(first)), error)
+            )
+    return checks
 
 
-def all_checks(study: Study) -> list[Check]:
+def all_checks(study: SimulatedStudy) -> list[StatisticCheck]:
     """Hold every statistic to its true value."""
     return [*table_checks(study), *people_checks(study), *second_checks(study)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duelpool.seeds import rng_for
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment, Section
-from duelpool_reproduce.budget_pairs import WAYS, Difference, differences
+from duelpool_reproduce.budget_pairs import WAYS, PairDifferences, differences
 from duelpool_reproduce.budget_sets import QUERIES, SYSTEMS, read_trec8, synth
 from duelpool_reproduce.budget_tables import (
     NAMED,
@@ -44,7 +44,7 @@ class BudgetReport:
     """The paper's figures, had again."""
 
     rows: tuple[Figure, ...]
-    figure1: dict[int, Difference]  # by budget
+    figure1: dict[int, PairDifferences]  # by budget
     trials: int
     seed: int
     queries: int
@@ -59,7 +59,7 @@ class BudgetReport:
 
     def sections(self) -> Sequence[Section]:
         """Return a table for each of the paper's."""
-        found = []
+        tables = []
         for table, title in TITLES.items():
             mine = [each for each in self.rows if each.table == table]
             if mine:
@@ -72,7 +72,7 @@ class BudgetReport:
                     )
                     for each in mine
                 )
-                found.append(Section(title, ("row", "column", "ours", "paper"), rows))
+                tables.append(Section(title, ("row", "column", "ours", "paper"), rows))
         if self.curves:
             budgets = sorted({n for line in self.curves.values() for n in line})
             lines = [(name, *(f"{line[n]:.3f}" for n in budgets)) for name, line in self.curves.items()]
@@ -81,8 +81,8 @@ class BudgetReport:
                 for way in WAYS
             ]
             title = "Figure 1: mean deviation of ten pairs' differences on TREC-8, by budget"
-            found.append(Section(title, ("way", *(str(n) for n in budgets)), tuple(lines)))
-        return found
+            tables.append(Section(title, ("way", *(str(n) for n in budgets)), tuple(lines)))
+        return tables
 
     def figures(self) -> Section:
         """Return every figure in one table."""
@@ -96,7 +96,7 @@ class BudgetReport:
 
     def notes(self) -> Sequence[str]:
         """Return what to know, and what could not be had again."""
-        found = [
+        notes = [
             "SYNTH: grades are drawn for each item by itself; the paper's shift by 5 is a shift by 3.",
             "u~P on SYNTH takes epsilon .016: with the text's .05 its deviations don't come out.",
             "P on SYNTH (lambda + .05) doesn't give the paper's deviations; what does is not known.",
@@ -109,11 +109,11 @@ class BudgetReport:
             "Deviations over trials have a relative standard error of 1 / sqrt(2 (trials - 1)), formulas have none.",
         ]
         if self.queries != QUERIES:
-            found.append(
+            notes.append(
                 f"SYNTH has {self.queries} queries here, not {QUERIES}: deviations and half-widths are given for "
                 f"{QUERIES}, that is times {(self.queries / QUERIES) ** 0.5:.3f}; limiting variances times its square."
             )
-        return [*found, self.trec]
+        return [*notes, self.trec]
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -179,21 +179,21 @@ def run(
     rows = [each.times(queries / QUERIES) for each in made]
     del population, utility
     trec = read_trec8(data)
-    figure1: dict[int, Difference] = {}
+    figure1: dict[int, PairDifferences] = {}
     told = "TREC-8 was left out: give its folder with --data."
     if trec is not None:
         setting = trec_setting(trials, seed, ended)
         population, utility = trec.population()
         chosen = rng_for(seed, "five systems").permutation(len(trec.runs))[:5]
         five = population.with_systems([population.systems[at] for at in sorted(chosen)])
-        found = differences(five, utility, "TREC", setting, TREC_BUDGETS)
+        by_budget = differences(five, utility, "TREC", setting, TREC_BUDGETS)
         rows += [
             *single_systems(population, utility, NAMED, setting),
             *limiting_variances(population, utility, "TREC", setting),
-            *found[PER_QUERY * len(five.topics)].figures("TREC"),
+            *by_budget[PER_QUERY * len(five.topics)].figures("TREC"),
             *reuse(trec, setting),
         ]
-        figure1 = {n: found[n] for n in TREC_BUDGETS}
+        figure1 = {n: by_budget[n] for n in TREC_BUDGETS}
         told = (
             f"TREC-8: of {trec.read} runs {trec.complete} are judged to rank 100, {len(trec.runs)} of them different. "
             f"The paper doesn't name its five systems (Table 7, Figure 1) or its ten (Table 5); ours for the former: "

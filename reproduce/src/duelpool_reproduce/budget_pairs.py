@@ -33,7 +33,7 @@ BY_FORMULA = "sd by the formula"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairDifferences:
     """What the ten pairs of five systems came to at one budget, as means over the pairs."""
 
     true: float
@@ -43,18 +43,18 @@ class Difference:
 
     def figures(self, label: str) -> list[Figure]:
         """Return Table 7's column for a collection."""
-        found = [Figure("7", "TRUE", label, self.true)]
+        figures = [Figure("7", "TRUE", label, self.true)]
         for way in WAYS:
-            found += [
+            figures += [
                 Figure("7", way, label, self.means[way]),
                 Figure("7", way, f"{label} sd", self.deviations[way]),
                 Figure("7", way, f"{label} {BY_FORMULA}", self.exact[way]),
             ]
-        return found
+        return figures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
+class _SystemPair:
     """Two systems, and how each way draws for them; the sizes serve every budget."""
 
     systems: tuple[str, str]
@@ -70,7 +70,7 @@ class _Pair:
         return lottery(self.population, "replacing", self.apart, n), (drawn[0], drawn[1])
 
 
-def _pairs(population: Population, utility: Floats, at: Setting, epsilon: float) -> Iterator[_Pair]:
+def _pairs(population: Population, utility: Floats, at: Setting, epsilon: float) -> Iterator[_SystemPair]:
     for one, two in combinations(population.systems, 2):
         pair = population.with_systems([one, two])
         ranked = np.asarray((pair.weights > 0).any(axis=1))
@@ -80,7 +80,7 @@ def _pairs(population: Population, utility: Floats, at: Setting, epsilon: float)
         for own in (pair.with_systems([name]) for name in (one, two)):
             believed = Beliefs(prior_by_rank(own, at.prior, at.top))
             halves.append(sizes(own, "uP", "absolute", believed, epsilon=at.epsilon))
-        yield _Pair(
+        yield _SystemPair(
             (one, two),
             pair,
             known,
@@ -92,7 +92,7 @@ def _pairs(population: Population, utility: Floats, at: Setting, epsilon: float)
 
 def differences(
     population: Population, utility: Floats, label: str, at: Setting, budgets: Sequence[int] = ()
-) -> dict[int, Difference]:
+) -> dict[int, PairDifferences]:
     """Return what each way makes of the differences of all pairs, by budget; first with the paper's of Table 7."""
     every = tuple(dict.fromkeys((PER_QUERY * len(population.topics), *budgets)))
     truths: list[float] = []
@@ -114,9 +114,9 @@ def differences(
                 times = np.concatenate([part.times for part in parts])
                 values["SINGLE"].append(_estimate(pair, n, units, times, both))
             at.ended()
-            for way, found in values.items():
-                means[n][way].append(float(np.mean(found)))
-                deviations[n][way].append(float(np.std(found, ddof=1)))
+            for way, estimates in values.items():
+                means[n][way].append(float(np.mean(estimates)))
+                deviations[n][way].append(float(np.std(estimates, ddof=1)))
             targets = pair.frame.targets
             variance = true_variance(targets, apart.expected, pair.utility, n)[0]
             exact[n]["PW"].append(float(np.sqrt(variance)))
@@ -124,7 +124,7 @@ def differences(
                 float(np.sqrt(variance_of_halves(targets.weights[:, 0], halves, pair.utility)))
             )
     return {
-        n: Difference(
+        n: PairDifferences(
             float(np.mean(truths)),
             *({way: float(np.mean(of[n][way])) for way in WAYS} for of in (means, deviations, exact)),
         )
@@ -132,7 +132,7 @@ def differences(
     }
 
 
-def _estimate(pair: _Pair, n: int, units: Ints, times: Ints, expected: Floats) -> float:
+def _estimate(pair: _SystemPair, n: int, units: Ints, times: Ints, expected: Floats) -> float:
     sample = Sample("replacing", n, units, times, expected[units], pair.utility[units])
     return float(estimated(pair.frame, sample, "importance").values[0])
 

@@ -1,7 +1,7 @@
 """What a predictor is worth: our estimators' squared errors over those of the paper's best, at the same budget.
 
 TREC-8: half of the systems are the source of a predictor, the other half is evaluated. DL21: an LLM's grades are the
-predictor, and all systems are evaluated on what was judged. A useless predictor, random numbers, stands beside both.
+predictor, and all systems are evaluated on what was judged. Both are compared with a useless predictor, random numbers.
 The paper's best is the least error of its two designs for k systems, each with u~ by the systems' mean rank, by each
 system's own rank, by the predictor or the same for all, and each with nine values of epsilon. Its estimator is unbiased
 and its variance has a formula, so that its error needs no trials, and the best is chosen with all utilities known,
@@ -39,7 +39,7 @@ from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment, Section
 from duelpool_reproduce.budget_sets import read_trec8
 from duelpool_reproduce.budget_tables import by_own_rank
-from duelpool_reproduce.verdicts import Compared, Stated, reasons_of, table_of
+from duelpool_reproduce.verdicts import Measured, Stated, reasons_of, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -125,10 +125,10 @@ class PredictorReport:
     trials: int
     seed: int
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[Measured, ...]:
         """Return the ratios that have a bar, and what was measured before on a set that is not given."""
         before = [
-            Compared(
+            Measured(
                 f"{what}: {figure}",
                 None,
                 None,
@@ -140,7 +140,7 @@ class PredictorReport:
             for figure, known in figures.items()
         ]
         bars = [
-            Compared(
+            Measured(
                 f"{row.case}, n={row.n}, {row.predictor}: {row.way}",
                 None,
                 row.ratio,
@@ -155,7 +155,7 @@ class PredictorReport:
 
     def sections(self) -> Sequence[Section]:
         """Return a table for each collection, then the verdicts."""
-        found = []
+        tables = []
         for case in dict.fromkeys(row.case for row in self.rows):
             rows = tuple(
                 (
@@ -172,12 +172,12 @@ class PredictorReport:
                 if row.case == case
             )
             columns = ("n", "predictor", "way", "mse ratio", "at most", "verdict", "coverage", "least")
-            found.append(Section(f"{case}: squared error over the paper's best", columns, rows))
+            tables.append(Section(f"{case}: squared error over the paper's best", columns, rows))
         checks = self.compared()
         for part in dict.fromkeys(row.part for row in checks):
             mine = [row for row in checks if row.part == part]
-            found.append(table_of(part, mine, reasons_of(checks)))
-        return found
+            tables.append(table_of(part, mine, reasons_of(checks)))
+        return tables
 
     def figures(self) -> Section:
         """Return every figure in one table."""
@@ -263,7 +263,7 @@ def worths(
     useless = rng_for(seed, "useless").random(len(prior))
     paper = {name: value / n for name, value in errors.items()}
     unaided = {name: value for name, value in paper.items() if PREDICTOR not in name}
-    found = []
+    rows = []
     for label, guess in (("predictor", case.guess), ("useless", useless)):
         fair = paper if label == "predictor" else unaided
         best = min(fair, key=lambda name: fair[name])
@@ -272,14 +272,14 @@ def worths(
                 case.population, case.utility, n=n, design=design, estimator=estimator,
                 beliefs=Beliefs(prior, guess), trials=trials, seed=seed,
             )  # fmt: skip
-            found.append(_worth(case, (label, f"{design}, {estimator}"), result, best, fair[best]))
+            rows.append(_worth(case, (label, f"{design}, {estimator}"), result, best, fair[best]))
     result = simulate_budget(
         case.population, case.utility, n=n, design="root", estimator="ht", beliefs=Beliefs(prior), trials=trials,
         seed=seed,
     )  # fmt: skip
     best = min(unaided, key=lambda name: unaided[name])
-    found.append(_worth(case, ("none", "root, ht"), result, best, unaided[best]))
-    return found
+    rows.append(_worth(case, ("none", "root, ht"), result, best, unaided[best]))
+    return rows
 
 
 def papers_errors(case: Case) -> dict[str, float]:
@@ -290,7 +290,7 @@ def papers_errors(case: Case) -> dict[str, float]:
     population = case.population
     targets = targets_of(population, "absolute")
     flat = np.ones(len(population))
-    found = {}
+    errors = {}
     for label, weighed, believed in (
         ("mean rank", population, prior_by_rank(population)),
         ("own rank", by_own_rank(population), flat),
@@ -302,8 +302,8 @@ def papers_errors(case: Case) -> dict[str, float]:
             for epsilon in EPSILONS:
                 size = plain + epsilon
                 variance = true_variance(targets, size / size.sum(), case.utility, 1)
-                found[f"{design}, u~ by {label}, epsilon {epsilon:g}"] = float(variance.mean())
-    return found
+                errors[f"{design}, u~ by {label}, epsilon {epsilon:g}"] = float(variance.mean())
+    return errors
 
 
 def _worth(case: Case, labels: tuple[str, str], result: BudgetSimulation, best: str, least: float) -> Worth:

@@ -121,7 +121,7 @@ def single_systems(
     population: Population, utility: Floats, names: Sequence[str], at: Setting
 ) -> list[Figure]:
     """Return Tables 3, 4 and 9: one system at a time."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
     budget = PER_QUERY * len(population.topics)
     for name in names:
         one = population.with_systems([name])
@@ -146,11 +146,11 @@ def single_systems(
             if estimator == "importance" and interval == "wald":
                 table = "3" if design == "uP" else "4"
                 exact = _deviation(one, known, design, beliefs, epsilon=epsilon, n=budget)
-                found.append(Figure(table, name, f"{label} sd by the formula", exact))
+                figures.append(Figure(table, name, f"{label} sd by the formula", exact))
             if interval == "hoeffding":
-                found.append(Figure("9", name, "Hoeffding", result.width / 2))
+                figures.append(Figure("9", name, "Hoeffding", result.width / 2))
             elif design == "uP":
-                found += [
+                figures += [
                     Figure("3", name, "true", result.true),
                     Figure("3", name, "u~P", result.mean),
                     Figure("3", name, "u~P sd", result.sd),
@@ -158,20 +158,20 @@ def single_systems(
                     Figure("9", name, "coverage", result.coverage),
                 ]
             elif design == "TOP":
-                found.append(Figure("3", name, "TOP", result.mean))
+                figures.append(Figure("3", name, "TOP", result.mean))
             elif design == "DEEP":
                 drawn = lottery(one, "deep", np.ones(len(one)), budget).n
-                found += [
+                figures += [
                     Figure("3", name, "DEEP sd", result.sd),
                     Figure("3", name, "DEEP sd by the formula", _between_topics(one, known, drawn)),
                 ]
                 if drawn != DEEP_AS_PRINTED.get(name, drawn):
                     printed = DEEP_AS_PRINTED[name]
                     deviation = _between_topics(one, known, printed)
-                    found.append(Figure("3", name, f"DEEP sd by the formula, {printed} topic", deviation))
+                    figures.append(Figure("3", name, f"DEEP sd by the formula, {printed} topic", deviation))
             else:
-                found.append(Figure("4", name, f"{design} sd", result.sd))
-    return found
+                figures.append(Figure("4", name, f"{design} sd", result.sd))
+    return figures
 
 
 def _deviation(
@@ -200,7 +200,7 @@ def by_own_rank(population: Population, prior: str = "hyperbolic", top: float = 
 
 def limiting_variances(population: Population, utility: Floats, label: str, at: Setting) -> list[Figure]:
     """Return Tables 6 and 8: variances by the formula, no draws; the budget is one judgment a query."""
-    found = []
+    figures = []
     n = len(population.topics)
     prior = prior_by_rank(population, at.prior, at.top)
     for table, goal, designs in (("6", "absolute", ("SQRT", "MEAN")), ("8", "relative", ("SQRT", "KREL"))):
@@ -209,14 +209,14 @@ def limiting_variances(population: Population, utility: Floats, label: str, at: 
             for column, believed in (("u~", prior), ("u*", utility)):
                 size = sizes(population, design, goal, Beliefs(believed), epsilon=0.0)
                 variance = true_variance(targets, size * (n / size.sum()), utility, n)
-                found.append(Figure(table, design, f"{label} {column}", float(variance.mean())))
+                figures.append(Figure(table, design, f"{label} {column}", float(variance.mean())))
         if table == "6" and label == "TREC":  # what the paper's figure is
             own = by_own_rank(population, at.prior, at.top)
             size = sizes(own, "MEAN", goal, Beliefs(np.ones(len(own))), epsilon=0.0)
             variance = true_variance(targets, size * (n / size.sum()), utility, n)
-            found.append(Figure(table, "MEAN, own ranks", "TREC u~", float(variance.mean())))
+            figures.append(Figure(table, "MEAN, own ranks", "TREC u~", float(variance.mean())))
     at.ended()
-    return found
+    return figures
 
 
 def reuse(trec: Trec8, at: Setting) -> list[Figure]:

@@ -12,7 +12,7 @@ from duelpool.cli.workers import progress_bar, workforce
 from duelpool.errors import UnknownName
 from duelpool_reproduce import EXPERIMENTS, NOT_RUN, Experiment, Report, Section
 from duelpool_reproduce.survey import (
-    Ran,
+    ExperimentRun,
     catalogue,
     catalogue_records,
     closing_words,
@@ -70,7 +70,7 @@ def reproduce(
         return
     chosen = list(EXPERIMENTS.values()) if name == ALL else [EXPERIMENTS[name]]
     counts = {each.name: trials or each.trials_of(quick=quick) for each in chosen}
-    ran: list[Ran] = []
+    ran: list[ExperimentRun] = []
     with workforce(workers, cluster, max(counts.values())) as executor:
         for each in chosen:
             count = counts[each.name]
@@ -81,7 +81,7 @@ def reproduce(
                     )
                 else:
                     report = each.run_with(count, seed, executor, ended, data, quick=quick)
-                    ran.append(Ran(each, report, "", 0.0, count))
+                    ran.append(ExperimentRun(each, report, "", 0.0, count))
             if not as_json:
                 show_one(ran[-1], titled=name == ALL)
             if out and (done := ran[-1].report) is not None:
@@ -106,7 +106,7 @@ def show_list(data: Path | None, *, as_json: bool) -> None:
     console.print(notes, markup=False, highlight=False)
 
 
-def show_one(ran: Ran, *, titled: bool) -> None:
+def show_one(ran: ExperimentRun, *, titled: bool) -> None:
     """Print what became of one experiment; with a title where it is one of many."""
     experiment: Experiment = ran.experiment
     if titled:
@@ -117,7 +117,7 @@ def show_one(ran: Ran, *, titled: bool) -> None:
         show(ran.report)
 
 
-def end_survey(ran: list[Ran], out: Path | None, *, quick: bool, as_json: bool) -> None:
+def end_survey(ran: list[ExperimentRun], out: Path | None, *, quick: bool, as_json: bool) -> None:
     """Print and write the verdicts of all experiments."""
     table = summary(ran)
     record = survey_record(ran, quick=quick)
@@ -137,7 +137,7 @@ def end_survey(ran: list[Ran], out: Path | None, *, quick: bool, as_json: bool) 
 
 
 def print_table(console: Console, section: Section) -> None:
-    """Print one table; a column of words stands left, one of numbers right."""
+    """Print one table; columns of words are aligned left, columns of numbers right."""
     table = Table(title=section.title, title_justify="left")
     for at, column in enumerate(section.columns):
         words = any(str(row[at] or "0")[0].isalpha() for row in section.rows)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from duelpool.errors import UnknownName
 from duelpool.simulation import Progress, SimulationResult, calibration_error, reliability, simulate
 from duelpool_reproduce.base import Cell, Experiment, Section
-from duelpool_reproduce.flagship_cells import BARS, BASELINE, FILES, PROBLEMS, Bar, Problem, Range
-from duelpool_reproduce.verdicts import Compared
+from duelpool_reproduce.flagship_cells import BARS, BASELINE, FILES, PROBLEMS, Bar, FlagshipProblem, Range
+from duelpool_reproduce.verdicts import Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRIALS = 2000
-TOP = "top 5: "  # beside such a problem stands prefBest on the problem without these words
+TOP = "top 5: "  # such a problem is compared with prefBest on the problem without this prefix
 MOST_ERROR = 0.10  # of the stated confidence, on one problem
 MOST_POOLED_ERROR = 0.05
 TOGETHER = "all figures: ours less the bar, mean"
@@ -63,7 +63,7 @@ def measured(result: SimulationResult, measure: str) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class FlagshipReport:
-    """Every problem that was run: the flagship's trials, and prefBest's where it stands beside."""
+    """Every problem that was run: the flagship's trials, and prefBest's where it is run too."""
 
     ours: dict[str, SimulationResult]
     theirs: dict[str, SimulationResult]
@@ -82,11 +82,11 @@ class FlagshipReport:
             rows.append(Reached(bar, *measured(result, bar.measure), theirs))
         return tuple(rows)
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[Measured, ...]:
         """Return every figure beside its bar, and all of them together."""
         rows = self.reached()
-        found = [
-            Compared(
+        figures = [
+            Measured(
                 _label(row.bar),
                 None,
                 row.ours,
@@ -104,8 +104,8 @@ class FlagshipReport:
             errors[row.bar.problem] = errors.get(row.bar.problem, 0.0) + error
         mean = math.fsum(row.ours - row.bar.value for row in rows) / len(rows)
         error = math.hypot(*errors.values()) / len(rows)
-        together = Compared(TOGETHER, None, mean, (0.0, math.inf), error, within=MOST_SHORT)
-        return (*found, together)
+        together = Measured(TOGETHER, None, mean, (0.0, math.inf), error, within=MOST_SHORT)
+        return (*figures, together)
 
     def errors(self) -> dict[str, float]:
         """Return the calibration error of the stated confidence on each problem."""
@@ -118,7 +118,7 @@ class FlagshipReport:
 
     def sections(self) -> Sequence[Section]:
         """Return what was reached, what it took, and how reliable the confidence is."""
-        found: list[tuple[Cell, ...]] = [
+        rows: list[tuple[Cell, ...]] = [
             (
                 _label(row.bar),
                 _beside(row),
@@ -152,7 +152,7 @@ class FlagshipReport:
             Section(
                 f"The flagship ({self.trials} trials a problem, seed {self.seed})",
                 ("problem", "prefBest+", "bar", "ours", "verdict"),
-                tuple(found),
+                tuple(rows),
             ),
             Section(
                 "Judgments (mean), rounds, and the error of the stated confidence",
@@ -325,7 +325,7 @@ def flagship(
     return FlagshipReport(ours, theirs, tuple(left_out), trials, seed)
 
 
-def _chosen(only: Iterable[str] | None) -> tuple[Problem, ...]:
+def _chosen(only: Iterable[str] | None) -> tuple[FlagshipProblem, ...]:
     if only is None:
         return PROBLEMS
     by_name = {problem.name: problem for problem in PROBLEMS}

@@ -20,7 +20,7 @@ FILES = (DL21, CROWD, DEDICATED)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FlagshipProblem:
     """One simulation of the flagship, and whether prefBest with its extra phase is run beside it."""
 
     name: str
@@ -43,7 +43,7 @@ class Problem:
         return f"replay:file={folder}/{self.judges}" if self.items is None else self.judges
 
     def trials(self, wanted: int) -> int:
-        """Return how many trials are run when so many are asked for."""
+        """Return how many of the requested trials are run."""
         return max(1, round(self.share * wanted))
 
 
@@ -77,34 +77,36 @@ def _bar(
     return Bar(problem, measure, _known(reach) or (0.0, 0.0), _known(theirs), words)
 
 
-PROBLEMS: tuple[Problem, ...] = (
-    Problem("A", "case-a", beside=True),
-    Problem("B", "case-b", beside=True),
+PROBLEMS: tuple[FlagshipProblem, ...] = (
+    FlagshipProblem("A", "case-a", beside=True),
+    FlagshipProblem("B", "case-b", beside=True),
     *(
-        Problem(f"{name} {answers}", f"{file},{SMALL_POOLS},answers={answers}", items=None, beside=True)
+        FlagshipProblem(
+            f"{name} {answers}", f"{file},{SMALL_POOLS},answers={answers}", items=None, beside=True
+        )
         for name, file in (("dl21", DL21), ("cast19 crowd", CROWD), ("cast19 dedicated", DEDICATED))
         for answers in ("raw", "smoothed", "fitted")
     ),
-    Problem("A, 12 rounds", "case-a", f"{FLAGSHIP}:games_per_round=4,finals_round=25"),
-    Problem("A, 6 rounds", "case-a", f"{FLAGSHIP}:games_per_round=6,finals_round=1000,at_once=6"),
-    *(Problem(f"bt {sd:g}", f"bt:sd={sd:g}", beside=True) for sd in (0.5, 1.0, 2.0)),
-    *(Problem(f"thurstone {sd:g}", f"thurstone:sd={sd:g}", beside=True) for sd in (1.0, 2.0)),
-    Problem("A, 20 % reversed", "upsets:share=.2,spare_best=yes", beside=True),
-    Problem("A, 10 % reversed", "upsets:share=.1", beside=True),
+    FlagshipProblem("A, 12 rounds", "case-a", f"{FLAGSHIP}:games_per_round=4,finals_round=25"),
+    FlagshipProblem("A, 6 rounds", "case-a", f"{FLAGSHIP}:games_per_round=6,finals_round=1000,at_once=6"),
+    *(FlagshipProblem(f"bt {sd:g}", f"bt:sd={sd:g}", beside=True) for sd in (0.5, 1.0, 2.0)),
+    *(FlagshipProblem(f"thurstone {sd:g}", f"thurstone:sd={sd:g}", beside=True) for sd in (1.0, 2.0)),
+    FlagshipProblem("A, 20 % reversed", "upsets:share=.2,spare_best=yes", beside=True),
+    FlagshipProblem("A, 10 % reversed", "upsets:share=.1", beside=True),
     *(
-        Problem(f"{case} at {budget}", f"case-{case.lower()}", budget=budget)
+        FlagshipProblem(f"{case} at {budget}", f"case-{case.lower()}", budget=budget)
         for budget in (350, 400, 500, 1000)
         for case in "AB"
     ),
-    *(Problem(f"A, cap {cap}", "case-a", cap=cap) for cap in (3, 4, 5, 9)),
+    *(FlagshipProblem(f"A, cap {cap}", "case-a", cap=cap) for cap in (3, 4, 5, 9)),
     *(
-        Problem(f"{case}, K={items}", f"case-{case.lower()}", items=items, beside=True)
+        FlagshipProblem(f"{case}, K={items}", f"case-{case.lower()}", items=items, beside=True)
         for items in (10, 30)
         for case in "AB"
     ),
-    Problem("A, K=30, 1 game", "case-a", f"{FLAGSHIP}:games_per_round=1", items=30),
+    FlagshipProblem("A, K=30, 1 game", "case-a", f"{FLAGSHIP}:games_per_round=1", items=30),
     *(
-        Problem(f"top 5: {name}", judges, f"{FLAGSHIP}:top=5", items=items)
+        FlagshipProblem(f"top 5: {name}", judges, f"{FLAGSHIP}:top=5", items=items)
         for name, judges, items in (
             ("A, K=10", "case-a", 10),
             ("A, K=30", "case-a", 30),
@@ -112,10 +114,13 @@ PROBLEMS: tuple[Problem, ...] = (
             ("bt 1", "bt:sd=1", 100),
         )
     ),
-    *(Problem(f"{case}, K=300", f"case-{case.lower()}", items=300, share=0.15, beside=True) for case in "AB"),
-    *(Problem(f"{case}, K=1000", f"case-{case.lower()}", items=1000, share=0.05) for case in "AB"),
-    Problem("A, 10 out", "case-a", outstanding=10),
-    Problem("A, 1 out", "case-a", outstanding=1),
+    *(
+        FlagshipProblem(f"{case}, K=300", f"case-{case.lower()}", items=300, share=0.15, beside=True)
+        for case in "AB"
+    ),
+    *(FlagshipProblem(f"{case}, K=1000", f"case-{case.lower()}", items=1000, share=0.05) for case in "AB"),
+    FlagshipProblem("A, 10 out", "case-a", outstanding=10),
+    FlagshipProblem("A, 1 out", "case-a", outstanding=1),
 )
 
 BARS: tuple[Bar, ...] = (

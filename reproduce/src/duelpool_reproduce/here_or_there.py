@@ -1,7 +1,7 @@
 """Here or There (2008), Figure 2: how many judgments are needed when not all pairs are judged.
 
 Three engines bring their first five pages, 5 to 15 different ones. All pairs are judged; or the pages are
-sorted; or sorted with Bad pages leaving at once; or only so many pairs are judged as tell two of the engines
+sorted; or sorted with Bad pages leaving at once; or only as many pairs are judged as tell two of the engines
 apart. The study's own judgments were never released: its assessors are simulated, a fifth of the pages Bad.
 """
 
@@ -51,19 +51,19 @@ class Query:
 
 
 def simulated_query(items: int, rng: np.random.Generator) -> Query:
-    """Return a query with so many different pages among three engines' first five."""
+    """Return a query with a number of different pages among three engines' first five."""
     if not DEPTH <= items <= ENGINES * DEPTH:
         raise BadParameter(f"{ENGINES} engines bring {DEPTH} to {ENGINES * DEPTH} pages, not {items}.")
-    found: list[list[int]] = [[] for _ in range(ENGINES)]
+    rankings: list[list[int]] = [[] for _ in range(ENGINES)]
     for page in rng.permutation(items).tolist():  # each page has an engine that found it
-        open_engines = [engine for engine in found if len(engine) < DEPTH]
+        open_engines = [engine for engine in rankings if len(engine) < DEPTH]
         open_engines[int(rng.integers(len(open_engines)))].append(page)
-    for engine in found:  # the others found it too
+    for engine in rankings:  # the others found it too
         others = [page for page in range(items) if page not in engine]
         engine.extend(rng.permutation(others)[: DEPTH - len(engine)].tolist())
     quality = np.sort(rng.normal(size=items))[::-1]
     runs = []
-    for engine in found:
+    for engine in rankings:
         seen = quality[engine] + rng.normal(size=DEPTH)  # an engine sees the quality through its own noise
         runs.append(tuple(f"page-{engine[at]:02d}" for at in np.argsort(-seen).tolist()))
     # Grades in the study's shares; the pages stand from the best to the worst, so the lowest grades last.
@@ -145,7 +145,7 @@ def judging_effort(
     measure: Measure = "ppref",
     slips: float = 0.005,
 ) -> tuple[Effort, ...]:
-    """Return the mean numbers of judgments for each size of the pool, over so many simulated queries.
+    """Return the mean numbers of judgments for each size of the pool, over a number of simulated queries.
 
     `slips` is the chance that an assessor prefers the worse of two pages: at .005 more than 99 % of the
     triplets are transitive, as in the study.

@@ -2,7 +2,7 @@
 
 The people's judgments are drawn again, and the truth is their Borda order: the prior has no part in it. The
 flagship is run with budgets from one to seven judgments an item: without a prior, with the LLM's preferences
-as the prior, and with the same scores dealt out anew among the items of a topic in every trial.
+as the prior, and with the same scores shuffled among the items of a topic in every trial.
 """
 
 import math
@@ -77,7 +77,7 @@ def shuffled(prior: Mapping[str, float], items: Sequence[str], seed: int) -> dic
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class CoveredJudges:
     """Judges of those topics alone for which there is a prior."""
 
     judges: JudgeModel
@@ -99,7 +99,7 @@ class Covered:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class BudgetPoint:
     """One simulation: a way, a budget, what it took and how often one returned item was the best."""
 
     way: str
@@ -113,15 +113,15 @@ class Point:
 class InformedReport:
     """Found-rate against judgments for each prior, and prefBest with its extra phase as the mark."""
 
-    points: tuple[Point, ...]
-    mark: Point
+    points: tuple[BudgetPoint, ...]
+    mark: BudgetPoint
     topics: int
     items: float
     agreement: float  # mean Kendall's tau of the prior with the truth
     trials: int
     seed: int
 
-    def line(self, way: str) -> tuple[Point, ...]:
+    def line(self, way: str) -> tuple[BudgetPoint, ...]:
         """Return one way's points by budget."""
         return tuple(sorted((p for p in self.points if p.way == way), key=lambda p: p.judgments))
 
@@ -131,7 +131,7 @@ class InformedReport:
         None where no budget reaches it; the smallest budget's judgments where that already does.
         """
         line = self.line(way)
-        before: Point | None = None
+        before: BudgetPoint | None = None
         for point in line:
             if point.found >= self.mark.found:
                 if before is None:
@@ -251,7 +251,7 @@ def informed(
         )
     file = str(data / PREFERENCES)
     replay = make_judges(f"replay:file={data / JUDGMENTS},min_items={LEAST_ITEMS}")
-    judges = Covered(replay, frozenset(_topics(file)))
+    judges = CoveredJudges(replay, frozenset(_topics(file)))
     points = []
     for budget in per_item:
         for way in WAYS:
@@ -291,9 +291,9 @@ def agreement(judges: JudgeModel, topic: str, items: tuple[str, ...], prior: Map
     return float(kendalltau([-place[item] for item in scored], [prior[item] for item in scored]).statistic)
 
 
-def _point(way: str, per_item: float, result: SimulationResult) -> Point:
+def _point(way: str, per_item: float, result: SimulationResult) -> BudgetPoint:
     error = result.standard_error(result.single)
-    return Point(way, per_item, result.comparisons["mean"], result.single, error)
+    return BudgetPoint(way, per_item, result.comparisons["mean"], result.single, error)
 
 
 INFORMED = Experiment(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment, Section
 from duelpool_reproduce.here_or_there import DEPTH, ENGINES, Effort, judging_effort
-from duelpool_reproduce.verdicts import Compared, reasons_of, table_of
+from duelpool_reproduce.verdicts import Measured, reasons_of, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,13 +64,13 @@ class EffortReport:
         compared = self.compared()
         return (Section(title, columns, rows), table_of("Beside the study's", compared, reasons_of(compared)))
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[Measured, ...]:
         """Return what the study says of its figure, ours beside it."""
         by_size = {row.items: row for row in self.rows}
         largest = by_size[max(by_size)]
         return (
-            Compared("all pairs of 15 pages", 105, largest.all_pairs),
-            Compared(
+            Measured("all pairs of 15 pages", 105, largest.all_pairs),
+            Measured(
                 "sorting 15 with Bad ('about 40')",
                 40,
                 largest.sorting_with_bad,
@@ -78,7 +78,7 @@ class EffortReport:
                 digits=1,
                 why=FEWER,
             ),
-            Compared(
+            Measured(
                 "n lg n less sorting with Bad, mean over n",
                 16,
                 fmean(row.items * math.log2(row.items) - row.sorting_with_bad for row in self.rows),
@@ -86,7 +86,7 @@ class EffortReport:
                 digits=1,
                 why=FEWER,
             ),
-            Compared(
+            Measured(
                 "judgments a page for two engines ('n on average')",
                 1.0,
                 fmean(row.difference / row.items for row in self.rows),
@@ -94,7 +94,7 @@ class EffortReport:
                 digits=2,
                 why=FEWER,
             ),
-            Compared(
+            Measured(
                 "grades saved by an early stop ('1-2')",
                 (1, 2),
                 fmean(row.grades - row.grades_difference for row in self.rows),

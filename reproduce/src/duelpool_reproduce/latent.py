@@ -1,7 +1,7 @@
-"""Assessors whose every chance is known: utilities seen through noise, a side that they lean to, and carelessness.
+"""Simulated assessors with known answer probabilities: noisy utilities, a side they lean to, and carelessness.
 
 The chances of each answer have a closed form, so that a study of such people has a truth to which statistics can be
-held. They sit before campaigns (`reply`), and they can be asked without one (`judge`, `grade`).
+held. They answer a campaign's questions (`reply`), and without one single pairs and items (`judge`, `grade`).
 """
 
 import math
@@ -40,7 +40,7 @@ class LatentAssessor:
     An item is called bad with the chance that its utility, through the noise, falls below `bad_below`. Of two that
     aren't, the left one wins if the difference of utilities, plus the `lean` to the left and the noise of both, is
     above zero, and surely so beyond `sure_beyond`. A grade is the number of `steps` that an item's utility, through
-    the noise, lies above. The share `careless` of the answers is drawn from nothing at all.
+    the noise, lies above. The share `careless` of the answers is drawn at random.
     """
 
     name: str
@@ -54,7 +54,7 @@ class LatentAssessor:
     sure_beyond: float = math.inf
     steps: tuple[float, ...] = (-0.84, -0.05, 0.61, 2.05)
     seconds: Mapping[Kind, float] = field(default_factory=dict)  # medians, later than at first sight
-    first_sight: float = 1.0  # so many times as long when an item is new
+    first_sight: float = 1.0  # how many times as long when an item is new
     spread: float = 0.5  # of the logarithm of seconds
     _seen: set[tuple[str, str]] = field(default_factory=set)
     _asked: dict[tuple[str, ...], int] = field(default_factory=dict)
@@ -142,12 +142,12 @@ class LatentAssessor:
     def reply(self, sheet: Sheet) -> Reply:
         """Return the answer to a campaign's question."""
         if sheet.right is None:
-            found = self.grade(sheet.topic.id, sheet.left.id)
-            place = min(int(found.grade or 0), len(sheet.grades) - 1)
-            return Reply(Outcome.GRADE, grade=sheet.grades[place], seconds=found.seconds)
+            judgment = self.grade(sheet.topic.id, sheet.left.id)
+            place = min(int(judgment.grade or 0), len(sheet.grades) - 1)
+            return Reply(Outcome.GRADE, grade=sheet.grades[place], seconds=judgment.seconds)
         kind = Kind.DEFINITE if Outcome.DEFINITELY_LEFT in sheet.outcomes else Kind.PREFERENCE
-        found = self.judge(sheet.topic.id, sheet.left.id, sheet.right.id, kind)
-        return Reply(found.outcome, seconds=found.seconds)
+        judgment = self.judge(sheet.topic.id, sheet.left.id, sheet.right.id, kind)
+        return Reply(judgment.outcome, seconds=judgment.seconds)
 
     def _dice(self, topic: str, left: str, right: str, kind: Kind) -> Dice:
         key = (topic, *sorted((left, right)), str(kind))
@@ -162,7 +162,7 @@ class LatentAssessor:
 
 
 def _drawn(chances: Mapping[T, float], roll: float) -> T:
-    """Return what a number from 0 to 1 falls on."""
+    """Return the answer that a number from 0 to 1 falls on."""
     below = 0.0
     for answer, chance in chances.items():
         below += chance

@@ -19,7 +19,7 @@ from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment
 from duelpool_reproduce.dueling_bandits.campaign import JUDGMENTS, QRELS, RUNS, papers_judgments
 from duelpool_reproduce.here_or_there import DEPTH, ENGINES, Query, simulated_query
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ NOT_RELEASED = "The study's queries, engines and judgments were never released: 
 
 
 def simulated_study(queries: int, seed: int) -> tuple[Qrels, Preferences, list[Run]]:
-    """Return grades, preferences inferred from them, and the engines' rankings, of so many queries."""
+    """Return grades, preferences inferred from them, and the engines' rankings, of a number of queries."""
     rng = rng_for(seed, "queries of table 5")
     made = {
         f"q{at}": simulated_query(int(rng.integers(DEPTH + 2, ENGINES * DEPTH + 1)), rng)
@@ -85,8 +85,8 @@ def inferred_preferences(topic: str, query: Query) -> Iterator[Judgment]:
 
 def together(truths: list[object], runs: object) -> dict[tuple[str, str], MeasureAgreement]:
     """Return how every two of the four measures go together."""
-    found = evaluate(truths, runs, list(MEASURES.values()))
-    tables = dict(zip(MEASURES, found.tables.values(), strict=True))
+    evaluation = evaluate(truths, runs, list(MEASURES.values()))
+    tables = dict(zip(MEASURES, evaluation.tables.values(), strict=True))
     return {(each.a, each.b): each for each in measure_agreement(tables)}
 
 
@@ -96,7 +96,7 @@ def table5(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path | None = None,
-) -> Comparison:
+) -> ComparisonReport:
     """Correlate the four measures over simulated queries, and over DL 2021 where that is there."""
     grades, inferred, engines = simulated_study(trials, seed)
     if progress is not None:
@@ -110,7 +110,7 @@ def table5(
                 0.05  # other queries: what is asked is that the measures stand to each other as in the study
             )
             rows.append(
-                Compared(
+                Measured(
                     " and ".join(pair),
                     value,
                     mine,
@@ -125,7 +125,7 @@ def table5(
     if data is not None and all((data / file).exists() for file in (QRELS, JUDGMENTS, RUNS)):
         real = together([data / QRELS, papers_judgments(data)], data / RUNS)
         part = "The 63 runs of DL 2021: correlation"
-        rows += [Compared(" and ".join(pair), None, each.pearson, part=part) for pair, each in real.items()]
+        rows += [Measured(" and ".join(pair), None, each.pearson, part=part) for pair, each in real.items()]
 
     def draw() -> "Figure":
         from duelpool.plots import Bars, panels
@@ -147,10 +147,10 @@ def table5(
         "A figure agrees within 0.05: the queries are simulated, and how the measures stand to each other counts.",
         f"{trials} queries of {DEPTH + 2} to {ENGINES * DEPTH} pages; equal grades infer no preference.",
     )
-    return Comparison("measures-table5", tuple(rows), draw, remarks, trials=trials, seed=seed)
+    return ComparisonReport("measures-table5", tuple(rows), draw, remarks, trials=trials, seed=seed)
 
 
-def _concluded(ours: Mapping[tuple[str, str], MeasureAgreement]) -> list[Compared]:
+def _concluded(ours: Mapping[tuple[str, str], MeasureAgreement]) -> list[Measured]:
     pearson = {pair: each.pearson for pair, each in ours.items()}
     signs = {pair: each.same_sign for pair, each in ours.items()}
     preferences = ("ppref", "wpref")
@@ -164,7 +164,7 @@ def _concluded(ours: Mapping[tuple[str, str], MeasureAgreement]) -> list[Compare
         "ppref and wpref agree more with each other": all(signs[preferences] > signs[pair] for pair in mixed),
     }
     return [
-        Compared(name, 1, int(held), part="What the study concludes (1: it holds)", why=NOT_RELEASED)
+        Measured(name, 1, int(held), part="What the study concludes (1: it holds)", why=NOT_RELEASED)
         for name, held in holds.items()
     ]
 

@@ -2,7 +2,7 @@
 
 Found-rates are measured at a few budgets, each with its own noise. A curve can't fall when more is judged, so each is
 first made to rise (isotonic regression, the points weighted alike), and read between its points by straight lines. The
-standard errors come from drawing every found-rate anew from its own trials.
+standard errors come from resampling every found-rate from its own trials.
 """
 
 from collections.abc import Sequence
@@ -51,17 +51,17 @@ def risen(rates: Floats) -> Floats:
     return np.asarray(isotonic_regression(rates).x, dtype=np.float64)
 
 
-def judgments_for(found: float, judgments: Floats, rising: Floats) -> float:
+def judgments_for(rate: float, judgments: Floats, rising: Floats) -> float:
     """Return the judgments at which a curve first reaches a found-rate; nan where it never does.
 
     Where its first point does, those are that point's.
     """
-    if found > rising[-1]:
+    if rate > rising[-1]:
         return float("nan")
-    at = int(np.argmax(rising >= found))
+    at = int(np.argmax(rising >= rate))
     if at == 0:
         return float(judgments[0])
-    part = (found - rising[at - 1]) / (rising[at] - rising[at - 1])
+    part = (rate - rising[at - 1]) / (rising[at] - rising[at - 1])
     return float(judgments[at - 1] + part * (judgments[at] - judgments[at - 1]))
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from duelpool.errors import DuelpoolError
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import PAPERS, Cell, Experiment, Report, Section
-from duelpool_reproduce.verdicts import Tally
+from duelpool_reproduce.verdicts import VerdictCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ExperimentRun:
     """What became of one experiment: its report, or why there is none."""
 
     experiment: Experiment
@@ -24,9 +24,9 @@ class Ran:
     trials: int
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> VerdictCounts:
         """The report's verdicts, counted."""
-        return Tally() if self.report is None else Tally.of(self.report)
+        return VerdictCounts() if self.report is None else VerdictCounts.of(self.report)
 
 
 def run_one(
@@ -38,7 +38,7 @@ def run_one(
     progress: Progress | None = None,
     data: Path | None = None,
     quick: bool = False,
-) -> Ran:
+) -> ExperimentRun:
     """Run an experiment, or its quick form; what a user can mend, such as missing data, is told and not raised."""
     started = time.perf_counter()
     report, problem = None, ""
@@ -46,22 +46,22 @@ def run_one(
         report = experiment.run_with(trials, seed, executor, progress, data, quick=quick)
     except DuelpoolError as error:
         problem = str(error)
-    return Ran(experiment, report, problem, time.perf_counter() - started, trials)
+    return ExperimentRun(experiment, report, problem, time.perf_counter() - started, trials)
 
 
 def data_of(experiment: Experiment, data: Path | None) -> str:
     """Say which folders of data an experiment reads, and whether they are there."""
     folders = list(dict.fromkeys(Path(file).parts[0] for file in experiment.reads))
     missing = {Path(file).parts[0] for file in experiment.missing(data)}
-    found = [each for each in folders if each not in missing]
-    return " ".join([*found, *(f"{each}(!)" for each in folders if each in missing)]) or "-"
+    present = [each for each in folders if each not in missing]
+    return " ".join([*present, *(f"{each}(!)" for each in folders if each in missing)]) or "-"
 
 
 def catalogue(
     experiments: Mapping[str, Experiment], not_run: Mapping[str, Mapping[str, str]], data: Path | None
 ) -> list[Section]:
     """Return a table a paper: its tables and figures, what shows them, its data and about how long it takes."""
-    found = []
+    sections = []
     for paper, title in PAPERS.items():
         rows: list[tuple[Cell, ...]] = [
             (shown, what, each.name, data_of(each, data), _duration(each.seconds))
@@ -71,8 +71,8 @@ def catalogue(
         ]
         rows += [(shown, what, "-", "-", "") for shown, what in not_run.get(paper, {}).items()]
         if rows:
-            found.append(Section(title, ("shows", "what", "name", "data", "quick/full"), tuple(rows)))
-    return found
+            sections.append(Section(title, ("shows", "what", "name", "data", "quick/full"), tuple(rows)))
+    return sections
 
 
 def catalogue_records(experiments: Mapping[str, Experiment], data: Path | None) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ def _duration(seconds: tuple[float, float]) -> str:
     return "/".join(f"{value:.0f}s" if value < 120 else f"{value / 60:.0f}min" for value in seconds)
 
 
-def summary(ran: Sequence[Ran], *, timed: bool = True) -> Section:
+def summary(ran: Sequence[ExperimentRun], *, timed: bool = True) -> Section:
     """Return the verdicts of every experiment, counted, and their sum; with the seconds that each took."""
     rows: list[tuple[Cell, ...]] = []
     for each in ran:
@@ -126,7 +126,7 @@ def summary(ran: Sequence[Ran], *, timed: bool = True) -> Section:
     return Section("Verdicts", columns[:width], tuple(row[:width] for row in rows))
 
 
-def closing_words(ran: Iterable[Ran]) -> list[str]:
+def closing_words(ran: Iterable[ExperimentRun]) -> list[str]:
     """Return what to know after the summary: what was not run, and what differs without a reason."""
     each_ran = list(ran)
     words = [f"Not run: {each.experiment.name}. {each.problem}" for each in each_ran if each.report is None]
@@ -140,7 +140,7 @@ def closing_words(ran: Iterable[Ran]) -> list[str]:
     ]
 
 
-def page(ran: Sequence[Ran], *, quick: bool) -> str:
+def page(ran: Sequence[ExperimentRun], *, quick: bool) -> str:
     """Return the verdicts and every report's tables and notes as one page of Markdown."""
     form = "quick forms" if quick else "full forms"
     parts = [
@@ -168,7 +168,7 @@ def page(ran: Sequence[Ran], *, quick: bool) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def survey_record(ran: Sequence[Ran], *, quick: bool) -> dict[str, Any]:
+def survey_record(ran: Sequence[ExperimentRun], *, quick: bool) -> dict[str, Any]:
     """Return every report and the summary as plain values."""
     return {
         "quick": quick,

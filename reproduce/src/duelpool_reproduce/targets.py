@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duelpool_reproduce.base import Report, Section
 from duelpool_reproduce.budget import BudgetReport
-from duelpool_reproduce.budget_pairs import WAYS, Difference
+from duelpool_reproduce.budget_pairs import WAYS, PairDifferences
 from duelpool_reproduce.budget_sets import ITEMS, QUERIES, SYSTEMS
 from duelpool_reproduce.budget_tables import PER_QUERY, Figure
-from duelpool_reproduce.verdicts import Compared, Stated, reasons_of, table_of
+from duelpool_reproduce.verdicts import Measured, Stated, reasons_of, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -134,7 +134,7 @@ BY_FORMULA_AND_TRIALS = {
 Cells: TypeAlias = Mapping[tuple[str, str, str], Figure]
 
 
-def budget_checks(report: BudgetReport) -> tuple[Compared, ...]:
+def budget_checks(report: BudgetReport) -> tuple[Measured, ...]:
     """Return every figure of the paper's tables beside ours, and beside what is known of its settings."""
     large = report.queries >= LEAST_QUERIES
     cells = {
@@ -149,7 +149,7 @@ def budget_checks(report: BudgetReport) -> tuple[Compared, ...]:
     )
 
 
-def _of_synth(cells: Cells, trials: int, share: float) -> Iterator[Compared]:
+def _of_synth(cells: Cells, trials: int, share: float) -> Iterator[Measured]:
     """Compare SYNTH's figures; `share` of the paper's queries gives scores that are off by more."""
     wider = 1 / math.sqrt(share)
 
@@ -160,17 +160,17 @@ def _of_synth(cells: Cells, trials: int, share: float) -> Iterator[Compared]:
 
     if cells.get(("3", SYSTEMS[0], "true")):
         total = sum(1 / math.log(1 + rank) for rank in range(1, ITEMS + 1))
-        yield Compared("sum of DCG's weights", None, total, WEIGHTS_OF_2000, within=0.00005,
+        yield Measured("sum of DCG's weights", None, total, WEIGHTS_OF_2000, within=0.00005,
                        part="SYNTH, settings", digits=4)  # fmt: skip
         judged = PER_QUERY * QUERIES / ITEMS
-        yield Compared("queries that DEEP judges whole", None, judged, 15, part="SYNTH, settings")
+        yield Measured("queries that DEEP judges whole", None, judged, 15, part="SYNTH, settings")
     for target in BY_FORMULA:
         for at, system in enumerate(SYSTEMS):
             cell = cells.get((target.table, system, target.column))
             if cell is None:
                 continue
             paper = target.paper[at] if target.paper else cell.paper
-            yield Compared(
+            yield Measured(
                 f"{system}: {target.column}",
                 _over_trials(paper) if target.paper_error and paper is not None else paper,
                 cell.ours,
@@ -203,7 +203,7 @@ def _of_synth(cells: Cells, trials: int, share: float) -> Iterator[Compared]:
             yield _beside(cell, None, error, within=0.02 * wider)
 
 
-def _of_trec(cells: Cells, trials: int) -> Iterator[Compared]:
+def _of_trec(cells: Cells, trials: int) -> Iterator[Measured]:
     for (table, column), rest in OF_RUNS.items():
         for run in TRUE_TREC:
             if cell := cells.get((table, run, column)):
@@ -228,7 +228,7 @@ def _of_trec(cells: Cells, trials: int) -> Iterator[Compared]:
             yield _beside(cell, rest.known, error, within=rest.within, why=rest.why)
 
 
-def _of_figure1(figure1: Mapping[int, Difference], trials: int) -> Iterator[Compared]:
+def _of_figure1(figure1: Mapping[int, PairDifferences], trials: int) -> Iterator[Measured]:
     """Compare what the paper says of its Figure 1; the curves themselves are drawn without numbers."""
     if not figure1:
         return
@@ -237,11 +237,11 @@ def _of_figure1(figure1: Mapping[int, Difference], trials: int) -> Iterator[Comp
     for n, each in figure1.items():
         ratio = each.deviations["PW"] / each.deviations["SINGLE"]
         error = math.sqrt(2) * noise * ratio
-        yield Compared(f"n={n}: PW's deviation over SINGLE's", (0, 1), ratio, error=error, part=part)
+        yield Measured(f"n={n}: PW's deviation over SINGLE's", (0, 1), ratio, error=error, part=part)
     exact = [each.exact["PW"] / each.exact["SINGLE"] for each in figure1.values()]
-    yield Compared("the largest of these, by the formula", (0, 1), max(exact), part=part)
+    yield Measured("the largest of these, by the formula", (0, 1), max(exact), part=part)
     more = max(exact) ** -2 - 1
-    yield Compared(
+    yield Measured(
         "budget that SINGLE needs more, share", 0.5, more, (0, 0.24), within=0.02, why=MORE, part=part
     )
     steps = [math.log(n) for n in figure1]
@@ -250,10 +250,10 @@ def _of_figure1(figure1: Mapping[int, Difference], trials: int) -> Iterator[Comp
     for way in WAYS:
         levels = [math.log(each.deviations[way]) for each in figure1.values()]
         power = math.fsum((step - middle) * level for step, level in zip(steps, levels, strict=True)) / width
-        yield Compared(
+        yield Measured(
             f"{way}: the power of the budget", -0.5, power, error=noise / math.sqrt(width), part=part
         )
-    yield Compared("the curves' heights", None, None, why=HEIGHTS, part=part)
+    yield Measured("the curves' heights", None, None, why=HEIGHTS, part=part)
 
 
 def _beside(
@@ -264,11 +264,11 @@ def _beside(
     within: float = 0.0,
     why: str = "",
     digits: int = 3,
-) -> Compared:
+) -> Measured:
     """Return a cell beside the paper's figure for it, and beside what is known."""
     data = "SYNTH" if cell.row in SYSTEMS or cell.column.startswith("SYNTH") else "TREC-8"
     part = f"{data}, Table {cell.table}"
-    return Compared(
+    return Measured(
         f"{cell.row}: {cell.column}", cell.paper, cell.ours, known, error, within, why, part, digits
     )
 
@@ -297,13 +297,13 @@ def _error_of_coverage(trials: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ReportWithVerdicts:
     """A report with the verdicts that it doesn't have itself."""
 
     report: Report
-    rows: tuple[Compared, ...]
+    rows: tuple[Measured, ...]
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[Measured, ...]:
         """Return the figures that have a verdict."""
         return self.rows
 
@@ -349,6 +349,6 @@ def judged(run: Callable[..., BudgetReport]) -> Callable[..., Report]:
 
     def with_verdicts(*given: Any, **more: Any) -> Report:
         report = run(*given, **more)
-        return Judged(report, budget_checks(report))
+        return ReportWithVerdicts(report, budget_checks(report))
 
     return with_verdicts

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Stated: TypeAlias = float | tuple[float, float]
-"""A figure as somebody states it: a number, or the ends between which it lies (inf for "over")."""
+"""A stated figure: a number, or the ends between which it lies (inf for "over")."""
 
 AGREES, DIFFERS, NOT_TO_BE_HAD, NEW = "agrees", "differs", "can't be had", "ours alone"
 VERDICTS = (AGREES, DIFFERS, NOT_TO_BE_HAD, NEW)
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Measured:
     """One figure: what the paper states, what was measured before, and what we measure."""
 
     figure: str
@@ -33,7 +33,7 @@ class Compared:
     error: float | None = None  # the standard error of ours
     within: float = 0.0  # how far from a stated figure still agrees: half of its last digit, or as `why` says
     why: str = ""  # it differs, or it can't be had
-    part: str = ""  # the table that it stands in
+    part: str = ""  # the table that it belongs to
     digits: int = 3
 
     @property
@@ -88,16 +88,16 @@ def _stated(stated: Stated | None, digits: int) -> str:
     return f"{_number(low, digits)}-{_number(high, digits)}"
 
 
-def _needs_reason(row: Compared) -> bool:
+def _needs_reason(row: Measured) -> bool:
     return bool(row.why) and row.verdict in (DIFFERS, NOT_TO_BE_HAD)
 
 
-def reasons_of(rows: Sequence[Compared]) -> list[str]:
+def reasons_of(rows: Sequence[Measured]) -> list[str]:
     """Return why figures differ or can't be had, each reason once; tables name them by their places from 1."""
     return list(dict.fromkeys(row.why for row in rows if _needs_reason(row)))
 
 
-def table_of(title: str, compared: Sequence[Compared], reasons: Sequence[str] = ()) -> Section:
+def table_of(title: str, compared: Sequence[Measured], reasons: Sequence[str] = ()) -> Section:
     """Return figures as a table for a person; a column that says nothing is left out."""
     columns = ["figure", "paper", "before", "ours", "verdict"]
     rows: list[tuple[Cell, ...]] = []
@@ -112,11 +112,11 @@ def table_of(title: str, compared: Sequence[Compared], reasons: Sequence[str] = 
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonReport:
     """An experiment's figures beside the paper's, in one or several tables."""
 
     experiment: str
-    rows: tuple[Compared, ...]
+    rows: tuple[Measured, ...]
     draw: Callable[[], "Figure"]
     remarks: tuple[str, ...] = ()
     tables: tuple[Section, ...] = ()  # further ones, of ours alone
@@ -124,18 +124,18 @@ class Comparison:
     seed: int = 0
     values: Mapping[str, Any] = field(default_factory=dict)  # what else a program may want to read
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[Measured, ...]:
         """Return every figure with its verdict."""
         return self.rows
 
     def sections(self) -> Sequence[Section]:
         """Return a table a part, a row a figure, and the further tables."""
         reasons = reasons_of(self.rows)
-        found = []
+        sections = []
         for part in dict.fromkeys(row.part for row in self.rows):
             mine = [row for row in self.rows if row.part == part]
-            found.append(table_of(part or self.experiment, mine, reasons))
-        return [*found, *self.tables]
+            sections.append(table_of(part or self.experiment, mine, reasons))
+        return [*sections, *self.tables]
 
     def figures(self) -> Section:
         """Return every figure in one table, the ends of what is stated in columns of their own."""
@@ -196,7 +196,7 @@ def _as_records(table: Section) -> list[dict[str, Cell]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class VerdictCounts:
     """How many figures of a report agree, differ, can't be had, or have none beside them."""
 
     agree: int = 0
@@ -206,12 +206,12 @@ class Tally:
     unexplained: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, report: Report) -> "Tally":
+    def of(cls, report: Report) -> "VerdictCounts":
         """Count the verdicts of a report's figures; a bar that is reached or passed counts as agreement.
 
         A report may hold its compared figures apart from the table of all of them, in `compared()`.
         """
-        compared: Callable[[], Sequence[Compared]] | None = getattr(report, "compared", None)
+        compared: Callable[[], Sequence[Measured]] | None = getattr(report, "compared", None)
         if compared is not None:
             rows = compared()
             words = [row.verdict for row in rows]

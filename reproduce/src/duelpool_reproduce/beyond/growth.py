@@ -7,7 +7,7 @@ import numpy as np
 
 from duelpool.simulation import Progress, SimulationResult, simulate
 from duelpool_reproduce.base import Experiment, Section
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,7 @@ def growth(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> Comparison:
+) -> ComparisonReport:
     """Simulate pools of growing size, and one size with a growing number of pairings."""
 
     def simulated(strategy: str, items: int) -> SimulationResult:
@@ -58,22 +58,24 @@ def growth(
     by_n = [simulated(f"prefbest:n={n},final_phases=2", 100) for n in PAIRINGS]
     part = "Near linearity: the power of the pool's size"
     rows = [
-        Compared(f"{name}: judgments grow with K to the", NEAR_LINEAR if name != "swissfinals" else None,
-                 exponent(found), part=part, digits=2)
-        for name, found in by_size.items()
+        Measured(f"{name}: judgments grow with K to the", NEAR_LINEAR if name != "swissfinals" else None,
+                 exponent(results), part=part, digits=2)
+        for name, results in by_size.items()
     ]  # fmt: skip
     shares = [result.single for result in by_n]
     more = "More pairings in a pruning phase (K=100, the extra phase)"
     errors = [result.standard_error(result.single) for result in by_n]
     rows.append(
-        Compared(f"found-rate with n={PAIRINGS[-1]} less that with n={PAIRINGS[0]}", (0, 1), shares[-1] - shares[0],
+        Measured(f"found-rate with n={PAIRINGS[-1]} less that with n={PAIRINGS[0]}", (0, 1), shares[-1] - shares[0],
                  None, float(np.hypot(errors[0], errors[-1])), part=more)
     )  # fmt: skip
     tables = (
         Section(
             f"Pools of growing size, {JUDGES}, {trials} trials: judgments (one returned item is right)",
             ("K", *by_size),
-            tuple((size, *(_cell(found[at]) for found in by_size.values())) for at, size in enumerate(SIZES)),
+            tuple(
+                (size, *(_cell(results[at]) for results in by_size.values())) for at, size in enumerate(SIZES)
+            ),
         ),
         Section(
             f"{JUDGES}, K=100: prefbest with the extra phase",
@@ -94,10 +96,12 @@ def growth(
         from duelpool.plots import Lines, panels
 
         judgments = {
-            name: [(float(r.items or 0), r.comparisons["mean"]) for r in found]
-            for name, found in by_size.items()
+            name: [(float(r.items or 0), r.comparisons["mean"]) for r in results]
+            for name, results in by_size.items()
         }
-        right = {name: [(float(r.items or 0), r.single) for r in found] for name, found in by_size.items()}
+        right = {
+            name: [(float(r.items or 0), r.single) for r in results] for name, results in by_size.items()
+        }
         by_pairings = list(zip(map(float, PAIRINGS), by_n, strict=True))
         pairings = {
             "judgments / 1000": [(n, result.comparisons["mean"] / 1000) for n, result in by_pairings],
@@ -116,7 +120,7 @@ def growth(
         "The paper asks for near linearity (requirement 1) and leaves larger n to future work.",
         "swissfinals is given seven judgments an item, at most six of a pair: its growth is its budget's.",
     )
-    return Comparison("growth", tuple(rows), draw, remarks, tables, trials, seed)
+    return ComparisonReport("growth", tuple(rows), draw, remarks, tables, trials, seed)
 
 
 def _cell(result: SimulationResult) -> str:

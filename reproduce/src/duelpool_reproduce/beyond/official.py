@@ -11,7 +11,7 @@ from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment
 from duelpool_reproduce.budget_sets import read_trec8
 from duelpool_reproduce.dueling_bandits.campaign import QRELS, RUNS
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,26 +41,26 @@ def official(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Score the submitted runs of two tracks, and count those that have their official scores."""
     theirs = stated(data / DL_SCORES, "ndcg_cut_10", "passages")
     ours = evaluate(data / QRELS, data / RUNS, "nDCG@10").means("nDCG@10")
     deep, ad_hoc = "TREC Deep Learning 2021", "TREC-8 ad hoc"
     rows = [
-        Compared("runs", 63, len(ours), part=deep),
-        Compared("of them with the official nDCG@10, to its last digit", 63,
+        Measured("runs", 63, len(ours), part=deep),
+        Measured("of them with the official nDCG@10, to its last digit", 63,
                  sum(abs(value - theirs[run]) <= HALF_DIGIT for run, value in ours.items()), part=deep),
     ]  # fmt: skip
-    found = evaluate(data / TREC_QRELS, data / TREC_RUNS, ["P@15", "P@100"], rules={"missing": "zero"})
+    scores = evaluate(data / TREC_QRELS, data / TREC_RUNS, ["P@15", "P@100"], rules={"missing": "zero"})
     columns = {"P_10": "P(missing='zero')@15", "P_100": "P(missing='zero')@100"}
     cut = "uwmt8a0's file was cut at rank 100 in double precision, which took away tied documents that had counted."
     known = {"P_100": 128}
     for column, measure in columns.items():
         truth = stated(data / TREC_SCORES, column)
-        same = sum(abs(value - truth[run]) <= TREC_HALF_DIGIT for run, value in found.means(measure).items())
+        same = sum(abs(value - truth[run]) <= TREC_HALF_DIGIT for run, value in scores.means(measure).items())
         what = measure.replace("(missing='zero')", "")
         rows.append(
-            Compared(f"runs of 129 whose {what} is the official column {column}", 129, same, known.get(column),
+            Measured(f"runs of 129 whose {what} is the official column {column}", 129, same, known.get(column),
                      part=ad_hoc, why=cut)
         )  # fmt: skip
     trec = read_trec8(data)
@@ -69,18 +69,18 @@ def official(
         population, utility = trec.population()
         true = dict(zip(population.systems, population.scores(utility).tolist(), strict=True))
         rows += [
-            Compared("runs judged to rank 100", None, trec.complete, 65, part=ad_hoc),
-            Compared("of them different", None, len(trec.runs), 64, part=ad_hoc),
-            Compared("mean P@10 of the different ones (the paper: of its 54)", 0.418, fmean(precision.values()), 0.4203,
+            Measured("runs judged to rank 100", None, trec.complete, 65, part=ad_hoc),
+            Measured("of them different", None, len(trec.runs), 64, part=ad_hoc),
+            Measured("mean P@10 of the different ones (the paper: of its 54)", 0.418, fmean(precision.values()), 0.4203,
                      within=HALF_DIGIT, part=ad_hoc, digits=4, why="The paper doesn't name its 54 runs."),
             *(
-                Compared(f"true DCG@100 of {run}, 1/ln(1+rank)", value, true[run], within=0.005, part=ad_hoc, digits=2)
+                Measured(f"true DCG@100 of {run}, 1/ln(1+rank)", value, true[run], within=0.005, part=ad_hoc, digits=2)
                 for run, value in NAMED.items()
             ),
         ]  # fmt: skip
 
     rows += [
-        Compared(
+        Measured(
             f"Compat of a run of three documents, {whose}",
             None,
             None,
@@ -95,7 +95,7 @@ def official(
         from duelpool.plots import Scatter, panels
 
         p15 = stated(data / TREC_SCORES, "P_10")
-        points = {run: (p15[run], value) for run, value in found.means(columns["P_10"]).items()}
+        points = {run: (p15[run], value) for run, value in scores.means(columns["P_10"]).items()}
         return panels(
             [
                 Scatter(deep, "official nDCG@10", "ours", {run: (theirs[run], ours[run]) for run in ours}),
@@ -108,7 +108,7 @@ def official(
         "in double precision uwmt8a0 differs there too.",
         "The true DCG@100 of three runs is that of the budget paper's Table 3.",
     )
-    return Comparison("official-scores", tuple(rows), draw, remarks, seed=seed)
+    return ComparisonReport("official-scores", tuple(rows), draw, remarks, seed=seed)
 
 
 OFFICIAL = Experiment(

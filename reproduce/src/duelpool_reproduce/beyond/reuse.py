@@ -22,7 +22,7 @@ from duelpool.records import Levels
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment, Section
 from duelpool_reproduce.dueling_bandits.campaign import JUDGMENTS, QRELS, RUNS, read_campaign
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,16 +84,16 @@ class Moved:
 
 
 def only_theirs(runs: Sequence[Run], depth: int) -> dict[str, set[tuple[str, str]]]:
-    """Return for each group the (topic, passage) that nobody else has among the first `depth`."""
+    """Return for each group the (topic, passage) that no other group has among the first `depth`."""
     brought: dict[tuple[str, str], set[str]] = {}
     for run in runs:
         for topic, docno in run.top(depth).select("topic", "docno").iter_rows():
             brought.setdefault((topic, docno), set()).add(group_of(run.name))
-    found: dict[str, set[tuple[str, str]]] = {group_of(run.name): set() for run in runs}
+    by_group: dict[str, set[tuple[str, str]]] = {group_of(run.name): set() for run in runs}
     for place, groups in brought.items():
         if len(groups) == 1:
-            found[next(iter(groups))].add(place)
-    return found
+            by_group[next(iter(groups))].add(place)
+    return by_group
 
 
 def best_labels(levels: Mapping[str, Levels], without: set[tuple[str, str]]) -> Qrels:
@@ -110,7 +110,7 @@ def leave_out_of_best(levels: Mapping[str, Levels], runs: Sequence[Run], depth: 
     """Score each run by the best labels, and by those that there were without its group."""
     alone = only_theirs(runs, depth)
     scores = evaluate(best_labels(levels, set()), runs, BEST).means(BEST)
-    found = []
+    rows = []
     for group, theirs in alone.items():
         members = [run for run in runs if group_of(run.name) == group]
         without = evaluate(best_labels(levels, theirs), members, BEST).means(BEST)
@@ -119,8 +119,8 @@ def leave_out_of_best(levels: Mapping[str, Levels], runs: Sequence[Run], depth: 
             others = [score for name, score in scores.items() if name != run.name]
             here, there = scores[run.name], without[run.name]
             places = [1 + sum(other > mine for other in others) for mine in (here, there)]
-            found.append(LeftOut(run.name, group, taken, here, there, places[0], places[1]))
-    return found
+            rows.append(LeftOut(run.name, group, taken, here, there, places[0], places[1]))
+    return rows
 
 
 def reuse(
@@ -129,7 +129,7 @@ def reuse(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Leave each group out of the pool, and see how far its runs move under grades and under best items."""
     qrels = read_qrels(data / QRELS)
     campaign = read_campaign(data)
@@ -163,11 +163,11 @@ def reuse(
     graded, best = moved[0], moved[-1]
     reason = "A best passage that only one group found is rare, but where it is taken away the label changes at once."
     rows = [
-        Compared("runs whose score changes, best items less nDCG@10", (-inf, 0), best.changed - graded.changed,
+        Measured("runs whose score changes, best items less nDCG@10", (-inf, 0), best.changed - graded.changed,
                  part=part, why=reason),
-        Compared("tau with and without, best items less nDCG@10", (0, inf), best.tau - graded.tau, part=part,
+        Measured("tau with and without, best items less nDCG@10", (0, inf), best.tau - graded.tau, part=part,
                  why=reason),
-        Compared("mean places moved, best items less nDCG@10", (-inf, 0), best.places[0] - graded.places[0], part=part,
+        Measured("mean places moved, best items less nDCG@10", (-inf, 0), best.places[0] - graded.places[0], part=part,
                  why=reason),
     ]  # fmt: skip
 
@@ -195,7 +195,7 @@ def reuse(
         ]
         for each in moved
     }
-    return Comparison("reuse", tuple(rows), draw, remarks, (table,), seed=seed, values=values)
+    return ComparisonReport("reuse", tuple(rows), draw, remarks, (table,), seed=seed, values=values)
 
 
 def _measure(name: str) -> Measure:

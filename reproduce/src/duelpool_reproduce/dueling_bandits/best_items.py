@@ -17,7 +17,7 @@ from duelpool.seeds import rng_for
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Experiment
 from duelpool_reproduce.dueling_bandits.campaign import JUDGMENTS, QRELS, RUNS, SETS, papers_judgments
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,15 +36,17 @@ def best_items(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Score the 63 runs by grades, by preference graph and by best items, and correlate the orders."""
     judged = papers_judgments(data)
     runs = data / RUNS
-    found = evaluate([data / QRELS, judged], runs, [NDCG, PGC])
+    evaluation = evaluate([data / QRELS, judged], runs, [NDCG, PGC])
     best = evaluate(data / SETS["Combined"], runs, BEST)
-    shared = [topic for topic in found.tables[NDCG].topics if topic in set(found.tables[PGC].topics)]
+    shared = [
+        topic for topic in evaluation.tables[NDCG].topics if topic in set(evaluation.tables[PGC].topics)
+    ]
     on_shared = evaluate([data / QRELS, judged], runs, [NDCG, PGC], topics=shared)
-    ndcg, pgc, rr = found.means(NDCG), found.means(PGC), best.means(BEST)
+    ndcg, pgc, rr = evaluation.means(NDCG), evaluation.means(PGC), best.means(BEST)
     leader = max(rr, key=lambda run: rr[run])
     place = 1 + sum(value > pgc[MARCO_LEADER] for value in pgc.values())
     figure4, figure5, marco = (
@@ -56,21 +58,21 @@ def best_items(
         "The paper's text gives 'over 0.8' for PGC and best items; Figure 4's own tau stands in no text here."
     )
     rows = [
-        Compared("runs", 63, len(found.runs), part=figure4),
-        Compared("tau, nDCG@10 and PGC", (0.8, inf), kendall_tau(ndcg, pgc), part=figure4,
+        Measured("runs", 63, len(evaluation.runs), part=figure4),
+        Measured("tau, nDCG@10 and PGC", (0.8, inf), kendall_tau(ndcg, pgc), part=figure4,
                  why=unclear),
-        Compared("tau, nDCG@10 and PGC, the 46 shared topics", None,
+        Measured("tau, nDCG@10 and PGC, the 46 shared topics", None,
                  kendall_tau(on_shared.means(NDCG), on_shared.means(PGC)), part=figure4),
-        Compared(f"nDCG@10 of {LEADER}", 0.7347, ndcg[LEADER], within=0.00005, part=figure4, digits=4),
-        Compared("tau, best-item MRR and PGC", (0.8, inf), kendall_tau(rr, pgc), part=figure5),
-        Compared("tau, best-item MRR and nDCG@10", None, kendall_tau(rr, ndcg), 0.681, within=0.002,
+        Measured(f"nDCG@10 of {LEADER}", 0.7347, ndcg[LEADER], within=0.00005, part=figure4, digits=4),
+        Measured("tau, best-item MRR and PGC", (0.8, inf), kendall_tau(rr, pgc), part=figure5),
+        Measured("tau, best-item MRR and nDCG@10", None, kendall_tau(rr, ndcg), 0.681, within=0.002,
                  part=figure5),
-        Compared(f"the best run is {LEADER} (1: yes)", 1, int(leader == LEADER), part=figure5),
-        Compared("MRR of the best run", 0.3946, rr[leader], within=0.00005, part=figure5, digits=4),
-        Compared("tau, MRR and PGC", (-inf, 0.5), None, part=marco, why=NO_MARCO),
-        Compared("tau, MRR and nDCG@10", 0.5131, None, part=marco, why=NO_MARCO, digits=4),
-        Compared(f"MRR of {MARCO_LEADER}", 0.3728, None, part=marco, why=NO_MARCO, digits=4),
-        Compared(f"place of {MARCO_LEADER} by PGC, of 63 (just below the median)", (32, 38), place, part=marco),
+        Measured(f"the best run is {LEADER} (1: yes)", 1, int(leader == LEADER), part=figure5),
+        Measured("MRR of the best run", 0.3946, rr[leader], within=0.00005, part=figure5, digits=4),
+        Measured("tau, MRR and PGC", (-inf, 0.5), None, part=marco, why=NO_MARCO),
+        Measured("tau, MRR and nDCG@10", 0.5131, None, part=marco, why=NO_MARCO, digits=4),
+        Measured(f"MRR of {MARCO_LEADER}", 0.3728, None, part=marco, why=NO_MARCO, digits=4),
+        Measured(f"place of {MARCO_LEADER} by PGC, of 63 (just below the median)", (32, 38), place, part=marco),
     ]  # fmt: skip
 
     def draw() -> "Figure":
@@ -92,12 +94,12 @@ def best_items(
             across=3,
         )
 
-    values = {"runs": {run: {NDCG: ndcg[run], PGC: pgc[run], BEST: rr[run]} for run in found.runs}}
+    values = {"runs": {run: {NDCG: ndcg[run], PGC: pgc[run], BEST: rr[run]} for run in evaluation.runs}}
     remarks = (
         "PGC over the 10,697 judgments that the paper uses; nDCG@10 over the 53 official topics.",
         "A tau measured before agrees within 0.002: another order of equal scores moves it so far.",
     )
-    return Comparison("best-items", tuple(rows), draw, remarks, seed=seed, values=values)
+    return ComparisonReport("best-items", tuple(rows), draw, remarks, seed=seed, values=values)
 
 
 def reciprocal_ranks(runs: Sequence[Run], labels: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
@@ -107,22 +109,22 @@ def reciprocal_ranks(runs: Sequence[Run], labels: Mapping[str, Sequence[str]]) -
         schema={"topic": pl.String, "docno": pl.String, "at": pl.Int64},
         orient="row",
     )
-    found = {topic: np.zeros((len(runs), len(docnos))) for topic, docnos in labels.items()}
+    ranks = {topic: np.zeros((len(runs), len(docnos))) for topic, docnos in labels.items()}
     for place, run in enumerate(runs):
         hits = run.ranked().join(wanted, on=["topic", "docno"])
         for topic, at, rank in hits.select("topic", "at", "rank").iter_rows():
-            found[topic][place, at] = max(found[topic][place, at], 1 / rank)
-    return found
+            ranks[topic][place, at] = max(ranks[topic][place, at], 1 / rank)
+    return ranks
 
 
 def top_graded(qrels: Qrels) -> dict[str, list[str]]:
     """Return each topic's items of its highest grade, if that is above 0."""
-    found = {}
+    best_of = {}
     for topic, grades in qrels.grades().items():
         best = max(grades.values())
         if best > 0:
-            found[topic] = [docno for docno, grade in grades.items() if grade == best]
-    return found
+            best_of[topic] = [docno for docno, grade in grades.items() if grade == best]
+    return best_of
 
 
 def sparse_labels(
@@ -131,7 +133,7 @@ def sparse_labels(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Draw one passage of the highest grade a topic as its label, many times; score the runs by each."""
     qrels = read_qrels(data / QRELS)
     runs = [read_run(path) for path in sorted((data / RUNS).iterdir())]
@@ -152,15 +154,15 @@ def sparse_labels(
     errors = {name: quantile_error(values) for name, values in (("tau", taus), ("best", bests))}
     topics = f"{len(labels)} of the paper's 50 topics have grades here"
     rows = [
-        Compared("topics", 50, len(labels), 46, why=f"{topics}."),
-        Compared("tau with nDCG@10, lower end of 95 %", 0.485, float(ends["tau"][0]), 0.480, errors["tau"], 0.0005),
-        Compared("tau with nDCG@10, upper end", 0.735, float(ends["tau"][1]), 0.726, errors["tau"], 0.0005),
-        Compared("MRR of the best run, lower end of 95 %", 0.120, float(ends["best"][0]), (0.10, 0.27), errors["best"],
+        Measured("topics", 50, len(labels), 46, why=f"{topics}."),
+        Measured("tau with nDCG@10, lower end of 95 %", 0.485, float(ends["tau"][0]), 0.480, errors["tau"], 0.0005),
+        Measured("tau with nDCG@10, upper end", 0.735, float(ends["tau"][1]), 0.726, errors["tau"], 0.0005),
+        Measured("MRR of the best run, lower end of 95 %", 0.120, float(ends["best"][0]), (0.10, 0.27), errors["best"],
                  0.0005),
-        Compared("MRR of the best run, upper end", 0.219, float(ends["best"][1]), (0.10, 0.27), errors["best"], 0.0005),
-        Compared("MRR of the best run, largest of all trials", None, float(bests.max())),
-        Compared("best-item MRR (0.3946) is above all trials (1: yes)", 1, int(bests.max() < 0.3946)),
-        Compared("tau of the MS MARCO labels", 0.5131, None, why=NO_MARCO, digits=4),
+        Measured("MRR of the best run, upper end", 0.219, float(ends["best"][1]), (0.10, 0.27), errors["best"], 0.0005),
+        Measured("MRR of the best run, largest of all trials", None, float(bests.max())),
+        Measured("best-item MRR (0.3946) is above all trials (1: yes)", 1, int(bests.max() < 0.3946)),
+        Measured("tau of the MS MARCO labels", 0.5131, None, why=NO_MARCO, digits=4),
     ]  # fmt: skip
 
     def draw() -> "Figure":
@@ -180,7 +182,9 @@ def sparse_labels(
         f"{topics}; ends are those between which 95 % of {trials} trials lie, their errors by the normal law.",
     )
     values = {"tau": taus.round(5).tolist(), "best": bests.round(5).tolist()}
-    return Comparison("sparse-labels", tuple(rows), draw, remarks, trials=trials, seed=seed, values=values)
+    return ComparisonReport(
+        "sparse-labels", tuple(rows), draw, remarks, trials=trials, seed=seed, values=values
+    )
 
 
 def quantile_error(values: Floats) -> float:

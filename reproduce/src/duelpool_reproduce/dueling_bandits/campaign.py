@@ -56,12 +56,12 @@ def read_campaign(data: Path) -> dict[str, TopicCampaign]:
     """Tell prefbest the released judgments, phase by phase, and return what came of every topic."""
     every = read_judgments(data)
     second = _by_topic(every[-SECOND_FINALS:])
-    found = {}
+    campaigns = {}
     for topic, blocks in blocks_by_topic(every[:MAIN_RUN]).items():
         items = items_of(blocks[0])
         strategy = PrefBest(items, seed=0, topic=topic, final_phases=2)
         boundaries = tell_phases(strategy, blocks[:-1], [blocks[-1], second[topic]])
-        found[topic] = TopicCampaign(
+        campaigns[topic] = TopicCampaign(
             topic,
             tuple(items),
             tuple(map(tuple, blocks)),
@@ -69,11 +69,11 @@ def read_campaign(data: Path) -> dict[str, TopicCampaign]:
             strategy,
             tuple(boundaries),
         )
-    return found
+    return campaigns
 
 
 def _by_topic(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
-    found: dict[str, list[Judgment]] = {}
+    by_topic: dict[str, list[Judgment]] = {}
     for judgment in judgments:
-        found.setdefault(judgment.topic, []).append(judgment)
-    return found
+        by_topic.setdefault(judgment.topic, []).append(judgment)
+    return by_topic

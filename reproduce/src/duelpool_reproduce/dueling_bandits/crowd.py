@@ -28,7 +28,7 @@ from duelpool_reproduce.dueling_bandits.campaign import (
     read_campaign,
     read_judgments,
 )
-from duelpool_reproduce.verdicts import Compared, Comparison, Stated
+from duelpool_reproduce.verdicts import ComparisonReport, Measured, Stated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +53,7 @@ def crowd_pools(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Read the pools, the phases and the repeats off the released judgments, and reckon the cost."""
     campaign = read_campaign(data)
     every = read_judgments(data)
@@ -79,38 +79,38 @@ def crowd_pools(
     earlier = "The paper pooled and thinned by grades as they stood then; the official ones came later."
     excluded = "Tasks of excluded workers and of debugging are not in the release: only usable judgments are."
     rows = [
-        Compared("topics", 50, len(campaign), part=pools),
-        Compared("smallest pool", 5, min(sizes.values()), part=pools),
-        Compared("largest pool", 130, max(sizes.values()), part=pools),
-        Compared("median size", 15, median(sizes.values()), within=0.5, part=pools),
-        Compared("mean size", 31.4, fmean(sizes.values()), within=0.05, part=pools, digits=1),
-        Compared("passages", 1570, sum(sizes.values()), part=pools),
-        Compared("topics shared with the official grades", 46, len(shared), part=pools),
-        Compared("topics with official grades", None, len(grades), 53, part=pools),
-        Compared("judged passages of those graded 1 to 3", None, sum(g in (1, 2, 3) for g in graded), len(graded),
+        Measured("topics", 50, len(campaign), part=pools),
+        Measured("smallest pool", 5, min(sizes.values()), part=pools),
+        Measured("largest pool", 130, max(sizes.values()), part=pools),
+        Measured("median size", 15, median(sizes.values()), within=0.5, part=pools),
+        Measured("mean size", 31.4, fmean(sizes.values()), within=0.05, part=pools, digits=1),
+        Measured("passages", 1570, sum(sizes.values()), part=pools),
+        Measured("topics shared with the official grades", 46, len(shared), part=pools),
+        Measured("topics with official grades", None, len(grades), 53, part=pools),
+        Measured("judged passages of those graded 1 to 3", None, sum(g in (1, 2, 3) for g in graded), len(graded),
                  part=pools),
-        Compared("pools that the runs to depth 10, thinned by the grades, give", len(shared),
+        Measured("pools that the runs to depth 10, thinned by the grades, give", len(shared),
                  sum(not each for each in apart.values()), part=pools, why=earlier),
-        Compared("passages in which the other pools differ", 0, sum(apart.values()), part=pools, why=earlier),
-        Compared("judgments of the procedure", 9713, len(every[:MAIN_RUN]), part=phases),
-        Compared("judgments of the second final", 984, len(every[-SECOND_FINALS:]), part=phases),
-        Compared("judgments that the paper uses", USABLE, MAIN_RUN + SECOND_FINALS, part=phases),
-        Compared("of the third final, not used", None, len(every) - MAIN_RUN - SECOND_FINALS, 984, part=phases),
-        Compared("phases", None, len(blocks), 128, part=phases),
-        Compared("phases with a pair judged twice", None, twice, 0, part=phases),
-        Compared("items that met 7 others", None, degrees[7], 2422, part=phases),
-        Compared("items that met 8", None, degrees[8], 63, part=phases),
-        Compared("items that met any other number", None, degrees.total() - degrees[7] - degrees[8], 0, part=phases),
-        Compared("boundaries between phases", None, len(boundaries), 78, part=phases),
-        Compared("of them, survivors are the next phase's items", None, sum(b.agrees for b in boundaries), 78,
+        Measured("passages in which the other pools differ", 0, sum(apart.values()), part=pools, why=earlier),
+        Measured("judgments of the procedure", 9713, len(every[:MAIN_RUN]), part=phases),
+        Measured("judgments of the second final", 984, len(every[-SECOND_FINALS:]), part=phases),
+        Measured("judgments that the paper uses", USABLE, MAIN_RUN + SECOND_FINALS, part=phases),
+        Measured("of the third final, not used", None, len(every) - MAIN_RUN - SECOND_FINALS, 984, part=phases),
+        Measured("phases", None, len(blocks), 128, part=phases),
+        Measured("phases with a pair judged twice", None, twice, 0, part=phases),
+        Measured("items that met 7 others", None, degrees[7], 2422, part=phases),
+        Measured("items that met 8", None, degrees[8], 63, part=phases),
+        Measured("items that met any other number", None, degrees.total() - degrees[7] - degrees[8], 0, part=phases),
+        Measured("boundaries between phases", None, len(boundaries), 78, part=phases),
+        Measured("of them, survivors are the next phase's items", None, sum(b.agrees for b in boundaries), 78,
                  part=phases),
-        Compared("judgments of one pair that agree", None, agreed / compared, 0.54, within=0.005, part=phases),
-        Compared("dollars a task of ten", 2.40, pay.per_assignment / 100, part=money, digits=2),
-        Compared("dollars a usable judgment", (0.35, 0.36), COST / USABLE, part=money),
-        Compared("dollars in all", COST, None, why=excluded, part=money, digits=2),
-        Compared("dollars for the usable judgments alone", None, -(-USABLE // 10) * pay.per_assignment / 100,
+        Measured("judgments of one pair that agree", None, agreed / compared, 0.54, within=0.005, part=phases),
+        Measured("dollars a task of ten", 2.40, pay.per_assignment / 100, part=money, digits=2),
+        Measured("dollars a usable judgment", (0.35, 0.36), COST / USABLE, part=money),
+        Measured("dollars in all", COST, None, why=excluded, part=money, digits=2),
+        Measured("dollars for the usable judgments alone", None, -(-USABLE // 10) * pay.per_assignment / 100,
                  part=money, digits=2),
-        Compared("judgments that prefbest's closed form expects", 9713, expected.judgments, within=500, part=money,
+        Measured("judgments that prefbest's closed form expects", 9713, expected.judgments, within=500, part=money,
                  why="The closed form assumes that half of a pool survives each phase."),
     ]  # fmt: skip
     remarks = ("An expected number of judgments agrees when it lies within 500 (5 %).",)
@@ -122,7 +122,7 @@ def crowd_pools(
         labels = [topic if at % 7 == 0 else "" for at, topic in enumerate(order)]
         return panels([Bars("Pools", "passages", labels, {"pool": [sizes[topic] for topic in order]})])
 
-    return Comparison("crowd-pools", tuple(rows), draw, remarks, seed=seed)
+    return ComparisonReport("crowd-pools", tuple(rows), draw, remarks, seed=seed)
 
 
 def twins_of_the_best(each: TopicCampaign, texts: Mapping[str, Passage]) -> list[tuple[int | None, int]]:
@@ -154,23 +154,30 @@ def crowd_twins(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Find the twins, and see where those of the best passages ended: the test of equality tolerance."""
     campaign = read_campaign(data)
     texts = read_passages(data / TEXTS).by_id
     covered = {topic: each for topic, each in campaign.items() if all(item in texts for item in each.items)}
     groups = {topic: group_duplicates(each.items, texts, {}) for topic, each in covered.items()}
-    same = {(topic, item): group[0] for topic, found in groups.items() for group in found for item in group}
-    with_twin = sum(len(group) for found in groups.values() for group in found if len(group) > 1)
+    same = {
+        (topic, item): group[0]
+        for topic, groups_of_topic in groups.items()
+        for group in groups_of_topic
+        for item in group
+    }
+    with_twin = sum(
+        len(group) for groups_of_topic in groups.values() for group in groups_of_topic if len(group) > 1
+    )
     between = sum(
         same[topic, judgment.left] == same[topic, judgment.right or ""]
         for topic, each in covered.items()
         for phase in each.phases
         for judgment in phase
     )
-    tested = {topic: found for topic, each in covered.items() if (found := twins_of_the_best(each, texts))}
-    pruned = {topic: found for topic, found in tested.items() if len(campaign[topic].items) > FINAL_SIZE}
-    ranks = [rank for found in pruned.values() for rank, _ in found]
+    tested = {topic: ends for topic, each in covered.items() if (ends := twins_of_the_best(each, texts))}
+    pruned = {topic: ends for topic, ends in tested.items() if len(campaign[topic].items) > FINAL_SIZE}
+    ranks = [rank for ends in pruned.values() for rank, _ in ends]
     sizes = [len(campaign[topic].items) for topic in pruned]
     lacking = sorted(len(each.items) for topic, each in campaign.items() if topic not in covered)
     no_text = f"Texts are here for {len(covered)} of 50 topics; the others' pools hold {', '.join(map(str, lacking))}."
@@ -178,22 +185,22 @@ def crowd_twins(
     small = "The paper counts five such topics, each with a pool that the texts cover; we find four by identical texts."
     exact, tolerance = "Exact duplicates (section 5.2)", "Equality tolerance: twins of the best passage"
     rows = [
-        Compared("passages in pools with texts", 1570, sum(len(each.items) for each in covered.values()), 1249,
+        Measured("passages in pools with texts", 1570, sum(len(each.items) for each in covered.values()), 1249,
                  part=exact, why=no_text),
-        Compared("of them with a twin", 460, with_twin, 385, part=exact, why=no_text),
-        Compared("distinct passages", 1308, sum(map(len, groups.values())), 1027, part=exact, why=no_text),
-        Compared("judgments between twins", 169, between, 163, part=exact, why=no_text),
-        Compared("topics whose best has a twin", 15, len(tested), part=tolerance, why=f"{no_text} {small}"),
-        Compared("of them with a pool above 9", 10, len(pruned), part=tolerance, why=tenth),
-        Compared("their smallest pool", 11, min(sizes), part=tolerance),
-        Compared("their largest pool", 130, max(sizes), part=tolerance, why=tenth),
-        Compared("their mean size", 50.5, fmean(sizes), part=tolerance, why=tenth, within=0.05, digits=1),
-        Compared("their mean size, with the topic of 130", 50.5, fmean([*sizes, 130]), part=tolerance, within=0.05,
+        Measured("of them with a twin", 460, with_twin, 385, part=exact, why=no_text),
+        Measured("distinct passages", 1308, sum(map(len, groups.values())), 1027, part=exact, why=no_text),
+        Measured("judgments between twins", 169, between, 163, part=exact, why=no_text),
+        Measured("topics whose best has a twin", 15, len(tested), part=tolerance, why=f"{no_text} {small}"),
+        Measured("of them with a pool above 9", 10, len(pruned), part=tolerance, why=tenth),
+        Measured("their smallest pool", 11, min(sizes), part=tolerance),
+        Measured("their largest pool", 130, max(sizes), part=tolerance, why=tenth),
+        Measured("their mean size", 50.5, fmean(sizes), part=tolerance, why=tenth, within=0.05, digits=1),
+        Measured("their mean size, with the topic of 130", 50.5, fmean([*sizes, 130]), part=tolerance, within=0.05,
                  digits=1),
-        Compared("twins of their best", 12, len(ranks), part=tolerance, why=tenth),
-        Compared("of them in the top five", 9, sum(r is not None and r <= TOP for r in ranks), part=tolerance,
+        Measured("twins of their best", 12, len(ranks), part=tolerance, why=tenth),
+        Measured("of them in the top five", 9, sum(r is not None and r <= TOP for r in ranks), part=tolerance,
                  why=tenth),
-        Compared("twins that missed the top five", 3, sum(r is None or r > TOP for r in ranks), part=tolerance),
+        Measured("twins that missed the top five", 3, sum(r is None or r > TOP for r in ranks), part=tolerance),
     ]  # fmt: skip
     places = Section(
         "Where the twins of the best ended",
@@ -202,11 +209,11 @@ def crowd_twins(
             (
                 topic,
                 len(campaign[topic].items),
-                len(found),
-                ", ".join(str(rank) for rank, _ in found if rank is not None),
-                ", ".join(str(last + 1) for rank, last in found if rank is None),
+                len(ends),
+                ", ".join(str(rank) for rank, _ in ends if rank is not None),
+                ", ".join(str(last + 1) for rank, last in ends if rank is None),
             )
-            for topic, found in tested.items()
+            for topic, ends in tested.items()
         ),
     )
 
@@ -220,7 +227,7 @@ def crowd_twins(
     remarks = (
         "Equal items share the better rank. Twins tied for best with their like are not counted again.",
     )
-    return Comparison("crowd-twins", tuple(rows), draw, remarks, (places,), seed=seed)
+    return ComparisonReport("crowd-twins", tuple(rows), draw, remarks, (places,), seed=seed)
 
 
 def crowd_sets(
@@ -229,7 +236,7 @@ def crowd_sets(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Rebuild Sets I, II and Combined from the judgments and compare them with the released ones."""
     campaign = read_campaign(data)
     ours = {topic: each.best_sets for topic, each in campaign.items()}
@@ -243,28 +250,28 @@ def crowd_sets(
     for name in SETS:
         sets = {topic: of_topic[name] for topic, of_topic in ours.items()}
         rows += [
-            Compared("best passages", count[name], sum(map(len, sets.values())), part=f"Set {name}"),
-            Compared("most that tie", ties[name], max(map(len, sets.values())), part=f"Set {name}"),
-            Compared("topics where the released set is rebuilt", None,
+            Measured("best passages", count[name], sum(map(len, sets.values())), part=f"Set {name}"),
+            Measured("most that tie", ties[name], max(map(len, sets.values())), part=f"Set {name}"),
+            Measured("topics where the released set is rebuilt", None,
                      sum(sets[topic] == released[name].get(topic) for topic in sets), 50, part=f"Set {name}"),
         ]  # fmt: skip
     shared = {("I", "II"): (22, 25), ("Combined", "I"): (40, 44), ("Combined", "II"): (39, 44)}
     for (a, b), (topics, passages) in shared.items():
         both = [of_topic[a] & of_topic[b] for of_topic in ours.values()]
         rows += [
-            Compared(f"topics that {a} and {b} share a best in", topics, sum(map(bool, both)), part="Shared"),
-            Compared(f"best passages that {a} and {b} share", passages, sum(map(len, both)), part="Shared"),
+            Measured(f"topics that {a} and {b} share a best in", topics, sum(map(bool, both)), part="Shared"),
+            Measured(f"best passages that {a} and {b} share", passages, sum(map(len, both)), part="Shared"),
         ]
     pooled = sum(best_of_all_votes(each) == ours[topic]["Combined"] for topic, each in campaign.items())
     rows.append(
-        Compared("topics where every vote between finalists gives Combined", None, pooled, 37, part="Shared")
+        Measured("topics where every vote between finalists gives Combined", None, pooled, 37, part="Shared")
     )
     remarks = ("Combined needs the final phases alone: votes of pruning phases between finalists change it.",)
 
     def draw() -> "Figure":
         from duelpool.plots import Bars, panels
 
-        most = max(len(found) for of_topic in ours.values() for found in of_topic.values())
+        most = max(len(best_set) for of_topic in ours.values() for best_set in of_topic.values())
         series = {
             name: [
                 sum(len(of_topic[name]) == size for of_topic in ours.values()) for size in range(1, most + 1)
@@ -275,7 +282,7 @@ def crowd_sets(
             [Bars("Passages that tie for best", "topics", list(map(str, range(1, most + 1))), series)]
         )
 
-    return Comparison("crowd-sets", tuple(rows), draw, remarks, seed=seed)
+    return ComparisonReport("crowd-sets", tuple(rows), draw, remarks, seed=seed)
 
 
 def best_of_all_votes(each: TopicCampaign) -> frozenset[str]:

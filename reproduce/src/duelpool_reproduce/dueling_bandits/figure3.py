@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from duelpool.simulation import Progress, SimulationResult, simulate
 from duelpool_reproduce.base import Cell, Experiment, Section
 from duelpool_reproduce.dueling_bandits.returned import returned
-from duelpool_reproduce.verdicts import AGREES, NEW, Compared
+from duelpool_reproduce.verdicts import AGREES, NEW, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ FIGURES = (("A", "found"), ("B", "one"), ("B", "both"))
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownCount:
     """A figure that we did not measure: how many of 1,000 trials, and from how many it was had."""
 
     count: float
@@ -37,7 +37,7 @@ class Known:
         return self.standard_error_with(self.trials)
 
     def standard_error_with(self, trials: int) -> float:
-        """Return the standard error that the count would have in so many trials."""
+        """Return the standard error that the count would have in a number of trials."""
         share = self.count / 1000
         return 1000 * math.sqrt(share * (1 - share) / trials)
 
@@ -111,7 +111,7 @@ FLAGSHIP_CAP = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Figure3Check:
     """One of our figures, in 1,000 trials, beside the paper's and the independent one."""
 
     row: str
@@ -120,8 +120,8 @@ class Check:
     trials: int
     ours: float
     standard_error: float
-    paper: Known | None
-    independent: Known | None
+    paper: KnownCount | None
+    independent: KnownCount | None
 
     @property
     def verdict(self) -> str:
@@ -131,25 +131,25 @@ class Check:
             return ""
         return "agrees" if any(self.distance(known) <= 3 for known in others) else "differs"
 
-    def distance(self, known: Known) -> float:
+    def distance(self, known: KnownCount) -> float:
         """Return how many combined standard errors ours lies from a known figure."""
         return abs(self.ours - known.count) / self.error_beside(known)
 
-    def error_beside(self, known: Known) -> float:
+    def error_beside(self, known: KnownCount) -> float:
         """Return the combined standard error of ours and a known figure."""
         # Where few trials found nothing at all, our own error would be 0: then the known figure's tells ours.
         ours = max(self.standard_error, known.standard_error_with(self.trials))
         return math.hypot(ours, known.standard_error)
 
-    def compared(self) -> Compared:
+    def compared(self) -> Measured:
         """Return it beside the nearer of the two."""
         name = f"{self.row}, {self.case}: {self.measure}"
         others = [known for known in (self.paper, self.independent) if known is not None]
         if not others:
-            return Compared(name, None, self.ours, digits=0)
+            return Measured(name, None, self.ours, digits=0)
         nearest = min(others, key=self.distance)
         paper, known = (nearest.count, None) if nearest is self.paper else (None, nearest.count)
-        return Compared(name, paper, self.ours, known, self.error_beside(nearest), digits=0)
+        return Measured(name, paper, self.ours, known, self.error_beside(nearest), digits=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Figure3:
     trials: int
     seed: int
 
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[Figure3Check, ...]:
         """Return every figure beside those it can be held against."""
         known = {row.name: row for row in PAPER}
         checks = []
@@ -170,32 +170,32 @@ class Figure3:
                 result = cases["AB".index(case)]
                 share = float(getattr(result, measure))
                 checks.append(
-                    Check(
+                    Figure3Check(
                         name,
                         case,
                         measure,
                         result.trials,
                         1000 * share,
                         1000 * result.standard_error(share),
-                        Known(row.paper[at], TRIALS) if row else None,
-                        Known(row.independent[at], row.independent_trials) if row else None,
+                        KnownCount(row.paper[at], TRIALS) if row else None,
+                        KnownCount(row.independent[at], row.independent_trials) if row else None,
                     )
                 )
         return tuple(checks)
 
-    def compared(self) -> tuple[Compared, ...]:
-        """Return every figure with its verdict: what was found, what was returned, what it took."""
+    def compared(self) -> tuple[Measured, ...]:
+        """Return every figure with its verdict: best items found, items returned, judgments needed."""
         return (*(check.compared() for check in self.checks()), *self.returned(), *self.taken())
 
-    def returned(self) -> list[Compared]:
+    def returned(self) -> list[Measured]:
         """Return the counts of the paper's text beside ours: how many items were returned, and which."""
         return returned(self.results)
 
-    def taken(self) -> list[Compared]:
+    def taken(self) -> list[Measured]:
         """Return our mean comparisons, and judgments of the most judged pair, beside the paper's ranges."""
         known = {row.name: row for row in PAPER}
         return [
-            Compared(
+            Measured(
                 f"{name}, {case}: {what}, mean",
                 _ends(stated[at]),
                 mean,
@@ -212,7 +212,7 @@ class Figure3:
         ]
 
     def sections(self) -> Sequence[Section]:
-        """Return what was found, what it took, one returned item instead of a set, and the text's counts."""
+        """Return best items found, judgments needed, one returned item instead of several, and the text's counts."""
         found_rows: list[tuple[Cell, ...]] = [
             (
                 check.row,
@@ -389,11 +389,11 @@ def _range(least: float, most: float) -> str:
     return f"{least:.0f}-{most:.0f}" if least < most else f"{least:.0f}"
 
 
-def _bar(known: Known | None) -> tuple[float, float] | None:
+def _bar(known: KnownCount | None) -> tuple[float, float] | None:
     return None if known is None else (known.count, known.standard_error)
 
 
-def _with_error(known: Known) -> str:
+def _with_error(known: KnownCount) -> str:
     return f"{known.count:.0f}±{known.standard_error:.0f}"
 
 

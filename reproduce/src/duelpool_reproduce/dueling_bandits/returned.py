@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from duelpool.simulation import SimulationResult, Trial
-from duelpool_reproduce.verdicts import Compared
+from duelpool_reproduce.verdicts import Measured
 
 OF = 1000  # the paper's trials, and the base of its counts
 MANY = 100  # trials whose own variance is to be trusted
@@ -50,7 +50,7 @@ WORDS: Mapping[str, Count] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TextCount:
     """A count of the paper's text: of which algorithm and case, and what is counted."""
 
     algorithm: str
@@ -61,34 +61,34 @@ class Told:
 
 
 TEXT = (
-    Told("DTS", "A", "wrong items returned", 922),
-    Told("DTS", "A", "trials that return one item", 959),
-    Told("DTS", "B", "wrong items returned", 357),
-    Told("MergeDTS", "A", "wrong items returned", 1503),
-    Told("MergeDTS", "B", "wrong items returned", 914),
-    Told("Round-Efficient", "A", "wrong items returned", 1632),
-    Told("Round-Efficient", "A", "trials that return one item", 559),
-    Told("Round-Efficient", "B", "wrong items returned", 606),
-    Told("prefBest", "A", "wrong items returned", 995),
-    Told("prefBest", "A", "items beyond one a trial", 497),
-    Told("prefBest", "A", "trials that return several", None),
-    Told("prefBest", "A", "trials that return item 1", 323),
-    Told("prefBest", "A", "trials that return item 2", 213),
-    Told("prefBest", "A", "right, were one returned", None, (360, 360)),
-    Told("prefBest", "B", "wrong items returned", 729),
-    Told("prefBest", "B", "items beyond one a trial", 489),
-    Told("prefBest", "B", "trials that return several", None),
-    Told("prefBest + extra", "A", "wrong items returned", 780),
-    Told("prefBest + extra", "A", "items beyond one a trial", 290),
-    Told("prefBest + extra", "A", "trials that return several", None),
-    Told("prefBest + extra", "A", "trials that return item 1", 302),
-    Told("prefBest + extra", "A", "trials that return item 2", 166),
-    Told("prefBest + extra", "A", "right, were one returned", None, (430, 440)),
-    Told("prefBest + extra", "B", "wrong items returned", 430),
+    TextCount("DTS", "A", "wrong items returned", 922),
+    TextCount("DTS", "A", "trials that return one item", 959),
+    TextCount("DTS", "B", "wrong items returned", 357),
+    TextCount("MergeDTS", "A", "wrong items returned", 1503),
+    TextCount("MergeDTS", "B", "wrong items returned", 914),
+    TextCount("Round-Efficient", "A", "wrong items returned", 1632),
+    TextCount("Round-Efficient", "A", "trials that return one item", 559),
+    TextCount("Round-Efficient", "B", "wrong items returned", 606),
+    TextCount("prefBest", "A", "wrong items returned", 995),
+    TextCount("prefBest", "A", "items beyond one a trial", 497),
+    TextCount("prefBest", "A", "trials that return several", None),
+    TextCount("prefBest", "A", "trials that return item 1", 323),
+    TextCount("prefBest", "A", "trials that return item 2", 213),
+    TextCount("prefBest", "A", "right, were one returned", None, (360, 360)),
+    TextCount("prefBest", "B", "wrong items returned", 729),
+    TextCount("prefBest", "B", "items beyond one a trial", 489),
+    TextCount("prefBest", "B", "trials that return several", None),
+    TextCount("prefBest + extra", "A", "wrong items returned", 780),
+    TextCount("prefBest + extra", "A", "items beyond one a trial", 290),
+    TextCount("prefBest + extra", "A", "trials that return several", None),
+    TextCount("prefBest + extra", "A", "trials that return item 1", 302),
+    TextCount("prefBest + extra", "A", "trials that return item 2", 166),
+    TextCount("prefBest + extra", "A", "right, were one returned", None, (430, 440)),
+    TextCount("prefBest + extra", "B", "wrong items returned", 430),
 )
 
 
-def _variance(values: Sequence[float], told: Told) -> float:
+def _variance(values: Sequence[float], told: TextCount) -> float:
     """Return the trials' variance, for few of them drawn towards that of a count by chance about the stated mean.
 
     Few trials may hold none of the rare ones, and then their own variance says little.
@@ -105,7 +105,7 @@ def _variance(values: Sequence[float], told: Told) -> float:
     return (squares + CHANCE * by_chance) / (len(values) - 1 + CHANCE)
 
 
-def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) -> list[Compared]:
+def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) -> list[Measured]:
     """Return the counts of the text, ours in 1,000 trials beside the paper's, with both their errors."""
     by_name = {name: dict(zip("AB", cases, strict=True)) for name, *cases in results}
     rows = []
@@ -119,7 +119,7 @@ def returned(results: Sequence[tuple[str, SimulationResult, SimulationResult]]) 
         # ours has the error of our trials, and the paper's count that of its 1,000
         error = OF * math.sqrt(spread * (1 / len(values) + (1 / OF if told.paper is not None else 0)))
         rows.append(
-            Compared(
+            Measured(
                 f"{told.algorithm}, {told.case}: {told.words}",
                 told.paper,
                 OF * mean,

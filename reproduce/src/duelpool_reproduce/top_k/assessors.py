@@ -20,7 +20,7 @@ from duelpool_reproduce.top_k.collection import (
     LEAST_TOP_VALUE,
     LOCAL,
 )
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +35,7 @@ def assessors(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Find the dedicated assessors' best among the crowd's top five, and the grades of both."""
     released, local, grades = (read_qrels(data / file).grades() for file in (COMBINED, LOCAL, GRADES))
     tops = {
@@ -62,22 +62,22 @@ def assessors(
         "Of 173 topics two have one candidate and no crowd judgments: 171 are compared, the paper counts 173."
     )
     rows = [
-        Compared("topics compared", None, len(topics), 171, part=figure7),
-        Compared("topics with the same best", 63, placed[0], part=figure7),
-        Compared("topics with the local best in the crowd's top five", 141, len(topics) - placed[5], part=figure7),
-        Compared("topics with the local best outside it", 32, placed[5], 30, part=figure7, why=two_topics),
-        Compared("crowd's best answers, ties counted", None, len(best), 265, part=figure8),
-        Compared("of them with the highest grade ('over 68 %')", (0.68, 0.69), below["top 1"][0] / len(best), 182 / 265,
+        Measured("topics compared", None, len(topics), 171, part=figure7),
+        Measured("topics with the same best", 63, placed[0], part=figure7),
+        Measured("topics with the local best in the crowd's top five", 141, len(topics) - placed[5], part=figure7),
+        Measured("topics with the local best outside it", 32, placed[5], 30, part=figure7, why=two_topics),
+        Measured("crowd's best answers, ties counted", None, len(best), 265, part=figure8),
+        Measured("of them with the highest grade ('over 68 %')", (0.68, 0.69), below["top 1"][0] / len(best), 182 / 265,
                  part=figure8),
-        Compared("crowd's top-five answers", None, len(top), 917, part=figure8),
-        Compared("of them with the highest grade ('over 61 %')", (0.61, 0.62), below["top 5"][0] / len(top), 565 / 917,
+        Measured("crowd's top-five answers", None, len(top), 917, part=figure8),
+        Measured("of them with the highest grade ('over 61 %')", (0.61, 0.62), below["top 5"][0] / len(top), 565 / 917,
                  part=figure8),
-        Compared("topics whose top five have values of 10, 20, ... 50", None, valued, 171, part=levels),
-        Compared("topics with at most 9 candidates and judgments", None, small, 78, part=levels),
-        Compared("of them one round robin in the file", None, round_robins, 69, part=levels),
-        Compared("of those, released levels rebuilt exactly", None, exact, 69, part=levels),
-        Compared("of them with extra votes", None, small - round_robins, 9, part=levels),
-        Compared("topics whose phases the file has lost", None, pruned, 93, part=levels),
+        Measured("topics whose top five have values of 10, 20, ... 50", None, valued, 171, part=levels),
+        Measured("topics with at most 9 candidates and judgments", None, small, 78, part=levels),
+        Measured("of them one round robin in the file", None, round_robins, 69, part=levels),
+        Measured("of those, released levels rebuilt exactly", None, exact, 69, part=levels),
+        Measured("of them with extra votes", None, small - round_robins, 9, part=levels),
+        Measured("topics whose phases the file has lost", None, pruned, 93, part=levels),
     ]  # fmt: skip
 
     def draw() -> "Figure":
@@ -100,7 +100,7 @@ def assessors(
         "Equal answers share a place. The released file is sorted by pair, so phases can be read off it only where "
         "there was one round robin.",
     )
-    return Comparison("topk-assessors", tuple(rows), draw, remarks, seed=seed)
+    return ComparisonReport("topk-assessors", tuple(rows), draw, remarks, seed=seed)
 
 
 def _place(top: dict[str, float], best: set[str]) -> int:

@@ -24,7 +24,7 @@ from duelpool_reproduce.top_k.collection import (
     crowd_top,
     run_files,
 )
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,11 +72,11 @@ def table1(
     data: Path = Path(),
     *,
     tuned_over: Sequence[float] = TUNED_OVER,
-) -> Comparison:
-    """Compare nDCG@k and compatibility by grades at four ranks, and tune p anew on other collections."""
+) -> ComparisonReport:
+    """Compare nDCG@k and compatibility by grades at four ranks, and tune p on other collections."""
     runs = run_files(data)
     names = [compat(p, as_trec_eval=by) for p in PERSISTENCE.values() for by in (True, False)]
-    found = evaluate(data / GRADES, runs, [*map(ndcg, PERSISTENCE), *names])
+    evaluation = evaluate(data / GRADES, runs, [*map(ndcg, PERSISTENCE), *names])
     paper = {
         3: (0.717, 0.710, 0.907),
         5: (0.726, 0.735, 0.920),
@@ -87,31 +87,31 @@ def table1(
     rows = []
     for k, p in PERSISTENCE.items():
         ours = (
-            sensitivity(found.tables[ndcg(k)]).share,
-            sensitivity(found.tables[compat(p)]).share,
-            kendall_tau(found.means(ndcg(k)), found.means(compat(p))),
+            sensitivity(evaluation.tables[ndcg(k)]).share,
+            sensitivity(evaluation.tables[compat(p)]).share,
+            kendall_tau(evaluation.means(ndcg(k)), evaluation.means(compat(p))),
         )
         what = (f"sensitivity of nDCG@{k}", f"sensitivity of Compat, p={p:.2f}", "tau of the two")
         for at, name in enumerate(what):
             known = before[k][at] if k in before else None
             rows.append(
-                Compared(name, paper[k][at], ours[at], known, None, 0.0005, OTHER_RUNS, f"Table 1, k={k}", 3)
+                Measured(name, paper[k][at], ours[at], known, None, 0.0005, OTHER_RUNS, f"Table 1, k={k}", 3)
             )
     taus = [row.ours or 0.0 for row in rows if row.figure.startswith("tau")]
     relation = "What the paper concludes"
     rows.append(
-        Compared("of 4 taus, those over 0.9 (Figure 4)", 4, sum(tau > 0.9 for tau in taus), part=relation,
+        Measured("of 4 taus, those over 0.9 (Figure 4)", 4, sum(tau > 0.9 for tau in taus), part=relation,
                  why=OTHER_RUNS)
     )  # fmt: skip
     rows.append(
-        Compared("largest gap of the two sensitivities", (0, 0.012), _largest_gap(rows), None, None, 0.005,
+        Measured("largest gap of the two sensitivities", (0, 0.012), _largest_gap(rows), None, None, 0.005,
                  part=relation, why=OTHER_RUNS)
     )  # fmt: skip
     shares = [
         [row.ours or 0.0 for row in rows if row.figure.startswith(f"sensitivity of {m}")] for m in ("n", "C")
     ]
     rows += [
-        Compared(
+        Measured(
             f"sensitivity of {name} rises with {by} (1: yes)", 1, int(line == sorted(line)), part=relation
         )
         for name, by, line in zip(("nDCG@k", "Compat"), "kp", shares, strict=True)
@@ -124,16 +124,16 @@ def table1(
 
         pictures = []
         for k, p in PERSISTENCE.items():
-            x, y = found.means(ndcg(k)), found.means(compat(p))
+            x, y = evaluation.means(ndcg(k)), evaluation.means(compat(p))
             title = f"Figure 4: τ = {kendall_tau(x, y):.3f}"
             points = {run: (x[run], y[run]) for run in x}
             pictures.append(Scatter(title, ndcg(k), f"compatibility, p={p:.2f}", points))
         return panels(pictures)
 
     authors = [
-        f"k={k}: {sensitivity(table).share:.3f} and {kendall_tau(found.means(ndcg(k)), _means(table)):.3f}"
+        f"k={k}: {sensitivity(table).share:.3f} and {kendall_tau(evaluation.means(ndcg(k)), _means(table)):.3f}"
         for k, p in PERSISTENCE.items()
-        if (table := found.tables[compat(p, as_trec_eval=False)])
+        if (table := evaluation.tables[compat(p, as_trec_eval=False)])
     ]
     remarks = (
         "Equal scores are ordered as trec_eval does for both measures. By the order of compatibility's authors its "
@@ -142,10 +142,10 @@ def table1(
         "the tau with nDCG@k of the best p beside that of the paper's p.",
     )
     values = {"tuning": {name: {str(k): line for k, line in of.items()} for name, of in curves.items()}}
-    return Comparison("topk-table1", tuple(rows), draw, remarks, seed=seed, values=values)
+    return ComparisonReport("topk-table1", tuple(rows), draw, remarks, seed=seed, values=values)
 
 
-def _largest_gap(rows: list[Compared]) -> float:
+def _largest_gap(rows: list[Measured]) -> float:
     shares = [row.ours or 0.0 for row in rows if row.figure.startswith("sensitivity")]
     return max(abs(a - b) for a, b in zip(shares[::2], shares[1::2], strict=True))
 
@@ -158,24 +158,24 @@ def tuning_curves(
     for name, files in {"DL 2021": DL_21, "TREC-8": TREC_8}.items():
         if all((data / file).exists() for file in files):
             collections[name] = (data / files[0], data / files[1])
-    found = {}
+    curves = {}
     for name, (truth, runs) in collections.items():
         names = {p: str(Compat(p=p, ties="docno-descending")) for p in tuned_over}
         result = evaluate(truth, runs, [*map(ndcg, PERSISTENCE), *names.values()])
-        found[name] = {
+        curves[name] = {
             k: {p: kendall_tau(result.means(ndcg(k)), result.means(names[p])) for p in tuned_over}
             for k in PERSISTENCE
         }
-    return found
+    return curves
 
 
-def _tuned(curves: Mapping[str, Mapping[int, Mapping[float, float]]]) -> list[Compared]:
+def _tuned(curves: Mapping[str, Mapping[int, Mapping[float, float]]]) -> list[Measured]:
     rows = []
     for name, of_collection in curves.items():
         for k, line in of_collection.items():
             best = max(line, key=lambda p: line[p])
             rows.append(
-                Compared(
+                Measured(
                     f"{name}, k={k}: tau short of the best p ({best:.2f})",
                     None,
                     line[best] - line[PERSISTENCE[k]],
@@ -191,10 +191,10 @@ def table3(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Compare compatibility under grades, both combined, the top five and the best alone, with nDCG."""
-    found = scored(data)
-    graded = found["graded only"]
+    evaluations = scored(data)
+    graded = evaluations["graded only"]
     paper: dict[tuple[int, str], tuple[float | None, float | None]] = {
         (3, "graded only"): (0.710, 0.907),
         (3, "combined"): (0.765, 0.851),
@@ -211,27 +211,27 @@ def table3(
         shares[f"nDCG@{k}"] = share = sensitivity(graded.tables[ndcg(k)]).share
         known = 0.803 if k == 3 else None
         rows.append(
-            Compared("sensitivity of nDCG", stated, share, known, None, 0.0005, OTHER_RUNS, f"Table 3, k={k}")
+            Measured("sensitivity of nDCG", stated, share, known, None, 0.0005, OTHER_RUNS, f"Table 3, k={k}")
         )
         for (at, kind), (in_paper, tau_in_paper) in paper.items():
             if at != k:
                 continue
-            table = found[kind].tables[compat(PERSISTENCE[k])]
+            table = evaluations[kind].tables[compat(PERSISTENCE[k])]
             shares[f"{kind} {k}"] = share = sensitivity(table).share
             tau = kendall_tau(graded.means(ndcg(k)), _means(table))
             known_share, known_tau = before.get((k, kind), (None, None))
             part = f"Table 3, k={k}"
             rows += [
-                Compared(
+                Measured(
                     f"sensitivity, {kind}", in_paper, share, known_share, None, 0.0005, OTHER_RUNS, part
                 ),
-                Compared(
+                Measured(
                     f"tau with nDCG@{k}, {kind}", tau_in_paper, tau, known_tau, None, 0.0005, OTHER_RUNS, part
                 ),
             ]
     rows += _relations(shares)
     rows += [
-        Compared(
+        Measured(
             f"pgbert over clacBase by {name}, %",
             stated,
             None,
@@ -241,10 +241,10 @@ def table3(
         for name, stated in (("nDCG@3", 15), ("compatibility", 97))
     ]
     authors = [
-        kendall_tau(graded.means(ndcg(3)), found[kind].means(compat(0.8, as_trec_eval=False)))
+        kendall_tau(graded.means(ndcg(3)), evaluations[kind].means(compat(0.8, as_trec_eval=False)))
         for kind in ("graded only", "combined")
     ]
-    best, rest = _leaders(found["combined"].tables[compat(0.8)])
+    best, rest = _leaders(evaluations["combined"].tables[compat(0.8)])
     remarks = (
         f"By the order of equal scores of compatibility's authors the taus at k=3 are {authors[0]:.3f} graded and "
         f"{authors[1]:.3f} combined: one pair of runs changes places.",
@@ -255,7 +255,7 @@ def table3(
         from duelpool.plots import Intervals, Panel, Scatter, panels
 
         def against(kind: str, k: int, title: str) -> Scatter:
-            x, y = graded.means(ndcg(k)), found[kind].means(compat(PERSISTENCE[k]))
+            x, y = graded.means(ndcg(k)), evaluations[kind].means(compat(PERSISTENCE[k]))
             label = f"compatibility, p={PERSISTENCE[k]:.2f}, {kind}"
             return Scatter(title, ndcg(k), label, {run: (x[run], y[run]) for run in x})
 
@@ -267,7 +267,8 @@ def table3(
             pictures += [
                 against("combined", k, "Figure 9"),
                 by_run(
-                    found["combined"].tables[compat(PERSISTENCE[k])], f"compatibility, p={PERSISTENCE[k]:.2f}"
+                    evaluations["combined"].tables[compat(PERSISTENCE[k])],
+                    f"compatibility, p={PERSISTENCE[k]:.2f}",
                 ),
                 by_run(graded.tables[ndcg(k)], ndcg(k)),
             ]
@@ -278,7 +279,7 @@ def table3(
         ]
         return panels(pictures, across=3)
 
-    tables = {ndcg(3): graded.tables[ndcg(3)], "combined": found["combined"].tables[compat(0.8)]}
+    tables = {ndcg(3): graded.tables[ndcg(3)], "combined": evaluations["combined"].tables[compat(0.8)]}
     values = {
         "intervals": {
             name: {run: [mean, low, high] for run, mean, low, high in intervals_by_run(table)}
@@ -286,14 +287,14 @@ def table3(
         }
     }
     listed = intervals_table(*tables.values())
-    return Comparison("topk-table3", tuple(rows), draw, remarks, (listed,), seed=seed, values=values)
+    return ComparisonReport("topk-table3", tuple(rows), draw, remarks, (listed,), seed=seed, values=values)
 
 
 def _means(table: ScoreTable) -> dict[str, float]:
     return dict(zip(table.runs, table.means().tolist(), strict=True))
 
 
-def _relations(shares: Mapping[str, float]) -> list[Compared]:
+def _relations(shares: Mapping[str, float]) -> list[Measured]:
     """Return what the paper concludes from Table 3, each 1 where it holds here too."""
     holds = {
         "combined tells more apart than grades, k=3": shares["combined 3"] > shares["graded only 3"],
@@ -305,7 +306,7 @@ def _relations(shares: Mapping[str, float]) -> list[Compared]:
         == "best only, local 3",
     }
     return [
-        Compared(name, 1, int(held), part="What the paper concludes (1: it holds)", why=OTHER_RUNS)
+        Measured(name, 1, int(held), part="What the paper concludes (1: it holds)", why=OTHER_RUNS)
         for name, held in holds.items()
     ]
 
@@ -327,7 +328,7 @@ def intervals_table(graded: ScoreTable, combined: ScoreTable) -> Section:
     """Return every run's mean and 95 % interval under nDCG@3 and under compatibility, combined."""
     first, second = ({row[0]: row[1:] for row in intervals_by_run(table)} for table in (graded, combined))
     rows = tuple(
-        (run, *("{:.3f} ({:.3f}-{:.3f})".format(*found[run]) for found in (first, second)))
+        (run, *("{:.3f} ({:.3f}-{:.3f})".format(*ends[run]) for ends in (first, second)))
         for run in combined.order()
     )
     return Section("Figure 9: means and 95 % intervals by run", ("run", "nDCG@3", "Compat, combined"), rows)

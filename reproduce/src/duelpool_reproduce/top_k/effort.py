@@ -17,7 +17,7 @@ from duelpool.strategies.elimination import random_pairings
 from duelpool.strategies.knockout import knockout_bound
 from duelpool_reproduce.base import Experiment
 from duelpool_reproduce.top_k.collection import CROWD_JUDGMENTS, GRADES, LOCAL_JUDGMENTS
-from duelpool_reproduce.verdicts import Compared, Comparison
+from duelpool_reproduce.verdicts import ComparisonReport, Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ DRAWS = 10  # pairings drawn for each trial: they cost little
 
 
 def grades_below_the_top(pools: Pools) -> dict[int, int]:
-    """Return how many candidates lie so many grades below the highest of their topic."""
+    """Return the number of candidates by how many grades they lie below the highest of their topic."""
     counts: Counter[int] = Counter()
     for pool in pools.pools:
         top = max(pool.grades.values())
@@ -50,7 +50,7 @@ def effort(
     executor: Executor | None = None,
     progress: Progress | None = None,
     data: Path = Path(),
-) -> Comparison:
+) -> ComparisonReport:
     """Thin the graded pools, and reckon what dedicated people and a crowd have to judge."""
     qrels = read_qrels(data / GRADES)
     grades = qrels.grades()
@@ -70,26 +70,26 @@ def effort(
     )
     pilots = "The paper counts pilot tasks and tasks of excluded workers; the release holds what counted."
     rows = [
-        Compared("passages graded", 29_350, every.total(), part=thinning),
+        Measured("passages graded", 29_350, every.total(), part=thinning),
         *(
-            Compared(f"of them grade {grade}", None, every[grade], known, part=thinning)
+            Measured(f"of them grade {grade}", None, every[grade], known, part=thinning)
             for grade, known in zip((4, 3, 2, 1, 0), (1618, 1456, 2157, 2889, 21_230), strict=True)
         ),
-        Compared("of them positive", 8120, sum(count for grade, count in every.items() if grade > 0), part=thinning),
-        Compared("topics", 173, len(grades), part=thinning),
-        Compared("candidates, k=5", 2673, pools.candidates, part=thinning),
-        Compared("most candidates of a topic", 112, max(sizes.values()), part=thinning),
-        Compared("that topic is 67_8 (1: yes)", 1, int(largest is not None and largest.topic == "67_8"), part=thinning),
-        Compared("topics with at most 9 candidates", 57, sum(size <= FINAL_SIZE for size in sizes.values()), 80,
+        Measured("of them positive", 8120, sum(count for grade, count in every.items() if grade > 0), part=thinning),
+        Measured("topics", 173, len(grades), part=thinning),
+        Measured("candidates, k=5", 2673, pools.candidates, part=thinning),
+        Measured("most candidates of a topic", 112, max(sizes.values()), part=thinning),
+        Measured("that topic is 67_8 (1: yes)", 1, int(largest is not None and largest.topic == "67_8"), part=thinning),
+        Measured("topics with at most 9 candidates", 57, sum(size <= FINAL_SIZE for size in sizes.values()), 80,
                  why=at_most, part=thinning),
-        Compared("topics with at most 7 candidates", None, sum(size <= 7 for size in sizes.values()), 57,
+        Measured("topics with at most 7 candidates", None, sum(size <= 7 for size in sizes.values()), 57,
                  part=thinning),
-        Compared("candidates below the top grade ('more than a third')", (1 / 3, inf),
+        Measured("candidates below the top grade ('more than a third')", (1 / 3, inf),
                  1 - below[0] / pools.candidates, 0.371, within=0.0005, part=thinning),
-        Compared("three grades below ('just over 1 %')", (0.01, 0.02), below[3] / pools.candidates, part=thinning),
-        Compared("fewest ideal rankings of a topic, by grades", 192, round(10 ** min(rankings)), 1, part=thinning,
+        Measured("three grades below ('just over 1 %')", (0.01, 0.02), below[3] / pools.candidates, part=thinning),
+        Measured("fewest ideal rankings of a topic, by grades", 192, round(10 ** min(rankings)), 1, part=thinning,
                  why="Counted over the official grades, the least is 1 and the most 3.4e220."),
-        Compared("most ideal rankings, as a power of ten", math.log10(26_842_725), max(rankings), math.log10(3.4e220),
+        Measured("most ideal rankings, as a power of ten", math.log10(26_842_725), max(rankings), math.log10(3.4e220),
                  within=0.01, part=thinning, digits=2,
                  why="Counted over the official grades, the least is 1 and the most 3.4e220."),
     ]  # fmt: skip
@@ -98,24 +98,24 @@ def effort(
         thinned = build_pools(qrels=qrels, thin=k).sizes.values()
         bound = sum(knockout_bound(size, k) for size in thinned)
         rows += [
-            Compared(f"bound on judgments, k={k}", stated, bound, part=table2),
-            Compared(
+            Measured(f"bound on judgments, k={k}", stated, bound, part=table2),
+            Measured(
                 f"% extra, k={k}", share, 100 * bound / every.total(), within=0.011, part=table2, digits=2
             ),
         ]
     rows += [
-        Compared("judgments made", 3743, len(local), part=table2),
-        Compared("judgments that finding the best takes", 2498, sum(size - 1 for size in sizes.values()), 2500,
+        Measured("judgments made", 3743, len(local), part=table2),
+        Measured("judgments that finding the best takes", 2498, sum(size - 1 for size in sizes.values()), 2500,
                  part=table2, why=one_less),
-        Compared("judgments", JUDGMENTS, len(released), 14_573, part=crowds, why=pilots),
-        Compared("topics judged", None, len(set(released.topics)), 171, part=crowds),
-        Compared("topics of one candidate (59_6, 78_8)", None, sum(size == 1 for size in sizes.values()), 2,
+        Measured("judgments", JUDGMENTS, len(released), 14_573, part=crowds, why=pilots),
+        Measured("topics judged", None, len(set(released.topics)), 171, part=crowds),
+        Measured("topics of one candidate (59_6, 78_8)", None, sum(size == 1 for size in sizes.values()), 2,
                  part=crowds),
-        Compared("dollars a task of ten", 2.40, pay.per_assignment / 100, part=crowds, digits=2),
-        Compared("dollars a judgment ('just over 0.25')", (0.25, 0.26), COST / JUDGMENTS, part=crowds),
-        Compared("judgments beyond the graded, %", 52.3, 100 * JUDGMENTS / every.total(), within=0.05, part=crowds,
+        Measured("dollars a task of ten", 2.40, pay.per_assignment / 100, part=crowds, digits=2),
+        Measured("dollars a judgment ('just over 0.25')", (0.25, 0.26), COST / JUDGMENTS, part=crowds),
+        Measured("judgments beyond the graded, %", 52.3, 100 * JUDGMENTS / every.total(), within=0.05, part=crowds,
                  digits=1),
-        Compared("judgments that topk's closed form expects", 14_573, crowd.judgments, within=730, part=crowds,
+        Measured("judgments that topk's closed form expects", 14_573, crowd.judgments, within=730, part=crowds,
                  why="The closed form assumes that half of a pool survives each phase; the file holds extra votes."),
     ]  # fmt: skip
 
@@ -129,7 +129,7 @@ def effort(
         )
 
     remarks = ("An expected number of judgments agrees when it lies within 5 %.",)
-    return Comparison("topk-effort", tuple(rows), draw, remarks, seed=seed)
+    return ComparisonReport("topk-effort", tuple(rows), draw, remarks, seed=seed)
 
 
 def missed(
@@ -137,7 +137,7 @@ def missed(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress | None = None,
-) -> Comparison:
+) -> ComparisonReport:
     """Draw pairings of ten candidates, and judge pools without error: how often a top-five item is lost."""
     count = DRAWS * trials
     rng = rng_for(seed, "pairings of ten")
@@ -155,10 +155,10 @@ def missed(
         "Judges without error: a top-five item is lost",
     )
     rows = [
-        Compared("the fifth meets the top four and is pruned", (0.12, inf), share, 0.244, _error(share, count),
+        Measured("the fifth meets the top four and is pruned", (0.12, inf), share, 0.244, _error(share, count),
                  0.0005, part=worst),
-        Compared("the fifth meets the top four", None, meets, None, _error(meets, count), part=worst),
-        Compared("the same, were all pairings equally likely", (0.12, inf), uniform, 10 / 36, part=worst),
+        Measured("the fifth meets the top four", None, meets, None, _error(meets, count), part=worst),
+        Measured("the same, were all pairings equally likely", (0.12, inf), uniform, 10 / 36, part=worst),
     ]  # fmt: skip
     lines: dict[str, list[tuple[float, float]]] = {"any of the top five lost": [], "mean share lost": []}
     for size in SIZES:
@@ -174,7 +174,7 @@ def missed(
         )
         lost = sum(trial.top_recall < 1 for trial in result.outcomes) / trials
         rows.append(
-            Compared(f"{size} candidates: any lost", None, lost, None, _error(lost, trials), part=perfect)
+            Measured(f"{size} candidates: any lost", None, lost, None, _error(lost, trials), part=perfect)
         )
         lines["any of the top five lost"].append((size, lost))
         lines["mean share lost"].append((size, 1 - result.top5_recall))
@@ -189,7 +189,7 @@ def missed(
         "that met eight others and lost to four is not pruned.",
         f"The pairings were drawn {count} times; pools judged {trials} times each by topk (k=5, F=9, P=7).",
     )
-    return Comparison("topk-missed", tuple(rows), draw, remarks, trials=trials, seed=seed)
+    return ComparisonReport("topk-missed", tuple(rows), draw, remarks, trials=trials, seed=seed)
 
 
 def _error(share: float, trials: int) -> float:
