@@ -268,7 +268,16 @@ class StudyReport:
             "experiment": "assessor-study",
             "queries": self.queries,
             "seed": self.seed,
-            "checks": [each.as_record() for each in self.checks],
+            "checks": [
+                {
+                    "name": each.name,
+                    "truth": each.truth,
+                    "found": each.measured,
+                    "error": each.error,
+                    "z": each.z,
+                }
+                for each in self.checks
+            ],
             "verdicts": [
                 {
                     "figure": row.figure,

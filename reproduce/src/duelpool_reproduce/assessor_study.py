@@ -99,16 +99,6 @@ class StatisticCheck:
             else math.inf
         )
 
-    def as_record(self) -> dict[str, float | str]:
-        """Return it as plain values."""
-        return {
-            "name": self.name,
-            "truth": self.truth,
-            "found": self.measured,
-            "error": self.error,
-            "z": self.z,
-        }
-
 
 @dataclass(eq=False, slots=True)
 class SimulatedStudy:
