@@ -2,7 +2,7 @@
 
 The opponent is what one writes first: SQLite with the same tables and the same durability
 (synchronous=FULL), a connection for each of the same 64 people, one commit a judgment. The store must take
-at least three times as many. Beside it stands the same loop for one person who is alone with the file: it
+at least three times as many. Also it stands the same loop for one person who is alone with the file: it
 meets nobody, so all that a shared commit could save there is the disk's sync, whose rate is printed too.
 
 Where the disk's sync is next to free, as in memory or behind a cache, there is nothing to share. --sync-ms lets
@@ -24,10 +24,10 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, event
+from sqlalchemy import event
 
 from duelpool.records import Outcome, Question, Topic
-from duelpool.store import Store, holdings, leases, open_store
+from duelpool.store import Store, Writing, holdings, leases, open_store
 from duelpool.store.database import SqliteDatabase
 from duelpool.store.leases import Answer, Wanted
 
@@ -41,14 +41,14 @@ CAMPAIGN = "benchmark"
 
 
 def set_up(target: str) -> None:
-    def work(connection: Connection, now: float) -> None:
-        holdings.create_campaign(connection, CAMPAIGN, CAMPAIGN, {}, now)
-        holdings.add_topics(connection, CAMPAIGN, [Topic(f"t{at}", "text") for at in range(TOPICS)])
+    def work(tx: Writing) -> None:
+        holdings.create_campaign(tx, CAMPAIGN, {})
+        holdings.add_topics(tx, [Topic(f"t{at}", "text") for at in range(TOPICS)])
         for at in range(ASSESSORS):
-            holdings.enrol(connection, CAMPAIGN, f"p{at}", "dedicated", now)
+            holdings.enrol(tx, f"p{at}", "dedicated")
 
     with open_store(target, create=True) as store:
-        store.write(work)
+        store.of(CAMPAIGN).write(work)
 
 
 # ---- the opponent
@@ -125,19 +125,15 @@ def plain_judgment(connection: sqlite3.Connection, topic: str, person: str, item
 
 def lease(store: Store, topic: str, person: str, item: str) -> Question:
     want, name = Wanted(topic, item, "j"), uuid.uuid4().hex
-    return store.write(
-        lambda connection, now: leases.lease(
-            connection, CAMPAIGN, [want], [name], assessor=person, cap=3, now=now, seconds=60.0
-        )
+    return store.of(CAMPAIGN).write(
+        lambda tx: leases.lease(tx, [want], [name], assessor=person, cap=3, seconds=60.0)
     )[0]
 
 
 def answer(store: Store, question: Question) -> None:
     given = Answer(Outcome.LEFT)
-    store.write(
-        lambda connection, now: leases.answer(
-            connection, question.id, question.assessor, given, cap=3, now=now, told=True
-        )
+    store.of(CAMPAIGN).write(
+        lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=3, told=True)
     )
 
 

@@ -82,7 +82,7 @@ def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
 
 def _answers(campaign: Campaign, snapshot: Snapshot) -> Chapter:
     best = {item for view in snapshot.topics for item in view.status.best[:1]}
-    texts = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, sorted(best)))
+    texts = campaign.read(lambda tx: holdings.passages(tx, sorted(best)))
     rows: list[tuple[Cell, ...]] = []
     for view in snapshot.topics:
         topic = view.status

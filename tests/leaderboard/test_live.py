@@ -71,7 +71,7 @@ def assert_same_as_a_full_reading(campaign: Campaign, watch: Watch) -> None:
     assert [each.status for each in found.topics] == list(wanted.topics)
     assert found.money == wanted.money
     assert found.blocks == wanted.blocks
-    people = {each.assessor: each for each in campaign.store.read(lambda c: assessors(c, campaign.id))}
+    people = {each.assessor: each for each in campaign.read(assessors)}
     assert [each.assessor for each in found.people] == list(people)
     for each in found.people:
         for name, value in asdict(people[each.assessor]).items():

@@ -117,7 +117,7 @@ def test_at_the_command_line(tmp_path: Path) -> None:
     assert run("evaluate", target, str(late), "-m", "ppref", "--format", "csv").count("late") == 1
     run("challenge", target, str(late))
     with open_store(target) as store:
-        names = store.read(lambda c: [each.name for each in holdings.runs(c, Campaign.open(store).id)])
+        names = Campaign.open(store).read(lambda tx: [run.name for run in holdings.runs(tx)])
     assert names == ["good", "late", "poor"]
     empty = CliRunner().invoke(app, ["evaluate", str(tmp_path / "none.db"), "-m", "RR"])
     assert empty.exit_code == 2

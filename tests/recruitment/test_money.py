@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, insert
+from sqlalchemy import insert
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.work import ledger
@@ -19,7 +19,7 @@ from duelpool.panels.prolific import Prolific
 from duelpool.recruitment.arrivals import LetIn, let_in
 from duelpool.recruitment.payments import answer
 from duelpool.recruitment.settlement import look, settle, totals
-from duelpool.store import Store, schema
+from duelpool.store import Store, Writing, schema
 from support.campaigns import make_campaign
 from support.fake_prolific import TOKEN, FakeProlific, Fault, Submission
 from support.visitors import new_store
@@ -92,34 +92,31 @@ def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
     assert isinstance(stay, LetIn)
     who = stay.assessor
 
-    def work(connection: Connection, now: float) -> None:
+    def work(tx: Writing) -> None:
         for at, done in enumerate(took.done):
             state = "finished" if done == 13 else "stopped"
             name = f"{made.id}-{at}"
-            connection.execute(
+            tx.connection.execute(
                 insert(schema.assignment).values(
                     id=name,
                     campaign=campaign.id,
                     assessor=who,
                     state=state,
                     questions=13,
-                    created=now,
-                    closed=now,
+                    created=tx.now,
+                    closed=tx.now,
                 )
             )
             ledger.pay(
-                *(connection, campaign.id, who, name, campaign.settings),
+                *(tx, who, name, campaign.settings),
                 answered=done,
                 questions=13,
-                now=now,
                 reason=state,
             )
         if took.granted:
-            ledger.compensate(
-                connection, campaign.id, who, campaign.settings, amount=took.granted, reason="sorry", now=now
-            )
+            ledger.compensate(tx, who, campaign.settings, amount=took.granted, reason="sorry")
 
-    campaign.store.write(work)
+    campaign.write(work)
     return made
 
 

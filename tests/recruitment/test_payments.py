@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import insert, select
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.work import ledger
@@ -12,7 +12,7 @@ from duelpool.panels.base import Due, ReportedSubmission, SubmissionStatus, Work
 from duelpool.recruitment.arrivals import LetIn, let_in
 from duelpool.recruitment.payments import Intent, PaymentBook, _shared, answer, payments
 from duelpool.recruitment.reports import take_reports
-from duelpool.store import schema
+from duelpool.store import Writing, schema
 from support.campaigns import make_campaign
 from support.stores import BACK_ENDS, new_target
 from support.visitors import new_store
@@ -26,19 +26,15 @@ class Desk:
         came = let_in(campaign.store, campaign.id, "crowd", "prolific", WorkerIdentity("p", "s", "study"))
         assert isinstance(came, LetIn)
         self.intent = Intent(came.submission, 1, "bonus", 100, 20)
-        campaign.store.write(
-            lambda connection, now: ledger.compensate(
-                connection, campaign.id, came.assessor, campaign.settings, amount=100, reason="x", now=now
-            )
+        campaign.write(
+            lambda tx: ledger.compensate(tx, came.assessor, campaign.settings, amount=100, reason="x")
         )
 
     def book(self) -> PaymentBook:
-        return PaymentBook(self.campaign.store, self.campaign.id, "prolific", "USD")
+        return PaymentBook(self.campaign.own_store, "prolific", "USD")
 
     def states(self) -> list[str]:
-        return [
-            each.state for each in self.campaign.store.read(lambda found: payments(found, self.campaign.id))
-        ]
+        return [each.state for each in self.campaign.read(payments)]
 
 
 @pytest.fixture(params=BACK_ENDS)
@@ -95,21 +91,20 @@ def test_what_is_withdrawn_is_not_begun(desk: Desk) -> None:
     store, campaign = desk.campaign.store, desk.campaign
     person = store.read(lambda found: found.execute(select(schema.submission.c.assessor)).scalar_one())
 
-    def finished(connection: Connection, now: float) -> None:
-        connection.execute(
+    def finished(tx: Writing) -> None:
+        tx.connection.execute(
             insert(schema.assignment).values(
-                id="a", campaign=campaign.id, assessor=person, state="finished", questions=1, created=now
+                id="a", campaign=campaign.id, assessor=person, state="finished", questions=1, created=tx.now
             )
         )
         ledger.pay(
-            *(connection, campaign.id, person, "a", campaign.settings),
+            *(tx, person, "a", campaign.settings),
             answered=1,
             questions=1,
-            now=now,
             reason="finished",
         )
 
-    store.write(finished)
+    campaign.write(finished)
     row = store.read(
         lambda found: found.execute(select(schema.ledger).where(schema.ledger.c.assignment == "a")).first()
     )

@@ -68,11 +68,11 @@ def test_a_twin_of_the_best_stops_the_reading_and_texts_tell_twins(store: Store)
     assert found.newcomers == ("w", "v")
     assert found.twins == {"x": "f", "y": "w"}
     assert challenge(campaign, [found], texts) == 2
-    rows = store.read(lambda connection: holdings.items(connection, campaign.id, "one"))
+    rows = store.of(campaign.id).read(lambda tx: holdings.items(tx, "one"))
     assert {row.id: row.twin_of for row in rows} == {
         "e": None, "f": None, "e2": "e", "w": None, "v": None, "x": "f", "y": "w",
     }  # fmt: skip
-    shown = store.read(lambda connection: holdings.passages(connection, campaign.id, ["w", "v"]))
+    shown = store.of(campaign.id).read(lambda tx: holdings.passages(tx, ["w", "v"]))
     assert {item: passage.text for item, passage in shown.items()} == {"w": "new", "v": "other"}
 
 

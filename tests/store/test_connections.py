@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event, literal, select, text
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import write_csv, write_log, write_prefs, write_qrels
-from duelpool.store import Store, StoreTrouble, clocks, database, open_store
+from duelpool.store import Reading, Store, StoreTrouble, clocks, database, open_store
 from duelpool.store.clocks import CLOCK_SECONDS, JOURNEY_SECONDS
 from duelpool.store.database import RESTED_SECONDS
 from duelpool.store.statements import Statement
@@ -246,10 +246,10 @@ def test_an_export_that_breaks_off_on_its_way_to_a_browser_is_not_begun_anew(
 ) -> None:
     campaign = a_judged_campaign(store)
 
-    def lines(connection: Connection, *_: object) -> Iterator[str]:
+    def lines(tx: Reading, *_: object) -> Iterator[str]:
         yield "the first judgment"
         hang_up(store)
-        one(connection)
+        one(tx.connection)
         yield "the second judgment"
 
     monkeypatch.setattr(streams, "export_lines", lines)

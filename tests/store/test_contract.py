@@ -33,13 +33,13 @@ def break_lease(monkeypatch: pytest.MonkeyPatch) -> None:
 def break_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second answer is waved through."""
     monkeypatch.setattr(
-        leases, "_again", lambda connection, row, given, attempt: leases.Receipt(row.id, row.topic, 0)
+        leases, "_again", lambda tx, row, given, attempt: leases.Receipt(row.id, row.topic, 0)
     )
 
 
 def break_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
     """No lease ever ends."""
-    monkeypatch.setattr(leases, "expire", lambda connection, campaign, now: 0)
+    monkeypatch.setattr(leases, "expire", lambda tx: 0)
 
 
 def break_retraction(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,9 @@ def peak():  # in kilobytes; the one of getrusage would begin with that of the p
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 with open_store(sys.argv[1], writable=False) as store:
     before = peak()
-    lines = store.read(lambda c: sum(line.judgment is not None for line in log.read_lines(c, sys.argv[2], "t1")))
+    lines = store.of(sys.argv[2]).read(
+        lambda tx: sum(line.judgment is not None for line in log.read_lines(tx, "t1"))
+    )
     print(lines, peak() - before)
 """
 

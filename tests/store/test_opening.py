@@ -18,7 +18,18 @@ from sqlalchemy import CheckConstraint, Connection, inspect, text
 
 from duelpool.errors import MissingExtra
 from duelpool.records import Outcome, Passage
-from duelpool.store import Store, StoreTrouble, database, holdings, leases, log, open_store, opening, schema
+from duelpool.store import (
+    Store,
+    StoreTrouble,
+    Writing,
+    database,
+    holdings,
+    leases,
+    log,
+    open_store,
+    opening,
+    schema,
+)
 from duelpool.testing.stores import Scene, audit
 from support.stores import BACK_ENDS, new_target
 
@@ -311,7 +322,7 @@ def test_many_threads_open_stores_at_once(tmp_path: Path) -> None:
 
 def grow(store: Store, scene: Scene, at: int) -> int:
     passages = [Passage(f"{at}-{part}", "x" * 5000) for part in range(20)]
-    return store.write(lambda connection, now: holdings.add_passages(connection, scene.campaign, passages))
+    return store.of(scene.campaign).write(lambda tx: holdings.add_passages(tx, passages))
 
 
 def texts(store: Store) -> int:
@@ -370,7 +381,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 try:
     for at in range(50):
         texts = [Passage(f"{at}-{part}", "x" * 5000) for part in range(20)]
-        store.write(lambda connection, now: holdings.add_passages(connection, sys.argv[2], texts))
+        store.of(sys.argv[2]).write(lambda tx: holdings.add_passages(tx, texts))
         print(at, flush=True)
 except StoreTrouble as error:
     print(error)
@@ -405,7 +416,7 @@ if os.geteuid() == 0:
 with open_store(sys.argv[1]) as store:
     print(len(store.read(holdings.campaigns)))
     try:
-        store.write(lambda connection, now: holdings.enrol(connection, sys.argv[2], "new", "crowd", now))
+        store.of(sys.argv[2]).write(lambda tx: holdings.enrol(tx, "new", "crowd"))
     except StoreTrouble as error:
         print(error)
 """
@@ -479,17 +490,15 @@ def test_a_lost_connection_in_the_middle() -> None:
         scene = Scene.set_up(store)
         question = scene.leased("p0")
 
-        def cut(connection: Connection, now: float) -> None:
-            leases.answer(
-                connection, question.id, "p0", leases.Answer(Outcome.LEFT), cap=3, now=now, told=True
-            )
-            own = connection.execute(text("select pg_backend_pid()")).scalar_one()
+        def cut(tx: Writing) -> None:
+            leases.answer(tx, question.id, "p0", leases.Answer(Outcome.LEFT), cap=3, told=True)
+            own = tx.connection.execute(text("select pg_backend_pid()")).scalar_one()
             with psycopg.connect(url, autocommit=True) as other:
                 other.execute("select pg_terminate_backend(%s)", [own])
-            log.append(connection, scene.campaign, "t1", log.REWIND, now)
+            log.append(tx, "t1", log.REWIND)
 
         with pytest.raises(StoreTrouble, match="connection") as caught:
-            store.write(cut)
+            store.of(scene.campaign).write(cut)
         assert "PostgreSQL" in caught.value.remedy
         assert scene.lines() == []
         assert scene.answer(question, "p0").seq == 1

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Outcome
-from duelpool.store import Store, leases, log, open_store, retractions, schema
+from duelpool.store import Store, Writing, leases, log, open_store, retractions, schema
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion, Wanted
 from duelpool.testing.stores import Scene, audit
 from support.stores import new_target
@@ -182,7 +182,10 @@ class StoreMachine(RuleBasedStateMachine):
     def both(self, real: Any, ruled: Any) -> None:
         """Do it in the store and by the rules: the same result, or the same refusal."""
         results: list[object] = []
-        for work in (lambda: self.store.write(lambda connection, _: real(connection)), ruled):
+        for work in (
+            lambda: self.store.of(self.scene.campaign).write(lambda tx: real(tx.at(self.now))),
+            ruled,
+        ):
             try:
                 results.append(work())
             except DuelpoolError as error:
@@ -198,18 +201,7 @@ class StoreMachine(RuleBasedStateMachine):
         name = f"{self.scene.campaign}-{next(self.numbers)}"
         want = Wanted("t1", other, "a", test_pair="k" if test else None)
         self.both(
-            lambda connection: bool(
-                leases.lease(
-                    connection,
-                    self.scene.campaign,
-                    [want],
-                    [name],
-                    assessor=person,
-                    cap=CAP,
-                    now=self.now,
-                    seconds=SECONDS,
-                )
-            ),
+            lambda tx: bool(leases.lease(tx, [want], [name], assessor=person, cap=CAP, seconds=SECONDS)),
             lambda: self.book.lease(name, person, other, test, self.now),
         )
 
@@ -222,9 +214,7 @@ class StoreMachine(RuleBasedStateMachine):
         name = self.known(at)
         person = self.holder(name, stranger)
         self.both(
-            lambda connection: (
-                leases.answer(connection, name, person, Answer(outcome), cap=CAP, now=self.now, told=True).seq
-            ),
+            lambda tx: leases.answer(tx, name, person, Answer(outcome), cap=CAP, told=True).seq,
             lambda: self.book.answer(name, person, outcome),
         )
 
@@ -239,8 +229,8 @@ class StoreMachine(RuleBasedStateMachine):
         name = self.known(at)
         person = self.holder(name, stranger)
 
-        def undone(connection: Any) -> None:
-            again = retractions.undo(connection, name, person, cap=CAP, now=self.now, seconds=SECONDS)
+        def undone(tx: Writing) -> None:
+            again = retractions.undo(tx, name, person, cap=CAP, seconds=SECONDS)
             assert (again.id, again.assessor, again.expires) == (name, person, self.now + SECONDS)
 
         self.both(undone, lambda: self.book.undo(name, person, self.now))
@@ -254,16 +244,14 @@ class StoreMachine(RuleBasedStateMachine):
             if each.state == "leased" and each.expires < self.now
         ]
         self.both(
-            lambda connection: leases.expire(connection, self.scene.campaign, self.now),
+            leases.expire,
             lambda: sum(self.book.end(name, "expired") for name in over),
         )
 
     @rule(at=st.integers(0, 40))
     def give_back(self, at: int) -> None:
         name = self.known(at)
-        self.both(
-            lambda connection: leases.give_back(connection, [name]), lambda: self.book.end(name, "returned")
-        )
+        self.both(lambda tx: leases.give_back(tx, [name]), lambda: self.book.end(name, "returned"))
 
     @rule(at=st.integers(0, 40), stranger=st.sampled_from([False] * 9 + [True]))
     def extend(self, at: int, stranger: bool) -> None:
@@ -279,17 +267,13 @@ class StoreMachine(RuleBasedStateMachine):
             asked.expires = self.now + SECONDS
             return asked.expires
 
-        self.both(
-            lambda connection: leases.extend(connection, name, person, now=self.now, seconds=SECONDS), ruled
-        )
+        self.both(lambda tx: leases.extend(tx, name, person, seconds=SECONDS), ruled)
 
     @rule(places=st.lists(st.integers(0, 30), min_size=1, max_size=3))
     def retract(self, places: list[int]) -> None:
         places = self.in_the_log(places)
         self.both(
-            lambda connection: retractions.retract(
-                connection, self.scene.campaign, "t1", places, reason="r", now=self.now
-            ),
+            lambda tx: retractions.retract(tx, "t1", places, reason="r"),
             lambda: self.book.retract(places),
         )
 
@@ -297,9 +281,7 @@ class StoreMachine(RuleBasedStateMachine):
     def restore(self, places: list[int]) -> None:
         places = self.in_the_log(places)
         self.both(
-            lambda connection: retractions.restore(
-                connection, self.scene.campaign, "t1", places, cap=CAP, now=self.now, reason="r"
-            ),
+            lambda tx: retractions.restore(tx, "t1", places, cap=CAP, reason="r"),
             lambda: self.book.restore(places),
         )
 

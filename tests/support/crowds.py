@@ -18,11 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection
-
 from duelpool.errors import DuelpoolError
 from duelpool.records import Outcome, Question, Topic
-from duelpool.store import Store, holdings, leases, log, open_store
+from duelpool.store import Reading, Store, Writing, holdings, leases, log, open_store
 from duelpool.store.leases import Answer, Wanted
 
 CAP = 3
@@ -51,13 +49,13 @@ def set_up(store: Store, crowd: Crowd) -> str:
     """Make the campaign that everybody judges."""
     campaign = uuid.uuid4().hex
 
-    def work(connection: Connection, now: float) -> None:
-        holdings.create_campaign(connection, campaign, campaign, {}, now)
-        holdings.add_topics(connection, campaign, [Topic(f"t{at}", "text") for at in range(TOPICS)])
+    def work(tx: Writing) -> None:
+        holdings.create_campaign(tx, campaign, {})
+        holdings.add_topics(tx, [Topic(f"t{at}", "text") for at in range(TOPICS)])
         for at in range(crowd.assessors):
-            holdings.enrol(connection, campaign, f"w{at}", "crowd", now)
+            holdings.enrol(tx, f"w{at}", "crowd")
 
-    store.write(work)
+    store.of(campaign).write(work)
     return campaign
 
 
@@ -95,22 +93,18 @@ def lease(store: Store, campaign: str, person: str, wanted: Sequence[Wanted]) ->
     """Free what ran out and lease what is wanted, in one transaction."""
     ids = [uuid.uuid4().hex for _ in wanted]
 
-    def work(connection: Connection, now: float) -> list[Question]:
-        leases.expire(connection, campaign, now)
-        return leases.lease(
-            connection, campaign, wanted, ids, assessor=person, cap=CAP, now=now, seconds=LEASE_SECONDS
-        )
+    def work(tx: Writing) -> list[Question]:
+        leases.expire(tx)
+        return leases.lease(tx, wanted, ids, assessor=person, cap=CAP, seconds=LEASE_SECONDS)
 
-    return store.write(work)
+    return store.of(campaign).write(work)
 
 
-def answer(store: Store, question: Question, given: Answer) -> leases.Receipt | None:
+def answer(store: Store, campaign: str, question: Question, given: Answer) -> leases.Receipt | None:
     """Answer, or come too late."""
     with contextlib.suppress(leases.TooLate):
-        return store.write(
-            lambda connection, now: leases.answer(
-                connection, question.id, question.assessor, given, cap=CAP, now=now, told=True
-            )
+        return store.of(campaign).write(
+            lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=CAP, told=True)
         )
     return None
 
@@ -131,7 +125,7 @@ def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, over: threadi
             for question in lease(store, campaign, person, [pair() for _ in range(rng.choice((1, 1, 1, 6)))]):
                 given = Answer(rng.choices(OUTCOMES, WEIGHTS)[0])
                 for _ in range(rng.choice((1, 1, 1, 2))):  # some click twice
-                    receipt = answer(store, question, given)
+                    receipt = answer(store, campaign, question, given)
                     if receipt is not None:
                         with writing:
                             out.write(f"{receipt.topic} {receipt.seq} {question.id} {given.outcome}\n")
@@ -224,15 +218,15 @@ def acknowledged(folder: Path) -> set[tuple[str, str, str, str]]:
 def stored(store: Store, campaign: str) -> dict[tuple[str, int], tuple[str, str]]:
     """Return the judgments of the log by their place."""
 
-    def work(connection: Connection) -> dict[tuple[str, int], tuple[str, str]]:
+    def work(tx: Reading) -> dict[tuple[str, int], tuple[str, str]]:
         return {
             (line.topic, line.seq): (line.judgment.question, str(line.judgment.outcome))
             for topic in range(TOPICS)
-            for line in log.read_lines(connection, campaign, f"t{topic}")
+            for line in log.read_lines(tx, f"t{topic}")
             if line.judgment is not None
         }
 
-    return store.read(work)
+    return store.of(campaign).read(work)
 
 
 if __name__ == "__main__":

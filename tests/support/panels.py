@@ -36,7 +36,7 @@ def panel_campaign(store: Store, **settings: Any) -> Campaign:
     pools = [Pool(topic, tuple(LETTERS)) for topic in TOPICS]
     campaign = make_campaign(store, pools, known=TESTS, **crowd_settings(**settings))
     texts = [Passage(pair.worse, f"Text of {pair.worse}.") for pair in TESTS]
-    store.write(lambda connection, now: holdings.add_passages(connection, campaign.id, texts))
+    store.of(campaign.id).write(lambda tx: holdings.add_passages(tx, texts))
     return campaign
 
 

@@ -74,7 +74,7 @@ def crowd_campaign(store: Store, **settings: Any) -> Campaign:
     pools = [Pool("one", tuple(LETTERS)), Pool("two", tuple(LETTERS))]
     campaign = make_campaign(store, pools, known=TESTS, **crowd_settings(**settings))
     texts = [Passage(pair.worse, f"Text of {pair.worse}.") for pair in TESTS]
-    store.write(lambda connection, now: holdings.add_passages(connection, campaign.id, texts))
+    store.of(campaign.id).write(lambda tx: holdings.add_passages(tx, texts))
     return campaign
 
 

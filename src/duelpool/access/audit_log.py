@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, or_, select
 
-from duelpool.store import Store, holdings, log, schema
+from duelpool.store import Store, Writing, holdings, log, schema
 
 ABOUT_AT_MOST = 2000
 
@@ -39,9 +39,9 @@ def record(
 
 def entry(
     who: str, action: str, about: str = "", *, campaign: str | None = None
-) -> Callable[[Connection, float], None]:
+) -> Callable[[Writing], None]:
     """Return an entry that is yet to be written: call it in the transaction of the action."""
-    return lambda connection, now: record(connection, now, who, action, about, campaign=campaign)
+    return lambda tx: record(tx.connection, tx.now, who, action, about, campaign=campaign)
 
 
 def read(

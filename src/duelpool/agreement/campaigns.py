@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from duelpool.agreement.findings import Finding, Options
 from duelpool.agreement.statistics import find_all
@@ -14,7 +14,7 @@ from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.views.reading import standing_of, topics_of
 from duelpool.campaign.views.watch import Watch
 from duelpool.records import Judgment, Outcome
-from duelpool.store import holdings, log, schema
+from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.log import Line
 
 IMPORTED = "imported"
@@ -50,34 +50,34 @@ class _Signs:
 def votes_of(campaign: Campaign) -> Votes:
     """Read the votes of a whole campaign; nothing is written. The groups are the kinds of assessors."""
 
-    def work(connection: Connection) -> Votes:
-        kinds = _kinds(connection, campaign)
-        better = _better(connection, campaign)
+    def work(tx: Reading) -> Votes:
+        kinds = _kinds(tx, campaign)
+        better = _better(tx, campaign)
         parts = [
             _part(
-                log.read_lines(connection, campaign.id, topic),
-                standing_of(connection, campaign.id, topic).retracted,
+                log.read_lines(tx, topic),
+                standing_of(tx, topic).retracted,
                 kinds,
                 better,
             )
-            for topic in topics_of(connection, campaign.id)
+            for topic in topics_of(tx)
         ]
-        return _joined(parts, _feedback(connection, campaign))
+        return _joined(parts, _feedback(tx, campaign))
 
-    return campaign.store.read(work)
-
-
-def _kinds(connection: Connection, campaign: Campaign) -> dict[str, str]:
-    return {name: row.kind for name, row in holdings.assessors(connection, campaign.id).items()}
+    return campaign.read(work)
 
 
-def _better(connection: Connection, campaign: Campaign) -> dict[str, str]:
-    return {pair.id: pair.better for pair in holdings.known_pairs(connection, campaign.id).values()}
+def _kinds(tx: Reading, campaign: Campaign) -> dict[str, str]:
+    return {name: row.kind for name, row in holdings.assessors(tx).items()}
 
 
-def _feedback(connection: Connection, campaign: Campaign) -> tuple[Feedback, ...]:
+def _better(tx: Reading, campaign: Campaign) -> dict[str, str]:
+    return {pair.id: pair.better for pair in holdings.known_pairs(tx).values()}
+
+
+def _feedback(tx: Reading, campaign: Campaign) -> tuple[Feedback, ...]:
     said = schema.feedback.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(said.assessor, said.assignment, said.topic, said.confidence, said.understanding)
         .where(said.campaign == campaign.id)
         .order_by(said.id)
@@ -197,12 +197,14 @@ class Agreements:
         campaign = self.watch.campaign
         places = {view.status.topic: view.position for view in self.watch.look().topics}
 
-        def work(connection: Connection) -> _Signs:
+        def work(tx: Reading) -> _Signs:
             said = schema.feedback.c
-            count = connection.execute(select(func.count()).where(said.campaign == campaign.id)).scalar_one()
-            return _Signs(places, _kinds(connection, campaign), int(count))
+            count = tx.connection.execute(
+                select(func.count()).where(said.campaign == campaign.id)
+            ).scalar_one()
+            return _Signs(places, _kinds(tx, campaign), int(count))
 
-        return campaign.store.read(work)
+        return campaign.read(work)
 
     def _forget_others(self, kinds: Mapping[str, str]) -> None:
         """Forget the topics of people who are of another group now."""
@@ -215,7 +217,7 @@ class Agreements:
 
     def _read(self, places: Mapping[str, int], kinds: Mapping[str, str]) -> Votes:
         campaign = self.watch.campaign
-        better = campaign.store.read(lambda connection: _better(connection, campaign))
+        better = campaign.read(lambda tx: _better(tx, campaign))
 
         def part(state: TopicState) -> _Part:
             return _part(state.lines, state.counts.retracted, kinds, better)
@@ -225,5 +227,5 @@ class Agreements:
         for topic, position in places.items():
             if self._parts.get(topic, (-1,))[0] != position:
                 self._parts[topic] = (position, self.watch.state_of(topic, part))
-        feedback = campaign.store.read(lambda connection: _feedback(connection, campaign))
+        feedback = campaign.read(lambda tx: _feedback(tx, campaign))
         return _joined([self._parts[topic][1] for topic in places], feedback)

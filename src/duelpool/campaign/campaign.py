@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Row
 
 from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.log.replay import TopicState, usable
@@ -23,12 +23,12 @@ from duelpool.campaign.work import assignments, exclusion, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
-from duelpool.store import Store, holdings, imports, leases, log, retractions
+from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Answer, Receipt
 
 AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
-Beside: TypeAlias = Callable[[Connection, float], None]
-"""What is written in the same transaction as a manager's step, such as who took it."""
+Also: TypeAlias = Callable[[Writing], None]
+"""What is written in the same transaction as a manager's step, such as the audit log."""
 T = TypeVar("T")
 
 
@@ -54,6 +54,7 @@ class Campaign:
         """Open a campaign; `earlier` is the same one with other settings, whose topics needn't be read again."""
         self.store = store
         self.id = row.id
+        self.own_store = store.of(row.id)
         self.name = row.name
         self._set(Settings.from_json(row.settings), earlier)
 
@@ -61,11 +62,19 @@ class Campaign:
         if earlier is not None and decides_alike(earlier.settings, settings):
             self.live = earlier.live
         else:
-            self.live = LiveTopics(self.store, self.id, settings)
+            self.live = LiveTopics(self.own_store, settings)
         self.settings = settings
-        self._asking = Asking(self.store, self.id, settings, self.live)
-        self._crossing = Crossing(self.store, self.id, settings, self.live, self._asking)
-        self._handing = Handing(self.store, self.id, settings, self._asking, self._crossing)
+        self._asking = Asking(self.own_store, settings, self.live)
+        self._crossing = Crossing(self.own_store, settings, self.live, self._asking)
+        self._handing = Handing(self.own_store, settings, self._asking, self._crossing)
+
+    def read(self, work: Callable[[Reading], T], *, once: bool = False) -> T:
+        """Run work on a consistent snapshot of the campaign; it may run again, unless `once`."""
+        return self.own_store.read(work, once=once)
+
+    def write(self, work: Callable[[Writing], T]) -> T:
+        """Run work in one transaction, and return its result once it is durable; it may run again."""
+        return self.own_store.write(work)
 
     # ---- setting up
 
@@ -89,46 +98,46 @@ class Campaign:
         known = {topic.id: topic for topic in topics}
         asked = [known.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
 
-        def work(connection: Connection, now: float) -> holdings.CampaignRow:
-            holdings.create_campaign(connection, campaign, name, settings.as_json(), now)
-            holdings.add_topics(connection, campaign, asked)
+        def work(tx: Writing) -> holdings.CampaignRow:
+            holdings.create_campaign(tx, name, settings.as_json())
+            holdings.add_topics(tx, asked)
             for pool in pools:
-                holdings.add_pool(connection, campaign, pool)
-            holdings.add_passages(connection, campaign, passages)
-            holdings.add_test_pairs(connection, campaign, known_pairs)
+                holdings.add_pool(tx, pool)
+            holdings.add_passages(tx, passages)
+            holdings.add_test_pairs(tx, known_pairs)
             for run in runs:
-                holdings.add_run(connection, campaign, run, now)
+                holdings.add_run(tx, run)
             if state != "open":
-                holdings.set_campaign(connection, campaign, state=state)
-            return holdings.find_campaign(connection, campaign)
+                holdings.set_campaign(tx, state=state)
+            return holdings.find_campaign(tx.connection, campaign)
 
-        return cls(store, store.write(work))
+        return cls(store, store.of(campaign).write(work))
 
     @classmethod
     def open(cls, store: Store, name: str | None = None) -> Self:
         """Return the campaign of this name, or the only one of the store."""
         return cls(store, store.read(lambda connection: holdings.find_campaign(connection, name)))
 
-    def _step(self, work: Callable[[Connection, float], T], beside: Beside | None) -> T:
-        """Take a manager's step, with what is to be written beside it, in one transaction."""
+    def _step(self, work: Callable[[Writing], T], also: Also | None) -> T:
+        """Run a manager's step and what is written with it in one transaction."""
 
-        def both(connection: Connection, now: float) -> T:
-            found = work(connection, now)
-            if beside is not None:
-                beside(connection, now)
-            return found
+        def both(tx: Writing) -> T:
+            result = work(tx)
+            if also is not None:
+                also(tx)
+            return result
 
-        return self.store.write(both)
+        return self.write(both)
 
-    def set_state(self, state: Literal["open", "paused", "closed"], *, beside: Beside | None = None) -> None:
+    def set_state(self, state: Literal["open", "paused", "closed"], *, also: Also | None = None) -> None:
         """Open, pause or close the campaign."""
-        self._step(lambda connection, now: holdings.set_campaign(connection, self.id, state=state), beside)
+        self._step(lambda tx: holdings.set_campaign(tx, state=state), also)
 
-    def change(self, settings: Settings, *, beside: Beside | None = None) -> None:
+    def change(self, settings: Settings, *, also: Also | None = None) -> None:
         """Take other settings from now on; what was asked and answered stays as it is."""
         self._step(
-            lambda connection, now: holdings.set_campaign(connection, self.id, settings=settings.as_json()),
-            beside,
+            lambda tx: holdings.set_campaign(tx, settings=settings.as_json()),
+            also,
         )
         self._set(settings, self)
 
@@ -136,24 +145,24 @@ class Campaign:
         """Let items join a topic (or a new topic join); return how many are new."""
         texts = list(passages)
 
-        def work(connection: Connection, now: float) -> int:
-            holdings.add_topics(connection, self.id, [Topic(pool.topic, pool.topic)])
-            holdings.add_passages(connection, self.id, texts)
-            return holdings.add_pool(connection, self.id, pool)
+        def work(tx: Writing) -> int:
+            holdings.add_topics(tx, [Topic(pool.topic, pool.topic)])
+            holdings.add_passages(tx, texts)
+            return holdings.add_pool(tx, pool)
 
-        added = self.store.write(work)
+        added = self.write(work)
         self.live.forget(pool.topic)
         return added
 
     def let_go(self, topic: str, item: str | None = None) -> None:
         """Let an item leave its topic, or a whole topic leave; what was judged stays in the log."""
 
-        def work(connection: Connection, now: float) -> bool:
+        def work(tx: Writing) -> bool:
             if item is None:
-                return holdings.set_topic_state(connection, self.id, topic, "left")
-            return holdings.set_item_state(connection, self.id, topic, item, "left")
+                return holdings.set_topic_state(tx, topic, "left")
+            return holdings.set_item_state(tx, topic, item, "left")
 
-        if not self.store.write(work):
+        if not self.write(work):
             raise BadParameter(f"There is no '{item or topic}' that could leave.", remedy="Check its name.")
         self.live.forget(topic)
 
@@ -166,30 +175,28 @@ class Campaign:
             raise BadParameter(
                 "The campaign collects preferences already.", remedy="There is no later stage."
             )
-        sizes = self.store.write(lambda connection, now: grading.thin(connection, self.id, self.settings))
+        sizes = self.write(lambda tx: grading.thin(tx, self.settings))
         self.change(replace(self.settings, stage="preferences"))
         return sizes
 
     def enrol(self, assessor: str, kind: AssessorKind | None = None) -> None:
         """Let an assessor in, by pseudonym."""
         chosen = kind or self.settings.judges
-        self.store.write(lambda connection, now: holdings.enrol(connection, self.id, assessor, chosen, now))
+        self.write(lambda tx: holdings.enrol(tx, assessor, chosen))
 
-    def assign(
-        self, topics: Iterable[str], assessors: Iterable[str], *, beside: Beside | None = None
-    ) -> None:
+    def assign(self, topics: Iterable[str], assessors: Iterable[str], *, also: Also | None = None) -> None:
         """Keep topics for these people alone, who then judge nothing else; nobody: for everybody again."""
         kept, people = list(topics), list(assessors)
 
-        def work(connection: Connection, now: float) -> None:
-            known = holdings.topics(connection, self.id)
+        def work(tx: Writing) -> None:
+            known = holdings.topics(tx)
             for topic in kept:
                 if topic not in known:
                     raise log.UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
-                holdings.assign(connection, self.id, topic, people, now)
+                holdings.assign(tx, topic, people)
 
         if kept:
-            self._step(work, beside)
+            self._step(work, also)
 
     # ---- asking
 
@@ -236,7 +243,7 @@ class Campaign:
 
     def open_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, with all its questions in order."""
-        return self.store.read(lambda connection: assignments.find_open(connection, self.id, assessor))
+        return self.read(lambda tx: assignments.find_open(tx, assessor))
 
     # ---- answering
 
@@ -249,137 +256,116 @@ class Campaign:
                 remedy=f"It is one of {', '.join(f'{grade:g}' for grade in self.settings.grades)}.",
             )
 
-        def work(connection: Connection, now: float) -> Receipt:
-            row = self._own(connection, question, assessor)
+        def work(tx: Writing) -> Receipt:
+            row = self._own(tx, question, assessor)
             if self.settings.crossed:
                 _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
-            kind, standing, assignment = participants.behind_answer(
-                connection, self.id, assessor, row.assignment
-            )
+            kind, standing, assignment = participants.behind_answer(tx, assessor, row.assignment)
             if standing == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
                 raise leases.TooLate("You take part no more.", remedy="What was done is paid.")
             # What comes after its assignment has ended waits for nothing any more.
             at_once = kind != "crowd" or assignment not in (None, "open")
-            return leases.answer(
-                connection, question, assessor, given, cap=self.settings.slots, now=now, told=at_once
-            )
+            return leases.answer(tx, question, assessor, given, cap=self.settings.slots, told=at_once)
 
-        return self.store.write(work)
+        return self.write(work)
 
     def undo(self, question: str, assessor: str) -> Question:
         """Take an answer back and hold the same question again."""
 
-        def work(connection: Connection, now: float) -> Question:
-            row = self._own(connection, question, assessor)
+        def work(tx: Writing) -> Question:
+            row = self._own(tx, question, assessor)
             if row.assignment is not None:
-                held = assignments.find_open(connection, self.id, assessor)
+                held = assignments.find_open(tx, assessor)
                 if held is None or held.id != row.assignment:
                     raise leases.Conflict("The assignment is finished.", remedy="Its answers stand.")
             return retractions.undo(
-                connection,
-                question,
-                assessor,
-                cap=self.settings.slots,
-                now=now,
-                seconds=self.settings.lease_seconds,
+                tx, question, assessor, cap=self.settings.slots, seconds=self.settings.lease_seconds
             )
 
-        return self.store.write(work)
+        return self.write(work)
 
     def let_pass(self, question: str, assessor: str) -> None:
         """Count a question as done whose answer came too late to be kept: the person is paid for it."""
 
-        def work(connection: Connection, now: float) -> None:
-            self._own(connection, question, assessor)
-            leases.give_up(connection, question)
+        def work(tx: Writing) -> None:
+            self._own(tx, question, assessor)
+            leases.give_up(tx, question)
 
-        self.store.write(work)
+        self.write(work)
 
     def question(self, question: str, assessor: str) -> Question:
         """Return a question that this person holds or has answered."""
 
-        def work(connection: Connection) -> Question:
-            return leases.question_of(self._own(connection, question, assessor))
+        def work(tx: Reading) -> Question:
+            return leases.question_of(self._own(tx, question, assessor))
 
-        return self.store.read(work)
+        return self.read(work)
 
     def extend(self, question: str, assessor: str) -> float:
         """Give somebody who is still looking more time, for the whole assignment; return when it ends."""
 
-        def work(connection: Connection, now: float) -> float:
-            row = self._own(connection, question, assessor)
+        def work(tx: Writing) -> float:
+            row = self._own(tx, question, assessor)
             seconds = self.settings.lease_seconds
-            ends = leases.extend(connection, question, assessor, now=now, seconds=seconds)
+            ends = leases.extend(tx, question, assessor, seconds=seconds)
             if row.assignment is not None:
-                leases.extend_assignment(connection, row.assignment, ends)
+                leases.extend_assignment(tx, row.assignment, ends)
             return ends
 
-        return self.store.write(work)
+        return self.write(work)
 
     def give_back(self, question: str, assessor: str) -> None:
         """End a lease without an answer."""
 
-        def work(connection: Connection, now: float) -> None:
-            self._own(connection, question, assessor)
-            leases.give_back(connection, [question])
+        def work(tx: Writing) -> None:
+            self._own(tx, question, assessor)
+            leases.give_back(tx, [question])
 
-        self.store.write(work)
+        self.write(work)
 
     def sweep(self) -> int:
         """Free the slots of leases that ran out, and end assignments that nobody works on any more."""
 
-        def work(connection: Connection, now: float) -> int:
-            freed = leases.expire(connection, self.id, now)
-            for assignment in assignments.overdue(connection, self.id, now):
-                assignments.finish(
-                    connection, self.id, self.settings, assignment, ending="timed-out", now=now
-                )
+        def work(tx: Writing) -> int:
+            freed = leases.expire(tx)
+            for assignment in assignments.overdue(tx):
+                assignments.finish(tx, self.settings, assignment, ending="timed-out")
             return freed
 
-        return self.store.write(work)
+        return self.write(work)
 
     def finish(self, assignment: str, ending: Ending = "finished") -> Finished:
         """End an assignment: look at the tests, let its judgments count or exclude the person, and pay.
 
         Ending it again changes nothing and returns the same.
         """
-        return self.store.write(
-            lambda connection, now: assignments.finish(
-                connection, self.id, self.settings, assignment, ending=ending, now=now
-            )
-        )
+        return self.write(lambda tx: assignments.finish(tx, self.settings, assignment, ending=ending))
 
-    # ---- the manager's verbs; `beside` is written in the same transaction
+    # ---- the manager's verbs; `also` is written in the same transaction
 
     def preview_exclusion(self, assessor: str) -> exclusion.Exclusion:
         """Say what excluding somebody would take away."""
-        return self.store.read(lambda connection: exclusion.preview(connection, self.id, assessor))
+        return self.read(lambda tx: exclusion.preview(tx, assessor))
 
-    def exclude(self, assessor: str, reason: str, *, beside: Beside | None = None) -> exclusion.Exclusion:
+    def exclude(self, assessor: str, reason: str, *, also: Also | None = None) -> exclusion.Exclusion:
         """Take somebody's judgments out of every score and let them in no more; they are paid all the same."""
         return self._step(
-            lambda connection, now: exclusion.exclude(connection, self.id, assessor, reason=reason, now=now),
-            beside,
+            lambda tx: exclusion.exclude(tx, assessor, reason=reason),
+            also,
         )
 
-    def reinstate(self, assessor: str, reason: str = "re-instated", *, beside: Beside | None = None) -> int:
+    def reinstate(self, assessor: str, reason: str = "re-instated", *, also: Also | None = None) -> int:
         """Let somebody in again; return how many of their judgments count again."""
         return self._step(
-            lambda connection, now: exclusion.reinstate(
-                connection, self.id, assessor, cap=self.settings.slots, reason=reason, now=now
-            ),
-            beside,
+            lambda tx: exclusion.reinstate(tx, assessor, cap=self.settings.slots, reason=reason),
+            also,
         )
 
-    def retract(
-        self, topic: str, seqs: Sequence[int], reason: str, *, beside: Beside | None = None
-    ) -> list[int]:
+    def retract(self, topic: str, seqs: Sequence[int], reason: str, *, also: Also | None = None) -> list[int]:
         """Take judgments out of every score, with a reason; return those that counted until now."""
         return self._step(
-            lambda connection, now: retractions.retract(
-                connection, self.id, topic, seqs, reason=reason, now=now
-            ),
-            beside,
+            lambda tx: retractions.retract(tx, topic, seqs, reason=reason),
+            also,
         )
 
     def preview_rewind(self, topic: str, phase: str) -> int:
@@ -402,14 +388,12 @@ class Campaign:
 
         return self.live.look(topic, None, work)
 
-    def rewind(self, topic: str, phase: str, reason: str, *, beside: Beside | None = None) -> int:
+    def rewind(self, topic: str, phase: str, reason: str, *, also: Also | None = None) -> int:
         """Open a closed phase again; return how many judgments of later phases are set aside."""
         aside = self.preview_rewind(topic, phase)
         self._step(
-            lambda connection, now: log.append(
-                connection, self.id, topic, log.REWIND, now, phase=phase, reason=reason
-            ),
-            beside,
+            lambda tx: log.append(tx, topic, log.REWIND, phase=phase, reason=reason),
+            also,
         )
         return aside
 
@@ -429,7 +413,7 @@ class Campaign:
                         remedy="Add it to the pool first, or leave it out.",
                     )
 
-        return len(self.store.write(lambda connection, now: imports.take_in(connection, self.id, given, now)))
+        return len(self.write(lambda tx: imports.take_in(tx, given)))
 
     # ---- what was found
 
@@ -449,7 +433,7 @@ class Campaign:
         if self.settings.crossed:
             return self._crossing.done
         if self.settings.stage == "grading":
-            return self.store.read(lambda connection: grading.all_graded(connection, self.id, self.settings))
+            return self.read(lambda tx: grading.all_graded(tx, self.settings))
         return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
 
     def judgments(self, topic: str) -> list[Judgment]:
@@ -467,9 +451,7 @@ class Campaign:
     # ---- inside
 
     def _check(self, assessor: str) -> None:
-        state, person = self.store.read(
-            lambda connection: participants.standing_of(connection, self.id, assessor)
-        )
+        state, person = self.read(lambda tx: participants.standing_of(tx, assessor))
         if state != "open":
             raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
         if person is None:
@@ -477,9 +459,9 @@ class Campaign:
         if person == "excluded":
             raise NotAllowed("This assessor takes part no more.", remedy="What was done is paid.")
 
-    def _own(self, connection: Connection, question: str, assessor: str) -> Row[Any]:
+    def _own(self, tx: Reading, question: str, assessor: str) -> Row[Any]:
         """Return a question's row, locked; another campaign's question is unknown here."""
-        row = leases.held(connection, question, assessor)
+        row = leases.held(tx, question, assessor)
         if row.campaign != self.id:
             raise leases.UnknownQuestion(
                 f"There is no question '{question}' in this campaign.", remedy="Ask for the next question."

@@ -39,8 +39,8 @@ def assign(
     with opened(store, campaign, writable=bool(topics)) as found:
         whose = ", ".join(to or ()) or "anyone"
         entry = audit_entry(found, "assign", topics=", ".join(topics or ()), to=whose)
-        found.assign(topics or (), to or (), beside=entry)
-        kept = found.store.read(lambda connection: holdings.assigned(connection, found.id))
+        found.assign(topics or (), to or (), also=entry)
+        kept = found.read(holdings.assigned)
     if as_json:
         print_json({topic: sorted(people) for topic, people in kept.items()})
         return

@@ -51,7 +51,7 @@ def challenge(
         if not dry_run:
             keep_runs(found, [read])
             joined = sum(len(each.newcomers) for each in challenges)
-            found.store.write(audit_entry(found, "challenge", run=read.name, newcomers=joined))
+            found.write(audit_entry(found, "challenge", run=read.name, newcomers=joined))
     newcomers = sum(len(each.newcomers) for each in challenges)
     same = sum(len(each.twins) for each in challenges)
     if as_json:

@@ -36,8 +36,8 @@ def change(
         if settings is not None:
             after = read_changes(settings, found.settings)
             names = ", ".join(each.name for each in changes(found.settings, after))
-            found.change(after, beside=audit_entry(found, "settings", changed=names or "nothing"))
+            found.change(after, also=audit_entry(found, "settings", changed=names or "nothing"))
             typer.echo(f"Campaign {found.name} has the settings of {settings} from now on.")
         if state is not None:
-            found.set_state(cast("State", state), beside=audit_entry(found, "state", state=state))
+            found.set_state(cast("State", state), also=audit_entry(found, "state", state=state))
             typer.echo(f"Campaign {found.name} is {state}.")

@@ -235,7 +235,7 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Given
     with opened(store, name) as campaign:
         labels = labels_of(campaign)
         kept = run_sources(runs) if runs else runs_of(campaign)
-        topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+        topics = campaign.read(holdings.topics)
     truths = labels.truths()
     for what, which in (
         ("topics that aren't done yet", labels.unfinished),

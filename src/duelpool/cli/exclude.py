@@ -40,7 +40,7 @@ def exclude(
       duelpool exclude campaign.db worker-3 --reason "clicked through" --yes
     """
     with opened(store, campaign, writable=True) as found:
-        _refuse_unknown(assessor, found.store.read(lambda c: holdings.assessors(c, found.id)))
+        _refuse_unknown(assessor, found.read(holdings.assessors))
         preview = found.preview_exclusion(assessor)
         price = full_price(found.settings) if found.settings.judges == "crowd" else 0
         cost = -(-preview.judgments * price // found.settings.targets)
@@ -53,7 +53,7 @@ def exclude(
         sure = confirmed(f"Exclude {assessor}?", yes)
         if sure:
             entry = audit_entry(found, "exclude", assessor=assessor, reason=reason)
-            found.exclude(assessor, reason, beside=entry)
+            found.exclude(assessor, reason, also=entry)
     if as_json:
         print_json({**asdict(preview), "cost": cost, "excluded": sure})
     elif sure:
@@ -74,9 +74,9 @@ def reinstate(
       duelpool reinstate campaign.db worker-3 --reason "mistaken identity"
     """
     with opened(store, campaign, writable=True) as found:
-        _refuse_unknown(assessor, found.store.read(lambda c: holdings.assessors(c, found.id)))
+        _refuse_unknown(assessor, found.read(holdings.assessors))
         entry = audit_entry(found, "reinstate", assessor=assessor, reason=reason)
-        back = found.reinstate(assessor, reason, beside=entry)
+        back = found.reinstate(assessor, reason, also=entry)
     if as_json:
         print_json({"assessor": assessor, "judgments": back})
     else:

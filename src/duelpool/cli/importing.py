@@ -60,7 +60,7 @@ def import_judgments(
             again=again,
         )
         # After the fact: a large file goes in pieces, each a transaction of its own.
-        found.store.write(audit_entry(found, "import", file=Path(file).name, judgments=taken.judgments))
+        found.write(audit_entry(found, "import", file=Path(file).name, judgments=taken.judgments))
     tell_notices(file, taken.notices)
     if as_json:
         print_json(

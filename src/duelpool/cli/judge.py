@@ -265,7 +265,7 @@ def _people(
     """Yield simulated people without end: workers of a crowd get new names, excluded assessors are left out."""
     judges = TopicJudges(model, campaign.live.items, seed)
     crowd = campaign.settings.judges == "crowd"
-    known = campaign.store.read(lambda connection: holdings.assessors(connection, campaign.id))
+    known = campaign.read(holdings.assessors)
     kind = "worker" if crowd else "person"
     for number in count(1):
         name = f"{kind}-{number}"

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from duelpool.access import audit_log
 from duelpool.campaign import Campaign
-from duelpool.campaign.campaign import Beside
+from duelpool.campaign.campaign import Also
 from duelpool.store import open_store
 
 StoreArgument: TypeAlias = Annotated[str, typer.Argument(help="The campaign's file, or a PostgreSQL URL.")]
@@ -36,7 +36,7 @@ def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[
         yield Campaign.open(found, name)
 
 
-def audit_entry(campaign: Campaign, action: str, **about: object) -> Beside:
+def audit_entry(campaign: Campaign, action: str, **about: object) -> Also:
     """Return the entry of the audit log for an action from the command line."""
     told = "; ".join(f"{name}: {value}" for name, value in about.items() if value not in ("", None))
     return audit_log.entry(audit_log.shell_user(), action, told, campaign=campaign.id)

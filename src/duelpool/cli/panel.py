@@ -172,7 +172,7 @@ def reconcile(
         if changes and confirmed(f"Take over {len(changes)} changes?", yes):
             with working("Taking it over"):
                 changes = take_over(found, chosen, carry_out=True)
-            found.store.write(audit_entry(found, "panel reconcile", changes=len(changes)))
+            found.write(audit_entry(found, "panel reconcile", changes=len(changes)))
             if as_json:
                 print_json({"changes": [_as_json(each) for each in changes], "done": True})
             else:
@@ -255,7 +255,7 @@ def settle(
                             "The panel tells something else than a moment ago.",
                             remedy="Look at the plan again.",
                         )
-                found.store.write(audit_entry(found, "panel settle", due=_money(planned.due, found)))
+                found.write(audit_entry(found, "panel settle", due=_money(planned.due, found)))
                 after = carry_through(found, chosen, planned)
         _report(found, chosen, after, done=done, as_json=as_json)
 
@@ -286,7 +286,7 @@ def _take_answers(
     if confirmed("Write this down?", yes):
         taken = answer(campaign.store, campaign.id, answers, reason)
         said = ", ".join(f"{number} {'paid' if paid else 'unpaid'}" for number, paid in answers.items())
-        campaign.store.write(audit_entry(campaign, "panel answer", payments=said, reason=reason))
+        campaign.write(audit_entry(campaign, "panel answer", payments=said, reason=reason))
         if as_json:
             print_json({"answered": {each.id: each.state for each in taken}})
         else:
@@ -335,7 +335,7 @@ def _show_plan(campaign: Campaign, chosen: Panel, found: Settled) -> None:
 
 
 def _names(campaign: Campaign) -> dict[str, str]:
-    found = campaign.store.read(lambda connection: stays(connection, campaign.id, campaign.settings.panel))
+    found = campaign.read(lambda tx: stays(tx, campaign.settings.panel))
     return {stay.id: stay.assessor for stay in found}
 
 
@@ -410,7 +410,7 @@ def reject(
         chosen = _panel_of(found)
         if not isinstance(chosen, ApiPanel):
             raise BadParameter("This panel can't be asked.", remedy="Reject the work on its site.")
-        own = found.store.read(lambda connection: stays(connection, found.id, found.settings.panel, assessor))
+        own = found.read(lambda tx: stays(tx, found.settings.panel, assessor))
         waiting = [stay for stay in own if stay.status is SubmissionStatus.SUBMITTED]
         if not waiting:
             raise BadParameter(
@@ -418,7 +418,7 @@ def reject(
             )
         typer.echo(f"{assessor} would not be paid, and is told: {message}")
         if confirmed("Reject for good?", yes):
-            found.store.write(audit_entry(found, "panel reject", assessor=assessor, category=category))
+            found.write(audit_entry(found, "panel reject", assessor=assessor, category=category))
             chosen.reject(waiting[-1].external, category, message)
             take_over(found, chosen, carry_out=True)
             typer.echo(f"Rejected the work of {assessor}.")
@@ -453,7 +453,7 @@ def forget(
         done = bool(would.erased) and confirmed("Erase who they are?", yes)
         if done:
             would = forget_people(found, people, carry_out=True)
-            found.store.write(audit_entry(found, "panel forget", people=len(would.erased)))
+            found.write(audit_entry(found, "panel forget", people=len(would.erased)))
     if as_json:
         print_json({"done": done, "erased": list(would.erased), "unsettled": list(would.unsettled)})
     elif done:

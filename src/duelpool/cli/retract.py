@@ -38,7 +38,7 @@ def retract(
         if topic not in found.live.heads():
             raise BadParameter(f"The campaign has no topic '{topic}'.", remedy="See `duelpool status`.")
         entry = audit_entry(found, "retract", topic=topic, seqs=seqs, reason=reason)
-        taken = found.retract(topic, seqs, reason, beside=entry)
+        taken = found.retract(topic, seqs, reason, also=entry)
     if as_json:
         print_json({"topic": topic, "retracted": taken})
         return
@@ -75,7 +75,7 @@ def rewind(
         sure = confirmed(f"Open {phase} of {topic} again?", yes)
         if sure:
             entry = audit_entry(found, "rewind", topic=topic, phase=phase, reason=reason)
-            found.rewind(topic, phase, reason, beside=entry)
+            found.rewind(topic, phase, reason, also=entry)
     if as_json:
         print_json({"topic": topic, "phase": phase, "set_aside": aside, "rewound": sure})
     elif sure:

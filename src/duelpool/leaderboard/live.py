@@ -317,7 +317,7 @@ class Standings:
         """Read the runs that the campaign keeps, again when there are others."""
         campaign = self.watch.campaign
         with self._lock:
-            names = campaign.store.read(lambda connection: holdings.run_names(connection, campaign.id))
+            names = campaign.read(holdings.run_names)
             if names != self._names:
                 self._runs = runs_of(campaign) if names else []
                 self._parts = [
@@ -361,7 +361,7 @@ class Standings:
     def _twins_of(self, topics: Collection[str]) -> dict[str, dict[str, tuple[str, ...]]]:
         """Return the twins of some topics; items join seldom, so that is read anew each time."""
         campaign = self.watch.campaign
-        rows = campaign.store.read(lambda connection: holdings.twins(connection, campaign.id))
+        rows = campaign.read(holdings.twins)
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for topic, canonical, twin in rows:
             if topic in topics:
@@ -416,7 +416,7 @@ def _found_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[Top
     def work(state: TopicState) -> list[_Found]:
         lines, at = state.lines, 0
         then = TopicState.new(
-            lambda: campaign.store.read(lambda connection: campaign.live.fresh(connection, topic)),
+            lambda: campaign.read(lambda tx: campaign.live.fresh(tx, topic)),
             lambda upto: [line for line in lines if line.seq <= upto],
         )
         found: list[_Found] = []

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection
-
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import kept_levels
 from duelpool.campaign.views.reading import read_topic, topics_of
@@ -19,7 +17,7 @@ from duelpool.files import Duplicates, Preferences, Qrels, Run
 from duelpool.files.packed import pack_run, unpack_run
 from duelpool.measures import Measure
 from duelpool.records import Judgment, Levels
-from duelpool.store import holdings
+from duelpool.store import Reading, Writing, holdings
 from duelpool.store.holdings import PackedRun
 
 DEPTH = 1000
@@ -54,10 +52,10 @@ def keep_runs(campaign: Campaign, runs: Iterable[Run], depth: int = DEPTH) -> in
     """Keep runs with a campaign, for its leaderboard; return how many are new by their names."""
     kept = packed(runs, depth)
 
-    def work(connection: Connection, now: float) -> int:
-        return sum(holdings.add_run(connection, campaign.id, each, now) for each in kept)
+    def work(tx: Writing) -> int:
+        return sum(holdings.add_run(tx, each) for each in kept)
 
-    return campaign.store.write(work)
+    return campaign.write(work)
 
 
 def packed(runs: Iterable[Run], depth: int = DEPTH) -> list[PackedRun]:
@@ -67,11 +65,7 @@ def packed(runs: Iterable[Run], depth: int = DEPTH) -> list[PackedRun]:
 
 def runs_of(campaign: Campaign) -> list[Run]:
     """Return the runs that a campaign keeps, by name."""
-    found = campaign.store.read(
-        lambda connection: [
-            unpack_run(each.name, each.data) for each in holdings.runs(connection, campaign.id)
-        ]
-    )
+    found = campaign.read(lambda tx: [unpack_run(each.name, each.data) for each in holdings.runs(tx)])
     if not found:
         raise BadParameter(
             "The campaign keeps no runs.",
@@ -82,18 +76,18 @@ def runs_of(campaign: Campaign) -> list[Run]:
 
 def labels_of(campaign: Campaign, until: float | None = None) -> Labels:
     """Return what a campaign says of its topics now, or as it stood at a time (seconds since 1970)."""
-    return campaign.store.read(lambda connection: _labels(connection, campaign, until))
+    return campaign.read(lambda tx: _labels(tx, campaign, until))
 
 
-def _labels(connection: Connection, campaign: Campaign, until: float | None) -> Labels:
+def _labels(tx: Reading, campaign: Campaign, until: float | None) -> Labels:
     grades: dict[str, dict[str, float]] = {}
     judged: list[Judgment] = []
     groups: dict[str, dict[str, tuple[str, ...]]] = {}
     unjudged: list[str] = []
     unfinished: list[str] = []
-    for topic in topics_of(connection, campaign.id):
-        found = read_topic(connection, campaign, topic, until=until, heard=judged.append)
-        for row in holdings.items(connection, campaign.id, topic):
+    for topic in topics_of(tx):
+        found = read_topic(tx, campaign, topic, until=until, heard=judged.append)
+        for row in holdings.items(tx, topic):
             if row.twin_of is not None:
                 of_topic = groups.setdefault(topic, {})
                 of_topic[row.twin_of] = (*of_topic.get(row.twin_of, ()), row.id)
@@ -118,7 +112,7 @@ def _labels(connection: Connection, campaign: Campaign, until: float | None) -> 
 
 def topic_weights(campaign: Campaign) -> dict[str, float]:
     """Return what each topic of a campaign weighs."""
-    topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+    topics = campaign.read(holdings.topics)
     return {name: topic.weight for name, topic in topics.items()}
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, insert
 from duelpool.campaign.work import participants
 from duelpool.panels.base import RefusedVisit, WorkerIdentity
 from duelpool.recruitment.submissions import find_stay
-from duelpool.store import Store, schema
+from duelpool.store import Store, Writing, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,16 @@ def let_in(
     """Let somebody in by what the panel calls them; the same person has the same pseudonym, whenever they come."""
     fresh, stay = f"v-{secrets.token_hex(6)}", secrets.token_hex(8)
 
-    def work(connection: Connection, now: float) -> LetIn | RefusedVisit:
-        known = participants.known_as(connection, campaign, panel, identity.person)
-        before = find_stay(connection, campaign, panel, identity.submission)
+    def work(tx: Writing) -> LetIn | RefusedVisit:
+        known = participants.known_as(tx, panel, identity.person)
+        before = find_stay(tx, panel, identity.submission)
         if before is not None and before.assessor != known:
             refused = RefusedVisit("the stay is another person's")
-            note(connection, campaign, panel, now, reason=refused.reason)
+            note(tx.connection, campaign, panel, tx.now, reason=refused.reason)
             return refused
-        assessor = participants.let_in(
-            connection, campaign, known or fresh, kind, now, panel=panel, external=identity.person
-        )
+        assessor = participants.let_in(tx, known or fresh, kind, panel=panel, external=identity.person)
         if before is None:
-            connection.execute(
+            tx.connection.execute(
                 insert(schema.submission).values(
                     id=stay,
                     campaign=campaign,
@@ -44,15 +42,15 @@ def let_in(
                     panel=panel,
                     study=identity.study,
                     external=identity.submission,
-                    created=now,
-                    changed=now,
+                    created=tx.now,
+                    changed=tx.now,
                 )
             )
         found = LetIn(assessor, before.id if before is not None else stay)
-        note(connection, campaign, panel, now, submission=found.submission)
+        note(tx.connection, campaign, panel, tx.now, submission=found.submission)
         return found
 
-    return store.write(work)
+    return store.of(campaign).write(work)
 
 
 def turn_away(store: Store, campaign: str, panel: str, refused: RefusedVisit) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import delete, select, update
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.recruitment.payments import BY_HAND, CLAIMED, PAYING, PLANNED, UNKNOWN, payments
 from duelpool.recruitment.submissions import owed, stays
-from duelpool.store import schema
+from duelpool.store import Reading, Writing, schema
 
 _OPEN = (PLANNED, CLAIMED, PAYING, UNKNOWN, BY_HAND)
 
@@ -24,47 +24,47 @@ class Forgotten:
 def forget(campaign: Campaign, people: Collection[str] | None, *, carry_out: bool) -> Forgotten:
     """Erase who these people are, or everybody; those to whom something is due are kept."""
 
-    def find(connection: Connection) -> Forgotten:
-        known = _known(connection, campaign.id)
+    def find(tx: Reading) -> Forgotten:
+        known = _known(tx)
         wanted = known if people is None else known & set(people)
-        due = unsettled(connection, campaign)
+        due = unsettled(tx, campaign)
         return Forgotten(tuple(sorted(wanted - due)), tuple(sorted(wanted & due)))
 
-    def work(connection: Connection, now: float) -> Forgotten:
-        found = find(connection)
+    def work(tx: Writing) -> Forgotten:
+        found = find(tx)
         identity, stay = schema.identity.c, schema.submission.c
-        connection.execute(
+        tx.connection.execute(
             delete(schema.identity).where(
                 identity.campaign == campaign.id, identity.assessor.in_(found.erased)
             )
         )
-        connection.execute(
+        tx.connection.execute(
             update(schema.submission)
             .where(stay.campaign == campaign.id, stay.assessor.in_(found.erased))
             .values(external=None)
         )
         return found
 
-    return campaign.store.write(work) if carry_out else campaign.store.read(find)
+    return campaign.write(work) if carry_out else campaign.read(find)
 
 
-def _known(connection: Connection, campaign: str) -> set[str]:
+def _known(tx: Reading) -> set[str]:
     identity, stay = schema.identity.c, schema.submission.c
-    named = connection.execute(select(identity.assessor).where(identity.campaign == campaign)).scalars()
-    stayed = connection.execute(
-        select(stay.assessor).where(stay.campaign == campaign, stay.external.is_not(None))
+    named = tx.connection.execute(select(identity.assessor).where(identity.campaign == tx.campaign)).scalars()
+    stayed = tx.connection.execute(
+        select(stay.assessor).where(stay.campaign == tx.campaign, stay.external.is_not(None))
     ).scalars()
     return {*named, *stayed}
 
 
-def unsettled(connection: Connection, campaign: Campaign) -> set[str]:
+def unsettled(tx: Reading, campaign: Campaign) -> set[str]:
     """Return the people to whom something is due that isn't paid for sure."""
     settings = campaign.settings
     if not settings.panel:
         return set()
-    everything = stays(connection, campaign.id, settings.panel)
-    rows, _ = owed(connection, campaign.id, everything, settings.fee_percent)
-    booked = payments(connection, campaign.id)
+    everything = stays(tx, settings.panel)
+    rows, _ = owed(tx, everything, settings.fee_percent)
+    booked = payments(tx)
     settled = {each.ledger for each in booked if each.live and each.state not in _OPEN}
     people = {stay.id: stay.assessor for stay in everything if stay.external}
     return {

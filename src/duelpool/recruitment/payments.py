@@ -15,12 +15,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, func, select, update
+from sqlalchemy import Row, Update, func, select, update
 
 from duelpool.campaign.work import ledger
 from duelpool.errors import BadParameter
 from duelpool.panels.base import Due, DueKind
-from duelpool.store import Store, schema
+from duelpool.store import CampaignStore, Reading, Store, Writing, schema
 from duelpool.store.statements import dialect_of
 
 PLANNED, CLAIMED, PAYING, PAID, UNKNOWN = "planned", "claimed", "paying", "paid", "unknown"
@@ -70,9 +70,8 @@ class Payment:
 class PaymentBook:
     """The book of one campaign; one object is one process that settles."""
 
-    def __init__(self, store: Store, campaign: str, panel: str, currency: str) -> None:
+    def __init__(self, store: CampaignStore, panel: str, currency: str) -> None:
         self._store = store
-        self._campaign = campaign
         self._panel = panel
         self._currency = currency
         self._run = secrets.token_hex(8)
@@ -82,27 +81,22 @@ class PaymentBook:
     def intend(self, intents: Sequence[Intent]) -> list[Due]:
         """Write down what is to be paid; return what may be taken in hand, what was left before included."""
 
-        def work(connection: Connection, now: float) -> list[Due]:
+        def work(tx: Writing) -> list[Due]:
             for intent in intents:
-                if _room(connection, intent):
-                    self._insert(connection, intent, now)
+                if _room(tx, intent):
+                    self._insert(tx, intent)
             wanted = [intent.ledger for intent in intents]
-            rows = _payments(
-                connection,
-                self._campaign,
-                _COLUMNS.ledger.in_(wanted),
-                _COLUMNS.state.in_((PLANNED, CLAIMED)),
-            )
+            rows = _payments(tx, _COLUMNS.ledger.in_(wanted), _COLUMNS.state.in_((PLANNED, CLAIMED)))
             return [_due(row) for row in rows]
 
         return self._store.write(work)
 
-    def _insert(self, connection: Connection, intent: Intent, now: float) -> None:
+    def _insert(self, tx: Writing, intent: Intent) -> None:
         new = (
-            dialect_of(connection)
+            dialect_of(tx.connection)
             .insert(schema.payment)
             .values(
-                campaign=self._campaign,
+                campaign=tx.campaign,
                 panel=self._panel,
                 submission=intent.stay,
                 ledger=intent.ledger,
@@ -112,25 +106,25 @@ class PaymentBook:
                 currency=self._currency,
                 state=intent.state,
                 note=intent.note,
-                created=now,
-                changed=now,
+                created=tx.now,
+                changed=tx.now,
             )
         )
-        connection.execute(new.on_conflict_do_nothing())
+        tx.connection.execute(new.on_conflict_do_nothing())
 
     # ---- the steps of a panel that pays
 
     def claim(self, dues: Sequence[Due]) -> list[Due]:
         """Take payments in hand; return those that are ours."""
 
-        def work(connection: Connection, now: float) -> set[int]:
+        def work(tx: Writing) -> set[int]:
             ids = [due.payment for due in dues]
-            connection.execute(
+            tx.connection.execute(
                 update(schema.payment)
                 .where(_COLUMNS.id.in_(ids), _COLUMNS.state.in_((PLANNED, CLAIMED)), _COLUMNS.live == 1)
-                .values(state=CLAIMED, run=self._run, changed=now)
+                .values(state=CLAIMED, run=self._run, changed=tx.now)
             )
-            return set(connection.execute(select(_COLUMNS.id).where(*self._ours(ids, CLAIMED))).scalars())
+            return set(tx.connection.execute(select(_COLUMNS.id).where(*self._ours(ids, CLAIMED))).scalars())
 
         won = self._store.write(work)
         return [due for due in dues if due.payment in won]
@@ -140,19 +134,21 @@ class PaymentBook:
         shares = {} if fees is None else _shared(fees, dues)
         ids = [due.payment for due in dues]
 
-        def work(connection: Connection, now: float) -> bool:
-            held = connection.execute(
+        def work(tx: Writing) -> bool:
+            held = tx.connection.execute(
                 select(_COLUMNS.id).where(*self._ours(ids, CLAIMED)).with_for_update()
             ).all()
             if len(held) != len(set(ids)):
                 return False
-            connection.execute(
+            tx.connection.execute(
                 update(schema.payment)
                 .where(*self._ours(ids, CLAIMED))
-                .values(state=PAYING, batch=batch, changed=now)
+                .values(state=PAYING, batch=batch, changed=tx.now)
             )
             for number, share in shares.items():
-                connection.execute(update(schema.payment).where(_COLUMNS.id == number).values(stated=share))
+                tx.connection.execute(
+                    update(schema.payment).where(_COLUMNS.id == number).values(stated=share)
+                )
             return True
 
         return self._store.write(work)
@@ -160,33 +156,27 @@ class PaymentBook:
     def paid(self, dues: Sequence[Due]) -> None:
         """Write that the panel has acknowledged; fees that it states take the place of those expected."""
 
-        def work(connection: Connection, now: float) -> None:
-            rows = self._settle(connection, dues, PAID, now)
-            _correct_fees(connection, self._campaign, [row.id for row in rows], now)
+        def work(tx: Writing) -> None:
+            rows = self._settle(tx, dues, PAID)
+            _correct_fees(tx, [row.id for row in rows])
 
         self._store.write(work)
 
     def refused(self, dues: Sequence[Due], why: str) -> None:
         """Write that the panel has refused for good."""
-        self._store.write(
-            lambda connection, now: self._settle(connection, dues, REFUSED, now, note=why, live=None)
-        )
+        self._store.write(lambda tx: self._settle(tx, dues, REFUSED, note=why, live=None))
 
     def unknown(self, dues: Sequence[Due], why: str) -> None:
         """Write that nobody knows whether the panel has paid."""
-        self._store.write(lambda connection, now: self._settle(connection, dues, UNKNOWN, now, note=why))
+        self._store.write(lambda tx: self._settle(tx, dues, UNKNOWN, note=why))
 
     def release(self, dues: Sequence[Due], why: str) -> None:
         """Write that nothing was paid, and that it may be tried again."""
-        self._store.write(
-            lambda connection, now: self._settle(
-                connection, dues, PLANNED, now, note=why, run=None, batch=None
-            )
-        )
+        self._store.write(lambda tx: self._settle(tx, dues, PLANNED, note=why, run=None, batch=None))
 
     def by_hand(self, dues: Sequence[Due]) -> None:
         """Write that a person pays these at the panel."""
-        self._store.write(lambda connection, now: self._settle(connection, dues, BY_HAND, now))
+        self._store.write(lambda tx: self._settle(tx, dues, BY_HAND))
 
     def _ours(self, ids: Sequence[int], *states: str) -> tuple[Any, ...]:
         return (
@@ -197,16 +187,16 @@ class PaymentBook:
         )
 
     def _settle(
-        self, connection: Connection, dues: Sequence[Due], state: str, now: float, note: str = "", **more: Any
+        self, tx: Writing, dues: Sequence[Due], state: str, note: str = "", **more: Any
     ) -> list[Row[Any]]:
         """Move what is ours on; what isn't any more stays as it is."""
         ids = [due.payment for due in dues]
-        rows = connection.execute(
+        rows = tx.connection.execute(
             select(schema.payment).where(*self._ours(ids, CLAIMED, PAYING)).with_for_update()
         ).all()
         found = [row.id for row in rows]
         change: Update = update(schema.payment).where(_COLUMNS.id.in_(found))
-        connection.execute(change.values(state=state, note=note[:NOTE_AT_MOST], changed=now, **more))
+        tx.connection.execute(change.values(state=state, note=note[:NOTE_AT_MOST], changed=tx.now, **more))
         return list(rows)
 
     # ---- what the panel did of its own accord
@@ -217,27 +207,27 @@ class PaymentBook:
         `row` is what the ledger owed for it; None, when it owed nothing.
         """
 
-        def work(connection: Connection, now: float) -> None:
-            held = connection.execute(
+        def work(tx: Writing) -> None:
+            held = tx.connection.execute(
                 select(schema.payment).where(
                     _COLUMNS.submission == stay, _COLUMNS.kind == "approval", _COLUMNS.live == 1
                 )
             ).one_or_none()
             if held is not None:
                 if held.state in (PLANNED, CLAIMED):
-                    connection.execute(
+                    tx.connection.execute(
                         update(schema.payment)
                         .where(_COLUMNS.id == held.id)
-                        .values(state=PAID, note="found approved", changed=now)
+                        .values(state=PAID, note="found approved", changed=tx.now)
                     )
                 return
             owed = row.amount if row is not None else 0
             owed_fee = row.fee if row is not None else 0
             new = (
-                dialect_of(connection)
+                dialect_of(tx.connection)
                 .insert(schema.payment)
                 .values(
-                    campaign=self._campaign,
+                    campaign=tx.campaign,
                     panel=self._panel,
                     submission=stay,
                     ledger=row.ledger if row is not None else None,
@@ -247,14 +237,14 @@ class PaymentBook:
                     currency=self._currency,
                     state=PAID,
                     note="approved at the panel",
-                    created=now,
-                    changed=now,
+                    created=tx.now,
+                    changed=tx.now,
                 )
             )
-            if not connection.execute(new.on_conflict_do_nothing()).rowcount:
+            if not tx.connection.execute(new.on_conflict_do_nothing()).rowcount:
                 return
             if row is not None:  # what was planned before and isn't due any more
-                connection.execute(
+                tx.connection.execute(
                     update(schema.payment)
                     .where(
                         _COLUMNS.ledger == row.ledger,
@@ -263,12 +253,12 @@ class PaymentBook:
                         _COLUMNS.state.in_((PLANNED, CLAIMED)),
                         _COLUMNS.amount > max(0, owed - reward),
                     )
-                    .values(state=NONE, live=None, note="approved at the panel instead", changed=now)
+                    .values(state=NONE, live=None, note="approved at the panel instead", changed=tx.now)
                 )
             if reward > owed:
                 entries = ((ledger.REWARD, reward - owed), (ledger.FEE, fee - owed_fee))
                 why = "approved in full at the panel"
-                ledger.enter(connection, self._campaign, assessor, entries, reason=why, now=now)
+                ledger.enter(tx, assessor, entries, reason=why)
 
         self._store.write(work)
 
@@ -281,28 +271,23 @@ def _shared(fees: int, dues: Sequence[Due]) -> dict[int, int]:
     return shares
 
 
-def _correct_fees(connection: Connection, campaign: str, ids: Sequence[int], now: float) -> None:
+def _correct_fees(tx: Writing, ids: Sequence[int]) -> None:
     """Enter what the panel takes more, or less, than was expected for payments that are made."""
-    rows = [row for row in _payments(connection, campaign, _COLUMNS.id.in_(ids)) if row.stated is not None]
+    rows = [row for row in _payments(tx, _COLUMNS.id.in_(ids)) if row.stated is not None]
     difference = sum((row.stated or 0) - row.fee for row in rows)
     if rows and difference:
         ledger.enter(
-            connection,
-            campaign,
-            rows[0].assessor,
-            [(ledger.FEE, difference)],
-            reason="the fee as the panel states it",
-            now=now,
+            tx, rows[0].assessor, [(ledger.FEE, difference)], reason="the fee as the panel states it"
         )
 
 
-def _room(connection: Connection, intent: Intent) -> bool:
+def _room(tx: Reading, intent: Intent) -> bool:
     """Say whether a row of the ledger has so much left to pay, whoever else plans at the same time."""
     ledger = schema.ledger.c
-    whole = connection.execute(
+    whole = tx.connection.execute(
         select(ledger.amount).where(ledger.id == intent.ledger).with_for_update()
     ).scalar_one()
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(_COLUMNS.kind, _COLUMNS.amount).where(_COLUMNS.ledger == intent.ledger, _COLUMNS.live == 1)
     ).all()
     if any(row.kind == "withdrawal" for row in rows):
@@ -316,12 +301,12 @@ def _due(row: Payment) -> Due:
     )
 
 
-def _payments(connection: Connection, campaign: str, *conditions: Any) -> list[Payment]:
+def _payments(tx: Reading, *conditions: Any) -> list[Payment]:
     stay = schema.submission.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(schema.payment, stay.assessor, stay.external)
         .join(schema.submission, stay.id == _COLUMNS.submission)
-        .where(_COLUMNS.campaign == campaign, *conditions)
+        .where(_COLUMNS.campaign == tx.campaign, *conditions)
         .order_by(_COLUMNS.id)
     )
     return [
@@ -347,17 +332,17 @@ def _payments(connection: Connection, campaign: str, *conditions: Any) -> list[P
     ]
 
 
-def payments(connection: Connection, campaign: str, states: Iterable[str] = ()) -> list[Payment]:
+def payments(tx: Reading, states: Iterable[str] = ()) -> list[Payment]:
     """Return a campaign's payments, all or those in some states, in the order in which they were planned."""
     wanted = tuple(states)
-    return _payments(connection, campaign, *([_COLUMNS.state.in_(wanted)] if wanted else []))
+    return _payments(tx, *([_COLUMNS.state.in_(wanted)] if wanted else []))
 
 
-def sums(connection: Connection, campaign: str) -> dict[str, tuple[int, int]]:
+def sums(tx: Reading) -> dict[str, tuple[int, int]]:
     """Return how many payments are in each state, and what they come to; withdrawals are left out."""
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(_COLUMNS.state, func.count().label("number"), func.sum(_COLUMNS.amount).label("amount"))
-        .where(_COLUMNS.campaign == campaign, _COLUMNS.kind != "withdrawal")
+        .where(_COLUMNS.campaign == tx.campaign, _COLUMNS.kind != "withdrawal")
         .group_by(_COLUMNS.state)
     )
     return {row.state: (int(row.number), int(row.amount)) for row in rows}
@@ -366,8 +351,8 @@ def sums(connection: Connection, campaign: str) -> dict[str, tuple[int, int]]:
 def answer(store: Store, campaign: str, given: dict[int, bool], why: str = "") -> list[Payment]:
     """Take a person's word for payments of which nobody else knows: paid, or not; return them as they are now."""
 
-    def work(connection: Connection, now: float) -> list[Payment]:
-        asked = {each.id: each for each in payments(connection, campaign, QUESTIONS)}
+    def work(tx: Writing) -> list[Payment]:
+        asked = {each.id: each for each in payments(tx, QUESTIONS)}
         for number, was_paid in given.items():
             payment = asked.get(number)
             if payment is None:
@@ -375,23 +360,23 @@ def answer(store: Store, campaign: str, given: dict[int, bool], why: str = "") -
                     f"Payment {number} is no open question.",
                     remedy=f"Open: {', '.join(map(str, asked)) or 'none'}.",
                 )
-            if payment.state == PAYING and now - payment.changed < UNDER_WAY_SECONDS:
+            if payment.state == PAYING and tx.now - payment.changed < UNDER_WAY_SECONDS:
                 raise BadParameter(
                     f"Payment {number} may still be under way.",
                     remedy=f"Look again in {UNDER_WAY_SECONDS:g} seconds.",
                 )
-            connection.execute(
+            tx.connection.execute(
                 update(schema.payment)
                 .where(_COLUMNS.id == number)
                 .values(
                     state=PAID if was_paid else UNPAID,
                     live=1 if was_paid else None,
                     note=f"a person says so{': ' + why if why else ''}"[:NOTE_AT_MOST],
-                    changed=now,
+                    changed=tx.now,
                 )
             )
-        _correct_fees(connection, campaign, [number for number, was_paid in given.items() if was_paid], now)
-        found = payments(connection, campaign)
+        _correct_fees(tx, [number for number, was_paid in given.items() if was_paid])
+        found = payments(tx)
         return [each for each in found if each.id in given]
 
-    return store.write(work)
+    return store.of(campaign).write(work)

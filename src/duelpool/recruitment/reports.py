@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import insert, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import assignments, ledger
 from duelpool.panels.base import FINAL_STATUSES, PanelMessage, ReportedSubmission, SubmissionStatus
 from duelpool.recruitment.submissions import Owed, Stay, assignments_of, find_stay, owed, stays
-from duelpool.store import Store, retractions, schema
+from duelpool.store import Store, Writing, retractions, schema
 
 KEEP_SECONDS = 60 * 86400.0  # messages that were taken are known for so long
 _ENDINGS: dict[SubmissionStatus, assignments.Ending] = {
@@ -47,15 +47,15 @@ def take_reports(
     """Take over what a panel reports, or only say what would change."""
     told = list(reports)
 
-    def work(connection: Connection, now: float) -> list[Change]:
-        found = [take_report(connection, campaign, settings, each, now) for each in told]
+    def work(tx: Writing) -> list[Change]:
+        found = [take_report(tx, settings, each) for each in told]
         changes = [change for change in found if change is not None]
         if not carry_out:
             raise _Tried(changes)
         return changes
 
     try:
-        return store.write(work)
+        return store.of(campaign).write(work)
     except _Tried as tried:
         return tried.changes
 
@@ -63,38 +63,36 @@ def take_reports(
 def take_message(store: Store, campaign: str, settings: Settings, delivery: PanelMessage) -> str:
     """Take over a message; return 'taken', 'repeated' for one sent again, or 'replayed' for a copy."""
 
-    def work(connection: Connection, now: float) -> str:
+    def work(tx: Writing) -> str:
         columns = schema.delivery.c
         here = (columns.campaign == campaign, columns.panel == settings.panel)
-        connection.execute(schema.delivery.delete().where(*here, columns.time < now - KEEP_SECONDS))
-        if connection.execute(
+        tx.connection.execute(schema.delivery.delete().where(*here, columns.time < tx.now - KEEP_SECONDS))
+        if tx.connection.execute(
             select(columns.event).where(*here, columns.signature == delivery.signature)
         ).first():
             return "replayed"  # who sends again signs anew, with another time
-        if connection.execute(select(columns.event).where(*here, columns.event == delivery.event)).first():
+        if tx.connection.execute(select(columns.event).where(*here, columns.event == delivery.event)).first():
             return "repeated"
-        connection.execute(
+        tx.connection.execute(
             insert(schema.delivery).values(
                 campaign=campaign,
                 panel=settings.panel,
                 event=delivery.event,
                 signature=delivery.signature,
-                time=now,
+                time=tx.now,
             )
         )
         if delivery.reported is not None:
-            take_report(connection, campaign, settings, delivery.reported, now, message=True)
+            take_report(tx, settings, delivery.reported, message=True)
         return "taken"
 
-    return store.write(work)
+    return store.of(campaign).write(work)
 
 
 def take_report(
-    connection: Connection,
-    campaign: str,
+    tx: Writing,
     settings: Settings,
     reported: ReportedSubmission,
-    now: float,
     *,
     message: bool = False,
 ) -> Change | None:
@@ -102,17 +100,17 @@ def take_report(
 
     Messages come in any order: one of them doesn't take back what is final.
     """
-    stay = find_stay(connection, campaign, settings.panel, reported.submission)
+    stay = find_stay(tx, settings.panel, reported.submission)
     if stay is None or (stay.status, stay.said) == (reported.status, reported.raw_status):
         return None
     if message and stay.status in FINAL_STATUSES and reported.status not in FINAL_STATUSES:
         return None
-    connection.execute(
+    tx.connection.execute(
         update(schema.submission)
         .where(schema.submission.c.id == stay.id)
-        .values(status=str(reported.status), said=reported.raw_status, changed=now)
+        .values(status=str(reported.status), said=reported.raw_status, changed=tx.now)
     )
-    following = _Following(connection, campaign, settings, now)
+    following = _Following(tx, settings)
     effects = following.end_work(stay, reported.status)
     effects += following.withdraw(stay, reported.status)
     return Change(stay.id, stay.assessor, stay.status, reported.status, reported.raw_status, tuple(effects))
@@ -122,26 +120,17 @@ def take_report(
 class _Following:
     """What follows from a status, inside the transaction that takes it over."""
 
-    connection: Connection
-    campaign: str
+    tx: Writing
     settings: Settings
-    now: float
 
     def end_work(self, stay: Stay, status: SubmissionStatus) -> list[str]:
         """End what is open of a stay that is over, so that its slots are free."""
         if status not in _ENDINGS:
             return []
         effects = []
-        for row in assignments_of(self.connection, self.campaign, self.settings.panel, stay):
+        for row in assignments_of(self.tx, self.settings.panel, stay):
             if row.state == "open":
-                ended = assignments.finish(
-                    self.connection,
-                    self.campaign,
-                    self.settings,
-                    row.id,
-                    ending=_ENDINGS[status],
-                    now=self.now,
-                )
+                ended = assignments.finish(self.tx, self.settings, row.id, ending=_ENDINGS[status])
                 effects.append(f"{ended.questions - ended.answered} open questions go to others")
         return effects
 
@@ -149,8 +138,8 @@ class _Following:
         """Take out what somebody gave back after finishing it, or what was rejected: it isn't paid or counted."""
         if status not in (SubmissionStatus.RETURNED, SubmissionStatus.REJECTED):
             return []
-        everything = stays(self.connection, self.campaign, self.settings.panel)
-        rows, _ = owed(self.connection, self.campaign, everything, self.settings.fee_percent)
+        everything = stays(self.tx, self.settings.panel)
+        rows, _ = owed(self.tx, everything, self.settings.fee_percent)
         effects = []
         for row in rows.get(stay.id, ()):
             if row.entry != ledger.REWARD or (
@@ -165,7 +154,7 @@ class _Following:
 
     def _is_settled(self, row: Owed) -> bool:
         columns = schema.payment.c
-        found = self.connection.execute(
+        found = self.tx.connection.execute(
             select(columns.id).where(
                 columns.ledger == row.ledger,
                 columns.live == 1,
@@ -175,16 +164,16 @@ class _Following:
         return found is not None
 
     def _take_back(self, stay: Stay, row: Owed, why: str) -> str:
-        connection, campaign, now = self.connection, self.campaign, self.now
+        tx = self.tx
         columns = schema.payment.c
-        connection.execute(
+        tx.connection.execute(
             update(schema.payment)
             .where(columns.ledger == row.ledger, columns.live == 1)
-            .values(state="none", live=None, note=why, changed=now)
+            .values(state="none", live=None, note=why, changed=tx.now)
         )
-        connection.execute(
+        tx.connection.execute(
             insert(schema.payment).values(
-                campaign=campaign,
+                campaign=tx.campaign,
                 panel=self.settings.panel,
                 submission=stay.id,
                 ledger=row.ledger,
@@ -194,14 +183,14 @@ class _Following:
                 currency=self.settings.currency,
                 state="none",
                 note=why,
-                created=now,
-                changed=now,
+                created=tx.now,
+                changed=tx.now,
             )
         )
         entries = ((ledger.REWARD, -row.amount), (ledger.FEE, -row.fee))
-        ledger.enter(connection, campaign, stay.assessor, entries, reason=f"{why} at the panel", now=now)
+        ledger.enter(tx, stay.assessor, entries, reason=f"{why} at the panel")
         taken = 0
         if row.assignment is not None:
-            for topic, seqs in assignments.judgments_in(connection, row.assignment).items():
-                taken += len(retractions.retract(connection, campaign, topic, seqs, reason=why, now=now))
+            for topic, seqs in assignments.judgments_in(tx, row.assignment).items():
+                taken += len(retractions.retract(tx, topic, seqs, reason=why))
         return f"{taken} judgments are taken out, and a reward of {row.amount} is not due"

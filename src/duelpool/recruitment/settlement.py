@@ -7,7 +7,7 @@ the panel's own reward, and everything else is a bonus.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import select, update
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.work.ledger import REWARD
@@ -25,7 +25,7 @@ from duelpool.recruitment.payments import (
 )
 from duelpool.recruitment.reports import Change, take_reports
 from duelpool.recruitment.submissions import GRANTED, Owed, Stay, owed, stays
-from duelpool.store import schema
+from duelpool.store import Reading, schema
 
 ASK_TO_RETURN = (
     "You stopped before the end. Please return your place; what you did is paid to you as a bonus."
@@ -78,7 +78,7 @@ def reconcile(campaign: Campaign, panel: Panel, *, carry_out: bool) -> list[Chan
     settings = campaign.settings
     reports = {report.submission: report for report in panel.reconcile()}
     if isinstance(panel, ApiPanel):
-        own = campaign.store.read(lambda connection: stays(connection, campaign.id, settings.panel))
+        own = campaign.read(lambda tx: stays(tx, settings.panel))
         for stay in own:  # a list may leave out what it was asked about while it grew
             if stay.external and stay.external not in reports:
                 report = panel.fetch_submission(stay.external)
@@ -91,7 +91,7 @@ def strangers(campaign: Campaign, panel: Panel) -> list[Stay]:
     """Return the stays that the panel doesn't know: somebody has made up a link. They are never paid."""
     if not isinstance(panel, ApiPanel):
         return []
-    own = campaign.store.read(lambda connection: stays(connection, campaign.id, campaign.settings.panel))
+    own = campaign.read(lambda tx: stays(tx, campaign.settings.panel))
     return [
         stay
         for stay in own
@@ -102,7 +102,7 @@ def strangers(campaign: Campaign, panel: Panel) -> list[Stay]:
 def plan(campaign: Campaign, panel: Panel) -> Plan:
     """Say what is to be done; nothing changes."""
     reward = panel.reward() if isinstance(panel, ApiPanel) else campaign.settings.reward
-    return campaign.store.read(lambda connection: _Planning(connection, campaign, panel, reward).made())
+    return campaign.read(lambda tx: _Planning(tx, campaign, panel, reward).made())
 
 
 def settle(campaign: Campaign, panel: Panel, *, carry_out: bool) -> Settled:
@@ -122,16 +122,16 @@ def carry_through(campaign: Campaign, panel: Panel, found: Plan) -> Settled:
 def look(campaign: Campaign, found: Plan | None = None) -> Settled:
     """Return the questions that are open, and payments by state."""
 
-    def work(connection: Connection) -> Settled:
-        asked = tuple(payments(connection, campaign.id, QUESTIONS))
-        return Settled(found or Plan(), asked, sums(connection, campaign.id))
+    def work(tx: Reading) -> Settled:
+        asked = tuple(payments(tx, QUESTIONS))
+        return Settled(found or Plan(), asked, sums(tx))
 
-    return campaign.store.read(work)
+    return campaign.read(work)
 
 
 def _carry_out(campaign: Campaign, panel: Panel, found: Plan) -> None:
     settings = campaign.settings
-    book = PaymentBook(campaign.store, campaign.id, settings.panel, settings.currency)
+    book = PaymentBook(campaign.own_store, settings.panel, settings.currency)
     if isinstance(panel, ApiPanel) and found.covered:
         reward = panel.reward()
         for each in found.covered:
@@ -148,11 +148,11 @@ def _ask_to_return(campaign: Campaign, ask: Callable[[str, str], None], stay: St
     """Ask once: it is written down first, and taken back only where it is sure that nobody was asked."""
 
     def mark(asked: bool) -> None:
-        campaign.store.write(
-            lambda connection, now: connection.execute(
+        campaign.write(
+            lambda tx: tx.connection.execute(
                 update(schema.submission)
                 .where(schema.submission.c.id == stay.id)
-                .values(return_asked=now if asked else None)
+                .values(return_asked=tx.now if asked else None)
             )
         )
 
@@ -168,11 +168,11 @@ def _ask_to_return(campaign: Campaign, ask: Callable[[str, str], None], stay: St
 class _Planning:
     """Looks at every stay, what it is owed, and what is in the book already."""
 
-    def __init__(self, connection: Connection, campaign: Campaign, panel: Panel, reward: int) -> None:
+    def __init__(self, tx: Reading, campaign: Campaign, panel: Panel, reward: int) -> None:
         settings = campaign.settings
-        self._stays = stays(connection, campaign.id, settings.panel)
-        self._owed, elsewhere = owed(connection, campaign.id, self._stays, settings.fee_percent)
-        booked = payments(connection, campaign.id)
+        self._stays = stays(tx, settings.panel)
+        self._owed, elsewhere = owed(tx, self._stays, settings.fee_percent)
+        booked = payments(tx)
         self._taken = {(each.ledger, each.kind) for each in booked if each.live}
         self._going = {
             (each.ledger, each.kind) for each in booked if each.live and each.state in ("planned", "claimed")
@@ -304,16 +304,16 @@ class _Planning:
 def totals(campaign: Campaign) -> dict[str, int]:
     """Return what people are owed by the ledger and what is paid: in the end the two are equal."""
 
-    def work(connection: Connection) -> dict[str, int]:
+    def work(tx: Reading) -> dict[str, int]:
         ledger = schema.ledger.c
-        rows = connection.execute(
+        rows = tx.connection.execute(
             select(ledger.entry, ledger.amount).where(ledger.campaign == campaign.id)
         ).all()
-        found = sums(connection, campaign.id)
+        found = sums(tx)
         return {
             "ledger": sum(row.amount for row in rows if row.entry != "fee"),
             "fees": sum(row.amount for row in rows if row.entry == "fee"),
             "paid": found.get("paid", (0, 0))[1],
         }
 
-    return campaign.store.read(work)
+    return campaign.read(work)

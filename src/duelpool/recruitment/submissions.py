@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Row, select
 
 from duelpool.campaign.work.ledger import BONUS, COMPENSATION, FEE, REWARD, fee_on
 from duelpool.panels.base import SubmissionStatus
-from duelpool.store import schema
+from duelpool.store import Reading, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,21 @@ def stay_of(row: Row[Any]) -> Stay:
     )
 
 
-def stays(connection: Connection, campaign: str, panel: str, assessor: str | None = None) -> list[Stay]:
+def stays(tx: Reading, panel: str, assessor: str | None = None) -> list[Stay]:
     """Return the stays of a campaign's people from a panel, or of one of them, the oldest first."""
     columns = schema.submission.c
-    query = select(schema.submission).where(columns.campaign == campaign, columns.panel == panel)
+    query = select(schema.submission).where(columns.campaign == tx.campaign, columns.panel == panel)
     if assessor is not None:
         query = query.where(columns.assessor == assessor)
-    return sorted(map(stay_of, connection.execute(query)), key=lambda stay: (stay.created, stay.id))
+    return sorted(map(stay_of, tx.connection.execute(query)), key=lambda stay: (stay.created, stay.id))
 
 
-def find_stay(connection: Connection, campaign: str, panel: str, external: str) -> Stay | None:
+def find_stay(tx: Reading, panel: str, external: str) -> Stay | None:
     """Return a stay by the panel's id."""
     columns = schema.submission.c
-    row = connection.execute(
+    row = tx.connection.execute(
         select(schema.submission).where(
-            columns.campaign == campaign, columns.panel == panel, columns.external == external
+            columns.campaign == tx.campaign, columns.panel == panel, columns.external == external
         )
     ).one_or_none()
     return None if row is None else stay_of(row)
@@ -76,21 +76,19 @@ def behind(assignment_made: float, own: Sequence[Stay]) -> Stay:
     return earlier[-1] if earlier else own[0]
 
 
-def assignments_of(connection: Connection, campaign: str, panel: str, stay: Stay) -> list[Row[Any]]:
+def assignments_of(tx: Reading, panel: str, stay: Stay) -> list[Row[Any]]:
     """Return the assignments of a stay."""
-    own = stays(connection, campaign, panel, stay.assessor)
+    own = stays(tx, panel, stay.assessor)
     columns = schema.assignment.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(schema.assignment)
-        .where(columns.campaign == campaign, columns.assessor == stay.assessor)
+        .where(columns.campaign == tx.campaign, columns.assessor == stay.assessor)
         .order_by(columns.created, columns.id)
     )
     return [row for row in rows if behind(row.created, own).id == stay.id]
 
 
-def owed(
-    connection: Connection, campaign: str, all_stays: Iterable[Stay], fee_percent: int
-) -> tuple[dict[str, list[Owed]], int]:
+def owed(tx: Reading, all_stays: Iterable[Stay], fee_percent: int) -> tuple[dict[str, list[Owed]], int]:
     """Return what the ledger owes to each stay, and what it owes to people who came another way."""
     own: dict[str, list[Stay]] = defaultdict(list)
     for stay in all_stays:
@@ -98,12 +96,14 @@ def owed(
     ledger, assignment = schema.ledger.c, schema.assignment.c
     made = {
         row.id: row
-        for row in connection.execute(
-            select(assignment.id, assignment.created, assignment.state).where(assignment.campaign == campaign)
+        for row in tx.connection.execute(
+            select(assignment.id, assignment.created, assignment.state).where(
+                assignment.campaign == tx.campaign
+            )
         )
     }
-    rows = connection.execute(
-        select(schema.ledger).where(ledger.campaign == campaign).order_by(ledger.id)
+    rows = tx.connection.execute(
+        select(schema.ledger).where(ledger.campaign == tx.campaign).order_by(ledger.id)
     ).all()
     fees = {row.assignment: row.amount for row in rows if row.entry == FEE and row.assignment is not None}
     found: dict[str, list[Owed]] = defaultdict(list)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.newcomers import CHALLENGE, is_challenge
@@ -13,7 +13,7 @@ from duelpool.errors import BadParameter
 from duelpool.files import Run
 from duelpool.pool import group_duplicates
 from duelpool.records import Passage, Pool
-from duelpool.store import holdings, log, schema
+from duelpool.store import Reading, Writing, holdings, log, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,23 @@ def find_challenges(
     ranked: dict[str, list[str]] = {}
     for topic, item in run.top(depth).select("topic", "docno").iter_rows():
         ranked.setdefault(topic, []).append(item)
-    return campaign.store.read(lambda connection: _find(connection, campaign, ranked, texts, topics))
+    return campaign.read(lambda tx: _find(tx, campaign, ranked, texts, topics))
 
 
 def _find(
-    connection: Connection,
+    tx: Reading,
     campaign: Campaign,
     ranked: Mapping[str, Sequence[str]],
     texts: Mapping[str, Passage] | None,
     topics: Collection[str] | None,
 ) -> list[Challenge]:
     found: list[Challenge] = []
-    for topic in topics_of(connection, campaign.id):
+    for topic in topics_of(tx):
         if topic not in ranked or (topics is not None and topic not in topics):
             continue
-        read = read_topic(connection, campaign, topic)
+        read = read_topic(tx, campaign, topic)
         best = read.strategy.result().best if read.judged else ()
-        rows = holdings.items(connection, campaign.id, topic)
+        rows = holdings.items(tx, topic)
         stop = {row.id for row in rows if (row.twin_of or row.id) in best}
         known = {row.id for row in rows}
         new: list[str] = []
@@ -75,13 +75,13 @@ def _find(
                 new.append(item)
         if new:
             canonical = [row.id for row in rows if row.twin_of is None]
-            newcomers, same = _told_apart(connection, campaign, canonical, new, texts)
+            newcomers, same = _told_apart(tx, campaign, canonical, new, texts)
             found.append(Challenge(topic, best, newcomers, same))
     return found
 
 
 def _told_apart(
-    connection: Connection,
+    tx: Reading,
     campaign: Campaign,
     canonical: Sequence[str],
     new: Sequence[str],
@@ -90,7 +90,7 @@ def _told_apart(
     """Return who of the new items is judged, and who is whose twin."""
     if texts is None:
         return tuple(new), {}
-    known = holdings.passages(connection, campaign.id, canonical)
+    known = holdings.passages(tx, canonical)
     together = {**{item: texts[item] for item in (*new, *canonical) if item in texts}, **known}
     # A grade for those who are there lets them stand for their group.
     groups = group_duplicates([*canonical, *new], together, dict.fromkeys(canonical, 1.0))
@@ -107,40 +107,38 @@ def challenge(
     They duel with the best item when their topic is done.
     """
 
-    def work(connection: Connection, now: float) -> int:
+    def work(tx: Writing) -> int:
         for each in challenges:
             by_item: dict[str, tuple[str, ...]] = {}
             for twin, item in each.twins.items():
                 by_item[item] = (*by_item.get(item, ()), twin)
             members = dict.fromkeys((*each.newcomers, *by_item))
-            holdings.add_pool(connection, campaign.id, Pool(each.topic, tuple(members), twins=by_item))
+            holdings.add_pool(tx, Pool(each.topic, tuple(members), twins=by_item))
             if texts:
                 shown = [texts[item] for item in each.newcomers if item in texts]
-                holdings.add_passages(connection, campaign.id, shown)
+                holdings.add_passages(tx, shown)
             if each.newcomers:
                 log.append(
-                    connection,
-                    campaign.id,
+                    tx,
                     each.topic,
                     log.PHASE_CLOSED,
-                    now,
-                    phase=f"{CHALLENGE}{_challenges_so_far(connection, campaign.id, each.topic) + 1}",
+                    phase=f"{CHALLENGE}{_challenges_so_far(tx, each.topic) + 1}",
                     survivors=json.dumps(each.newcomers),
                     reason="a late run",
                 )
         return sum(len(each.newcomers) for each in challenges)
 
-    joined = campaign.store.write(work)
+    joined = campaign.write(work)
     for each in challenges:
         campaign.live.forget(each.topic)
     return joined
 
 
-def _challenges_so_far(connection: Connection, campaign: str, topic: str) -> int:
+def _challenges_so_far(tx: Reading, topic: str) -> int:
     columns = schema.log.c
-    names = connection.execute(
+    names = tx.connection.execute(
         select(columns.phase, func.count())
-        .where(columns.campaign == campaign, columns.topic == topic, columns.event == log.PHASE_CLOSED)
+        .where(columns.campaign == tx.campaign, columns.topic == topic, columns.event == log.PHASE_CLOSED)
         .group_by(columns.phase)
     )
     return sum(is_challenge(row.phase) for row in names)

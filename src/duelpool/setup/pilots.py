@@ -11,8 +11,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from sqlalchemy import Connection
-
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.people import assessors
 from duelpool.campaign.views.reading import read_topic, topics_of
@@ -22,6 +20,7 @@ from duelpool.records import Judgment, Levels, Outcome
 from duelpool.setup.forecasts import Forecast
 from duelpool.simulation import simulate
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
+from duelpool.store import Reading
 
 ENOUGH_COMPARED = 20  # votes on pairs that others judged too; below that, noise is anybody's guess
 SPREADS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -57,18 +56,18 @@ class Observed:
 
 def observe(campaign: Campaign) -> Observed:
     """Read what a campaign's judgments say of its judges; nothing is written."""
-    return campaign.store.read(lambda connection: _observe(connection, campaign))
+    return campaign.read(lambda tx: _observe(tx, campaign))
 
 
-def _observe(connection: Connection, campaign: Campaign) -> Observed:
+def _observe(tx: Reading, campaign: Campaign) -> Observed:
     judged: list[Judgment] = []
     sizes = []
-    for topic in topics_of(connection, campaign.id):
+    for topic in topics_of(tx):
         before = len(judged)
-        read_topic(connection, campaign, topic, heard=judged.append)
+        read_topic(tx, campaign, topic, heard=judged.append)
         if len(judged) > before:
             sizes.append(len(campaign.live.items(topic)))
-    people = assessors(connection, campaign.id)
+    people = assessors(tx)
     made = sum(each.judgments - each.tests_seen for each in people)
     staying = [each for each in people if each.state != "excluded"]
     tests = sum(each.tests_seen for each in staying)

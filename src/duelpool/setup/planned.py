@@ -6,15 +6,13 @@ be judged goes to somebody else, never to another item: that would change the ch
 
 from dataclasses import replace
 
-from sqlalchemy import Connection
-
 from duelpool.budget.plans.plan import Plan
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import standing
 from duelpool.campaign.settings import Scale, Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Pool
-from duelpool.store import log
+from duelpool.store import Reading, log
 
 SCALE_BY_TOP: dict[float, Scale] = {1.0: "binary", 2.0: "abc", 4.0: "five"}
 
@@ -60,10 +58,10 @@ def plan_pools(plan: Plan) -> list[Pool]:
 def plan_judgments(campaign: Campaign) -> list[Judgment]:
     """Return the judgments of a campaign that count, for an estimate: told, and not taken back."""
 
-    def work(connection: Connection) -> list[Judgment]:
+    def work(tx: Reading) -> list[Judgment]:
         found = []
         for topic in dict.fromkeys(row[0] for row in campaign.settings.plan):
-            lines = list(log.read_lines(connection, campaign.id, topic))
+            lines = list(log.read_lines(tx, topic))
             gone = standing(lines).retracted
             released = {line.assignment for line in lines if line.event == log.RELEASE}
             found += [
@@ -82,4 +80,4 @@ def plan_judgments(campaign: Campaign) -> list[Judgment]:
             f"The campaign '{campaign.name}' works off no plan.",
             remedy="Make one with: duelpool budget campaign",
         )
-    return campaign.store.read(work)
+    return campaign.read(work)

@@ -3,11 +3,9 @@
 import math
 from collections.abc import Mapping
 
-from sqlalchemy import Connection
-
 from duelpool.campaign.campaign import Campaign
 from duelpool.errors import BadParameter
-from duelpool.store import holdings, log
+from duelpool.store import Writing, holdings, log
 
 
 def take_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> int:
@@ -18,20 +16,18 @@ def take_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> 
     if not all(math.isfinite(score) for scores in prior.values() for score in scores.values()):
         raise BadParameter("A prior's scores are finite numbers.")
 
-    def work(connection: Connection, now: float) -> int:
-        found = sum(
-            holdings.set_priors(connection, campaign.id, topic, prior[topic]) for topic in sorted(prior)
-        )
+    def work(tx: Writing) -> int:
+        found = sum(holdings.set_priors(tx, topic, prior[topic]) for topic in sorted(prior))
         for (
             topic
         ) in prior:  # after the writing, which keeps answers out; it is undone when one was there before
-            if log.head(connection, campaign.id, topic):
+            if log.head(tx, topic):
                 raise BadParameter(
                     f"Topic '{topic}' has been judged already.", remedy="Give a prior to a new campaign."
                 )
         return found
 
-    found = campaign.store.write(work)
+    found = campaign.write(work)
     for topic in prior:
         campaign.live.forget(topic)
     return found

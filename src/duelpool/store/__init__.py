@@ -15,8 +15,9 @@ from sqlalchemy import Connection
 from duelpool.store.database import Database
 from duelpool.store.errors import StoreTrouble
 from duelpool.store.opening import open_checked
+from duelpool.store.transactions import CampaignStore, Reading, Writing
 
-__all__ = ["Store", "StoreTrouble", "open_store"]
+__all__ = ["CampaignStore", "Reading", "Store", "StoreTrouble", "Writing", "open_store"]
 
 T = TypeVar("T")
 
@@ -43,6 +44,10 @@ class Store:
         It may be run again when the connection breaks; `once` is for work that hands on what it finds as it goes.
         """
         return self.database.read(work, once=once)
+
+    def of(self, campaign: str) -> CampaignStore:
+        """Return the part of the store that belongs to a campaign, by the campaign's id."""
+        return CampaignStore(self, campaign)
 
     def together(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves: as of one moment, and quicker."""

@@ -11,6 +11,7 @@ from duelpool.errors import BadParameter, DuelpoolError, known_names
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import schema
 from duelpool.store.statements import Statement, dialect_of
+from duelpool.store.transactions import Reading, Writing
 
 _VALUES_AT_MOST = 900  # SQLite takes about a thousand values a statement
 
@@ -80,16 +81,16 @@ def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
     return done.rowcount
 
 
-def create_campaign(
-    connection: Connection, campaign: str, name: str, settings: Mapping[str, Any], now: float
-) -> None:
+def create_campaign(tx: Writing, name: str, settings: Mapping[str, Any]) -> None:
     """Make a campaign; its name must be new in this store."""
-    if connection.execute(select(schema.campaign.c.id).where(schema.campaign.c.name == name)).first():
+    if tx.connection.execute(select(schema.campaign.c.id).where(schema.campaign.c.name == name)).first():
         raise BadParameter(
             f"The store has a campaign called '{name}' already.", remedy="Give another name, or another file."
         )
-    connection.execute(
-        insert(schema.campaign).values(id=campaign, name=name, settings=json.dumps(settings), created=now)
+    tx.connection.execute(
+        insert(schema.campaign).values(
+            id=tx.campaign, name=name, settings=json.dumps(settings), created=tx.now
+        )
     )
 
 
@@ -115,13 +116,7 @@ def find_campaign(connection: Connection, name: str | None = None) -> CampaignRo
     raise UnknownCampaign(f"There is no campaign called '{name}'.", remedy=known_names(name, names))
 
 
-def set_campaign(
-    connection: Connection,
-    campaign: str,
-    *,
-    state: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> None:
+def set_campaign(tx: Writing, *, state: str | None = None, settings: Mapping[str, Any] | None = None) -> None:
     """Change a campaign's state or settings."""
     values: dict[str, Any] = {}
     if state is not None:
@@ -129,16 +124,18 @@ def set_campaign(
     if settings is not None:
         values["settings"] = json.dumps(settings)
     if values:
-        connection.execute(update(schema.campaign).where(schema.campaign.c.id == campaign).values(**values))
+        tx.connection.execute(
+            update(schema.campaign).where(schema.campaign.c.id == tx.campaign).values(**values)
+        )
 
 
-def add_topics(connection: Connection, campaign: str, topics: Iterable[Topic], strategy: str = "") -> int:
+def add_topics(tx: Writing, topics: Iterable[Topic], strategy: str = "") -> int:
     """Add topics that aren't there yet; return how many are new."""
     columns = schema.topic.c
-    first = connection.execute(select(func.count()).where(columns.campaign == campaign)).scalar_one()
+    first = tx.connection.execute(select(func.count()).where(columns.campaign == tx.campaign)).scalar_one()
     rows = [
         {
-            "campaign": campaign,
+            "campaign": tx.campaign,
             "id": topic.id,
             "position": first + at,
             "text": topic.text,
@@ -151,13 +148,13 @@ def add_topics(connection: Connection, campaign: str, topics: Iterable[Topic], s
         }
         for at, topic in enumerate(topics)
     ]
-    return _insert_new(connection, schema.topic, rows)
+    return _insert_new(tx.connection, schema.topic, rows)
 
 
-def topics(connection: Connection, campaign: str, *, state: str | None = None) -> dict[str, Topic]:
+def topics(tx: Reading, *, state: str | None = None) -> dict[str, Topic]:
     """Return a campaign's topics in their order."""
     columns = schema.topic.c
-    query = select(schema.topic).where(columns.campaign == campaign)
+    query = select(schema.topic).where(columns.campaign == tx.campaign)
     if state is not None:
         query = query.where(columns.state == state)
     return {
@@ -170,31 +167,31 @@ def topics(connection: Connection, campaign: str, *, state: str | None = None) -
             row.weight,
             tuple(json.loads(row.snippets)),
         )
-        for row in sorted(connection.execute(query), key=_place)
+        for row in sorted(tx.connection.execute(query), key=_place)
     }
 
 
-def topic_strategies(connection: Connection, campaign: str) -> dict[str, str]:
+def topic_strategies(tx: Reading) -> dict[str, str]:
     """Return the topics that have a strategy of their own."""
     columns = schema.topic.c
-    rows = connection.execute(
-        select(columns.id, columns.strategy).where(columns.campaign == campaign, columns.strategy != "")
+    rows = tx.connection.execute(
+        select(columns.id, columns.strategy).where(columns.campaign == tx.campaign, columns.strategy != "")
     )
     return {row.id: row.strategy for row in rows}
 
 
-def add_pool(connection: Connection, campaign: str, pool: Pool) -> int:
+def add_pool(tx: Writing, pool: Pool) -> int:
     """Add a topic's candidates and their twins; return how many items are new."""
-    pool_changed(connection, campaign, pool.topic)
+    pool_changed(tx, pool.topic)
     columns = schema.item.c
-    first = connection.execute(
-        select(func.count()).where(columns.campaign == campaign, columns.topic == pool.topic)
+    first = tx.connection.execute(
+        select(func.count()).where(columns.campaign == tx.campaign, columns.topic == pool.topic)
     ).scalar_one()
     members: list[tuple[str, str | None]] = [(item, None) for item in pool.items]
     members += [(twin, item) for item, others in pool.twins.items() for twin in others]
     rows = [
         {
-            "campaign": campaign,
+            "campaign": tx.campaign,
             "topic": pool.topic,
             "id": item,
             "position": first + at,
@@ -203,96 +200,100 @@ def add_pool(connection: Connection, campaign: str, pool: Pool) -> int:
         }
         for at, (item, twin_of) in enumerate(members)
     ]
-    return _insert_new(connection, schema.item, rows)
+    return _insert_new(tx.connection, schema.item, rows)
 
 
-def pool_changed(connection: Connection, campaign: str, topic: str) -> None:
+def pool_changed(tx: Writing, topic: str) -> None:
     """Let every process know that a topic's items, or what is known of them, are others from now on."""
-    _POOL_CHANGED.run(connection, {"in_campaign": campaign, "in_topic": topic})
+    _POOL_CHANGED.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})
 
 
-def items(connection: Connection, campaign: str, topic: str) -> list[ItemRow]:
+def items(tx: Reading, topic: str) -> list[ItemRow]:
     """Return a topic's items, twins included, in their order."""
     columns = schema.item.c
-    rows = connection.execute(select(schema.item).where(columns.campaign == campaign, columns.topic == topic))
+    rows = tx.connection.execute(
+        select(schema.item).where(columns.campaign == tx.campaign, columns.topic == topic)
+    )
     return [ItemRow(row.id, row.grade, row.twin_of, row.state, row.prior) for row in sorted(rows, key=_place)]
 
 
-def pool_sizes(connection: Connection, campaign: str) -> dict[str, int]:
+def pool_sizes(tx: Reading) -> dict[str, int]:
     """Return how many items each topic has in, twins counted once."""
     columns = schema.item.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.topic, func.count())
-        .where(columns.campaign == campaign, columns.twin_of.is_(None), columns.state == "in")
+        .where(columns.campaign == tx.campaign, columns.twin_of.is_(None), columns.state == "in")
         .group_by(columns.topic)
     )
     return {topic: int(count) for topic, count in rows}
 
 
-def set_priors(connection: Connection, campaign: str, topic: str, scores: Mapping[str, float]) -> int:
+def set_priors(tx: Writing, topic: str, scores: Mapping[str, float]) -> int:
     """Give items a score that strategies may know beforehand; return how many of them are there."""
-    pool_changed(connection, campaign, topic)
+    pool_changed(tx, topic)
     columns = schema.item.c
     found = 0
     for item, score in scores.items():
-        done = connection.execute(
+        done = tx.connection.execute(
             update(schema.item)
-            .where(columns.campaign == campaign, columns.topic == topic, columns.id == item)
+            .where(columns.campaign == tx.campaign, columns.topic == topic, columns.id == item)
             .values(prior=score)
         )
         found += done.rowcount
     return found
 
 
-def set_item_state(connection: Connection, campaign: str, topic: str, item: str, state: str) -> bool:
+def set_item_state(tx: Writing, topic: str, item: str, state: str) -> bool:
     """Let an item join or leave; return whether it is there."""
-    pool_changed(connection, campaign, topic)
+    pool_changed(tx, topic)
     columns = schema.item.c
-    done = connection.execute(
+    done = tx.connection.execute(
         update(schema.item)
-        .where(columns.campaign == campaign, columns.topic == topic, columns.id == item)
+        .where(columns.campaign == tx.campaign, columns.topic == topic, columns.id == item)
         .values(state=state)
     )
     return bool(done.rowcount)
 
 
-def set_topic_state(connection: Connection, campaign: str, topic: str, state: str) -> bool:
+def set_topic_state(tx: Writing, topic: str, state: str) -> bool:
     """Let a topic join or leave; return whether it is there."""
     columns = schema.topic.c
-    done = connection.execute(
-        update(schema.topic).where(columns.campaign == campaign, columns.id == topic).values(state=state)
+    done = tx.connection.execute(
+        update(schema.topic).where(columns.campaign == tx.campaign, columns.id == topic).values(state=state)
     )
     return bool(done.rowcount)
 
 
-def assign(connection: Connection, campaign: str, topic: str, assessors: Iterable[str], now: float) -> None:
+def assign(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
     """Keep a topic for these people, who are enrolled where they aren't; for nobody else from now on."""
     columns = schema.topic_person.c
-    connection.execute(
-        delete(schema.topic_person).where(columns.campaign == campaign, columns.topic == topic)
+    tx.connection.execute(
+        delete(schema.topic_person).where(columns.campaign == tx.campaign, columns.topic == topic)
     )
     for assessor in dict.fromkeys(assessors):
-        enrol(connection, campaign, assessor, "dedicated", now)
-        connection.execute(
-            insert(schema.topic_person).values(campaign=campaign, topic=topic, assessor=assessor)
+        enrol(tx, assessor, "dedicated")
+        tx.connection.execute(
+            insert(schema.topic_person).values(campaign=tx.campaign, topic=topic, assessor=assessor)
         )
 
 
-def assigned(connection: Connection, campaign: str) -> dict[str, frozenset[str]]:
+def assigned(tx: Reading) -> dict[str, frozenset[str]]:
     """Return the topics that are kept for certain people, with those."""
     columns = schema.topic_person.c
     found: dict[str, set[str]] = {}
-    rows = connection.execute(select(columns.topic, columns.assessor).where(columns.campaign == campaign))
+    rows = tx.connection.execute(
+        select(columns.topic, columns.assessor).where(columns.campaign == tx.campaign)
+    )
     for topic, assessor in sorted(rows):
         found.setdefault(topic, set()).add(assessor)
     return {topic: frozenset(people) for topic, people in found.items()}
 
 
-def add_passages(connection: Connection, campaign: str, passages: Iterable[Passage]) -> int:
+def add_passages(tx: Writing, passages: Iterable[Passage]) -> int:
     """Add texts that aren't there yet; return how many are new."""
     rows = [
         {
-            "campaign": campaign,
+            "campaign": tx.campaign,
             "id": each.id,
             "text": each.text,
             "title": each.title,
@@ -301,17 +302,17 @@ def add_passages(connection: Connection, campaign: str, passages: Iterable[Passa
         }
         for each in passages
     ]
-    return _insert_new(connection, schema.passage, rows)
+    return _insert_new(tx.connection, schema.passage, rows)
 
 
-def passages(connection: Connection, campaign: str, ids: Sequence[str]) -> dict[str, Passage]:
+def passages(tx: Reading, ids: Sequence[str]) -> dict[str, Passage]:
     """Return the texts of these items, as far as they are known."""
     columns = schema.passage.c
     found: dict[str, Passage] = {}
     for start in range(0, len(ids), _VALUES_AT_MOST):
-        rows = connection.execute(
+        rows = tx.connection.execute(
             select(schema.passage).where(
-                columns.campaign == campaign, columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
+                columns.campaign == tx.campaign, columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
             )
         )
         found |= {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in rows}
@@ -327,37 +328,37 @@ class PackedRun:
     data: bytes
 
 
-def add_run(connection: Connection, campaign: str, run: PackedRun, now: float) -> bool:
+def add_run(tx: Writing, run: PackedRun) -> bool:
     """Add a run whose name isn't there yet; return whether it is new."""
-    row = {"campaign": campaign, "name": run.name, "rows": run.rows, "data": run.data, "added": now}
-    return bool(_insert_new(connection, schema.run, [row]))
+    row = {"campaign": tx.campaign, "name": run.name, "rows": run.rows, "data": run.data, "added": tx.now}
+    return bool(_insert_new(tx.connection, schema.run, [row]))
 
 
-def runs(connection: Connection, campaign: str) -> Iterator[PackedRun]:
+def runs(tx: Reading) -> Iterator[PackedRun]:
     """Yield a campaign's runs by name, one at a time in memory."""
     columns = schema.run.c
-    names = connection.execute(select(columns.name).where(columns.campaign == campaign)).scalars()
+    names = tx.connection.execute(select(columns.name).where(columns.campaign == tx.campaign)).scalars()
     for name in sorted(names):
-        row = connection.execute(
-            select(schema.run).where(columns.campaign == campaign, columns.name == name)
+        row = tx.connection.execute(
+            select(schema.run).where(columns.campaign == tx.campaign, columns.name == name)
         ).one()
         yield PackedRun(row.name, row.rows, row.data)
 
 
-def run_names(connection: Connection, campaign: str) -> tuple[str, ...]:
+def run_names(tx: Reading) -> tuple[str, ...]:
     """Return the names of the runs that a campaign keeps, in order."""
     columns = schema.run.c
     return tuple(
-        sorted(connection.execute(select(columns.name).where(columns.campaign == campaign)).scalars())
+        sorted(tx.connection.execute(select(columns.name).where(columns.campaign == tx.campaign)).scalars())
     )
 
 
-def twins(connection: Connection, campaign: str) -> list[tuple[str, str, str]]:
+def twins(tx: Reading) -> list[tuple[str, str, str]]:
     """Return topic, canonical item and twin for every twin of a campaign, in the order of the pools."""
     columns = schema.item.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.topic, columns.twin_of, columns.id, columns.position).where(
-            columns.campaign == campaign, columns.twin_of.is_not(None)
+            columns.campaign == tx.campaign, columns.twin_of.is_not(None)
         )
     )
     return [
@@ -366,19 +367,25 @@ def twins(connection: Connection, campaign: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def add_test_pairs(connection: Connection, campaign: str, pairs: Iterable[KnownPair]) -> int:
+def add_test_pairs(tx: Writing, pairs: Iterable[KnownPair]) -> int:
     """Add test pairs that aren't there yet; return how many are new."""
     rows = [
-        {"campaign": campaign, "id": each.id, "topic": each.topic, "better": each.better, "worse": each.worse}
+        {
+            "campaign": tx.campaign,
+            "id": each.id,
+            "topic": each.topic,
+            "better": each.better,
+            "worse": each.worse,
+        }
         for each in pairs
     ]
-    return _insert_new(connection, schema.test_pair, rows)
+    return _insert_new(tx.connection, schema.test_pair, rows)
 
 
-def known_pairs(connection: Connection, campaign: str) -> dict[str, KnownPair]:
+def known_pairs(tx: Reading) -> dict[str, KnownPair]:
     """Return the test pairs by id."""
     columns = schema.test_pair.c
-    rows = connection.execute(select(schema.test_pair).where(columns.campaign == campaign))
+    rows = tx.connection.execute(select(schema.test_pair).where(columns.campaign == tx.campaign))
     return {row.id: KnownPair(row.id, row.topic, row.better, row.worse) for row in sorted(rows, key=_id)}
 
 
@@ -392,32 +399,32 @@ class AssessorRow:
     created: float
 
 
-def enrol(connection: Connection, campaign: str, assessor: str, kind: str, now: float) -> None:
+def enrol(tx: Writing, assessor: str, kind: str) -> None:
     """Add an assessor who isn't there yet, or whom only a file has named so far."""
     columns = schema.assessor.c
-    new = {"campaign": campaign, "id": assessor, "kind": kind, "created": now}
-    if not _insert_new(connection, schema.assessor, [new]) and kind != "imported":
-        connection.execute(
+    new = {"campaign": tx.campaign, "id": assessor, "kind": kind, "created": tx.now}
+    if not _insert_new(tx.connection, schema.assessor, [new]) and kind != "imported":
+        tx.connection.execute(
             update(schema.assessor)
-            .where(columns.campaign == campaign, columns.id == assessor, columns.kind == "imported")
+            .where(columns.campaign == tx.campaign, columns.id == assessor, columns.kind == "imported")
             .values(kind=kind)
         )
 
 
-def assessors(connection: Connection, campaign: str) -> dict[str, AssessorRow]:
+def assessors(tx: Reading) -> dict[str, AssessorRow]:
     """Return the assessors by pseudonym, in the order in which they came."""
     columns = schema.assessor.c
-    rows = connection.execute(select(schema.assessor).where(columns.campaign == campaign))
+    rows = tx.connection.execute(select(schema.assessor).where(columns.campaign == tx.campaign))
     came = sorted(rows, key=lambda row: (row.created, row.id))
     return {row.id: AssessorRow(row.id, row.kind, row.state, row.created) for row in came}
 
 
-def set_assessor_state(connection: Connection, campaign: str, assessor: str, state: str) -> bool:
+def set_assessor_state(tx: Writing, assessor: str, state: str) -> bool:
     """Exclude or re-instate an assessor; return whether that changed anything."""
     columns = schema.assessor.c
-    done = connection.execute(
+    done = tx.connection.execute(
         update(schema.assessor)
-        .where(columns.campaign == campaign, columns.id == assessor, columns.state != state)
+        .where(columns.campaign == tx.campaign, columns.id == assessor, columns.state != state)
         .values(state=state)
     )
     return bool(done.rowcount)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.records import Judgment
 from duelpool.store import holdings, leases, log, schema
 from duelpool.store.statements import dialect_of
+from duelpool.store.transactions import Reading, Writing
 
 UNNAMED = "imported"
 """Whose questions those are that name nobody."""
@@ -33,12 +34,12 @@ class _Taken:
     occasions: dict[tuple[_Pair, str], set[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, connection: Connection, campaign: str, topics: Collection[str]) -> "_Taken":
+    def of(cls, tx: Reading, topics: Collection[str]) -> "_Taken":
         columns = schema.question.c
         found = cls()
         wanted = sorted(topics)
         for start in range(0, len(wanted), _AT_ONCE):
-            rows = connection.execute(
+            rows = tx.connection.execute(
                 select(
                     columns.topic,
                     columns.criterion,
@@ -48,7 +49,7 @@ class _Taken:
                     columns.assessor,
                     columns.occasion,
                 ).where(
-                    columns.campaign == campaign,
+                    columns.campaign == tx.campaign,
                     columns.topic.in_(wanted[start : start + _AT_ONCE]),
                     columns.live == 1,
                 )
@@ -73,15 +74,13 @@ def _first_free(taken: set[int]) -> int:
     return free
 
 
-def take_in(connection: Connection, campaign: str, judgments: Sequence[Judgment], now: float) -> list[int]:
+def take_in(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
     """Add judgments from elsewhere to the log, with the slots that they hold; return their places."""
-    questions = hold(connection, campaign, dict(enumerate(judgments)), now)
+    questions = hold(tx, dict(enumerate(judgments)))
     return [
         log.append_judgment(
-            connection,
-            campaign,
+            tx,
             replace(judgment, question=questions.get(at, "")),
-            now,
             told=True,
             attempt=1 if at in questions else None,
         )
@@ -90,10 +89,8 @@ def take_in(connection: Connection, campaign: str, judgments: Sequence[Judgment]
 
 
 def hold(
-    connection: Connection,
-    campaign: str,
+    tx: Writing,
     judgments: Mapping[int, Judgment],
-    now: float,
     *,
     gone: Collection[int] = (),
 ) -> dict[int, str]:
@@ -104,41 +101,41 @@ def hold(
     """
     waiting = [at for at, judgment in judgments.items() if judgment.effect.usable and not judgment.inferred]
     ids = {at: secrets.token_hex(8) for at in waiting}
-    _enrol(connection, campaign, {judgments[at].assessor for at in waiting}, now)
+    _enrol(tx, {judgments[at].assessor for at in waiting})
     for _ in range(_TRIES):
-        taken = _Taken.of(connection, campaign, {judgments[at].topic for at in waiting})
+        taken = _Taken.of(tx, {judgments[at].topic for at in waiting})
         rows = [
-            {"id": ids[at], "campaign": campaign, "asked": now, "expires": now}
+            {"id": ids[at], "campaign": tx.campaign, "asked": tx.now, "expires": tx.now}
             | _asked(judgments[at])
             | _held(judgments[at], at in gone, taken)
             for at in waiting
         ]
-        written = set(_insert(connection, rows))
+        written = set(_insert(tx, rows))
         waiting = [at for at in waiting if ids[at] not in written]
         if not waiting:
             return ids
     raise leases.Conflict("The pairs are judged all the time.", remedy="Pause the campaign, or try again.")
 
 
-def _enrol(connection: Connection, campaign: str, people: Iterable[str], now: float) -> None:
+def _enrol(tx: Writing, people: Iterable[str]) -> None:
     wanted = sorted({person or UNNAMED for person in people})
     columns = schema.assessor.c
     known: set[str] = set()
     for start in range(0, len(wanted), _AT_ONCE):
         query = select(columns.id).where(
-            columns.campaign == campaign, columns.id.in_(wanted[start : start + _AT_ONCE])
+            columns.campaign == tx.campaign, columns.id.in_(wanted[start : start + _AT_ONCE])
         )
-        known |= set(connection.execute(query).scalars())
+        known |= set(tx.connection.execute(query).scalars())
     for person in wanted:
         if person not in known:
-            holdings.enrol(connection, campaign, person, "imported", now)
+            holdings.enrol(tx, person, "imported")
 
 
-def _insert(connection: Connection, rows: Sequence[dict[str, Any]]) -> Iterable[str]:
+def _insert(tx: Writing, rows: Sequence[dict[str, Any]]) -> Iterable[str]:
     if not rows:
         return ()
-    new = dialect_of(connection).insert(schema.question).on_conflict_do_nothing()
-    return connection.execute(new.returning(schema.question.c.id), list(rows)).scalars()
+    new = dialect_of(tx.connection).insert(schema.question).on_conflict_do_nothing()
+    return tx.connection.execute(new.returning(schema.question.c.id), list(rows)).scalars()
 
 
 def _asked(judgment: Judgment) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select, text, update
+from sqlalchemy import Row, bindparam, select, text, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome, Question
 from duelpool.store import log, schema
 from duelpool.store.statements import Statement
+from duelpool.store.transactions import Reading, Writing
 
 LEASED, ANSWERED, EXPIRED = "leased", "answered", "expired"
 ASKED, REPEATED, FROM_FILE = "asked", "repeated", "file"
@@ -168,25 +169,23 @@ class Receipt:
     late: bool = field(default=False, compare=False)
 
 
-def expire(connection: Connection, campaign: str, now: float) -> int:
+def expire(tx: Writing) -> int:
     """Free the slots of leases that ran out, but for those that somebody is answering or freeing right now."""
-    return int(connection.execute(_EXPIRE, {"of": campaign, "now": now}).rowcount)
+    return int(tx.connection.execute(_EXPIRE, {"of": tx.campaign, "now": tx.now}).rowcount)
 
 
-def any_overdue(connection: Connection, campaign: str, now: float) -> bool:
+def any_overdue(tx: Reading) -> bool:
     """Say whether a lease has run out."""
-    return bool(_OVERDUE.run(connection, {"of": campaign, "now": now}))
+    return bool(_OVERDUE.run(tx.connection, {"of": tx.campaign, "now": tx.now}))
 
 
 def lease(
-    connection: Connection,
-    campaign: str,
+    tx: Writing,
     wanted: Sequence[Wanted],
     ids: Sequence[str],
     *,
     assessor: str,
     cap: int,
-    now: float,
     seconds: float,
     at_most: int | None = None,
     assignment: str | None = None,
@@ -196,43 +195,41 @@ def lease(
     A pair at its cap, or one that this person holds, has answered or could not judge, is passed over.
     """
     granted: list[Question] = []
-    if connection.dialect.name == "postgresql" and len(wanted) > 1 and at_most != 1:
+    if tx.connection.dialect.name == "postgresql" and len(wanted) > 1 and at_most != 1:
         # Two people who take the same pairs in another order would each wait for the other.
-        connection.execute(_ONE_AT_A_TIME, {"campaign": campaign})
+        tx.connection.execute(_ONE_AT_A_TIME, {"campaign": tx.campaign})
     for want, question_id in zip(wanted, ids, strict=True):
         if at_most is not None and len(granted) >= at_most:
             break
-        slots = _slots(connection, campaign, want, assessor)
+        slots = _slots(tx, want, assessor)
         if slots is None:
             continue
         for slot in _free(slots, cap) if want.takes_slot else [None]:
             row = {
                 "id": question_id,
-                "campaign": campaign,
+                "campaign": tx.campaign,
                 "slot": slot,
                 "assessor": assessor,
                 "assignment": assignment,
                 "place": len(granted),
-                "asked": now,
-                "expires": now + seconds,
+                "asked": tx.now,
+                "expires": tx.now + seconds,
             }
-            if _insert(connection, want, row):
-                granted.append(_question(want, question_id, assessor, now + seconds))
+            if _insert(tx, want, row):
+                granted.append(_question(want, question_id, assessor, tx.now + seconds))
                 break
     return granted
 
 
-def _slots(
-    connection: Connection, campaign: str, want: Wanted, assessor: str, besides: str = ""
-) -> set[int] | None:
+def _slots(tx: Reading, want: Wanted, assessor: str, besides: str = "") -> set[int] | None:
     """Return the slots that are taken, or None when this person is done with the pair.
 
     The question `besides` doesn't speak against itself.
     """
     a, b = want.key
     taken: set[int] = set()
-    pair = {"campaign": campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
-    rows = _OF_A_PAIR.run(connection, {**pair, "besides": besides})
+    pair = {"campaign": tx.campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
+    rows = _OF_A_PAIR.run(tx.connection, {**pair, "besides": besides})
     for slot, holder, state, live, occasion in rows:
         if holder == assessor and occasion == want.occasion and (live or state == CANNOT_JUDGE):
             return None
@@ -247,7 +244,7 @@ def _free(taken: Collection[int], cap: int) -> Iterator[int]:
         yield from (slot for slot in range(1, cap + 1) if slot not in taken)
 
 
-def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> bool:
+def _insert(tx: Writing, want: Wanted, row: Mapping[str, Any]) -> bool:
     """Insert the question unless somebody else has just taken the slot: the unique keys decide."""
     a, b = want.key
     asked = {
@@ -268,7 +265,7 @@ def _insert(connection: Connection, want: Wanted, row: Mapping[str, Any]) -> boo
         "source": ASKED if want.occasion == 1 else REPEATED,
     }
     # By what comes back, and not by a count of rows, which PostgreSQL's driver doesn't keep for inserts.
-    return bool(_LEASE.run(connection, {**row, **asked}))
+    return bool(_LEASE.run(tx.connection, {**row, **asked}))
 
 
 def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> Question:
@@ -305,15 +302,15 @@ def question_of(row: Row[Any]) -> Question:
     )
 
 
-def locked(connection: Connection, question_id: str) -> Row[Any] | None:
+def locked(tx: Reading, question_id: str) -> Row[Any] | None:
     """Return a question's row, locked until the commit."""
-    found = _HOLD.run(connection, {"held": question_id})
+    found = _HOLD.run(tx.connection, {"held": question_id})
     return found[0] if found else None
 
 
-def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
+def held(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
     """Return a question's row, locked until the commit; it must be this assessor's."""
-    row = locked(connection, question_id)
+    row = locked(tx, question_id)
     if row is None or row.assessor != assessor:
         raise UnknownQuestion(
             f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
@@ -321,34 +318,25 @@ def held(connection: Connection, question_id: str, assessor: str) -> Row[Any]:
     return row
 
 
-def held_by(connection: Connection, campaign: str, assessor: str) -> list[Row[Any]]:
+def held_by(tx: Reading, assessor: str) -> list[Row[Any]]:
     """Return the rows of what somebody holds outside of assignments, the oldest first."""
-    return _HELD_BY.run(connection, {"campaign": campaign, "assessor": assessor})
+    return _HELD_BY.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
 
 
-def answer(
-    connection: Connection,
-    question_id: str,
-    assessor: str,
-    given: Answer,
-    *,
-    cap: int,
-    now: float,
-    told: bool,
-) -> Receipt:
+def answer(tx: Writing, question_id: str, assessor: str, given: Answer, *, cap: int, told: bool) -> Receipt:
     """Store an answer once; the same answer again changes nothing, another one is a conflict."""
-    row = held(connection, question_id, assessor)
+    row = held(tx, question_id, assessor)
     attempt = row.attempt if given.attempt is None else given.attempt
     if attempt != row.attempt or row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
-        return _again(connection, row, given, attempt)
+        return _again(tx, row, given, attempt)
     if row.state == RETRACTED:
-        if last_answer(connection, row) is None:
+        if last_answer(tx, row) is None:
             raise _too_late()
         raise Conflict("This answer was taken back since.", remedy="Ask for the next question.")
     ended = _ENDED_AS.get(given.outcome, ANSWERED)
     slot, late = row.slot, row.state != LEASED
     if late and ended == ANSWERED:
-        slot = slot_for_late(connection, row, cap)
+        slot = slot_for_late(tx, row, cap)
     judgment = Judgment(
         topic=row.topic,
         left=row.left_item,
@@ -372,29 +360,27 @@ def answer(
         question=row.id,
     )
     seq = log.append_judgment(
-        connection,
-        row.campaign,
+        tx,
         judgment,
-        now,
         told=told and row.test_pair is None,
         attempt=row.attempt,
         assignment=row.assignment,
         test_pair=row.test_pair,
     )
-    settle(connection, row.id, ended, slot)
+    settle(tx, row.id, ended, slot)
     return Receipt(row.id, row.topic, seq, late=late)
 
 
-def settle(connection: Connection, question_id: str, state: str, slot: int | None) -> None:
+def settle(tx: Writing, question_id: str, state: str, slot: int | None) -> None:
     """Write what became of a question; only an answer that counts keeps its slot."""
     live = 1 if state == ANSWERED else None
-    _SETTLE.run(connection, {"settled": question_id, "state": state, "live": live, "slot": slot})
+    _SETTLE.run(tx.connection, {"settled": question_id, "state": state, "live": live, "slot": slot})
 
 
-def _again(connection: Connection, row: Row[Any], given: Answer, attempt: int) -> Receipt:
+def _again(tx: Reading, row: Row[Any], given: Answer, attempt: int) -> Receipt:
     """Acknowledge an answer that is stored already, be it one that was taken back since."""
     columns = schema.log.c
-    first = connection.execute(
+    first = tx.connection.execute(
         select(columns.seq, columns.outcome, columns.grade).where(
             columns.question == row.id, columns.attempt == attempt, columns.event == log.JUDGMENT
         )
@@ -411,7 +397,7 @@ def _again(connection: Connection, row: Row[Any], given: Answer, attempt: int) -
     return Receipt(row.id, row.topic, first.seq, repeated=True)
 
 
-def slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None:
+def slot_for_late(tx: Reading, row: Row[Any], cap: int) -> int | None:
     """Return a slot for a question that lost its own, None for a test pair, which needs none."""
     want = Wanted(
         row.topic,
@@ -421,7 +407,7 @@ def slot_for_late(connection: Connection, row: Row[Any], cap: int) -> int | None
         test_pair=row.test_pair,
         occasion=row.occasion,
     )
-    slots = _slots(connection, row.campaign, want, row.assessor, besides=row.id)
+    slots = _slots(tx, want, row.assessor, besides=row.id)
     if slots is not None and (row.test_pair is not None or row.source == REPEATED):
         return None
     free = None if slots is None else next(_free(slots, cap), None)
@@ -437,10 +423,10 @@ def _too_late() -> TooLate:
     )
 
 
-def last_answer(connection: Connection, row: Row[Any]) -> int | None:
+def last_answer(tx: Reading, row: Row[Any]) -> int | None:
     """Return the place in the log of a question's present answer."""
     columns = schema.log.c
-    found = connection.execute(
+    found = tx.connection.execute(
         select(columns.seq).where(
             columns.question == row.id, columns.attempt == row.attempt, columns.event == log.JUDGMENT
         )
@@ -448,10 +434,10 @@ def last_answer(connection: Connection, row: Row[Any]) -> int | None:
     return None if found is None else int(found)
 
 
-def give_back(connection: Connection, question_ids: Collection[str], state: str = RETURNED) -> int:
+def give_back(tx: Writing, question_ids: Collection[str], state: str = RETURNED) -> int:
     """End leases without an answer and free their slots."""
     columns = schema.question.c
-    done = connection.execute(
+    done = tx.connection.execute(
         update(schema.question)
         .where(columns.id.in_(tuple(question_ids)), columns.state == LEASED)
         .values(state=state, live=None)
@@ -459,38 +445,38 @@ def give_back(connection: Connection, question_ids: Collection[str], state: str 
     return int(done.rowcount)
 
 
-def put_in_order(connection: Connection, question_ids: Sequence[str]) -> None:
+def put_in_order(tx: Writing, question_ids: Sequence[str]) -> None:
     """Give an assignment's questions their places, from 0."""
     places = [{"placed": each, "at": at} for at, each in enumerate(question_ids)]
     if places:
-        connection.execute(_PLACE, places)
+        tx.connection.execute(_PLACE, places)
 
 
-def extend(connection: Connection, question_id: str, assessor: str, *, now: float, seconds: float) -> float:
+def extend(tx: Writing, question_id: str, assessor: str, *, seconds: float) -> float:
     """Give somebody who is still looking more time; return when the lease ends now."""
-    row = held(connection, question_id, assessor)
+    row = held(tx, question_id, assessor)
     if row.state != LEASED:
         raise TooLate("The time for this question has run out.", remedy="Ask for the next question.")
-    connection.execute(
-        update(schema.question).where(schema.question.c.id == row.id).values(expires=now + seconds)
+    tx.connection.execute(
+        update(schema.question).where(schema.question.c.id == row.id).values(expires=tx.now + seconds)
     )
-    return now + seconds
+    return tx.now + seconds
 
 
-def extend_assignment(connection: Connection, assignment: str, ends: float) -> None:
+def extend_assignment(tx: Writing, assignment: str, ends: float) -> None:
     """Let every lease of an assignment that is still alive last until then."""
     columns = schema.question.c
-    connection.execute(
+    tx.connection.execute(
         update(schema.question)
         .where(columns.assignment == assignment, columns.state == LEASED)
         .values(expires=ends)
     )
 
 
-def give_up(connection: Connection, question_id: str) -> bool:
+def give_up(tx: Writing, question_id: str) -> bool:
     """Take an expired question for done: its answer came too late, and its person is paid for it."""
     columns = schema.question.c
-    done = connection.execute(
+    done = tx.connection.execute(
         update(schema.question)
         .where(columns.id == question_id, columns.state == EXPIRED)
         .values(state=RETRACTED, live=None)

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from duelpool.errors import BadParameter
 from duelpool.store import schema
 from duelpool.store.statements import dialect_of
+from duelpool.store.transactions import Reading, Writing
 
 OPEN, ANSWERED, FAILED, UNKNOWN = "open", "answered", "failed", "unknown"
 
@@ -64,19 +65,24 @@ class ModelJudge:
 _FIXED = ("model", "address", "prompt", "prompt_hash", "parameters")
 
 
-def enrol(connection: Connection, campaign: str, judge: ModelJudge, now: float) -> ModelJudge:
+def enrol(tx: Writing, judge: ModelJudge) -> ModelJudge:
     """Let a model judge under a pseudonym, or take it up again; prices and budget may be others than before.
 
     What decides its answers may not: one pseudonym stands for one model with one prompt.
     """
     columns = schema.llm_judge.c
-    here = (columns.campaign == campaign) & (columns.assessor == judge.assessor)
+    here = (columns.campaign == tx.campaign) & (columns.assessor == judge.assessor)
     terms = {"price_in": judge.price_in, "price_out": judge.price_out, "budget": judge.budget}
-    before = find(connection, campaign, judge.assessor)
+    before = find(tx, judge.assessor)
     if before is None:
         row = {name: getattr(judge, name) for name in (*_FIXED, "prompt_text", "secret", "assessor")}
-        row |= {"campaign": campaign, "created": now, "parameters": json.dumps(judge.parameters), **terms}
-        connection.execute(insert(schema.llm_judge).values(row))
+        row |= {
+            "campaign": tx.campaign,
+            "created": tx.now,
+            "parameters": json.dumps(judge.parameters),
+            **terms,
+        }
+        tx.connection.execute(insert(schema.llm_judge).values(row))
     else:
         for name in _FIXED:
             if getattr(before, name) != getattr(judge, name):
@@ -90,22 +96,22 @@ def enrol(connection: Connection, campaign: str, judge: ModelJudge, now: float) 
                 "The budget is below what is spent already, or may have been.",
                 remedy="`duelpool llm` says how much that is.",
             )
-        connection.execute(update(schema.llm_judge).where(here).values(**terms))
-    found = find(connection, campaign, judge.assessor)
+        tx.connection.execute(update(schema.llm_judge).where(here).values(**terms))
+    found = find(tx, judge.assessor)
     if found is None:  # pragma: no cover (it was inserted in this transaction)
         raise BadParameter(f"'{judge.assessor}' could not be enrolled.")
     return found
 
 
-def find(connection: Connection, campaign: str, assessor: str) -> ModelJudge | None:
+def find(tx: Reading, assessor: str) -> ModelJudge | None:
     """Return a model's row."""
-    return {judge.assessor: judge for judge in judges(connection, campaign)}.get(assessor)
+    return {judge.assessor: judge for judge in judges(tx)}.get(assessor)
 
 
-def judges(connection: Connection, campaign: str) -> list[ModelJudge]:
+def judges(tx: Reading) -> list[ModelJudge]:
     """Return the models that judge in a campaign, in the order in which they came."""
     columns = schema.llm_judge.c
-    rows = connection.execute(select(schema.llm_judge).where(columns.campaign == campaign))
+    rows = tx.connection.execute(select(schema.llm_judge).where(columns.campaign == tx.campaign))
     names = (*_FIXED, "prompt_text", "secret", "price_in", "price_out", "budget", "spent", "held", "assessor")
     return [
         ModelJudge(
@@ -115,12 +121,12 @@ def judges(connection: Connection, campaign: str) -> list[ModelJudge]:
     ]
 
 
-def close_open_calls(connection: Connection, campaign: str, assessor: str, session: str, now: float) -> int:
+def close_open_calls(tx: Writing, assessor: str, session: str) -> int:
     """Take calls that another process left open for unknown: each counts as the most it can have cost."""
     columns = schema.llm_call.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.id).where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.assessor == assessor,
             columns.state == OPEN,
             columns.session != session,
@@ -128,22 +134,20 @@ def close_open_calls(connection: Connection, campaign: str, assessor: str, sessi
     ).scalars()
     left = list(rows)
     for call in left:
-        settle(connection, call, UNKNOWN, "process ended", now=now)
+        settle(tx, call, UNKNOWN, "process ended")
     return len(left)
 
 
-def reserve(
-    connection: Connection, campaign: str, assessor: str, order: Order, most: int, *, session: str, now: float
-) -> int | None:
+def reserve(tx: Writing, assessor: str, order: Order, most: int, *, session: str) -> int | None:
     """Write down that a request will be sent and hold the most that it can cost.
 
     Returns the call's number, or None when the budget can't bear it: then nothing may be sent.
     """
     columns = schema.llm_judge.c
-    held = connection.execute(
+    held = tx.connection.execute(
         update(schema.llm_judge)
         .where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.assessor == assessor,
             columns.budget.is_(None) | (columns.spent + columns.held + most <= columns.budget),
         )
@@ -152,26 +156,25 @@ def reserve(
     if not held.rowcount:
         return None
     row = {
-        "campaign": campaign,
+        "campaign": tx.campaign,
         "assessor": assessor,
         "topic": order.topic,
         "left_item": order.left,
         "right_item": order.right,
         "session": session,
         "reserved": most,
-        "began": now,
+        "began": tx.now,
     }
     new = insert(schema.llm_call).values(row).returning(schema.llm_call.c.id)
-    return int(connection.execute(new).scalar_one())
+    return int(tx.connection.execute(new).scalar_one())
 
 
 def settle(
-    connection: Connection,
+    tx: Writing,
     call: int,
     state: str,
     result: str,
     *,
-    now: float,
     cost: int = 0,
     tokens_in: int | None = None,
     tokens_out: int | None = None,
@@ -182,50 +185,55 @@ def settle(
     right.
     """
     columns = schema.llm_call.c
-    row = connection.execute(select(schema.llm_call).where(columns.id == call).with_for_update()).one()
+    row = tx.connection.execute(select(schema.llm_call).where(columns.id == call).with_for_update()).one()
     if row.state not in {OPEN, UNKNOWN}:
         return
     paid = row.reserved if state == UNKNOWN else min(cost, row.reserved)
     judges_ = schema.llm_judge.c
     free, before = (row.reserved, 0) if row.state == OPEN else (0, row.cost)
-    connection.execute(
+    tx.connection.execute(
         update(schema.llm_judge)
         .where(judges_.campaign == row.campaign, judges_.assessor == row.assessor)
         .values(spent=judges_.spent + (paid - before), held=judges_.held - free)
     )
-    connection.execute(
+    tx.connection.execute(
         update(schema.llm_call)
         .where(columns.id == call)
         .values(
-            state=state, result=result[:200], cost=paid, tokens_in=tokens_in, tokens_out=tokens_out, ended=now
+            state=state,
+            result=result[:200],
+            cost=paid,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            ended=tx.now,
         )
     )
 
 
-def store_reply(
-    connection: Connection, campaign: str, assessor: str, order: Order, said: Said, *, now: float
-) -> Said:
+def store_reply(tx: Writing, assessor: str, order: Order, said: Said) -> Said:
     """Keep what a model said of a pair in one order; the first is kept, and returned."""
     row = {
-        "campaign": campaign,
+        "campaign": tx.campaign,
         "assessor": assessor,
         "topic": order.topic,
         "criterion": order.criterion,
         "left_item": order.left,
         "right_item": order.right,
-        "time": now,
+        "time": tx.now,
         **{name: getattr(said, name) for name in Said.__slots__},
     }
-    connection.execute(dialect_of(connection).insert(schema.llm_reply).values(row).on_conflict_do_nothing())
-    return reply(connection, campaign, assessor, order) or said
+    tx.connection.execute(
+        dialect_of(tx.connection).insert(schema.llm_reply).values(row).on_conflict_do_nothing()
+    )
+    return reply(tx, assessor, order) or said
 
 
-def reply(connection: Connection, campaign: str, assessor: str, order: Order) -> Said | None:
+def reply(tx: Reading, assessor: str, order: Order) -> Said | None:
     """Return what a model said of a pair in this order, None before it was asked."""
     columns = schema.llm_reply.c
-    row = connection.execute(
+    row = tx.connection.execute(
         select(schema.llm_reply).where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.assessor == assessor,
             columns.topic == order.topic,
             columns.criterion == order.criterion,
@@ -241,11 +249,11 @@ def said_of(row: Row[Any]) -> Said:
     return Said(**{name: getattr(row, name) for name in Said.__slots__})
 
 
-def replies(connection: Connection, campaign: str, assessor: str) -> dict[Order, Said]:
+def replies(tx: Reading, assessor: str) -> dict[Order, Said]:
     """Return all that a model said, by pair and order."""
     columns = schema.llm_reply.c
-    rows = connection.execute(
-        select(schema.llm_reply).where(columns.campaign == campaign, columns.assessor == assessor)
+    rows = tx.connection.execute(
+        select(schema.llm_reply).where(columns.campaign == tx.campaign, columns.assessor == assessor)
     )
     return {Order(row.topic, row.criterion, row.left_item, row.right_item): said_of(row) for row in rows}
 
@@ -263,10 +271,10 @@ class CallSums:
     seconds: float
 
 
-def call_sums(connection: Connection, campaign: str, assessor: str) -> list[CallSums]:
+def call_sums(tx: Reading, assessor: str) -> list[CallSums]:
     """Return a model's requests, added up by what came of them."""
     columns = schema.llm_call.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(
             columns.state,
             columns.result,
@@ -276,7 +284,7 @@ def call_sums(connection: Connection, campaign: str, assessor: str) -> list[Call
             func.sum(func.coalesce(columns.tokens_out, 0)).label("tokens_out"),
             func.sum(func.coalesce(columns.ended - columns.began, 0.0)).label("seconds"),
         )
-        .where(columns.campaign == campaign, columns.assessor == assessor)
+        .where(columns.campaign == tx.campaign, columns.assessor == assessor)
         .group_by(columns.state, columns.result)
     )
     return sorted(

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from sys import intern
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, select, update
+from sqlalchemy import Row, bindparam, func, select, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import schema
 from duelpool.store.statements import READ_AT_ONCE, Statement, streamed
+from duelpool.store.transactions import Reading, Writing
 
 JUDGMENT = "judgment"
 RETRACTION = "retraction"
@@ -79,22 +80,20 @@ def iso_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def append(connection: Connection, campaign: str, topic: str, event: str, now: float, **values: Any) -> int:
+def append(tx: Writing, topic: str, event: str, **values: Any) -> int:
     """Append a line to a topic's log and return its place; the topic's row is held until the commit."""
-    place = _TAKE_A_PLACE.run(connection, {"in_campaign": campaign, "in_topic": topic})
+    place = _TAKE_A_PLACE.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})
     if not place:
         raise UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Add it first, or check its name.")
     seq = int(place[0].next_seq) - 1
-    line = {"campaign": campaign, "topic": topic, "seq": seq, "event": event, "time": now, **values}
-    _ADD_A_LINE.run(connection, _NOTHING | line)
+    line = {"campaign": tx.campaign, "topic": topic, "seq": seq, "event": event, "time": tx.now, **values}
+    _ADD_A_LINE.run(tx.connection, _NOTHING | line)
     return seq
 
 
 def append_judgment(
-    connection: Connection,
-    campaign: str,
+    tx: Writing,
     judgment: Judgment,
-    now: float,
     *,
     told: bool,
     attempt: int | None = None,
@@ -103,11 +102,9 @@ def append_judgment(
 ) -> int:
     """Append a judgment with everything that it carries."""
     return append(
-        connection,
-        campaign,
+        tx,
         judgment.topic,
         JUDGMENT,
-        now,
         question=judgment.question or None,
         attempt=attempt,
         assignment=assignment,
@@ -143,44 +140,44 @@ def columns_of(judgment: Judgment) -> dict[str, Any]:
     }
 
 
-def head(connection: Connection, campaign: str, topic: str) -> int:
+def head(tx: Reading, topic: str) -> int:
     """Return the place of the last line, 0 for an empty log."""
-    found = connection.execute(
+    found = tx.connection.execute(
         select(func.max(schema.log.c.seq)).where(
-            schema.log.c.campaign == campaign, schema.log.c.topic == topic
+            schema.log.c.campaign == tx.campaign, schema.log.c.topic == topic
         )
     ).scalar()
     return int(found or 0)
 
 
-def read_lines(connection: Connection, campaign: str, topic: str, after: int = 0) -> Iterator[Line]:
+def read_lines(tx: Reading, topic: str, after: int = 0) -> Iterator[Line]:
     """Yield a topic's lines after a place, in order, a few thousand in memory at a time."""
     columns = schema.log.c
     query = (
         select(schema.log)
-        .where(columns.campaign == campaign, columns.topic == topic, columns.seq > after)
+        .where(columns.campaign == tx.campaign, columns.topic == topic, columns.seq > after)
         .order_by(columns.seq)
     )
-    return (line_of(row) for row in streamed(connection, query))
+    return (line_of(row) for row in streamed(tx.connection, query))
 
 
-def new_lines(connection: Connection, campaign: str, topic: str, after: int, upto: int) -> list[Line]:
+def new_lines(tx: Reading, topic: str, after: int, upto: int) -> list[Line]:
     """Return a topic's lines after a place, up to another: for those who read on as the log grows."""
-    where = {"in_campaign": campaign, "in_topic": topic, "after": after, "upto": upto}
-    rows = _NEW_LINES.run(connection, where)
+    where = {"in_campaign": tx.campaign, "in_topic": topic, "after": after, "upto": upto}
+    rows = _NEW_LINES.run(tx.connection, where)
     return [line_of(row) for row in rows]
 
 
-def read_places(connection: Connection, campaign: str, topic: str, places: Sequence[int]) -> list[Line]:
+def read_places(tx: Reading, topic: str, places: Sequence[int]) -> list[Line]:
     """Return the lines at these places."""
     columns = schema.log.c
     wanted = sorted(set(places))
     found: list[Line] = []
     for start in range(0, len(wanted), READ_AT_ONCE):
-        rows = connection.execute(
+        rows = tx.connection.execute(
             select(schema.log)
             .where(
-                columns.campaign == campaign,
+                columns.campaign == tx.campaign,
                 columns.topic == topic,
                 columns.seq.in_(wanted[start : start + READ_AT_ONCE]),
             )

@@ -19,7 +19,7 @@ from duelpool.cli.importing import ranges
 from duelpool.errors import BadFile, BadParameter, DuelpoolError
 from duelpool.files import read_qrels
 from duelpool.records import Judgment, Outcome, Pool
-from duelpool.store import Store, log, open_store
+from duelpool.store import Reading, Store, log, open_store
 from duelpool.store.holdings import KnownPair
 from duelpool.store.leases import Answer
 from duelpool.testing.stores import audit
@@ -459,7 +459,7 @@ def _by(line: log.Line) -> str:
 def logged(campaign: Campaign) -> list[tuple[object, ...]]:
     """Return what the log says, without times and ids."""
 
-    def look(connection: object) -> list[tuple[object, ...]]:
+    def look(tx: Reading) -> list[tuple[object, ...]]:
         return [
             (
                 line.topic,
@@ -470,10 +470,10 @@ def logged(campaign: Campaign) -> list[tuple[object, ...]]:
                 _by(line),
             )
             for topic in POOLS
-            for line in log.read_lines(connection, campaign.id, topic)  # type: ignore[arg-type]
+            for line in log.read_lines(tx, topic)
         ]
 
-    return campaign.store.read(look)
+    return campaign.read(look)
 
 
 @pytest.mark.parametrize("stop_after", range(1, 11))

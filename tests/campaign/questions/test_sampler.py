@@ -230,6 +230,6 @@ def test_what_is_out_and_what_was_judged_are_found_by_index(tmp_path: Path) -> N
         assert all("state=?" in each for each in searches), searches
         plans.clear()
         event.listen(store.database.engine, "before_cursor_execute", explain)
-        store.read(lambda connection: judgments_in(connection, "nothing"))
+        store.of("c").read(lambda tx: judgments_in(tx, "nothing"))
     assert any("question_by_assignment" in each for each in plans), plans
     assert any("log_answer_once" in each for each in plans), plans

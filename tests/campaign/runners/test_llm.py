@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, Sat, Sitting
@@ -29,7 +29,7 @@ from duelpool.errors import BadParameter
 from duelpool.judges.live import Reply, Sheet
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from duelpool.records import Outcome, Passage, Pool, Topic
-from duelpool.store import Store, llm, open_store, schema
+from duelpool.store import Store, Writing, llm, open_store, schema
 from duelpool.store.llm import Order, Said
 from support.campaigns import Knows, judge_all, make_campaign
 from support.fake_llm import MALFORMED_REPLIES, LlmRequest, Provider, says, serving, smaller_is_better
@@ -72,11 +72,11 @@ def sit(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any)
 
 
 def kept(store: Store, campaign: Campaign, name: str = "gpt") -> dict[Order, Said]:
-    return store.read(lambda connection: llm.replies(connection, campaign.id, name))
+    return store.of(campaign.id).read(lambda tx: llm.replies(tx, name))
 
 
 def row(store: Store, campaign: Campaign, name: str = "gpt") -> llm.ModelJudge:
-    found = store.read(lambda connection: llm.find(connection, campaign.id, name))
+    found = store.of(campaign.id).read(lambda tx: llm.find(tx, name))
     assert found is not None
     return found
 
@@ -383,11 +383,7 @@ def test_the_table_itself_refuses_more_than_the_budget(store: Store, provider: P
     order = Order("one", "overall", "a", "b")
 
     def reserve(most: int) -> int | None:
-        return store.write(
-            lambda connection, now: llm.reserve(
-                connection, campaign.id, "gpt", order, most, session="s", now=now
-            )
-        )
+        return store.of(campaign.id).write(lambda tx: llm.reserve(tx, "gpt", order, most, session="s"))
 
     first, second = reserve(60), reserve(40)
     assert first is not None
@@ -395,16 +391,16 @@ def test_the_table_itself_refuses_more_than_the_budget(store: Store, provider: P
     assert reserve(1) is None
     assert reserve(0) is not None
     for cost in (10**6, 1):  # never more than was held, and never twice
-        _settled(store, first, cost)
+        _settled(campaign, first, cost)
         assert (row(store, campaign).spent, row(store, campaign).held) == (60, 40)
-    store.write(lambda connection, now: llm.close_open_calls(connection, campaign.id, "gpt", "other", now))
+    store.of(campaign.id).write(lambda tx: llm.close_open_calls(tx, "gpt", "other"))
     assert (row(store, campaign).spent, row(store, campaign).held) == (100, 0)
-    _settled(store, second, 5)
+    _settled(campaign, second, 5)
     assert (row(store, campaign).spent, row(store, campaign).held) == (65, 0)  # it did end, and cost less
 
 
-def _settled(store: Store, call: int, cost: int) -> None:
-    store.write(lambda connection, now: llm.settle(connection, call, "answered", "x", now=now, cost=cost))
+def _settled(campaign: Campaign, call: int, cost: int) -> None:
+    campaign.write(lambda tx: llm.settle(tx, call, "answered", "x", cost=cost))
 
 
 def test_a_request_without_an_answer_counts_as_if_it_had_cost_all(store: Store, provider: Provider) -> None:
@@ -722,15 +718,15 @@ def replayed(data: Path, store: Store, provider: Provider, topics: int | None) -
     if topics is None:  # thirteen thousand requests would take minutes: what they say is stored as they would
         model(campaign, provider)
 
-        def keep(connection: Connection, now: float) -> None:
+        def keep(tx: Writing) -> None:
             for topic, a, b, *_ in plan:
                 for left, right in ((a, b), (b, a)):
                     won = chosen[topic][a, b]
                     said = Said("left" if won in {None, left} else "right", "x", 0.8)
                     order = Order(topic, "overall", left, right)
-                    llm.store_reply(connection, campaign.id, "gpt", order, said, now=now)
+                    llm.store_reply(tx, "gpt", order, said)
 
-        store.write(keep)
+        store.of(campaign.id).write(keep)
     else:
         assert sit(campaign, provider, concurrency=4).ended == "done"
     campaign.take_in(

@@ -182,11 +182,11 @@ def test_reading_a_topic_gives_the_live_state(store: Store) -> None:
     state = campaign.live.state("one")
     assert state.counts.set_aside
     assert state.counts.rewound
-    read = store.read(lambda connection: read_topic(connection, campaign, "one"))
+    read = campaign.read(lambda tx: read_topic(tx, campaign, "one"))
     assert read.strategy.ask(50) == state.strategy.ask(50)
     assert read.strategy.result() == state.strategy.result()
     assert read.usable == len(campaign.judgments("one"))
-    assert store.read(lambda connection: standing_of(connection, campaign.id, "one")) == standing(state.lines)
+    assert store.of(campaign.id).read(lambda tx: standing_of(tx, "one")) == standing(state.lines)
 
 
 # ---- the log and the spreadsheet

@@ -361,7 +361,7 @@ def test_a_dedicated_person_stops_and_comes_back(target: str) -> None:
 
 def _only_assessor(app: FastAPI) -> str:
     campaign = open_campaign(app)
-    return next(iter(campaign.store.read(lambda found: holdings.assessors(found, campaign.id))))
+    return next(iter(campaign.read(holdings.assessors)))
 
 
 def test_who_must_wait_for_others_waits(target: str) -> None:
@@ -429,7 +429,7 @@ def test_a_late_answer_is_taken_where_there_is_room(target: str) -> None:
         person = Person(app)
         question, *others = person.work()["questions"]
         _let_run_out(app)
-        app.state.halls.store.write(lambda connection, now: leases.expire(connection, person.campaign, now))
+        app.state.halls.write(leases.expire)
         got = person.answer(question, "left").json()
         assert got["saved"]["late"]
         assert got["progress"] == {"done": 1, "of": 13}

@@ -28,7 +28,7 @@ def test_sides_are_fair_and_know_nothing_of_systems(tmp_path: Path) -> None:
     systems = {f"{'a' if at < 25 else 'b'}{at:02d}": "first" if at < 25 else "second" for at in range(50)}
     with new_store(tmp_path / "campaign.db") as store:
         campaign = make_campaign(store, [Pool("one", tuple(systems))], strategy="allpairs", cap=9)
-        out = store.read(lambda connection: what_is_out(connection, campaign.id, "nobody", 3))
+        out = store.of(campaign.id).read(lambda tx: what_is_out(tx, "nobody", 3))
         drawn: Counter[tuple[str, str]] = Counter()
         lower_left = 0
         number = 0

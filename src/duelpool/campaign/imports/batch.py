@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from duelpool.campaign.imports.entries import FOLLOW_UPS, Entry
 from duelpool.campaign.log.newcomers import is_challenge
 from duelpool.campaign.log.replay import standing
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.files.source import Source
-from duelpool.store import imports, log, schema
+from duelpool.store import Reading, Writing, imports, log, schema
 from duelpool.store.statements import dialect_of
 
 _WRITE_AT_ONCE = 1000
@@ -42,18 +42,16 @@ class Batch:
         """Return the batch that these rows of a file are."""
         return cls(source.name, sha256(source.data + repr(sorted(rows)).encode()).hexdigest(), again)
 
-    def enter(
-        self, connection: Connection, campaign: str, lines: int, now: float, *, done: bool
-    ) -> "Progress":
+    def enter(self, tx: Writing, lines: int, *, done: bool) -> "Progress":
         """Write down that the file is taken in, or that this begins; refuse one that was."""
         columns = schema.intake.c
-        before = connection.execute(
+        before = tx.connection.execute(
             select(columns.occasion, columns.time, columns.done)
-            .where(columns.campaign == campaign, columns.digest == self.digest)
+            .where(columns.campaign == tx.campaign, columns.digest == self.digest)
             .order_by(columns.occasion.desc())
         ).first()
         if before is not None and not before.done:  # it stopped midway: go on
-            return Progress(self, before.occasion, _parts(connection, campaign, self.digest, before.occasion))
+            return Progress(self, before.occasion, _parts(tx, self.digest, before.occasion))
         if before is not None and not self.again:
             raise BadFile.at(
                 self.file,
@@ -62,34 +60,34 @@ class Batch:
                 "Nothing to do. To count them once more, give --again.",
             )
         occasion = before.occasion + 1 if before is not None else 1
-        connection.execute(
+        tx.connection.execute(
             insert(schema.intake).values(
-                campaign=campaign,
+                campaign=tx.campaign,
                 digest=self.digest,
                 occasion=occasion,
                 file=self.file,
                 lines=lines,
-                time=now,
+                time=tx.now,
                 done=int(done),
             )
         )
         return Progress(self, occasion, {})
 
-    def midway(self, connection: Connection, campaign: str) -> dict[str, int] | None:
+    def midway(self, tx: Reading) -> dict[str, int] | None:
         """Return how far the file came when it stopped midway, None when it didn't."""
         columns = schema.intake.c
         query = select(columns.occasion).where(
-            columns.campaign == campaign, columns.digest == self.digest, columns.done == 0
+            columns.campaign == tx.campaign, columns.digest == self.digest, columns.done == 0
         )
-        occasion = connection.execute(query).scalar()
-        return None if occasion is None else _parts(connection, campaign, self.digest, occasion)
+        occasion = tx.connection.execute(query).scalar()
+        return None if occasion is None else _parts(tx, self.digest, occasion)
 
 
-def _parts(connection: Connection, campaign: str, digest: str, occasion: int) -> dict[str, int]:
+def _parts(tx: Reading, digest: str, occasion: int) -> dict[str, int]:
     columns = schema.intake_part.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.topic, columns.written).where(
-            columns.campaign == campaign, columns.digest == digest, columns.occasion == occasion
+            columns.campaign == tx.campaign, columns.digest == digest, columns.occasion == occasion
         )
     )
     return {row.topic: row.written for row in rows}
@@ -103,16 +101,26 @@ class Progress:
     occasion: int
     written: Mapping[str, int]
 
-    def advance(self, connection: Connection, campaign: str, topic: str, before: int, after: int) -> None:
+    def advance(self, tx: Writing, topic: str, before: int, after: int) -> None:
         """Write down how far a topic has come, if nobody else has carried it on meanwhile."""
-        place = {"campaign": campaign, "digest": self.batch.digest, "occasion": self.occasion, "topic": topic}
+        place = {
+            "campaign": tx.campaign,
+            "digest": self.batch.digest,
+            "occasion": self.occasion,
+            "topic": topic,
+        }
         table = schema.intake_part
         if before == 0:
-            new = dialect_of(connection).insert(table).values(**place, written=after).on_conflict_do_nothing()
-            rows = connection.execute(new.returning(table.c.topic)).all()
+            new = (
+                dialect_of(tx.connection)
+                .insert(table)
+                .values(**place, written=after)
+                .on_conflict_do_nothing()
+            )
+            rows = tx.connection.execute(new.returning(table.c.topic)).all()
         else:
             here = (table.c[name] == value for name, value in place.items())
-            rows = connection.execute(
+            rows = tx.connection.execute(
                 update(table)
                 .where(*here, table.c.written == before)
                 .values(written=after)
@@ -126,12 +134,12 @@ class Progress:
                 "Let one of the two go on.",
             )
 
-    def finish(self, connection: Connection, campaign: str) -> None:
+    def finish(self, tx: Writing) -> None:
         """Write down that all of it is there."""
-        key = {"campaign": campaign, "digest": self.batch.digest, "occasion": self.occasion}
+        key = {"campaign": tx.campaign, "digest": self.batch.digest, "occasion": self.occasion}
         part, file = schema.intake_part, schema.intake
-        connection.execute(delete(part).where(*(part.c[name] == value for name, value in key.items())))
-        connection.execute(
+        tx.connection.execute(delete(part).where(*(part.c[name] == value for name, value in key.items())))
+        tx.connection.execute(
             update(file).where(*(file.c[name] == value for name, value in key.items())).values(done=1)
         )
 
@@ -182,25 +190,21 @@ def hangs_together(entries: Iterable[Entry]) -> bool:
     return any(entry.event in (*FOLLOW_UPS, log.PHASE_CLOSED, log.REWIND) for entry in entries)
 
 
-def write_batch(
-    connection: Connection, now: float, *, campaign: str, batch: Batch, plan: Mapping[str, Part]
-) -> None:
+def write_batch(tx: Writing, *, batch: Batch, plan: Mapping[str, Part]) -> None:
     """Write all topics' lines at once; each topic's log must end where it did when the plan was made."""
-    batch.enter(connection, campaign, sum(len(part.entries) for part in plan.values()), now, done=True)
+    batch.enter(tx, sum(len(part.entries) for part in plan.values()), done=True)
     for topic in sorted(plan):
-        write_part(connection, now, campaign=campaign, topic=topic, part=plan[topic])
+        write_part(tx, topic=topic, part=plan[topic])
 
 
-def write_part(
-    connection: Connection, now: float, *, campaign: str, topic: str, part: Part, anywhere: bool = False
-) -> None:
+def write_part(tx: Writing, *, topic: str, part: Part, anywhere: bool = False) -> None:
     """Write some of a topic's lines where its log ends, which must be where the plan says, or `anywhere`."""
     topics = schema.topic.c
-    where = [topics.campaign == campaign, topics.id == topic]
+    where = [topics.campaign == tx.campaign, topics.id == topic]
     if not anywhere:
         where.append(topics.next_seq == part.after + 1)
     changes = 1 if newcomers_of(part.entries) else 0  # of the pool, which every process must know
-    place = connection.execute(
+    place = tx.connection.execute(
         update(schema.topic)
         .where(*where)
         .values(
@@ -213,11 +217,13 @@ def write_part(
         raise Changed(f"Topic '{topic}' was judged meanwhile.")
     part = Part(int(place) - 1 - len(part.entries), part.entries)
     seqs = places_of(part.entries, part.after)
-    rows = [_row(entry, campaign, part.after + at, seqs, now) for at, entry in enumerate(part.entries, 1)]
-    for at, question in _held(connection, campaign, part, seqs, now).items():
+    rows = [
+        _row(entry, tx.campaign, part.after + at, seqs, tx.now) for at, entry in enumerate(part.entries, 1)
+    ]
+    for at, question in _held(tx, part, seqs).items():
         rows[at] |= {"question": question, "attempt": 1}
     for start in range(0, len(rows), _WRITE_AT_ONCE):
-        connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
+        tx.connection.execute(insert(schema.log), rows[start : start + _WRITE_AT_ONCE])
 
 
 def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
@@ -226,15 +232,13 @@ def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
     return frozenset(item for closing in closings for item in closing.survivors)
 
 
-def _held(
-    connection: Connection, campaign: str, part: Part, seqs: Mapping[int | None, int], now: float
-) -> dict[int, str]:
+def _held(tx: Writing, part: Part, seqs: Mapping[int | None, int]) -> dict[int, str]:
     """Return the questions that hold the slots of the entries which count to the cap, by their place."""
     lines = [as_line(entry, part.after + at, seqs) for at, entry in enumerate(part.entries, 1)]
     retracted = standing(lines).retracted
     judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
     gone = {at for at in judged if lines[at].seq in retracted}
-    return imports.hold(connection, campaign, judged, now, gone=gone)
+    return imports.hold(tx, judged, gone=gone)
 
 
 def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.errors import BadFile, BadParameter, BadRecord, known_names
 from duelpool.files import PreferenceForm
@@ -14,7 +14,7 @@ from duelpool.files.notices import Tally
 from duelpool.files.preferences import preferences_of
 from duelpool.files.source import Source
 from duelpool.records import Judgment
-from duelpool.store import holdings, log, schema
+from duelpool.store import Reading, holdings, log, schema
 
 FOLLOW_UPS = (log.RETRACTION, log.RESTORATION)
 _EVENTS = (log.JUDGMENT, *FOLLOW_UPS, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
@@ -137,15 +137,15 @@ class Known:
     test_pairs: Collection[str]
 
 
-def known_to(connection: Connection, campaign: str) -> Known:
+def known_to(tx: Reading) -> Known:
     """Look up what a campaign knows."""
     columns = schema.item.c
-    topics = {topic: dict[str, str]() for topic in holdings.topics(connection, campaign)}
-    for row in connection.execute(
-        select(columns.topic, columns.id, columns.twin_of).where(columns.campaign == campaign)
+    topics = {topic: dict[str, str]() for topic in holdings.topics(tx)}
+    for row in tx.connection.execute(
+        select(columns.topic, columns.id, columns.twin_of).where(columns.campaign == tx.campaign)
     ):
         topics[row.topic][row.id] = row.twin_of or row.id
-    return Known(topics, frozenset(holdings.known_pairs(connection, campaign)))
+    return Known(topics, frozenset(holdings.known_pairs(tx)))
 
 
 def fitting(

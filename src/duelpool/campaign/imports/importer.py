@@ -15,8 +15,6 @@ from functools import partial
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from sqlalchemy import Connection
-
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.imports.batch import (
     Batch,
@@ -39,7 +37,7 @@ from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
 from duelpool.files.source import read_source
 from duelpool.records import Judgment, PhaseClosed
-from duelpool.store import log
+from duelpool.store import Reading, Writing, log
 from duelpool.strategies.elimination import Elimination
 
 Phases: TypeAlias = Literal["as-given", "blocks"]
@@ -82,7 +80,7 @@ def take_in_file(
     batch = Batch.of(source, rows, again)
     tally = Tally()
     entries = list(chosen(source, entries_of(source, form, tally), rows))
-    known = campaign.store.read(lambda connection: known_to(connection, campaign.id))
+    known = campaign.read(known_to)
     kept = [
         entry if entry.judgment is None or entry.judgment.assessor or not assessor else _by(entry, assessor)
         for entry in fitting(source, entries, known, skip_unknown, tally)
@@ -105,18 +103,16 @@ def _planned_and_written(
     campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases
 ) -> dict[str, Part]:
     """Write what is planned; when somebody judged between plan and writing, plan again."""
-    written = campaign.store.read(lambda connection: batch.midway(connection, campaign.id))
+    written = campaign.read(batch.midway)
     if written:  # it stopped midway: topics that are all there are planned no more
         whole = {topic for topic, own in _by_topic(entries).items() if written.get(topic) == len(own)}
         entries = [entry for entry in entries if entry.topic not in whole]
     for _ in range(_TRIES):
-        plan = campaign.store.read(
-            lambda connection: _plan(connection, campaign, batch.file, entries, phases)
-        )
+        plan = campaign.read(lambda tx: _plan(tx, campaign, batch.file, entries, phases))
         if written is not None or sum(len(part.entries) for part in plan.values()) > AT_ONCE:
             return _piece_by_piece(campaign, batch, entries, phases, plan)
         with suppress(Changed):
-            campaign.store.write(partial(write_batch, campaign=campaign.id, batch=batch, plan=plan))
+            campaign.write(partial(write_batch, batch=batch, plan=plan))
             return plan
     raise Changed("The campaign is judged all the time.", remedy="Pause it, or try again.")
 
@@ -126,9 +122,7 @@ def _piece_by_piece(
 ) -> dict[str, Part]:
     """Write a large file in pieces, each with how far it has come; between two of them others may write."""
     lines = sum(len(part.entries) for part in plan.values())
-    progress = campaign.store.write(
-        lambda connection, now: batch.enter(connection, campaign.id, lines, now, done=False)
-    )
+    progress = campaign.write(lambda tx: batch.enter(tx, lines, done=False))
     by_topic = _by_topic(entries)
     for topic in sorted(plan):
         own, written = by_topic[topic], progress.written.get(topic, 0)
@@ -139,14 +133,14 @@ def _piece_by_piece(
         for start in range(written, len(own), AT_ONCE):
             piece = Part(0, tuple(own[start : start + AT_ONCE]))
 
-            def work(connection: Connection, now: float, topic: str, start: int, piece: Part) -> None:
-                write_part(connection, now, campaign=campaign.id, topic=topic, part=piece, anywhere=True)
-                progress.advance(connection, campaign.id, topic, start, start + len(piece.entries))
+            def work(tx: Writing, topic: str, start: int, piece: Part) -> None:
+                write_part(tx, topic=topic, part=piece, anywhere=True)
+                progress.advance(tx, topic, start, start + len(piece.entries))
 
             began = time.monotonic()
-            campaign.store.write(partial(work, topic=topic, start=start, piece=piece))
+            campaign.write(partial(work, topic=topic, start=start, piece=piece))
             time.sleep(min(BREATH_SECONDS, time.monotonic() - began))
-    campaign.store.write(lambda connection, now: progress.finish(connection, campaign.id))
+    campaign.write(progress.finish)
     return plan
 
 
@@ -155,16 +149,14 @@ def _whole_topic(
 ) -> Part:
     """Write a topic whose lines hang together at once, planned anew when somebody judged meanwhile."""
     for _ in range(_TRIES):
-        part = campaign.store.read(
-            lambda connection: _plan(connection, campaign, progress.batch.file, own, phases)[topic]
-        )
+        part = campaign.read(lambda tx: _plan(tx, campaign, progress.batch.file, own, phases)[topic])
 
-        def work(connection: Connection, now: float, part: Part) -> None:
-            write_part(connection, now, campaign=campaign.id, topic=topic, part=part)
-            progress.advance(connection, campaign.id, topic, 0, len(own))
+        def work(tx: Writing, part: Part) -> None:
+            write_part(tx, topic=topic, part=part)
+            progress.advance(tx, topic, 0, len(own))
 
         with suppress(Changed):
-            campaign.store.write(partial(work, part=part))
+            campaign.write(partial(work, part=part))
             return part
     raise Changed(
         f"Topic '{topic}' is judged all the time.", remedy="Pause the campaign and import again: it goes on."
@@ -188,9 +180,9 @@ def _by(entry: Entry, assessor: str) -> Entry:
 
 def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases, tally: Tally) -> None:
     """Say so when a strategy that scores phase by phase gets judgments without one."""
-    by_phase = campaign.store.read(
-        lambda connection: {
-            topic: not campaign.live.fresh(connection, topic).pools_judgments
+    by_phase = campaign.read(
+        lambda tx: {
+            topic: not campaign.live.fresh(tx, topic).pools_judgments
             for topic in {entry.topic for entry in entries}
         }
     )
@@ -210,12 +202,12 @@ def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases
 
 
 def _plan(
-    connection: Connection, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
+    tx: Reading, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
 ) -> dict[str, Part]:
     """Try everything on the topics' strategies, so that nothing is written that could not be read again."""
     plan: dict[str, Part] = {}
     for topic, own in _by_topic(entries).items():
-        found = read_topic(connection, campaign, topic)
+        found = read_topic(tx, campaign, topic)
         if phases == "blocks":
             strategy = own_strategy(found.strategy)
             if not isinstance(strategy, Elimination):
@@ -226,23 +218,21 @@ def _plan(
             planned = _in_phases(strategy, own)
         else:
             planned = own
-            _refuse_misfits(connection, campaign, file, topic, own)
+            _refuse_misfits(tx, campaign, file, topic, own)
         plan[topic] = Part(found.position, tuple(planned))
     return plan
 
 
-def _refuse_misfits(
-    connection: Connection, campaign: Campaign, file: str, topic: str, entries: Sequence[Entry]
-) -> None:
+def _refuse_misfits(tx: Reading, campaign: Campaign, file: str, topic: str, entries: Sequence[Entry]) -> None:
     """Fold the log as it would be; a closing or a rewind that its strategy can't follow is refused."""
     if not any(entry.event in (log.PHASE_CLOSED, log.REWIND) for entry in entries):
         return
-    lines = list(log.read_lines(connection, campaign.id, topic))
+    lines = list(log.read_lines(tx, topic))
     after = lines[-1].seq if lines else 0
     seqs = places_of(entries, after)
     lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
     telling = Telling(standing(lines))
-    strategy = campaign.live.fresh(connection, topic, newcomers_of(entries))
+    strategy = campaign.live.fresh(tx, topic, newcomers_of(entries))
     for line in lines:
         try:
             for event in telling.hear(line):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import bindparam, select
 
 from duelpool.campaign.log.newcomers import is_challenge, with_newcomers
 from duelpool.campaign.log.plan_source import PlanSource
@@ -18,7 +18,7 @@ from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
-from duelpool.store import Store, holdings, log, schema
+from duelpool.store import CampaignStore, Reading, Writing, holdings, log, schema
 from duelpool.store.statements import Statement
 from duelpool.strategies import STRATEGIES, Strategy, make_strategy
 from duelpool.strategies.parameters import parameters_of, split_spec
@@ -85,9 +85,8 @@ class _Pool:
 class LiveTopics:
     """Strategies by topic, each as far as the log goes."""
 
-    def __init__(self, store: Store, campaign: str, settings: Settings) -> None:
+    def __init__(self, store: CampaignStore, settings: Settings) -> None:
         self._store = store
-        self._campaign = campaign
         self._settings = settings
         self._kept: dict[str, _Kept] = {}
         self._sizes: dict[str, _Size] = {}
@@ -102,9 +101,9 @@ class LiveTopics:
         self.notice(rows)
         return {row.id: row.next_seq - 1 for row in rows}
 
-    def read_heads(self, connection: Connection) -> list[Head]:
+    def read_heads(self, tx: Reading) -> list[Head]:
         """Return how far the open topics are, for those who read more of the same moment, and `notice` it after."""
-        return _HEADS.run(connection, {"campaign": self._campaign})
+        return _HEADS.run(tx.connection, {"campaign": tx.campaign})
 
     def notice(self, heads: Iterable[Head]) -> None:
         """Throw states away whose pools have changed since; not while something is read, for it may have to wait."""
@@ -139,7 +138,7 @@ class LiveTopics:
         """
         for _ in range(_SETTLE_AT_MOST):
             if head is None:
-                now = self._store.read(lambda connection: self._read_head(connection, topic))
+                now = self._store.read(lambda tx: self._read_head(tx, topic))
                 if now is None:
                     return True  # there is no such topic, and no log of it
                 if now.pool_version > kept.version:
@@ -154,8 +153,8 @@ class LiveTopics:
             head = None
         raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
 
-    def _read_head(self, connection: Connection, topic: str) -> Head | None:
-        rows: list[Head] = _HEAD.run(connection, {"campaign": self._campaign, "topic": topic})
+    def _read_head(self, tx: Reading, topic: str) -> Head | None:
+        rows: list[Head] = _HEAD.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
         return rows[0] if rows else None
 
     def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
@@ -178,34 +177,30 @@ class LiveTopics:
                 kept.state.rest(seconds)
 
     def _new_lines(self, topic: str, after: int, upto: int) -> list[log.Line]:
-        return self._store.read(
-            lambda connection: log.new_lines(connection, self._campaign, topic, after, upto)
-        )
+        return self._store.read(lambda tx: log.new_lines(tx, topic, after, upto))
 
     def _lines_upto(self, topic: str, place: int) -> list[log.Line]:
         found = self._new_lines(topic, 0, place)
         if len(found) < place:  # of a moment before somebody else moved the state on
-            self._store.look_anew()
+            self._store.store.look_anew()
             found = self._new_lines(topic, 0, place)
         return found
 
     def _write_down(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
         """Log closings, if nothing has come in since they were found; else the next look decides."""
 
-        def work(connection: Connection, now: float) -> None:
-            connection.execute(
+        def work(tx: Writing) -> None:
+            tx.connection.execute(
                 select(schema.topic.c.id)
-                .where(schema.topic.c.campaign == self._campaign, schema.topic.c.id == topic)
+                .where(schema.topic.c.campaign == tx.campaign, schema.topic.c.id == topic)
                 .with_for_update()
             )
-            if log.head(connection, self._campaign, topic) == position:
+            if log.head(tx, topic) == position:
                 for closing in closings:
                     log.append(
-                        connection,
-                        self._campaign,
+                        tx,
                         topic,
                         log.PHASE_CLOSED,
-                        now,
                         phase=closing.phase,
                         survivors=json.dumps(closing.survivors),
                     )
@@ -215,8 +210,8 @@ class LiveTopics:
     def _keep(self, topic: str) -> _Kept:
         with self._lock:
             if topic not in self._kept:
-                self._store.look_anew()  # what is kept must not be older than the last word to forget it
-                found = self._store.read(lambda connection: self._look_up(connection, topic))
+                self._store.store.look_anew()  # what is kept must not be older than the last word to forget it
+                found = self._store.read(lambda tx: self._look_up(tx, topic))
                 state = TopicState.new(
                     lambda: self._make(topic, found), lambda place: self._lines_upto(topic, place)
                 )
@@ -234,22 +229,22 @@ class LiveTopics:
             self._sizes.pop(topic, None)
             self._items = None
 
-    def fresh(self, connection: Connection, topic: str, newcomers: Collection[str] = ()) -> Strategy:
+    def fresh(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> Strategy:
         """Return a topic's strategy before it has heard anything, for those who read a log on their own.
 
         `newcomers` are items of the pool that join by lines which aren't in the log yet.
         """
-        return self._make(topic, self._look_up(connection, topic, newcomers))
+        return self._make(topic, self._look_up(tx, topic, newcomers))
 
-    def _look_up(self, connection: Connection, topic: str, newcomers: Collection[str] = ()) -> _Pool:
-        now = self._read_head(connection, topic)
-        rows = holdings.items(connection, self._campaign, topic)
+    def _look_up(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> _Pool:
+        now = self._read_head(tx, topic)
+        rows = holdings.items(tx, topic)
         items = tuple(row.id for row in rows if row.twin_of is None and row.state == "in")
-        own = holdings.topic_strategies(connection, self._campaign).get(topic, "")
+        own = holdings.topic_strategies(tx).get(topic, "")
         columns = schema.log.c
-        closings = connection.execute(
+        closings = tx.connection.execute(
             select(columns.phase, columns.survivors).where(
-                columns.campaign == self._campaign,
+                columns.campaign == tx.campaign,
                 columns.topic == topic,
                 columns.event == log.PHASE_CLOSED,
             )
@@ -305,7 +300,7 @@ class LiveTopics:
 
     def strategy_for(self, topic: str, name: str) -> Strategy:
         """Return a topic's strategy before it has heard anything, with choices of its own by this name."""
-        pool = self._store.read(lambda connection: self._look_up(connection, topic))
+        pool = self._store.read(lambda tx: self._look_up(tx, topic))
         return self._make(f"{topic}/{name}", pool)
 
     # ---- what to ask
@@ -358,7 +353,7 @@ class LiveTopics:
 
     def _pool_sizes(self) -> Mapping[str, int]:
         if self._items is None:
-            self._items = self._store.read(lambda connection: holdings.pool_sizes(connection, self._campaign))
+            self._items = self._store.read(holdings.pool_sizes)
         return self._items
 
     def version_of(self, topic: str) -> str:

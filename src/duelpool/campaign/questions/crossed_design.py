@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.questions.proposals import Asking, Out
 from duelpool.campaign.settings import Settings
 from duelpool.records import Kind, Proposal
-from duelpool.store import Store, holdings, schema
+from duelpool.store import CampaignStore, Reading, Writing, holdings, schema
 from duelpool.store.leases import Wanted
 from duelpool.store.statements import dialect_of
 
@@ -32,11 +32,8 @@ class Place:
 class Crossing:
     """Who judges what in a crossed study."""
 
-    def __init__(
-        self, store: Store, campaign: str, settings: Settings, live: LiveTopics, asking: Asking
-    ) -> None:
+    def __init__(self, store: CampaignStore, settings: Settings, live: LiveTopics, asking: Asking) -> None:
         self._store = store
-        self._campaign = campaign
         self._settings = settings
         self._live = live
         self._asking = asking
@@ -60,9 +57,7 @@ class Crossing:
                 found = self._open(place, out, n)
                 if found:
                     return found
-            if topics is not None or not self._store.write(
-                lambda connection, now: self._take_place(connection, assessor)
-            ):
+            if topics is not None or not self._store.write(lambda tx: self._take_place(tx, assessor)):
                 return []
 
     def places(self) -> list[Place]:
@@ -97,30 +92,28 @@ class Crossing:
 
     # ---- places
 
-    def _places(self, connection: Connection) -> list[Place]:
+    def _places(self, tx: Reading) -> list[Place]:
         columns = schema.topic_person.c
-        rows = connection.execute(
+        rows = tx.connection.execute(
             select(columns.topic, columns.assessor, columns.kind, columns.place).where(
-                columns.campaign == self._campaign, columns.place.is_not(None)
+                columns.campaign == tx.campaign, columns.place.is_not(None)
             )
         )
-        order = {topic: at for at, topic in enumerate(holdings.topics(connection, self._campaign))}
+        order = {topic: at for at, topic in enumerate(holdings.topics(tx))}
         found = [Place(row.topic, row.assessor, Kind(row.kind), row.place) for row in rows]
         return sorted(found, key=lambda place: (order[place.topic], place.kind, place.number))
 
-    def _take_place(self, connection: Connection, assessor: str) -> bool:
+    def _take_place(self, tx: Writing, assessor: str) -> bool:
         """Take a place for a person, where one is left; the unique keys decide between two who come at once."""
-        places = self._places(connection)
+        places = self._places(tx)
         seen = {place.topic for place in places if place.assessor == assessor}
         had = Counter(place.kind for place in places if place.assessor == assessor)
         taken = Counter(place.topic for place in places)
-        topics = [
-            topic for topic in holdings.topics(connection, self._campaign, state="open") if topic not in seen
-        ]
+        topics = [topic for topic in holdings.topics(tx, state="open") if topic not in seen]
         for topic in sorted(topics, key=lambda topic: -taken[topic]):  # what was begun is finished first
             free = self._free(places, topic)
             for kind, number in sorted(free, key=lambda place: (had[place[0]], place[1])):
-                if self._enter(connection, topic, assessor, kind, number):
+                if self._enter(tx, topic, assessor, kind, number):
                     return True
         return False
 
@@ -133,13 +126,13 @@ class Crossing:
             if (kind, number) not in taken
         ]
 
-    def _enter(self, connection: Connection, topic: str, assessor: str, kind: Kind, number: int) -> bool:
+    def _enter(self, tx: Writing, topic: str, assessor: str, kind: Kind, number: int) -> bool:
         row = {
-            "campaign": self._campaign,
+            "campaign": tx.campaign,
             "topic": topic,
             "assessor": assessor,
             "kind": str(kind),
             "place": number,
         }
-        new = dialect_of(connection).insert(schema.topic_person).values(row).on_conflict_do_nothing()
-        return connection.execute(new.returning(schema.topic_person.c.place)).first() is not None
+        new = dialect_of(tx.connection).insert(schema.topic_person).values(row).on_conflict_do_nothing()
+        return tx.connection.execute(new.returning(schema.topic_person.c.place)).first() is not None

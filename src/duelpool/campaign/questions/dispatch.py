@@ -5,8 +5,6 @@ import threading
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from sqlalchemy import Connection
-
 from duelpool.campaign.questions import repeats
 from duelpool.campaign.questions.crossed_design import Crossing
 from duelpool.campaign.questions.proposals import Asking, Out, what_is_out
@@ -16,7 +14,7 @@ from duelpool.campaign.work import assignments
 from duelpool.campaign.work.assignments import Assignment, TooFew
 from duelpool.records import Question
 from duelpool.seeds import rng_for
-from duelpool.store import Store, leases
+from duelpool.store import CampaignStore, Reading, Writing, leases
 from duelpool.store.leases import Wanted
 
 _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
@@ -26,11 +24,8 @@ _TRIES = 3
 class Handing:
     """Leases to one person what may be asked of them."""
 
-    def __init__(
-        self, store: Store, campaign: str, settings: Settings, asking: Asking, crossing: Crossing
-    ) -> None:
+    def __init__(self, store: CampaignStore, settings: Settings, asking: Asking, crossing: Crossing) -> None:
         self._store = store
-        self._campaign = campaign
         self._settings = settings
         self._asking = asking
         self._crossing = crossing
@@ -39,9 +34,9 @@ class Handing:
     def held(self, assessor: str) -> list[Question]:
         """Return what somebody holds; looking is no write, unless something of theirs has run out."""
 
-        def work(connection: Connection) -> tuple[list[Question], float]:
-            rows = leases.held_by(connection, self._campaign, assessor)
-            return [leases.question_of(row) for row in rows], self._store.database.now(connection)
+        def work(tx: Reading) -> tuple[list[Question], float]:
+            rows = leases.held_by(tx, assessor)
+            return [leases.question_of(row) for row in rows], tx.now
 
         held, now = self._store.read(work)
         if any(question.expires < now for question in held):
@@ -88,9 +83,9 @@ class Handing:
         One at a time in a process: a hundred people who come at once wait for each other, and those who answer
         meanwhile don't wait for all of them.
         """
-        self._store.look_anew()  # at what those did for whom this one waits: the same person, perhaps
+        self._store.store.look_anew()  # at what those did for whom this one waits: the same person, perhaps
         with self._filling:
-            held = self._store.read(lambda found: assignments.find_open(found, self._campaign, assessor))
+            held = self._store.read(lambda tx: assignments.find_open(tx, assessor))
             return held or self._new_assignment(assessor)
 
     def _new_assignment(self, assessor: str) -> Assignment | None:
@@ -125,16 +120,15 @@ class Handing:
             self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
         ]
 
-        def work(connection: Connection, now: float) -> Assignment | None:
-            held = assignments.find_open(connection, self._campaign, assessor)
+        def work(tx: Writing) -> Assignment | None:
+            held = assignments.find_open(tx, assessor)
             if held is not None:  # by another process, to a second tab
                 return held
-            leases.expire(connection, self._campaign, now)
-            if not assignments.affordable(connection, self._campaign, self._settings):
+            leases.expire(tx)
+            if not assignments.affordable(tx, self._settings):
                 return None
             return assignments.open_new(
-                connection,
-                self._campaign,
+                tx,
                 assessor,
                 self._settings,
                 chosen=chosen,
@@ -142,47 +136,37 @@ class Handing:
                 again=again,
                 order=order,
                 short=short,
-                now=now,
             )
 
         return self._store.write(work)
 
     def _out(self, assessor: str) -> Out:
-        return self._store.read(
-            lambda connection: what_is_out(connection, self._campaign, assessor, self._settings.parked_after)
-        )
+        return self._store.read(lambda tx: what_is_out(tx, assessor, self._settings.parked_after))
 
     def _repeats(self, assessor: str, topics: Collection[str] | None = None) -> list[Wanted]:
         if not self._settings.repeat_every:
             return []
-        found = self._store.read(
-            lambda connection: repeats.due(connection, self._campaign, assessor, self._settings)
-        )
+        found = self._store.read(lambda tx: repeats.due(tx, assessor, self._settings))
         return [want for want in found if topics is None or want.topic in topics]
 
     def _free_overdue(self) -> int:
-        database = self._store.database
-        if not self._store.read(
-            lambda connection: leases.any_overdue(connection, self._campaign, database.now(connection))
-        ):
+        if not self._store.read(leases.any_overdue):
             return 0
-        return self._store.write(lambda connection, now: leases.expire(connection, self._campaign, now))
+        return self._store.write(leases.expire)
 
     def _lease(self, wanted: Sequence[Wanted], assessor: str) -> Question | None:
         if not wanted:
             return None
         ids = [secrets.token_hex(8) for _ in wanted]
 
-        def work(connection: Connection, now: float) -> list[Question]:
-            leases.expire(connection, self._campaign, now)
+        def work(tx: Writing) -> list[Question]:
+            leases.expire(tx)
             return leases.lease(
-                connection,
-                self._campaign,
+                tx,
                 wanted,
                 ids,
                 assessor=assessor,
                 cap=self._settings.slots,
-                now=now,
                 seconds=self._settings.lease_seconds,
                 at_most=1,
             )

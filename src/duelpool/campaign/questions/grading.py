@@ -3,16 +3,16 @@
 from collections import Counter
 from statistics import fmean
 
-from sqlalchemy import Connection, update
+from sqlalchemy import update
 
 from duelpool.campaign.log.replay import standing
 from duelpool.campaign.settings import Settings
-from duelpool.store import holdings, log, schema
+from duelpool.store import Reading, Writing, holdings, log, schema
 
 
-def grades_of(connection: Connection, campaign: str, topic: str) -> dict[str, list[float]]:
+def grades_of(tx: Reading, topic: str) -> dict[str, list[float]]:
     """Return the grades that count, by item."""
-    lines = list(log.read_lines(connection, campaign, topic))
+    lines = list(log.read_lines(tx, topic))
     gone = standing(lines).retracted
     found: dict[str, list[float]] = {}
     for line in lines:
@@ -22,22 +22,22 @@ def grades_of(connection: Connection, campaign: str, topic: str) -> dict[str, li
     return found
 
 
-def all_graded(connection: Connection, campaign: str, settings: Settings) -> bool:
+def all_graded(tx: Reading, settings: Settings) -> bool:
     """Say whether every candidate has as many grades as it is to get."""
-    for topic in holdings.topics(connection, campaign, state="open"):
-        grades = grades_of(connection, campaign, topic)
-        for row in holdings.items(connection, campaign, topic):
+    for topic in holdings.topics(tx, state="open"):
+        grades = grades_of(tx, topic)
+        for row in holdings.items(tx, topic):
             wanted = row.twin_of is None and row.state == "in"
             if wanted and len(grades.get(row.id, ())) < settings.slots:
                 return False
     return True
 
 
-def thin(connection: Connection, campaign: str, settings: Settings) -> dict[str, int]:
+def thin(tx: Writing, settings: Settings) -> dict[str, int]:
     """Keep whole grades, the best first, until so many items are in; nothing graded 0 stays."""
     sizes: dict[str, int] = {}
-    for topic in holdings.topics(connection, campaign, state="open"):
-        means = {item: fmean(given) for item, given in grades_of(connection, campaign, topic).items()}
+    for topic in holdings.topics(tx, state="open"):
+        means = {item: fmean(given) for item, given in grades_of(tx, topic).items()}
         counts = Counter(mean for mean in means.values() if mean > 0)
         lowest, held = float("inf"), 0
         for grade in sorted(counts, reverse=True):
@@ -45,16 +45,16 @@ def thin(connection: Connection, campaign: str, settings: Settings) -> dict[str,
                 break
             lowest, held = grade, held + counts[grade]
         sizes[topic] = 0
-        for row in holdings.items(connection, campaign, topic):
+        for row in holdings.items(tx, topic):
             if row.twin_of is not None:
                 continue
             stays = row.state == "in" and means.get(row.id, 0.0) >= lowest
             columns = schema.item.c
-            connection.execute(
+            tx.connection.execute(
                 update(schema.item)
-                .where(columns.campaign == campaign, columns.topic == topic, columns.id == row.id)
+                .where(columns.campaign == tx.campaign, columns.topic == topic, columns.id == row.id)
                 .values(state="in" if stays else "left", grade=means.get(row.id, row.grade))
             )
             sizes[topic] += stays
-        holdings.pool_changed(connection, campaign, topic)
+        holdings.pool_changed(tx, topic)
     return sizes

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, select, union_all
+from sqlalchemy import ColumnElement, Select, bindparam, select, union_all
 
 from duelpool.campaign.log.live_topics import ALL, LiveTopics
 from duelpool.campaign.settings import Settings, Stage
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Proposal
 from duelpool.seeds import rng_for
-from duelpool.store import Store, holdings, leases, schema
+from duelpool.store import CampaignStore, Reading, holdings, leases, schema
 from duelpool.store.leases import Wanted
 from duelpool.store.statements import Statement
 
@@ -68,9 +68,9 @@ _OUT = Statement(
 )
 
 
-def what_is_out(connection: Connection, campaign: str, assessor: str, parked_after: int) -> Out:
+def what_is_out(tx: Reading, assessor: str, parked_after: int) -> Out:
     """Look up what is not to be asked of this person now."""
-    rows = _OUT.run(connection, {"campaign": campaign, "assessor": assessor})
+    rows = _OUT.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}
@@ -96,9 +96,8 @@ def what_is_out(connection: Connection, campaign: str, assessor: str, parked_aft
 class Asking:
     """Turns what the strategies propose into questions for one person."""
 
-    def __init__(self, store: Store, campaign: str, settings: Settings, live: LiveTopics) -> None:
+    def __init__(self, store: CampaignStore, settings: Settings, live: LiveTopics) -> None:
         self._store = store
-        self._campaign = campaign
         self._settings = settings
         self._live = live
 
@@ -140,7 +139,7 @@ class Asking:
 
         A topic that is kept for certain people is theirs alone, and they judge nothing else.
         """
-        kept = self._store.read(lambda connection: holdings.assigned(connection, self._campaign))
+        kept = self._store.read(holdings.assigned)
         own = {topic for topic, people in kept.items() if assessor in people}
         return {
             topic: head
@@ -153,7 +152,7 @@ class Asking:
         wanted = self._settings.tests
         if not wanted or self._settings.stage == "grading":
             return []
-        fresh = self._store.read(lambda connection: self._fresh_tests(connection, assessor))
+        fresh = self._store.read(lambda tx: self._fresh_tests(tx, assessor))
         if len(fresh) < wanted:
             raise BadParameter(
                 f"Only {len(fresh)} test pairs are left for this assessor, and an assignment takes {wanted}.",
@@ -170,18 +169,18 @@ class Asking:
             for pair in picked
         ]
 
-    def _fresh_tests(self, connection: Connection, assessor: str) -> list[holdings.KnownPair]:
+    def _fresh_tests(self, tx: Reading, assessor: str) -> list[holdings.KnownPair]:
         columns = schema.question.c
         seen = set(
-            connection.execute(
+            tx.connection.execute(
                 select(columns.test_pair).where(
-                    columns.campaign == self._campaign,
+                    columns.campaign == tx.campaign,
                     columns.assessor == assessor,
                     columns.test_pair.is_not(None),
                 )
             ).scalars()
         )
-        known = holdings.known_pairs(connection, self._campaign)
+        known = holdings.known_pairs(tx)
         return [pair for name, pair in known.items() if name not in seen]
 
     def want(

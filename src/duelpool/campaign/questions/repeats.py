@@ -6,27 +6,27 @@ comes only after other questions, and a pair comes back once at most.
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Row, select
 
 from duelpool.campaign.settings import Settings
 from duelpool.records import Kind
 from duelpool.seeds import rng_for
-from duelpool.store import leases, llm, schema
+from duelpool.store import Reading, leases, llm, schema
 from duelpool.store.leases import Wanted
 
 _SECOND = 2
 
 
-def due(connection: Connection, campaign: str, assessor: str, settings: Settings) -> list[Wanted]:
+def due(tx: Reading, assessor: str, settings: Settings) -> list[Wanted]:
     """Return the repeated questions that are due for a person now, in the order in which they are wanted."""
     every = settings.repeat_every
-    if not every or settings.stage == "grading" or llm.find(connection, campaign, assessor) is not None:
+    if not every or settings.stage == "grading" or llm.find(tx, assessor) is not None:
         return []  # a model's replies are kept: it would agree with itself by heart
     columns = schema.question.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(schema.question)
         .where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.assessor == assessor,
             columns.test_pair.is_(None),
             columns.right_item.is_not(None),

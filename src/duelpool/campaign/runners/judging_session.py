@@ -63,9 +63,7 @@ class Desk:
             texts = {item: self._passages[item] for item in shown if item in self._passages}
         missing = sorted(shown - texts.keys())
         if missing:
-            found = campaign.store.read(
-                lambda connection: holdings.passages(connection, campaign.id, missing)
-            )
+            found = campaign.read(lambda tx: holdings.passages(tx, missing))
             read = {item: found.get(item, Passage(item, "")) for item in missing}
             self._keep(read)
             texts |= read
@@ -85,7 +83,7 @@ class Desk:
         """Return a question as its judge sees it."""
         campaign = self._campaign
         if question.topic not in self._topics:
-            self._topics = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+            self._topics = campaign.read(holdings.topics)
         texts = self.gather((question,))
         return Sheet(
             question=question.id,

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.views.people import retracted
 from duelpool.records import EFFECTS
 from duelpool.shares import wilson
-from duelpool.store import holdings, llm, log, schema
+from duelpool.store import Reading, holdings, llm, log, schema
 from duelpool.store.llm import Order, Said
 
 _CHOICES = {"left", "right", "tie"}
@@ -105,20 +105,20 @@ class ModelFigures:
 def model_figures(campaign: Campaign) -> tuple[ModelFigures, ...]:
     """Return the figures of every model that judges in a campaign, in the order in which they came."""
 
-    def work(connection: Connection) -> tuple[ModelFigures, ...]:
-        judges = llm.judges(connection, campaign.id)
-        votes = people_votes(connection, campaign.id) if judges else {}
-        return tuple(_figures(connection, campaign.id, judge, votes) for judge in judges)
+    def work(tx: Reading) -> tuple[ModelFigures, ...]:
+        judges = llm.judges(tx)
+        votes = people_votes(tx) if judges else {}
+        return tuple(_figures(tx, judge, votes) for judge in judges)
 
-    return campaign.store.read(work)
+    return campaign.read(work)
 
 
-def people_votes(connection: Connection, campaign: str) -> Votes:
+def people_votes(tx: Reading) -> Votes:
     """Return what people preferred, as far as it counts; models and programs are no people."""
     columns = schema.log.c
-    kinds = {name: row.kind for name, row in holdings.assessors(connection, campaign).items()}
-    gone = retracted(connection, campaign)
-    rows = connection.execute(
+    kinds = {name: row.kind for name, row in holdings.assessors(tx).items()}
+    gone = retracted(tx)
+    rows = tx.connection.execute(
         select(
             columns.topic,
             columns.seq,
@@ -128,7 +128,7 @@ def people_votes(connection: Connection, campaign: str) -> Votes:
             columns.outcome,
             columns.assessor,
         ).where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),
             columns.repeated.is_distinct_from(1),
@@ -175,14 +175,14 @@ def _pairs(said: Mapping[Order, Said]) -> Iterator[_Pair]:
         yield _Pair(key, True, chosen if chosen == again else None, confidence, longer)
 
 
-def _figures(connection: Connection, campaign: str, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
-    said = llm.replies(connection, campaign, judge.assessor)
+def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
+    said = llm.replies(tx, judge.assessor)
     outcomes = Counter(each.outcome for each in said.values())
     pairs = list(_pairs(said))
     decided = [pair for pair in pairs if pair.decided]
     held_to = [pair for pair in decided if pair.choice not in {None, "tie"}]
     flipped = [pair for pair in decided if pair.choice is None]
-    calls = llm.call_sums(connection, campaign, judge.assessor)
+    calls = llm.call_sums(tx, judge.assessor)
     asked = sum(outcomes.values())
     unknown = sum(each.cost for each in calls if each.state == llm.UNKNOWN)
     sized = [pair for pair in held_to if pair.longer is not None]

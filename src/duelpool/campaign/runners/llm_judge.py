@@ -13,8 +13,6 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection
-
 from duelpool.campaign.campaign import Campaign
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges.live import JudgeError, Reply, Sheet
@@ -32,7 +30,7 @@ from duelpool.judges.llm.replies import (
 from duelpool.net.http import NoAnswer, NotSent, Response
 from duelpool.records import Outcome
 from duelpool.seeds import rng_for
-from duelpool.store import holdings, llm
+from duelpool.store import Writing, holdings, llm
 from duelpool.store.llm import ModelJudge, Order, Said
 
 WAIT_AT_MOST = 600.0  # seconds that a server may ask us to wait; longer, and somebody should look
@@ -135,20 +133,18 @@ class Model:
             price_out=prices.received if prices else None,
             budget=terms.budget,
         )
-        known = campaign.store.read(lambda connection: holdings.assessors(connection, campaign.id)).get(
-            assessor
-        )
+        known = campaign.read(holdings.assessors).get(assessor)
         if known is not None and known.kind not in {"llm", "imported"}:
             raise BadParameter(
                 f"'{assessor}' takes part already, and is no model.", remedy="Name another: --assessor NAME."
             )
         campaign.enrol(assessor, "llm")
 
-        def work(connection: Connection, now: float) -> ModelJudge:
-            llm.close_open_calls(connection, campaign.id, assessor, found.session, now)
-            return llm.enrol(connection, campaign.id, row, now)
+        def work(tx: Writing) -> ModelJudge:
+            llm.close_open_calls(tx, assessor, found.session)
+            return llm.enrol(tx, row)
 
-        found.secret = campaign.store.write(work).secret
+        found.secret = campaign.write(work).secret
         return found
 
     # ---- asking
@@ -156,9 +152,7 @@ class Model:
     def say(self, order: Order, sheet: Sheet) -> Said:
         """Return what the model says of a pair in this order: from the store, or by asking until it is there."""
         campaign = self.campaign
-        known = campaign.store.read(
-            lambda connection: llm.reply(connection, campaign.id, self.assessor, order)
-        )
+        known = campaign.read(lambda tx: llm.reply(tx, self.assessor, order))
         if known is not None:
             return known
         body, form = self.terms.body(sheet, self.secret)
@@ -211,19 +205,15 @@ class Model:
             raise JudgeError("The judging was stopped.")
         prices = self.terms.prices
         most = prices.most(body, self.terms.max_tokens) if prices else 0
-        call = self.campaign.store.write(
-            lambda connection, now: llm.reserve(
-                connection, self.campaign.id, self.assessor, order, most, session=self.session, now=now
-            )
+        call = self.campaign.write(
+            lambda tx: llm.reserve(tx, self.assessor, order, most, session=self.session)
         )
         if call is None:
             raise OutOfBudget
         return call
 
     def _settle(self, call: int, state: str, result: str) -> None:
-        self.campaign.store.write(
-            lambda connection, now: llm.settle(connection, call, state, result, now=now)
-        )
+        self.campaign.write(lambda tx: llm.settle(tx, call, state, result))
         self.settled += 1
 
     def _take(
@@ -235,22 +225,21 @@ class Model:
         received = usage.received if usage.received is not None else self.terms.max_tokens
         over = sent > most_tokens(body) or received > self.terms.max_tokens
 
-        def work(connection: Connection, now: float) -> Said | None:
+        def work(tx: Writing) -> Said | None:
             llm.settle(
-                connection,
+                tx,
                 call,
                 llm.ANSWERED,
                 result,
-                now=now,
                 cost=prices.cost(sent, received) if prices else 0,
                 tokens_in=usage.sent,
                 tokens_out=usage.received,
             )
             if said is None:
                 return None
-            return llm.store_reply(connection, self.campaign.id, self.assessor, order, said, now=now)
+            return llm.store_reply(tx, self.assessor, order, said)
 
-        found = self.campaign.store.write(work)
+        found = self.campaign.write(work)
         self.settled += 1
         if over and prices is not None:
             raise EndpointRefuses(

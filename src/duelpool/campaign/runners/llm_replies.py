@@ -5,26 +5,22 @@ This reads what is kept of every reply, not the log: a model may judge beforehan
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection
-
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.runners.llm_judge import combined
 from duelpool.errors import UnknownName
 from duelpool.records import Judgment, Outcome
-from duelpool.store import llm
+from duelpool.store import Reading, llm
 from duelpool.store.llm import Order, Said
 
 
 def _said(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, Said]]:
-    def work(connection: Connection) -> dict[str, dict[Order, Said]]:
-        known = [judge.assessor for judge in llm.judges(connection, campaign.id)]
+    def work(tx: Reading) -> dict[str, dict[Order, Said]]:
+        known = [judge.assessor for judge in llm.judges(tx)]
         if assessor is not None and assessor not in known:
             raise UnknownName("model", assessor, known)
-        return {
-            name: llm.replies(connection, campaign.id, name) for name in known if assessor in {None, name}
-        }
+        return {name: llm.replies(tx, name) for name in known if assessor in {None, name}}
 
-    return campaign.store.read(work)
+    return campaign.read(work)
 
 
 def model_preferences(campaign: Campaign, assessor: str | None = None) -> list[Judgment]:

@@ -11,7 +11,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from duelpool import __version__
 from duelpool.campaign.campaign import Campaign
@@ -27,7 +27,7 @@ from duelpool.campaign.views.exports import (
 from duelpool.campaign.views.status import Status, status
 from duelpool.errors import BadFile
 from duelpool.files import Notice, write_lines, write_topics
-from duelpool.store import Store, holdings, log, schema
+from duelpool.store import CampaignStore, Reading, Store, holdings, log, schema
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
 
@@ -56,9 +56,7 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
             path, None, f"It can't be written ({error.strerror}).", "Check the rights."
         ) from None
     try:
-        rows, notices = campaign.store.read(
-            lambda connection: _fill(_as_of_now(campaign, connection), place, progress, qrels)
-        )
+        rows, notices = campaign.read(lambda tx: _fill(_as_of_now(campaign, tx), place, progress, qrels))
         names = sorted(each.name for each in place.iterdir())
         if packed:
             _pack(place, target)
@@ -71,23 +69,25 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
     return Written(tuple(str(target / name) for name in names), rows, notices)
 
 
-class _Snapshot(Store):
-    """A store as it is at one moment: whatever is read comes from the same snapshot."""
+class _Snapshot(CampaignStore):
+    """A campaign's part of a store as of one moment: every read comes from the same snapshot."""
 
-    def __init__(self, store: Store, connection: Connection) -> None:
-        super().__init__(store.database)
-        self._connection = connection
+    __slots__ = ("_tx",)
 
-    def read(self, work: Callable[[Connection], T], *, once: bool = False) -> T:
+    def __init__(self, store: Store, tx: Reading) -> None:
+        super().__init__(store, tx.campaign)
+        self._tx = tx
+
+    def read(self, work: Callable[[Reading], T], *, once: bool = False) -> T:
         """Run work on the snapshot."""
-        return work(self._connection)
+        return work(self._tx)
 
 
-def _as_of_now(campaign: Campaign, connection: Connection) -> Campaign:
-    """Return the campaign as it is now, so that all files of a bundle agree while people judge on."""
-    found = copy(campaign)
-    found.store = _Snapshot(campaign.store, connection)
-    return found
+def _as_of_now(campaign: Campaign, tx: Reading) -> Campaign:
+    """Return the campaign as of this snapshot, so that all files of a bundle agree while people judge."""
+    frozen = copy(campaign)
+    frozen.own_store = _Snapshot(campaign.store, tx)
+    return frozen
 
 
 def _fill(
@@ -99,27 +99,27 @@ def _fill(
         write_levels(campaign, place / "levels.json"),
         write_log(campaign, place / "log.jsonl"),
     ]
-    topics, passages = campaign.store.read(lambda connection: _topics(connection, campaign.id))
+    topics, passages = campaign.read(_topics)
     write_topics(place / "topics.jsonl", topics.values())
     write_lines(place / "guidelines.md", [campaign.settings.guidelines or _NO_GUIDELINES])
     write_lines(place / "settings.json", [json.dumps(settings_of(campaign), indent=1, ensure_ascii=False)])
-    dates = campaign.store.read(lambda connection: _dates(connection, campaign.id))
+    dates = campaign.read(_dates)
     write_lines(place / "DATA-STATEMENT.md", statement(campaign, status(campaign), dates, passages))
     return sum(each.rows for each in found), tuple(notice for each in found for notice in each.notices)
 
 
-def _topics(connection: Connection, campaign: str) -> tuple[dict[str, Any], int]:
-    passages = connection.execute(
-        select(func.count()).select_from(schema.passage).where(schema.passage.c.campaign == campaign)
+def _topics(tx: Reading) -> tuple[dict[str, Any], int]:
+    passages = tx.connection.execute(
+        select(func.count()).select_from(schema.passage).where(schema.passage.c.campaign == tx.campaign)
     ).scalar_one()
-    return dict(holdings.topics(connection, campaign)), int(passages)
+    return dict(holdings.topics(tx)), int(passages)
 
 
-def _dates(connection: Connection, campaign: str) -> tuple[str, str]:
+def _dates(tx: Reading) -> tuple[str, str]:
     columns = schema.log.c
-    first, last = connection.execute(
+    first, last = tx.connection.execute(
         select(func.min(columns.time), func.max(columns.time)).where(
-            columns.campaign == campaign, columns.event == log.JUDGMENT
+            columns.campaign == tx.campaign, columns.event == log.JUDGMENT
         )
     ).one()
     return ("", "") if first is None else (log.iso_time(first)[:10], log.iso_time(last)[:10])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Row, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.views.reading import Read, read_topic, standing_of, topics_of
@@ -24,7 +24,7 @@ from duelpool.files.notices import Tally
 from duelpool.files.source import STANDARD_INPUT
 from duelpool.files.spreadsheets import harmless
 from duelpool.records import EFFECTS, Kind, Levels, Outcome
-from duelpool.store import holdings, log, schema
+from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.statements import streamed
 
 Target: TypeAlias = str | os.PathLike[str]
@@ -71,15 +71,15 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
     """
     count, tally = _Count(), Tally()
 
-    def work(connection: Connection) -> tuple[str, ...]:
-        write_lines(path, _pref_lines(connection, campaign, os.fspath(path), count, tally, progress))
+    def work(tx: Reading) -> tuple[str, ...]:
+        write_lines(path, _pref_lines(tx, campaign, os.fspath(path), count, tally, progress))
         twins = twins_path(path)
-        if twins is None or not (lines := list(_twin_lines(connection, campaign))):
+        if twins is None or not (lines := list(_twin_lines(tx, campaign))):
             return (os.fspath(path),)
         write_lines(twins, lines)
         return (os.fspath(path), os.fspath(twins))
 
-    files = campaign.store.read(work, once=True)
+    files = campaign.read(work, once=True)
     return Written(files, count.rows, tally.notices)
 
 
@@ -94,15 +94,15 @@ def twins_path(path: Target) -> Path | None:
 
 
 def _pref_lines(  # noqa: PLR0917
-    connection: Connection, campaign: Campaign, file: str, count: _Count, tally: Tally, progress: Progress
+    tx: Reading, campaign: Campaign, file: str, count: _Count, tally: Tally, progress: Progress
 ) -> Iterator[str]:
     columns = schema.log.c
-    for topic in topics_of(connection, campaign.id):
-        gone = standing_of(connection, campaign.id, topic).retracted
+    for topic in topics_of(tx):
+        gone = standing_of(tx, topic).retracted
         written: set[str] = set()
         refuse_unwritable(file, "topic", [topic])
         for row in _rows(
-            connection, campaign, topic, columns.seq, columns.left_item, columns.right_item, columns.outcome
+            tx, campaign, topic, columns.seq, columns.left_item, columns.right_item, columns.outcome
         ):
             if row.seq in gone or row.right_item is None:
                 continue
@@ -125,14 +125,14 @@ def _winner(row: Row[Any], left: bool) -> str:
     return str(row.left_item if left else row.right_item)
 
 
-def _twin_lines(connection: Connection, campaign: Campaign) -> Iterator[str]:
-    for topic in topics_of(connection, campaign.id):
-        for row in holdings.items(connection, campaign.id, topic):
+def _twin_lines(tx: Reading, campaign: Campaign) -> Iterator[str]:
+    for topic in topics_of(tx):
+        for row in holdings.items(tx, topic):
             if row.twin_of is not None:
                 yield f"{topic} {row.twin_of} {row.id}"
 
 
-def _rows(connection: Connection, campaign: Campaign, topic: str, *wanted: Any) -> Iterator[Row[Any]]:
+def _rows(tx: Reading, campaign: Campaign, topic: str, *wanted: Any) -> Iterator[Row[Any]]:
     """Return a topic's judgments of target pairs, in the log's order, a few thousand in memory at a time."""
     columns = schema.log.c
     query = (
@@ -146,7 +146,7 @@ def _rows(connection: Connection, campaign: Campaign, topic: str, *wanted: Any) 
         )
         .order_by(columns.seq)
     )
-    return streamed(connection, query)
+    return streamed(tx.connection, query)
 
 
 # ---- what was found
@@ -172,25 +172,17 @@ def write_qrels(
         raise BadParameter(f"The top k holds one item or more, not {k}.")
     count, tally = _Count(), Tally()
 
-    def lines(connection: Connection) -> Iterator[str]:
+    def lines(tx: Reading) -> Iterator[str]:
         return _qrels_lines(
-            connection,
-            campaign,
-            os.fspath(path),
-            count,
-            tally,
-            values=values,
-            k=k,
-            above=above,
-            progress=progress,
+            tx, campaign, os.fspath(path), count, tally, values=values, k=k, above=above, progress=progress
         )
 
-    campaign.store.read(lambda connection: write_lines(path, lines(connection)), once=True)
+    campaign.read(lambda tx: write_lines(path, lines(tx)), once=True)
     return Written((os.fspath(path),), count.rows, tally.notices)
 
 
 def _qrels_lines(
-    connection: Connection,
+    tx: Reading,
     campaign: Campaign,
     file: str,
     count: _Count,
@@ -202,16 +194,16 @@ def _qrels_lines(
     progress: Progress,
 ) -> Iterator[str]:
     known = set()
-    for topic in topics_of(connection, campaign.id):
+    for topic in topics_of(tx):
         known.add(topic)
-        found = read_topic(connection, campaign, topic)
+        found = read_topic(tx, campaign, topic)
         progress(1)
         if not found.judged:
             tally.add("topics left out, for nothing of them is judged")
             continue
         if not found.strategy.done:
             tally.add("topics that aren't done yet")
-        rows = holdings.items(connection, campaign.id, topic)
+        rows = holdings.items(tx, topic)
         kept = kept_levels(found, values, k)
         grades = _with_twins(Levels(kept).as_grades() if kept else {}, rows)
         if above is not None:
@@ -261,14 +253,14 @@ def _raised(found: Mapping[str, float], grades: Mapping[str, float]) -> dict[str
 
 def levels_of(campaign: Campaign, progress: Progress = ignore) -> dict[str, Any]:
     """Return what is known of every topic now, for a program."""
-    return campaign.store.read(lambda connection: levels_in(connection, campaign, progress))
+    return campaign.read(lambda tx: levels_in(tx, campaign, progress))
 
 
-def levels_in(connection: Connection, campaign: Campaign, progress: Progress) -> dict[str, Any]:
+def levels_in(tx: Reading, campaign: Campaign, progress: Progress) -> dict[str, Any]:
     """Return what is known of every topic, inside a transaction."""
     topics: dict[str, Any] = {}
-    for topic in topics_of(connection, campaign.id):
-        found = read_topic(connection, campaign, topic)
+    for topic in topics_of(tx):
+        found = read_topic(tx, campaign, topic)
         levels = found.strategy.result()
         topics[topic] = {
             "levels": [list(level) for level in levels.levels],
@@ -293,34 +285,28 @@ def write_levels(campaign: Campaign, path: Target, progress: Progress = ignore) 
 def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
     """Write every line of the log as JSON lines: judgments, retractions, releases, closings and rewinds."""
     count = _Count()
-    campaign.store.read(
-        lambda connection: write_lines(path, _log_lines(connection, campaign, count, progress)), once=True
-    )
+    campaign.read(lambda tx: write_lines(path, _log_lines(tx, campaign, count, progress)), once=True)
     return Written((os.fspath(path),), count.rows)
 
 
-def _log_lines(
-    connection: Connection, campaign: Campaign, count: _Count, progress: Progress
-) -> Iterator[str]:
-    for topic in topics_of(connection, campaign.id):
-        for row in log_rows(connection, campaign, topic):
+def _log_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
+    for topic in topics_of(tx):
+        for row in log_rows(tx, campaign, topic):
             count.rows += 1
             yield json.dumps(line_to_json(row), ensure_ascii=False)
         progress(1)
 
 
-def log_rows(
-    connection: Connection, campaign: Campaign, topic: str, last: int | None = None
-) -> Iterator[Row[Any]]:
+def log_rows(tx: Reading, campaign: Campaign, topic: str, last: int | None = None) -> Iterator[Row[Any]]:
     """Return the rows of a topic's log in order, all of them or the last few."""
     columns = schema.log.c
-    after = 0 if last is None else max(0, log.head(connection, campaign.id, topic) - last)
+    after = 0 if last is None else max(0, log.head(tx, topic) - last)
     query = (
         select(schema.log)
         .where(columns.campaign == campaign.id, columns.topic == topic, columns.seq > after)
         .order_by(columns.seq)
     )
-    return streamed(connection, query)
+    return streamed(tx.connection, query)
 
 
 def visit_log(
@@ -332,13 +318,13 @@ def visit_log(
 ) -> None:
     """Call visit(line) for each line of the log, topic by topic: of all topics or some, all lines or the last few."""
 
-    def read_lines(connection: Connection) -> None:
-        for topic in topics_of(connection, campaign.id):
+    def read_lines(tx: Reading) -> None:
+        for topic in topics_of(tx):
             if not topics or topic in topics:
-                for row in log_rows(connection, campaign, topic, last):
+                for row in log_rows(tx, campaign, topic, last):
                     visit(line_to_json(row))
 
-    campaign.store.read(read_lines, once=True)
+    campaign.read(read_lines, once=True)
 
 
 _LOG_NAMES = tuple(
@@ -372,28 +358,20 @@ STREAMS = ("prefs", "qrels", "levels", "jsonl", "csv")
 """The forms in which a campaign can be had line by line."""
 
 
-def export_lines(connection: Connection, campaign: Campaign, form: str) -> Iterator[str]:
+def export_lines(tx: Reading, campaign: Campaign, form: str) -> Iterator[str]:
     """Yield an export line by line, as `write_prefs` and its like would write it."""
     if form == "csv":
-        return _csv_lines(connection, campaign, _Count(), ignore)
+        return _csv_lines(tx, campaign, _Count(), ignore)
     if form == "jsonl":
-        return _log_lines(connection, campaign, _Count(), ignore)
+        return _log_lines(tx, campaign, _Count(), ignore)
     if form == "prefs":
-        return _pref_lines(connection, campaign, "preferences", _Count(), Tally(), ignore)
+        return _pref_lines(tx, campaign, "preferences", _Count(), Tally(), ignore)
     if form == "qrels":
         return _qrels_lines(
-            connection,
-            campaign,
-            "qrels",
-            _Count(),
-            Tally(),
-            values="auto",
-            k=None,
-            above=None,
-            progress=ignore,
+            tx, campaign, "qrels", _Count(), Tally(), values="auto", k=None, above=None, progress=ignore
         )
     if form == "levels":
-        return iter([json.dumps(levels_in(connection, campaign, ignore), indent=1, ensure_ascii=False)])
+        return iter([json.dumps(levels_in(tx, campaign, ignore), indent=1, ensure_ascii=False)])
     raise UnknownName("form of export", form, STREAMS)
 
 
@@ -429,19 +407,15 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     A text that a spreadsheet would take for a formula gets an apostrophe in front.
     """
     count = _Count()
-    campaign.store.read(
-        lambda connection: write_lines(path, _csv_lines(connection, campaign, count, progress)), once=True
-    )
+    campaign.read(lambda tx: write_lines(path, _csv_lines(tx, campaign, count, progress)), once=True)
     return Written((os.fspath(path),), count.rows)
 
 
-def _csv_lines(
-    connection: Connection, campaign: Campaign, count: _Count, progress: Progress
-) -> Iterator[str]:
+def _csv_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
     yield csv_line(CSV_COLUMNS)
-    for topic in topics_of(connection, campaign.id):
-        gone = standing_of(connection, campaign.id, topic).retracted
-        for row in log_rows(connection, campaign, topic):
+    for topic in topics_of(tx):
+        gone = standing_of(tx, topic).retracted
+        for row in log_rows(tx, campaign, topic):
             if row.event == log.JUDGMENT:
                 count.rows += 1
                 yield csv_line(_cells(row, row.seq in gone))

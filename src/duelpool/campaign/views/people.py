@@ -4,11 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import case, func, select
 
 from duelpool.campaign.work.ledger import REWARD
 from duelpool.records import EFFECTS, Outcome
-from duelpool.store import holdings, log, schema
+from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.statements import streamed
 
 _LEFT = tuple(str(each) for each, effect in EFFECTS.items() if effect.left > effect.right)
@@ -32,12 +32,12 @@ class AssessorStatus:
     pay: int
 
 
-def retracted(connection: Connection, campaign: str) -> set[tuple[str, int]]:
+def retracted(tx: Reading) -> set[tuple[str, int]]:
     """Return the judgments of a campaign that are retracted now, by topic and place."""
     columns = schema.log.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.topic, columns.refers_to, columns.event)
-        .where(columns.campaign == campaign, columns.refers_to.is_not(None))
+        .where(columns.campaign == tx.campaign, columns.refers_to.is_not(None))
         .order_by(columns.topic, columns.seq)
     )
     gone: set[tuple[str, int]] = set()
@@ -49,7 +49,7 @@ def retracted(connection: Connection, campaign: str) -> set[tuple[str, int]]:
     return gone
 
 
-def assessors(connection: Connection, campaign: str) -> tuple[AssessorStatus, ...]:
+def assessors(tx: Reading) -> tuple[AssessorStatus, ...]:
     """Return everybody who takes part or has judged, in the order in which they came."""
     columns = schema.log.c
     known_sides = columns.sides_known == 1
@@ -58,7 +58,7 @@ def assessors(connection: Connection, campaign: str) -> tuple[AssessorStatus, ..
     def count(condition: Any) -> Any:
         return func.sum(case((condition, 1), else_=0))
 
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(
             columns.assessor,
             count(target).label("judgments"),
@@ -67,20 +67,20 @@ def assessors(connection: Connection, campaign: str) -> tuple[AssessorStatus, ..
             count(target & known_sides & columns.outcome.in_(_RIGHT)).label("right"),
             func.avg(columns.seconds).label("seconds"),
         )
-        .where(columns.campaign == campaign, columns.event == log.JUDGMENT)
+        .where(columns.campaign == tx.campaign, columns.event == log.JUDGMENT)
         .group_by(columns.assessor)
     )
     done = {row.assessor: row for row in rows}
-    lost, passed, seen = _taken_out(connection, campaign)
+    lost, passed, seen = _taken_out(tx)
     pay = {
         row.assessor: int(row.total)
-        for row in connection.execute(
+        for row in tx.connection.execute(
             select(schema.ledger.c.assessor, func.sum(schema.ledger.c.amount).label("total"))
-            .where(schema.ledger.c.campaign == campaign, schema.ledger.c.entry == REWARD)
+            .where(schema.ledger.c.campaign == tx.campaign, schema.ledger.c.entry == REWARD)
             .group_by(schema.ledger.c.assessor)
         )
     }
-    enrolled = holdings.assessors(connection, campaign)
+    enrolled = holdings.assessors(tx)
     others = sorted(name for name in done if name and name not in enrolled)
     found: list[AssessorStatus] = []
     for name in (*enrolled, *others):
@@ -104,11 +104,11 @@ def assessors(connection: Connection, campaign: str) -> tuple[AssessorStatus, ..
     return tuple(found)
 
 
-def _taken_out(connection: Connection, campaign: str) -> tuple[Counter[str], Counter[str], Counter[str]]:
+def _taken_out(tx: Reading) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Return, by assessor, usable judgments that were retracted, and test pairs passed and seen."""
     columns = schema.log.c
-    gone = retracted(connection, campaign)
-    better = {name: pair.better for name, pair in holdings.known_pairs(connection, campaign).items()}
+    gone = retracted(tx)
+    better = {name: pair.better for name, pair in holdings.known_pairs(tx).items()}
     lost: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -120,8 +120,8 @@ def _taken_out(connection: Connection, campaign: str) -> tuple[Counter[str], Cou
         columns.left_item,
         columns.right_item,
         columns.outcome,
-    ).where(columns.campaign == campaign, columns.event == log.JUDGMENT, columns.test_pair.is_not(None))
-    for row in streamed(connection, tests):
+    ).where(columns.campaign == tx.campaign, columns.event == log.JUDGMENT, columns.test_pair.is_not(None))
+    for row in streamed(tx.connection, tests):
         if (row.topic, row.seq) in gone or row.outcome == str(Outcome.SKIP):
             continue
         winner = row.left_item if row.outcome in _LEFT else row.right_item if row.outcome in _RIGHT else None
@@ -129,7 +129,7 @@ def _taken_out(connection: Connection, campaign: str) -> tuple[Counter[str], Cou
         passed[row.assessor] += winner is not None and winner == better.get(row.test_pair)
     if gone:
         earlier = schema.log.alias("earlier")
-        joined = connection.execute(
+        joined = tx.connection.execute(
             select(earlier.c.assessor, earlier.c.topic, earlier.c.seq)
             .join(
                 schema.log,
@@ -138,7 +138,7 @@ def _taken_out(connection: Connection, campaign: str) -> tuple[Counter[str], Cou
                 & (columns.refers_to == earlier.c.seq),
             )
             .where(
-                earlier.c.campaign == campaign,
+                earlier.c.campaign == tx.campaign,
                 columns.event == log.RETRACTION,
                 earlier.c.test_pair.is_(None),
                 earlier.c.repeated.is_distinct_from(1),

@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
-
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.work import exclusion
-from duelpool.store import log, retractions
+from duelpool.store import Writing, log, retractions
 
 T = TypeVar("T")
 
@@ -21,12 +19,12 @@ class _Rehearsed(Exception):
         self.found = found
 
 
-def _rehearse(campaign: Campaign, work: Callable[[Connection, float], T]) -> T:
-    def rolled_back(connection: Connection, now: float) -> None:
-        raise _Rehearsed(work(connection, now))
+def _rehearse(campaign: Campaign, work: Callable[[Writing], T]) -> T:
+    def rolled_back(tx: Writing) -> None:
+        raise _Rehearsed(work(tx))
 
     try:
-        campaign.store.write(rolled_back)
+        campaign.write(rolled_back)
     except _Rehearsed as rehearsed:
         found: T = rehearsed.found
         return found
@@ -44,9 +42,9 @@ class Retraction:
 def preview_retraction(campaign: Campaign, topic: str, seqs: Sequence[int]) -> Retraction:
     """Say which judgments would count no more; nothing changes."""
 
-    def work(connection: Connection, now: float) -> Retraction:
-        counted = retractions.retract(connection, campaign.id, topic, seqs, reason="rehearsal", now=now)
-        lines = log.read_places(connection, campaign.id, topic, counted)
+    def work(tx: Writing) -> Retraction:
+        counted = retractions.retract(tx, topic, seqs, reason="rehearsal")
+        lines = log.read_places(tx, topic, counted)
         pairs = {line.judgment.pair for line in lines if line.judgment is not None}
         return Retraction(len(counted), len(pairs))
 
@@ -57,7 +55,5 @@ def preview_reinstatement(campaign: Campaign, assessor: str) -> int:
     """Say how many judgments would count again; nothing changes."""
     return _rehearse(
         campaign,
-        lambda connection, now: exclusion.reinstate(
-            connection, campaign.id, assessor, cap=campaign.settings.slots, reason="rehearsal", now=now
-        ),
+        lambda tx: exclusion.reinstate(tx, assessor, cap=campaign.settings.slots, reason="rehearsal"),
     )

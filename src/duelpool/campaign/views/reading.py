@@ -8,25 +8,25 @@ import math
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import Standing, Telling, standing, usable
 from duelpool.records import Judgment
-from duelpool.store import log, schema
+from duelpool.store import Reading, log, schema
 from duelpool.strategies import Strategy
 
 
-def standing_of(connection: Connection, campaign: str, topic: str, until: float | None = None) -> Standing:
+def standing_of(tx: Reading, topic: str, until: float | None = None) -> Standing:
     """Return which lines of a topic's log count, as `fold.standing` does, from its few lines about others.
 
     With `until`, a time, as they did then.
     """
     columns = schema.log.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.seq, columns.event, columns.refers_to, columns.phase)
         .where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.topic == topic,
             columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
             columns.time <= (math.inf if until is None else until),
@@ -39,9 +39,9 @@ def standing_of(connection: Connection, campaign: str, topic: str, until: float 
     ]
 
     def judged_apart(before: int, phases: Set[str]) -> Iterator[int]:
-        found = connection.execute(
+        found = tx.connection.execute(
             select(columns.seq).where(
-                columns.campaign == campaign,
+                columns.campaign == tx.campaign,
                 columns.topic == topic,
                 columns.event == log.JUDGMENT,
                 columns.seq < before,
@@ -70,7 +70,7 @@ class Read:
 
 
 def read_topic(
-    connection: Connection,
+    tx: Reading,
     campaign: Campaign,
     topic: str,
     *,
@@ -81,11 +81,11 @@ def read_topic(
 
     Every judgment that counts is `heard`, in the log's order.
     """
-    counts = standing_of(connection, campaign.id, topic, until)
-    strategy = campaign.live.fresh(connection, topic)
+    counts = standing_of(tx, topic, until)
+    strategy = campaign.live.fresh(tx, topic)
     telling = Telling(counts)
     found = position = 0
-    for line in log.read_lines(connection, campaign.id, topic):
+    for line in log.read_lines(tx, topic):
         if until is not None and line.time > until:
             continue
         if usable(line, counts) and line.judgment is not None:
@@ -98,10 +98,10 @@ def read_topic(
     return Read(topic, strategy, found, tuple(telling.held()), position)
 
 
-def topics_of(connection: Connection, campaign: str) -> list[str]:
+def topics_of(tx: Reading) -> list[str]:
     """Return the open topics in their order."""
     columns = schema.topic.c
-    rows = connection.execute(
-        select(columns.id, columns.position).where(columns.campaign == campaign, columns.state == "open")
+    rows = tx.connection.execute(
+        select(columns.id, columns.position).where(columns.campaign == tx.campaign, columns.state == "open")
     )
     return [row.id for row in sorted(rows, key=lambda row: (row.position, row.id))]

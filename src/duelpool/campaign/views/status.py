@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.settings import Settings
@@ -17,7 +17,7 @@ from duelpool.campaign.views.people import AssessorStatus, assessors, retracted
 from duelpool.campaign.views.reading import Read, read_topic, topics_of
 from duelpool.campaign.work.ledger import REWARD, full_price, money
 from duelpool.records import Kind, Outcome, Proposal
-from duelpool.store import holdings, leases, log, schema
+from duelpool.store import Reading, holdings, leases, log, schema
 
 _ALL = 10**6
 
@@ -96,25 +96,25 @@ class Status:
 
 def status(campaign: Campaign, progress: Callable[[int], None] | None = None) -> Status:
     """Look at a campaign; `progress` hears of each topic that was read."""
-    return campaign.store.read(lambda connection: _status(connection, campaign, progress))
+    return campaign.read(lambda tx: _status(tx, campaign, progress))
 
 
-def _status(connection: Connection, campaign: Campaign, progress: Callable[[int], None] | None) -> Status:
-    row = holdings.find_campaign(connection, campaign.id)
+def _status(tx: Reading, campaign: Campaign, progress: Callable[[int], None] | None) -> Status:
+    row = holdings.find_campaign(tx.connection, campaign.id)
     settings = campaign.settings
-    asked = Asked.now(connection, campaign, row.state)
-    texts = {name: topic.text for name, topic in holdings.topics(connection, campaign.id).items()}
+    asked = Asked.now(tx, campaign, row.state)
+    texts = {name: topic.text for name, topic in holdings.topics(tx).items()}
     topics: list[TopicStatus] = []
-    for name in topics_of(connection, campaign.id):
+    for name in topics_of(tx):
         if settings.stage == "grading":
-            topics.append(graded_topic(connection, campaign, name, texts[name], asked))
+            topics.append(graded_topic(tx, campaign, name, texts[name], asked))
         else:
-            topics.append(_topic(connection, campaign, name, texts[name], asked))
+            topics.append(_topic(tx, campaign, name, texts[name], asked))
         if progress is not None:
             progress(1)
-    people = assessors(connection, campaign.id)
+    people = assessors(tx)
     own = sum(person.usable for person in people if person.kind != "imported")
-    spent = money_status(connection, campaign, own)
+    spent = money_status(tx, campaign, own)
     return Status(
         campaign=row.name,
         state=row.state,
@@ -125,7 +125,7 @@ def _status(connection: Connection, campaign: Campaign, progress: Callable[[int]
         money=spent,
         blocks=tuple(
             blocks_of(
-                connection,
+                tx,
                 campaign,
                 asked.state,
                 topics=topics,
@@ -145,16 +145,15 @@ class Asked:
     parked: Mapping[str, frozenset[tuple[str, str]]]
 
     @classmethod
-    def now(cls, connection: Connection, campaign: Campaign, state: str) -> "Asked":
+    def now(cls, tx: Reading, campaign: Campaign, state: str) -> "Asked":
         """Look at what is out."""
         columns = schema.question.c
-        now = campaign.store.database.now(connection)
-        rows = connection.execute(
+        rows = tx.connection.execute(
             select(columns.topic, columns.a, columns.b, columns.phase, columns.proposal, columns.state).where(
                 columns.campaign == campaign.id,
                 columns.test_pair.is_(None),
                 columns.source != leases.REPEATED,
-                ((columns.state == leases.LEASED) & (columns.expires >= now))
+                ((columns.state == leases.LEASED) & (columns.expires >= tx.now))
                 | (columns.state == leases.CANNOT_JUDGE),
             )
         )
@@ -177,8 +176,8 @@ class Asked:
         )
 
 
-def _topic(connection: Connection, campaign: Campaign, topic: str, text: str, asked: Asked) -> TopicStatus:
-    return topic_status(read_topic(connection, campaign, topic), text, asked)
+def _topic(tx: Reading, campaign: Campaign, topic: str, text: str, asked: Asked) -> TopicStatus:
+    return topic_status(read_topic(tx, campaign, topic), text, asked)
 
 
 def topic_status(found: Read, text: str, asked: Asked) -> TopicStatus:
@@ -216,17 +215,15 @@ def _expected(found: Read, items: int) -> int:
     return round(found.strategy.expected_judgments(items))
 
 
-def graded_topic(
-    connection: Connection, campaign: Campaign, topic: str, text: str, asked: Asked
-) -> TopicStatus:
+def graded_topic(tx: Reading, campaign: Campaign, topic: str, text: str, asked: Asked) -> TopicStatus:
     """Say how a topic stands whose items are graded."""
-    rows = holdings.items(connection, campaign.id, topic)
+    rows = holdings.items(tx, topic)
     items = [row.id for row in rows if row.twin_of is None and row.state == "in"]
     columns = schema.log.c
-    gone = retracted(connection, campaign.id)
+    gone = retracted(tx)
     given = Counter(
         row.left_item
-        for row in connection.execute(
+        for row in tx.connection.execute(
             select(columns.seq, columns.left_item).where(
                 columns.campaign == campaign.id,
                 columns.topic == topic,
@@ -280,15 +277,15 @@ def _waits(state: str, open_now: int, leased: int, held: int, parked: int) -> st
 # ---- money
 
 
-def money_status(connection: Connection, campaign: Campaign, usable: int) -> MoneyStatus:
+def money_status(tx: Reading, campaign: Campaign, usable: int) -> MoneyStatus:
     """Say what a campaign has cost, given how many judgments of its own people count."""
     settings: Settings = campaign.settings
-    found = money(connection, campaign.id, settings)
+    found = money(tx, settings)
     columns = schema.log.c
     paid = select(schema.ledger.c.assignment).where(
         schema.ledger.c.campaign == campaign.id, schema.ledger.c.entry == REWARD
     )
-    seconds = connection.execute(
+    seconds = tx.connection.execute(
         select(func.sum(columns.seconds)).where(
             columns.campaign == campaign.id, columns.event == log.JUDGMENT, columns.assignment.in_(paid)
         )
@@ -308,7 +305,7 @@ def money_status(connection: Connection, campaign: Campaign, usable: int) -> Mon
 
 
 def blocks_of(
-    connection: Connection,
+    tx: Reading,
     campaign: Campaign,
     state: str,
     *,
@@ -326,7 +323,7 @@ def blocks_of(
     if settings.judges == "crowd":
         if spent.left is not None and spent.left < full_price(settings):
             found.append("The budget has no room for another assignment.")
-        known = len(holdings.known_pairs(connection, campaign.id))
+        known = len(holdings.known_pairs(tx))
         if settings.tests and settings.stage != "grading" and known < settings.tests:
             found.append(f"An assignment takes {settings.tests} test pairs, and there are {known}.")
     if parked := sum(topic.parked for topic in topics):

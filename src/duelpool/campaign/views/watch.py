@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import case, func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.live_topics import Head
@@ -29,7 +29,7 @@ from duelpool.campaign.views.tally import Deeds, deeds_of
 from duelpool.campaign.work.ledger import REWARD, full_price
 from duelpool.errors import DuelpoolError
 from duelpool.records import Topic
-from duelpool.store import holdings, log, schema
+from duelpool.store import Reading, holdings, log, schema
 
 T = TypeVar("T")
 
@@ -152,10 +152,10 @@ class Watch:
     def look(self) -> Snapshot:
         """Return the campaign as it stands now."""
         with self._lock:
-            beat = self.campaign.store.read(self._beat)
+            beat = self.campaign.read(self._beat)
             if self._last is not None and beat == self._last_beat:
                 return self._last
-            signs = self.campaign.store.read(self._read_signs)
+            signs = self.campaign.read(self._read_signs)
             found = self._last
             if found is None or signs != self._signs:
                 found = self._anew(signs)
@@ -182,7 +182,7 @@ class Watch:
 
     def pulse(self) -> str:
         """Return a text that is another one as soon as something has changed; cheap to ask for."""
-        return "-".join(str(each) for each in self.campaign.store.read(self._beat))
+        return "-".join(str(each) for each in self.campaign.read(self._beat))
 
     # ---- one of them
 
@@ -219,18 +219,17 @@ class Watch:
 
     # ---- reading
 
-    def _beat(self, connection: Connection) -> tuple[Any, ...]:
+    def _beat(self, tx: Reading) -> tuple[Any, ...]:
         """Return a few figures of which at least one moves with every change: places of the log only grow."""
         campaign = self.campaign.id
         topic, question, person = schema.topic.c, schema.question.c, schema.assessor.c
-        now = self.campaign.store.database.now(connection)
         queries = (
             select(schema.campaign.c.state).where(schema.campaign.c.id == campaign),
             select(func.sum(topic.next_seq), func.sum(topic.pool_version), func.count()).where(
                 topic.campaign == campaign, topic.state == "open"
             ),
             select(func.count(), func.max(question.asked)).where(
-                question.campaign == campaign, question.state == "leased", question.expires >= now
+                question.campaign == campaign, question.state == "leased", question.expires >= tx.now
             ),
             select(func.count()).where(question.campaign == campaign, question.state == "cannot-judge"),
             select(func.max(schema.ledger.c.id)).where(schema.ledger.c.campaign == campaign),
@@ -242,21 +241,21 @@ class Watch:
                 schema.assignment.c.campaign == campaign, schema.assignment.c.state == "open"
             ),
         )
-        return tuple(value for query in queries for value in connection.execute(query).one())
+        return tuple(value for query in queries for value in tx.connection.execute(query).one())
 
-    def _read_signs(self, connection: Connection) -> _Signs:
+    def _read_signs(self, tx: Reading) -> _Signs:
         campaign = self.campaign.id
-        row = holdings.find_campaign(connection, campaign)
+        row = holdings.find_campaign(tx.connection, campaign)
 
         def count(table: Any, column: Any, *conditions: Any) -> int:
             query = select(column).select_from(table).where(table.c.campaign == campaign, *conditions)
-            return int(connection.execute(query).scalar() or 0)
+            return int(tx.connection.execute(query).scalar() or 0)
 
         return _Signs(
             state=row.state,
-            heads={each.id: each for each in self.campaign.live.read_heads(connection)},
-            asked=Asked.now(connection, self.campaign, row.state),
-            people=holdings.assessors(connection, campaign),
+            heads={each.id: each for each in self.campaign.live.read_heads(tx)},
+            asked=Asked.now(tx, self.campaign, row.state),
+            people=holdings.assessors(tx),
             ledger=count(schema.ledger, func.max(schema.ledger.c.id)),
             known=count(schema.test_pair, func.count()),
             open=count(schema.assignment, func.count(), schema.assignment.c.state == "open"),
@@ -264,13 +263,12 @@ class Watch:
 
     def _anew(self, signs: _Signs) -> Snapshot:
         campaign = self.campaign
-        store = campaign.store
         campaign.live.notice(signs.heads.values())
         if signs.heads.keys() != self._texts.keys():
-            texts = store.read(lambda connection: holdings.topics(connection, campaign.id))
+            texts = campaign.read(holdings.topics)
             self._texts = {topic: texts[topic] for topic in signs.heads}
         if len(self._better) != signs.known:
-            known = store.read(lambda connection: holdings.known_pairs(connection, campaign.id))
+            known = campaign.read(holdings.known_pairs)
             self._better = {name: pair.better for name, pair in known.items()}
             self._kept.clear()
             self._deeds.clear()
@@ -301,9 +299,7 @@ class Watch:
     def _topic(self, topic: str, head: Head, asked: Asked, key: object) -> _Kept:
         text = self._texts[topic]
         if self.campaign.settings.stage == "grading":
-            graded = self.campaign.store.read(
-                lambda connection: graded_topic(connection, self.campaign, topic, text.text, asked)
-            )
+            graded = self.campaign.read(lambda tx: graded_topic(tx, self.campaign, topic, text.text, asked))
         else:
             graded = None
 
@@ -346,9 +342,9 @@ class Watch:
             people.append(_person(name, row, self._deeds.get(name) or Deeds(), pay.get(name, 0)))
         own = sum(each.usable for each in people if each.kind != "imported")
         spent = self._money(signs, own)
-        blocks = campaign.store.read(
-            lambda connection: blocks_of(
-                connection,
+        blocks = campaign.read(
+            lambda tx: blocks_of(
+                tx,
                 campaign,
                 signs.state,
                 topics=[each.status for each in topics],
@@ -377,8 +373,8 @@ class Watch:
 
     def _pay(self) -> dict[str, int]:
         columns = schema.ledger.c
-        rows = self.campaign.store.read(
-            lambda connection: connection.execute(
+        rows = self.campaign.read(
+            lambda tx: tx.connection.execute(
                 select(columns.assessor, func.sum(columns.amount).label("total"))
                 .where(columns.campaign == self.campaign.id, columns.entry == REWARD)
                 .group_by(columns.assessor)
@@ -391,9 +387,7 @@ class Watch:
         key = (signs.ledger, signs.open)
         kept = self._seconds_paid
         if kept is None or kept[:2] != key:
-            found = self.campaign.store.read(
-                lambda connection: money_status(connection, self.campaign, usable_now)
-            )
+            found = self.campaign.read(lambda tx: money_status(tx, self.campaign, usable_now))
             self._seconds_paid = (*key, found)
             return found
         found = kept[2]
@@ -404,14 +398,13 @@ class Watch:
         """Return how many people hold a question now."""
         columns = schema.question.c
 
-        def work(connection: Connection) -> int:
-            now = self.campaign.store.database.now(connection)
+        def work(tx: Reading) -> int:
             query = select(func.count(func.distinct(columns.assessor))).where(
-                columns.campaign == self.campaign.id, columns.state == "leased", columns.expires >= now
+                columns.campaign == self.campaign.id, columns.state == "leased", columns.expires >= tx.now
             )
-            return int(connection.execute(query).scalar_one())
+            return int(tx.connection.execute(query).scalar_one())
 
-        return self.campaign.store.read(work)
+        return self.campaign.read(work)
 
 
 def _person(name: str, row: Any, deeds: Deeds, pay: int) -> Person:

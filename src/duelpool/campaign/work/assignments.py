@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Row, delete, func, insert, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import exclusion, ledger
 from duelpool.records import Question
-from duelpool.store import leases, log, retractions, schema
+from duelpool.store import Reading, Writing, leases, log, retractions, schema
 from duelpool.store.leases import Wanted
 
 Ending: TypeAlias = Literal["finished", "stopped", "returned", "timed-out"]
@@ -54,17 +54,16 @@ class TooFew(Exception):
     """Others were quicker; a caller who has more questions tries again with them."""
 
 
-def affordable(connection: Connection, campaign: str, settings: Settings) -> bool:
+def affordable(tx: Reading, settings: Settings) -> bool:
     """Say whether the budget has room for one more assignment beside those at work."""
     if settings.budget is None:
         return True
-    found = ledger.money(connection, campaign, settings)
+    found = ledger.money(tx, settings)
     return found.spent + found.committed + ledger.full_price(settings) <= settings.budget
 
 
 def open_new(
-    connection: Connection,
-    campaign: str,
+    tx: Writing,
     assessor: str,
     settings: Settings,
     *,
@@ -73,7 +72,6 @@ def open_new(
     again: Sequence[Wanted] = (),
     order: Sequence[int],
     short: bool = True,
-    now: float,
 ) -> Assignment | None:
     """Lease the questions of a new assignment; None when others were quicker with all of them.
 
@@ -81,21 +79,19 @@ def open_new(
     mixes targets, tests and what is asked `again`; it is drawn before, for a transaction may run twice.
     """
     assignment = secrets.token_hex(8)
-    connection.execute(
+    tx.connection.execute(
         insert(schema.assignment).values(
-            id=assignment, campaign=campaign, assessor=assessor, questions=0, created=now
+            id=assignment, campaign=tx.campaign, assessor=assessor, questions=0, created=tx.now
         )
     )
 
     def lease(wanted: Sequence[Wanted], at_most: int) -> list[Question]:
         return leases.lease(
-            connection,
-            campaign,
+            tx,
             wanted,
             [secrets.token_hex(8) for _ in wanted],
             assessor=assessor,
             cap=settings.slots,
-            now=now,
             seconds=settings.lease_seconds,
             at_most=at_most,
             assignment=assignment,
@@ -106,29 +102,29 @@ def open_new(
     if lacking and not short:
         raise TooFew
     if not targets:
-        connection.execute(delete(schema.assignment).where(schema.assignment.c.id == assignment))
+        tx.connection.execute(delete(schema.assignment).where(schema.assignment.c.id == assignment))
         return None
     found = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))]
     found += lease(again, len(again))
     mixed = [found[at] for at in order if at < len(found)]
-    leases.put_in_order(connection, [question.id for question in mixed])
-    connection.execute(
+    leases.put_in_order(tx, [question.id for question in mixed])
+    tx.connection.execute(
         update(schema.assignment).where(schema.assignment.c.id == assignment).values(questions=len(mixed))
     )
     return Assignment(assignment, assessor, tuple(mixed))
 
 
-def find_open(connection: Connection, campaign: str, assessor: str) -> Assignment | None:
+def find_open(tx: Reading, assessor: str) -> Assignment | None:
     """Return the assignment that a person has open, with all its questions in order."""
     columns = schema.assignment.c
-    found = connection.execute(
+    found = tx.connection.execute(
         select(columns.id).where(
-            columns.campaign == campaign, columns.assessor == assessor, columns.state == "open"
+            columns.campaign == tx.campaign, columns.assessor == assessor, columns.state == "open"
         )
     ).scalar_one_or_none()
     if found is None:
         return None
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(schema.question).where(schema.question.c.assignment == found).order_by(schema.question.c.place)
     ).all()
     return Assignment(
@@ -139,7 +135,7 @@ def find_open(connection: Connection, campaign: str, assessor: str) -> Assignmen
     )
 
 
-def overdue(connection: Connection, campaign: str, now: float) -> list[str]:
+def overdue(tx: Writing) -> list[str]:
     """Return open assignments of which no lease is left alive, though something is unanswered."""
     assignments, questions = schema.assignment.c, schema.question.c
     waiting = (
@@ -152,73 +148,67 @@ def overdue(connection: Connection, campaign: str, now: float) -> list[str]:
         .where(questions.assignment == assignments.id, questions.state == leases.EXPIRED)
         .exists()
     )
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(assignments.id).where(
-            assignments.campaign == campaign, assignments.state == "open", expired, ~waiting
+            assignments.campaign == tx.campaign, assignments.state == "open", expired, ~waiting
         )
     )
     return list(rows.scalars())
 
 
-def finish(
-    connection: Connection, campaign: str, settings: Settings, assignment: str, *, ending: Ending, now: float
-) -> Finished:
+def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) -> Finished:
     """End an assignment: look at the tests, let its judgments count or exclude the person, and pay.
 
     Ending it again changes nothing and returns the same.
     """
     columns = schema.assignment.c
-    row = connection.execute(
+    row = tx.connection.execute(
         select(schema.assignment).where(columns.id == assignment).with_for_update()
     ).one_or_none()
-    if row is None or row.campaign != campaign:
+    if row is None or row.campaign != tx.campaign:
         raise leases.UnknownQuestion(f"There is no assignment '{assignment}'.", remedy="Ask for one.")
     if row.state == "open":
-        unanswered = connection.execute(
+        unanswered = tx.connection.execute(
             select(schema.question.c.id).where(
                 schema.question.c.assignment == assignment, schema.question.c.state == leases.LEASED
             )
         ).scalars()
-        leases.give_back(connection, list(unanswered))
-        connection.execute(
-            update(schema.assignment).where(columns.id == assignment).values(state=ending, closed=now)
+        leases.give_back(tx, list(unanswered))
+        tx.connection.execute(
+            update(schema.assignment).where(columns.id == assignment).values(state=ending, closed=tx.now)
         )
-        _settle(connection, campaign, settings, row, ending=ending, now=now)
-    ended = connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
-    return _as_finished(connection, campaign, settings, ended)
+        _settle(tx, settings, row, ending=ending)
+    ended = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
+    return _as_finished(tx, settings, ended)
 
 
-def _settle(
-    connection: Connection, campaign: str, settings: Settings, row: Row[Any], *, ending: Ending, now: float
-) -> None:
-    staying, _ = exclusion.keeps(connection, campaign, row.assessor, row.id, settings)
-    places = judgments_in(connection, row.id)
+def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -> None:
+    staying, _ = exclusion.keeps(tx, row.assessor, row.id, settings)
+    places = judgments_in(tx, row.id)
     for topic in places:
-        log.append(connection, campaign, topic, log.RELEASE, now, assignment=row.id)
+        log.append(tx, topic, log.RELEASE, assignment=row.id)
     if not staying and settings.test_rule == "share":
-        exclusion.exclude(connection, campaign, row.assessor, reason="failed the test pairs", now=now)
+        exclusion.exclude(tx, row.assessor, reason="failed the test pairs")
     elif not staying:
         for topic, seqs in places.items():
-            retractions.retract(connection, campaign, topic, seqs, reason="failed a test pair", now=now)
+            retractions.retract(tx, topic, seqs, reason="failed a test pair")
     if ending in _PAID:
         ledger.pay(
-            connection,
-            campaign,
+            tx,
             row.assessor,
             row.id,
             settings,
-            answered=_answered(connection, row.id),
+            answered=_answered(tx, row.id),
             questions=row.questions,
-            now=now,
             reason=ending,
         )
 
 
-def judgments_in(connection: Connection, assignment: str) -> dict[str, list[int]]:
+def judgments_in(tx: Reading, assignment: str) -> dict[str, list[int]]:
     """Return the places of an assignment's judgments, by topic; test pairs are not among them."""
     columns, asked = schema.log.c, schema.question.c
     # By way of its questions, for the log has no index of assignments.
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.topic, columns.seq)
         .join_from(schema.question, schema.log, columns.question == asked.id)
         .where(
@@ -234,27 +224,27 @@ def judgments_in(connection: Connection, assignment: str) -> dict[str, list[int]
     return found
 
 
-def _answered(connection: Connection, assignment: str) -> int:
+def _answered(tx: Reading, assignment: str) -> int:
     columns = schema.question.c
     return int(
-        connection.execute(
+        tx.connection.execute(
             select(func.count()).where(columns.assignment == assignment, columns.state.in_(_WORKED))
         ).scalar_one()
     )
 
 
-def _as_finished(connection: Connection, campaign: str, settings: Settings, row: Row[Any]) -> Finished:
+def _as_finished(tx: Reading, settings: Settings, row: Row[Any]) -> Finished:
     columns = schema.ledger.c
-    reward = connection.execute(
+    reward = tx.connection.execute(
         select(func.coalesce(func.sum(columns.amount), 0)).where(
             columns.assignment == row.id, columns.entry == ledger.REWARD
         )
     ).scalar_one()
-    staying, record = exclusion.keeps(connection, campaign, row.assessor, row.id, settings)
+    staying, record = exclusion.keeps(tx, row.assessor, row.id, settings)
     return Finished(
         row.id,
         row.state,
-        _answered(connection, row.id),
+        _answered(tx, row.id),
         row.questions,
         int(reward),
         staying,

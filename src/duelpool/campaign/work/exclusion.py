@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.campaign.log.replay import Standing, standing, usable
 from duelpool.campaign.settings import Settings
 from duelpool.records import Outcome
-from duelpool.store import holdings, leases, log, retractions, schema
+from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
 
 _AT_ONCE = 500  # places in one question to the database
 _EVERYTHING = Standing(frozenset(), frozenset(), frozenset())  # nothing is retracted
@@ -37,12 +37,12 @@ class Exclusion:
     pairs: int
 
 
-def judgments_of(connection: Connection, campaign: str, assessor: str) -> dict[str, list[int]]:
+def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
     """Return the places of a person's standing judgments, by topic; test pairs are not among them."""
     columns = schema.log.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.topic, columns.seq).where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.assessor == assessor,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),
@@ -51,7 +51,7 @@ def judgments_of(connection: Connection, campaign: str, assessor: str) -> dict[s
     places = sorted(
         (row.topic, row.seq) for row in rows
     )  # by the ids themselves: databases differ in their alphabets
-    gone = _retracted_of(connection, campaign, places)
+    gone = _retracted_of(tx, places)
     found: dict[str, list[int]] = {}
     for topic, seq in places:
         if (topic, seq) not in gone:
@@ -59,18 +59,16 @@ def judgments_of(connection: Connection, campaign: str, assessor: str) -> dict[s
     return found
 
 
-def _retracted_of(
-    connection: Connection, campaign: str, places: Sequence[tuple[str, int]]
-) -> frozenset[tuple[str, int]]:
+def _retracted_of(tx: Reading, places: Sequence[tuple[str, int]]) -> frozenset[tuple[str, int]]:
     """Return those of some lines that are retracted now."""
     columns = schema.log.c
     gone: set[tuple[str, int]] = set()
     for start in range(0, len(places), _AT_ONCE):
         some = places[start : start + _AT_ONCE]
-        rows = connection.execute(
+        rows = tx.connection.execute(
             select(columns.topic, columns.event, columns.refers_to)
             .where(
-                columns.campaign == campaign,
+                columns.campaign == tx.campaign,
                 columns.topic.in_(sorted({topic for topic, _ in some})),
                 columns.refers_to.in_(sorted({seq for _, seq in some})),
             )
@@ -85,20 +83,20 @@ def _retracted_of(
     return frozenset(gone)
 
 
-def record_of(connection: Connection, campaign: str, assessor: str, assignment: str | None = None) -> Record:
+def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> Record:
     """Return how somebody did on all test pairs so far, or on those of one assignment."""
     columns = schema.log.c
-    known = holdings.known_pairs(connection, campaign)
+    known = holdings.known_pairs(tx)
     query = select(schema.log).where(
-        columns.campaign == campaign,
+        columns.campaign == tx.campaign,
         columns.assessor == assessor,
         columns.event == log.JUDGMENT,
         columns.test_pair.is_not(None),
     )
     if assignment is not None:
         query = query.where(columns.assignment == assignment)
-    lines = [log.line_of(row) for row in connection.execute(query)]
-    gone = _retracted_of(connection, campaign, [(line.topic, line.seq) for line in lines])
+    lines = [log.line_of(row) for row in tx.connection.execute(query)]
+    gone = _retracted_of(tx, [(line.topic, line.seq) for line in lines])
     passed = seen = 0
     for line in lines:
         if line.judgment is None or (line.topic, line.seq) in gone or line.judgment.outcome is Outcome.SKIP:
@@ -108,54 +106,50 @@ def record_of(connection: Connection, campaign: str, assessor: str, assignment: 
     return Record(passed, seen)
 
 
-def keeps(
-    connection: Connection, campaign: str, assessor: str, assignment: str, settings: Settings
-) -> tuple[bool, Record]:
+def keeps(tx: Reading, assessor: str, assignment: str, settings: Settings) -> tuple[bool, Record]:
     """Say whether somebody stays after an assignment, by the campaign's rule, and on what record."""
     if settings.test_rule == "any-failed":
-        record = record_of(connection, campaign, assessor, assignment)
+        record = record_of(tx, assessor, assignment)
         return record.passed == record.seen, record
-    record = record_of(connection, campaign, assessor)
+    record = record_of(tx, assessor)
     return record.share >= settings.test_share, record
 
 
-def preview(connection: Connection, campaign: str, assessor: str) -> Exclusion:
+def preview(tx: Reading, assessor: str) -> Exclusion:
     """Say what excluding somebody would take away; nothing changes."""
-    places = judgments_of(connection, campaign, assessor)
+    places = judgments_of(tx, assessor)
     pairs: set[tuple[str, str, str]] = set()
     for topic, seqs in places.items():
-        for line in log.read_places(connection, campaign, topic, seqs):
+        for line in log.read_places(tx, topic, seqs):
             if line.judgment is not None and usable(line, _EVERYTHING):
                 pairs.add((topic, *line.judgment.pair))
     return Exclusion(assessor, sum(map(len, places.values())), len(places), len(pairs))
 
 
-def exclude(connection: Connection, campaign: str, assessor: str, *, reason: str, now: float) -> Exclusion:
+def exclude(tx: Writing, assessor: str, *, reason: str) -> Exclusion:
     """Take somebody's judgments out of every score, open their pairs again, and let them in no more."""
-    found = preview(connection, campaign, assessor)
-    holdings.set_assessor_state(connection, campaign, assessor, "excluded")
-    for topic, seqs in judgments_of(connection, campaign, assessor).items():
-        retractions.retract(connection, campaign, topic, seqs, reason=reason, now=now)
-    open_now = connection.execute(
+    found = preview(tx, assessor)
+    holdings.set_assessor_state(tx, assessor, "excluded")
+    for topic, seqs in judgments_of(tx, assessor).items():
+        retractions.retract(tx, topic, seqs, reason=reason)
+    open_now = tx.connection.execute(
         select(schema.question.c.id).where(
-            schema.question.c.campaign == campaign,
+            schema.question.c.campaign == tx.campaign,
             schema.question.c.assessor == assessor,
             schema.question.c.state == leases.LEASED,
         )
     ).scalars()
-    leases.give_back(connection, list(open_now))
+    leases.give_back(tx, list(open_now))
     return found
 
 
-def reinstate(
-    connection: Connection, campaign: str, assessor: str, *, cap: int, reason: str, now: float
-) -> int:
+def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:
     """Let somebody in again; their judgments count again where the pairs have slots left."""
-    holdings.set_assessor_state(connection, campaign, assessor, "in")
+    holdings.set_assessor_state(tx, assessor, "in")
     columns = schema.log.c
-    rows = connection.execute(
+    rows = tx.connection.execute(
         select(columns.topic, columns.seq).where(
-            columns.campaign == campaign,
+            columns.campaign == tx.campaign,
             columns.assessor == assessor,
             columns.event == log.JUDGMENT,
             columns.test_pair.is_(None),
@@ -163,20 +157,14 @@ def reinstate(
     ).all()
     back = 0
     for topic in sorted({row.topic for row in rows}):
-        seqs = _undone_by_exclusion(
-            connection, campaign, topic, {row.seq for row in rows if row.topic == topic}
-        )
-        back += len(retractions.restore(connection, campaign, topic, seqs, cap=cap, now=now, reason=reason))
+        seqs = _undone_by_exclusion(tx, topic, {row.seq for row in rows if row.topic == topic})
+        back += len(retractions.restore(tx, topic, seqs, cap=cap, reason=reason))
     return back
 
 
-def _undone_by_exclusion(connection: Connection, campaign: str, topic: str, own: set[int]) -> list[int]:
+def _undone_by_exclusion(tx: Reading, topic: str, own: set[int]) -> list[int]:
     """Return the judgments whose last retraction came from an exclusion, not from the person's own undo."""
-    lines = [
-        line
-        for line in log.read_lines(connection, campaign, topic)
-        if line.refers_to in own or line.judgment is not None
-    ]
+    lines = [line for line in log.read_lines(tx, topic) if line.refers_to in own or line.judgment is not None]
     gone = standing(lines).retracted
     last = {line.refers_to: line.reason for line in lines if line.event == log.RETRACTION}
     return sorted(seq for seq in gone & own if last.get(seq) != "undone")

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import func, insert, select
 
 from duelpool.campaign.settings import Settings
-from duelpool.store import schema
+from duelpool.store import Reading, Writing, schema
 
 REWARD, FEE, COMPENSATION, BONUS = "reward", "fee", "compensation", "bonus"
 
@@ -28,65 +28,51 @@ def full_price(settings: Settings) -> int:
 
 
 def pay(
-    connection: Connection,
-    campaign: str,
+    tx: Writing,
     assessor: str,
     assignment: str,
     settings: Settings,
     *,
     answered: int,
     questions: int,
-    now: float,
     reason: str,
 ) -> int:
     """Enter the pay for an assignment and the fee on it; return the reward."""
     reward = prorated(settings.reward, answered, questions)
     for entry, amount in ((REWARD, reward), (FEE, fee_on(reward, settings.fee_percent))):
         if amount:
-            connection.execute(
+            tx.connection.execute(
                 insert(schema.ledger).values(
-                    campaign=campaign,
+                    campaign=tx.campaign,
                     assessor=assessor,
                     assignment=assignment,
                     entry=entry,
                     amount=amount,
                     reason=reason,
-                    time=now,
+                    time=tx.now,
                 )
             )
     return reward
 
 
-def compensate(
-    connection: Connection,
-    campaign: str,
-    assessor: str,
-    settings: Settings,
-    *,
-    amount: int,
-    reason: str,
-    now: float,
-) -> None:
+def compensate(tx: Writing, assessor: str, settings: Settings, *, amount: int, reason: str) -> None:
     """Enter a payment that no assignment stands behind, with the fee on it."""
     fee = fee_on(amount, settings.fee_percent)
-    enter(connection, campaign, assessor, ((COMPENSATION, amount), (FEE, fee)), reason=reason, now=now)
+    enter(tx, assessor, ((COMPENSATION, amount), (FEE, fee)), reason=reason)
 
 
-def enter(
-    connection: Connection,
-    campaign: str,
-    assessor: str,
-    entries: Iterable[tuple[str, int]],
-    *,
-    reason: str,
-    now: float,
-) -> None:
+def enter(tx: Writing, assessor: str, entries: Iterable[tuple[str, int]], *, reason: str) -> None:
     """Enter amounts that no assignment stands behind; those of nothing are left out."""
     for entry, amount in entries:
         if amount:
-            connection.execute(
+            tx.connection.execute(
                 insert(schema.ledger).values(
-                    campaign=campaign, assessor=assessor, entry=entry, amount=amount, reason=reason, time=now
+                    campaign=tx.campaign,
+                    assessor=assessor,
+                    entry=entry,
+                    amount=amount,
+                    reason=reason,
+                    time=tx.now,
                 )
             )
 
@@ -106,21 +92,21 @@ class Money:
         return self.rewards + self.fees + self.others
 
 
-def money(connection: Connection, campaign: str, settings: Settings) -> Money:
+def money(tx: Reading, settings: Settings) -> Money:
     """Add the ledger up."""
     columns = schema.ledger.c
     sums = {
         row.entry: int(row.total)
-        for row in connection.execute(
+        for row in tx.connection.execute(
             select(columns.entry, func.sum(columns.amount).label("total"))
-            .where(columns.campaign == campaign)
+            .where(columns.campaign == tx.campaign)
             .group_by(columns.entry)
         )
     }
-    open_now = connection.execute(
+    open_now = tx.connection.execute(
         select(func.count())
         .select_from(schema.assignment)
-        .where(schema.assignment.c.campaign == campaign, schema.assignment.c.state == "open")
+        .where(schema.assignment.c.campaign == tx.campaign, schema.assignment.c.state == "open")
     ).scalar_one()
     return Money(
         rewards=sums.get(REWARD, 0),

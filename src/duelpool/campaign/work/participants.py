@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, literal_column, select
+from sqlalchemy import BindParameter, bindparam, func, insert, literal_column, select
 
 from duelpool.campaign.work.ledger import REWARD
-from duelpool.store import holdings, leases, log, schema
+from duelpool.store import Reading, Writing, holdings, leases, log, schema
 from duelpool.store.statements import Statement
 
 _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
@@ -123,110 +123,97 @@ _ANSWERED_BY = Statement(
 )
 
 
-def standing_of(connection: Connection, campaign: str, assessor: str) -> tuple[str, str | None]:
+def standing_of(tx: Reading, assessor: str) -> tuple[str, str | None]:
     """Return a campaign's state, and somebody's in it: None for who doesn't take part."""
-    found = _STATE_AND_PERSON.run(connection, {"campaign": campaign, "assessor": assessor})[0]
+    found = _STATE_AND_PERSON.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})[0]
     return found.campaign, found.person
 
 
-def behind_answer(
-    connection: Connection, campaign: str, assessor: str, assignment: str | None
-) -> tuple[str, str, str | None]:
+def behind_answer(tx: Reading, assessor: str, assignment: str | None) -> tuple[str, str, str | None]:
     """Return an assessor's kind and state, and how the assignment stands that an answer belongs to."""
-    who = {"campaign": campaign, "assessor": assessor, "assignment": assignment or ""}
-    found = _BEHIND_ANSWER.run(connection, who)[0]
+    who = {"campaign": tx.campaign, "assessor": assessor, "assignment": assignment or ""}
+    found = _BEHIND_ANSWER.run(tx.connection, who)[0]
     return found.kind, found.state, found.assignment
 
 
-def look(connection: Connection, campaign: str, assessor: str) -> Present:
+def look(tx: Reading, assessor: str) -> Present:
     """Look up all that decides what a visitor sees."""
-    who = {"campaign": campaign, "assessor": assessor}
-    found = _STATE_AND_PERSON.run(connection, who)[0]
+    who = {"campaign": tx.campaign, "assessor": assessor}
+    found = _STATE_AND_PERSON.run(tx.connection, who)[0]
     if found.person is None:
         return Present(found.campaign, None, None, (), (), frozenset())
     return Present(
         found.campaign,
         found.person,
         found.kind,
-        tuple(StepTaken(row.name, row.outcome) for row in _STEPS_OF.run(connection, who)),
-        tuple((row.id, row.state) for row in _ASSIGNMENTS_OF.run(connection, who)),
+        tuple(StepTaken(row.name, row.outcome) for row in _STEPS_OF.run(tx.connection, who)),
+        tuple((row.id, row.state) for row in _ASSIGNMENTS_OF.run(tx.connection, who)),
         frozenset(
             each
-            for row in _SAID_BY.run(connection, who)
+            for row in _SAID_BY.run(tx.connection, who)
             for each in (row.assignment, row.topic)
             if each is not None
         ),
     )
 
 
-def known_as(connection: Connection, campaign: str, panel: str, external: str) -> str | None:
+def known_as(tx: Reading, panel: str, external: str) -> str | None:
     """Return the pseudonym of somebody who came from outside before."""
     columns = schema.identity.c
-    return connection.execute(
+    return tx.connection.execute(
         select(columns.assessor).where(
-            columns.campaign == campaign, columns.panel == panel, columns.external == external
+            columns.campaign == tx.campaign, columns.panel == panel, columns.external == external
         )
     ).scalar_one_or_none()
 
 
-def let_in(
-    connection: Connection,
-    campaign: str,
-    assessor: str,
-    kind: str,
-    now: float,
-    *,
-    panel: str = "",
-    external: str = "",
-) -> str:
+def let_in(tx: Writing, assessor: str, kind: str, *, panel: str = "", external: str = "") -> str:
     """Enrol a visitor, and note who they are outside; return their pseudonym, an older one where there is one."""
     if external:
-        known = known_as(connection, campaign, panel, external)
+        known = known_as(tx, panel, external)
         if known is not None:
             return known
-    holdings.enrol(connection, campaign, assessor, kind, now)
+    holdings.enrol(tx, assessor, kind)
     if external:
-        connection.execute(
+        tx.connection.execute(
             insert(schema.identity).values(
-                campaign=campaign, assessor=assessor, panel=panel, external=external
+                campaign=tx.campaign, assessor=assessor, panel=panel, external=external
             )
         )
     return assessor
 
 
-def take_step(connection: Connection, campaign: str, assessor: str, step: StepTaken, now: float) -> None:
+def take_step(tx: Writing, assessor: str, step: StepTaken) -> None:
     """Write down what somebody went through."""
-    connection.execute(
+    tx.connection.execute(
         insert(schema.step).values(
-            campaign=campaign, assessor=assessor, name=step.name, outcome=step.outcome, time=now
+            campaign=tx.campaign, assessor=assessor, name=step.name, outcome=step.outcome, time=tx.now
         )
     )
 
 
-def take_step_once(connection: Connection, campaign: str, assessor: str, step: StepTaken, now: float) -> bool:
+def take_step_once(tx: Writing, assessor: str, step: StepTaken) -> bool:
     """Write a step down unless it stands there; return whether it was new. Two at once: one is first."""
     people, steps = schema.assessor.c, schema.step.c
-    connection.execute(
-        select(people.id).where(people.campaign == campaign, people.id == assessor).with_for_update()
+    tx.connection.execute(
+        select(people.id).where(people.campaign == tx.campaign, people.id == assessor).with_for_update()
     )
-    there = connection.execute(
+    there = tx.connection.execute(
         select(steps.id).where(
-            steps.campaign == campaign,
+            steps.campaign == tx.campaign,
             steps.assessor == assessor,
             steps.name == step.name,
             steps.outcome == step.outcome,
         )
     ).first()
     if there is None:
-        take_step(connection, campaign, assessor, step, now)
+        take_step(tx, assessor, step)
     return there is None
 
 
 def give_feedback(
-    connection: Connection,
-    campaign: str,
+    tx: Writing,
     assessor: str,
-    now: float,
     *,
     assignment: str | None = None,
     topic: str | None = None,
@@ -236,40 +223,40 @@ def give_feedback(
 ) -> bool:
     """Keep what somebody said after an assignment or a topic, once; return whether it was new."""
     people, columns = schema.assessor.c, schema.feedback.c
-    connection.execute(
-        select(people.id).where(people.campaign == campaign, people.id == assessor).with_for_update()
+    tx.connection.execute(
+        select(people.id).where(people.campaign == tx.campaign, people.id == assessor).with_for_update()
     )
     about = columns.assignment == assignment if assignment is not None else columns.topic == topic
-    if connection.execute(
-        select(columns.id).where(columns.campaign == campaign, columns.assessor == assessor, about)
+    if tx.connection.execute(
+        select(columns.id).where(columns.campaign == tx.campaign, columns.assessor == assessor, about)
     ).first():
         return False
-    connection.execute(
+    tx.connection.execute(
         insert(schema.feedback).values(
-            campaign=campaign,
+            campaign=tx.campaign,
             assessor=assessor,
             assignment=assignment,
             topic=topic,
             confidence=confidence,
             understanding=understanding,
             text=text,
-            time=now,
+            time=tx.now,
         )
     )
     return True
 
 
-def assignment_done(connection: Connection, assignment: str) -> AssignmentDone:
+def assignment_done(tx: Reading, assignment: str) -> AssignmentDone:
     """Return what became of an assignment."""
     columns, money = schema.assignment.c, schema.ledger.c
-    row = connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
-    answered = connection.execute(
+    row = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
+    answered = tx.connection.execute(
         select(func.count()).where(
             schema.question.c.assignment == assignment,
             schema.question.c.state.in_((*_ENDED, leases.RETRACTED)),
         )
     ).scalar_one()
-    reward = connection.execute(
+    reward = tx.connection.execute(
         select(func.coalesce(func.sum(money.amount), 0)).where(
             money.assignment == assignment, money.entry == REWARD
         )
@@ -277,13 +264,13 @@ def assignment_done(connection: Connection, assignment: str) -> AssignmentDone:
     return AssignmentDone(row.id, row.state, int(answered), row.questions, int(reward))
 
 
-def last_answered(connection: Connection, campaign: str, assessor: str) -> Any:
+def last_answered(tx: Reading, assessor: str) -> Any:
     """Return the question that somebody answered last and hasn't taken back, None where there is none."""
-    rows = _LAST_ANSWERS.run(connection, {"campaign": campaign, "assessor": assessor})
+    rows = _LAST_ANSWERS.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     return next((row for row in rows if row.attempt == row.present and row.state in _ENDED), None)
 
 
-def answered_by(connection: Connection, campaign: str, assessor: str) -> dict[str, int]:
+def answered_by(tx: Reading, assessor: str) -> dict[str, int]:
     """Return how many questions somebody has answered, by topic."""
-    rows = _ANSWERED_BY.run(connection, {"campaign": campaign, "assessor": assessor})
+    rows = _ANSWERED_BY.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     return {row.topic: int(row.number) for row in rows}

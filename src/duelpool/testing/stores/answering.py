@@ -198,15 +198,11 @@ def check_imported_lines(store: Store) -> None:
     """Judgments without a question are lines like others, and hold no slot."""
     scene = Scene.set_up(store)
     judgment = Judgment(TOPIC, "a", "b", Outcome.LEFT, sides_known=False)
-    seq = store.write(
-        lambda connection, now: log.append_judgment(connection, scene.campaign, judgment, now, told=True)
-    )
+    seq = store.of(scene.campaign).write(lambda tx: log.append_judgment(tx, judgment, told=True))
     require(scene.retract(seq) == [seq] and scene.restore(seq) == [seq], "they are retracted and restored")
     refused(
         log.UnknownTopic,
-        lambda: store.write(
-            lambda connection, now: log.append(connection, scene.campaign, "nowhere", log.REWIND, now)
-        ),
+        lambda: store.of(scene.campaign).write(lambda tx: log.append(tx, "nowhere", log.REWIND)),
         "an unknown topic has no log",
     )
     scene.sound()

@@ -2,23 +2,25 @@
 
 from collections import Counter
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from duelpool.records import Judgment
-from duelpool.store import Store, leases, log, schema
+from duelpool.store import Reading, Store, leases, log, schema
 
 
 def audit(store: Store, campaign: str, cap: int) -> list[str]:
     """Recount a campaign from its rows; return what doesn't add up, in words."""
-    return store.read(lambda connection: _audit(connection, campaign, cap))
+    return store.of(campaign).read(lambda tx: _audit(tx, cap))
 
 
-def _audit(connection: Connection, campaign: str, cap: int) -> list[str]:
+def _audit(tx: Reading, cap: int) -> list[str]:
     wrong: list[str] = []
     pairs: Counter[tuple[str, ...]] = Counter()
     people: Counter[tuple[str, ...]] = Counter()
     states: dict[str, tuple[str, int]] = {}
-    for row in connection.execute(select(schema.question).where(schema.question.c.campaign == campaign)):
+    for row in tx.connection.execute(
+        select(schema.question).where(schema.question.c.campaign == tx.campaign)
+    ):
         states[row.id] = row.state, row.attempt
         if (row.live is not None) != (row.state in {leases.LEASED, leases.ANSWERED}):
             wrong.append(f"question {row.id} is {row.state}, and live is {row.live}")
@@ -31,14 +33,14 @@ def _audit(connection: Connection, campaign: str, cap: int) -> list[str]:
     wrong += [f"the pair {pair} has {count} live slots" for pair, count in pairs.items() if count > cap]
     wrong += [f"{who[-2]} holds {who[:-1]} {count} times" for who, count in people.items() if count > 1]
     answered = 0
-    topics = connection.execute(
-        select(schema.topic.c.id, schema.topic.c.next_seq).where(schema.topic.c.campaign == campaign)
+    topics = tx.connection.execute(
+        select(schema.topic.c.id, schema.topic.c.next_seq).where(schema.topic.c.campaign == tx.campaign)
     )
     for topic, next_seq in topics.all():
         standing: dict[int, Judgment] = {}
         gone: dict[int, Judgment] = {}
         expected = 1
-        for line in log.read_lines(connection, campaign, topic):
+        for line in log.read_lines(tx, topic):
             if line.seq != expected:
                 wrong.append(f"topic {topic}: line {line.seq} stands where {expected} should")
             expected = line.seq + 1

@@ -1,10 +1,8 @@
 """Checks of what a campaign holds."""
 
-from sqlalchemy import Connection
-
 from duelpool.errors import BadParameter
 from duelpool.records import Passage, Pool, Topic
-from duelpool.store import Store, holdings
+from duelpool.store import Store, Writing, holdings
 from duelpool.testing.promises import require
 from duelpool.testing.stores.scene import Scene, refused
 
@@ -17,9 +15,7 @@ def check_campaigns(store: Store) -> None:
     require(by_id == by_name and by_id.state == "open", "a campaign is found by name and by id")
     refused(
         BadParameter,
-        lambda: store.write(
-            lambda connection, now: holdings.create_campaign(connection, "x", by_id.name, {}, now)
-        ),
+        lambda: store.of("x").write(lambda tx: holdings.create_campaign(tx, by_id.name, {})),
         "two campaigns of one name are refused",
     )
     refused(
@@ -28,12 +24,8 @@ def check_campaigns(store: Store) -> None:
         "an unknown campaign is refused",
     )
     settings = {"cap": 3, "names": ["é", "\N{SNOWMAN}"], "none": None}
-    store.write(
-        lambda connection, now: holdings.set_campaign(
-            connection, scene.campaign, state="paused", settings=settings
-        )
-    )
-    store.write(lambda connection, now: holdings.set_campaign(connection, scene.campaign))
+    store.of(scene.campaign).write(lambda tx: holdings.set_campaign(tx, state="paused", settings=settings))
+    store.of(scene.campaign).write(holdings.set_campaign)
     changed = store.read(lambda connection: holdings.find_campaign(connection, scene.campaign))
     require(
         (changed.state, changed.settings) == ("paused", settings), "state and settings are kept", seen=changed
@@ -52,24 +44,24 @@ def check_holdings(store: Store) -> None:
     pool = Pool("zebra", ("b", "a", "c"), {"a": 1.5}, {"a": ("a2", "A3")})
     checks = [holdings.KnownPair(name, "zebra", "a", "b") for name in ("b", "B", "a", "ä")]
 
-    def work(connection: Connection, now: float) -> tuple[int, ...]:
+    def work(tx: Writing) -> tuple[int, ...]:
         return (
-            holdings.add_topics(connection, scene.campaign, topics),
-            holdings.add_pool(connection, scene.campaign, pool),
-            holdings.add_passages(connection, scene.campaign, passages),
-            holdings.add_test_pairs(connection, scene.campaign, checks),
+            holdings.add_topics(tx, topics),
+            holdings.add_pool(tx, pool),
+            holdings.add_passages(tx, passages),
+            holdings.add_test_pairs(tx, checks),
         )
 
-    require(store.write(work) == (3, 5, 2500, 4), "what is new is counted")
-    require(store.write(work) == (0, 0, 0, 0), "what is there is left alone")
-    store.write(lambda connection, now: holdings.add_topics(connection, scene.campaign, [Topic("0", "late")]))
+    require(store.of(scene.campaign).write(work) == (3, 5, 2500, 4), "what is new is counted")
+    require(store.of(scene.campaign).write(work) == (0, 0, 0, 0), "what is there is left alone")
+    store.of(scene.campaign).write(lambda tx: holdings.add_topics(tx, [Topic("0", "late")]))
     for person in ("zoe", "Åsa", "adam"):
         scene.enrol(person)
-    found = store.read(lambda connection: holdings.topics(connection, scene.campaign))
+    found = store.of(scene.campaign).read(holdings.topics)
     require(
         list(found.values())[:3] == topics and list(found)[3] == "0", "topics keep their order", seen=found
     )
-    items = store.read(lambda connection: holdings.items(connection, scene.campaign, "zebra"))
+    items = store.of(scene.campaign).read(lambda tx: holdings.items(tx, "zebra"))
     require(
         [(item.id, item.grade, item.twin_of, item.state) for item in items]
         == [
@@ -83,22 +75,22 @@ def check_holdings(store: Store) -> None:
         seen=items,
     )
     ids = [each.id for each in passages] + ["unknown"]
-    texts = store.read(lambda connection: holdings.passages(connection, scene.campaign, ids))
+    texts = store.of(scene.campaign).read(lambda tx: holdings.passages(tx, ids))
     require(texts == {each.id: each for each in passages}, "texts come back, however many")
-    known = store.read(lambda connection: holdings.known_pairs(connection, scene.campaign))
+    known = store.of(scene.campaign).read(holdings.known_pairs)
     require(list(known) == ["B", "a", "b", "ä"], "ids are in the order of their codes", seen=list(known))
-    people = store.read(lambda connection: holdings.assessors(connection, scene.campaign))
+    people = store.of(scene.campaign).read(holdings.assessors)
     require(list(people) == ["zoe", "Åsa", "adam"], "people are in the order in which they came")
-    left = store.write(
-        lambda connection, now: (
-            holdings.set_item_state(connection, scene.campaign, "zebra", "a", "left"),
-            holdings.set_item_state(connection, scene.campaign, "zebra", "nobody", "left"),
-            holdings.set_topic_state(connection, scene.campaign, "apple", "left"),
-            holdings.set_topic_state(connection, scene.campaign, "nobody", "left"),
-            holdings.set_assessor_state(connection, scene.campaign, "zoe", "excluded"),
-            holdings.set_assessor_state(connection, scene.campaign, "zoe", "excluded"),
+    left = store.of(scene.campaign).write(
+        lambda tx: (
+            holdings.set_item_state(tx, "zebra", "a", "left"),
+            holdings.set_item_state(tx, "zebra", "nobody", "left"),
+            holdings.set_topic_state(tx, "apple", "left"),
+            holdings.set_topic_state(tx, "nobody", "left"),
+            holdings.set_assessor_state(tx, "zoe", "excluded"),
+            holdings.set_assessor_state(tx, "zoe", "excluded"),
         )
     )
     require(left == (True, False, True, False, True, False), "who leaves is there or isn't", seen=left)
-    still = store.read(lambda connection: holdings.topics(connection, scene.campaign, state="open"))
+    still = store.of(scene.campaign).read(lambda tx: holdings.topics(tx, state="open"))
     require("apple" not in still and len(still) == 3, "a topic that left is not open")

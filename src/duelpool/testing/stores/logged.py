@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from sqlalchemy import Connection, text, update
+from sqlalchemy import text, update
 
 from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
-from duelpool.store import Store, StoreTrouble, log, schema
+from duelpool.store import Reading, Store, StoreTrouble, Writing, log, schema
 from duelpool.store.leases import Answer, Conflict, Wanted
 from duelpool.testing.promises import require
 from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
@@ -71,20 +71,20 @@ def check_seq_under_threads(store: Store) -> None:
     def write(at: int) -> int:
         topic = f"t{at % 2 + 1}"
 
-        def work(connection: Connection, now: float) -> int:
-            seq = log.append(connection, scene.campaign, topic, log.PHASE_CLOSED, now, phase=str(at))
+        def work(tx: Writing) -> int:
+            seq = log.append(tx, topic, log.PHASE_CLOSED, phase=str(at))
             if at % 5 == 0:
                 raise Conflict("no", remedy="none")
             return seq
 
-        return store.write(work)
+        return store.of(scene.campaign).write(work)
 
     results = at_once(write, range(40))
     stored = sorted(each for each in results if isinstance(each, int))
     require(stored == sorted([*range(1, 17), *range(1, 17)]), "a failed write leaves no gap", seen=stored)
     for topic in ("t1", "t2"):
         require([line.seq for line in scene.lines(topic)] == list(range(1, 17)), "gapless from 1")
-        head = store.read(partial(log.head, campaign=scene.campaign, topic=topic))
+        head = store.of(scene.campaign).read(partial(log.head, topic=topic))
         require(head == 16, "the head is the last line")
     scene.sound()
 
@@ -95,13 +95,13 @@ def check_reading_and_writing_in_one(store: Store) -> None:
     for person in ("p0", "p1"):
         scene.judged(person)
 
-    def work(connection: Connection, now: float) -> int:
-        before = list(log.read_lines(connection, scene.campaign, TOPIC))
-        log.append(connection, scene.campaign, TOPIC, log.REWIND, now, phase="1")
-        after = list(log.read_lines(connection, scene.campaign, TOPIC, after=before[-1].seq))
+    def work(tx: Writing) -> int:
+        before = list(log.read_lines(tx, TOPIC))
+        log.append(tx, TOPIC, log.REWIND, phase="1")
+        after = list(log.read_lines(tx, TOPIC, after=before[-1].seq))
         return len(before) * 10 + len(after)
 
-    require(store.write(work) == 21, "a write sees what it wrote")
+    require(store.of(scene.campaign).write(work) == 21, "a write sees what it wrote")
 
 
 def check_a_failing_write_fails_alone(store: Store) -> None:
@@ -109,20 +109,20 @@ def check_a_failing_write_fails_alone(store: Store) -> None:
     scene = Scene.set_up(store)
 
     def write(at: int) -> int:
-        def work(connection: Connection, now: float) -> int:
-            seq = log.append(connection, scene.campaign, TOPIC, log.PHASE_CLOSED, now, phase=str(at))
+        def work(tx: Writing) -> int:
+            seq = log.append(tx, TOPIC, log.PHASE_CLOSED, phase=str(at))
             if at % 4 == 1:
                 raise Conflict("no", remedy="none")
             if at % 4 == 2:
-                connection.execute(text("select * from a_table_that_is_not_there"))
+                tx.connection.execute(text("select * from a_table_that_is_not_there"))
             if at % 4 == 3:
-                connection.execute(
+                tx.connection.execute(
                     update(schema.campaign).where(schema.campaign.c.id == scene.campaign).values(state="odd")
                 )
             return seq
 
         try:
-            return store.write(work)
+            return store.of(scene.campaign).write(work)
         except DuelpoolError:
             raise
         except Exception as error:  # whatever the driver calls a mistake of ours
@@ -144,9 +144,7 @@ def check_a_write_is_seen_when_it_returns(store: Store) -> None:
     """What a write returned after is there for every reader."""
     scene = Scene.set_up(store)
     for at in range(20):
-        store.write(
-            lambda connection, now: log.append(connection, scene.campaign, TOPIC, log.REWIND, now, phase="x")
-        )
+        store.of(scene.campaign).write(lambda tx: log.append(tx, TOPIC, log.REWIND, phase="x"))
         require(len(scene.lines()) == at + 1, "a reader sees what was acknowledged")
 
 
@@ -154,12 +152,12 @@ def check_reads_are_snapshots(store: Store) -> None:
     """A read sees one state from its beginning to its end, and can't write."""
     scene = Scene.set_up(store)
 
-    def look(connection: Connection) -> tuple[int, int]:
-        before = len(list(log.read_lines(connection, scene.campaign, TOPIC)))
+    def look(tx: Reading) -> tuple[int, int]:
+        before = len(list(log.read_lines(tx, TOPIC)))
         scene.judged("p0")
-        return before, len(list(log.read_lines(connection, scene.campaign, TOPIC)))
+        return before, len(list(log.read_lines(tx, TOPIC)))
 
-    require(store.read(look) == (0, 0), "a read isn't disturbed by writes")
+    require(store.of(scene.campaign).read(look) == (0, 0), "a read isn't disturbed by writes")
     require(len(scene.lines()) == 1, "the next one sees them")
     refused(
         StoreTrouble,

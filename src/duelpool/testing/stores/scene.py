@@ -7,11 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlalchemy import Connection
-
 from duelpool.errors import DuelpoolError
 from duelpool.records import Judgment, Outcome, Question, Topic
-from duelpool.store import Store, holdings, imports, leases, log, retractions
+from duelpool.store import Store, Writing, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Answer, Receipt, Wanted
 from duelpool.testing.promises import ContractError, require
 from duelpool.testing.stores.audit import audit
@@ -38,35 +36,31 @@ class Scene:
         """Make a campaign of its own, with topics, and people called p0, p1, ..."""
         campaign = uuid.uuid4().hex
 
-        def work(connection: Connection, now: float) -> None:
-            holdings.create_campaign(connection, campaign, f"contract {campaign}", {}, now)
-            holdings.add_topics(connection, campaign, [Topic(topic, f"text of {topic}") for topic in topics])
+        def work(tx: Writing) -> None:
+            holdings.create_campaign(tx, f"contract {campaign}", {})
+            holdings.add_topics(tx, [Topic(topic, f"text of {topic}") for topic in topics])
             for person in range(people):
-                holdings.enrol(connection, campaign, f"p{person}", "crowd", now)
+                holdings.enrol(tx, f"p{person}", "crowd")
 
-        store.write(work)
+        store.of(campaign).write(work)
         return cls(store, campaign, cap)
 
     def enrol(self, person: str) -> None:
         """Let somebody in."""
-        self.store.write(
-            lambda connection, now: holdings.enrol(connection, self.campaign, person, "crowd", now)
-        )
+        self.store.of(self.campaign).write(lambda tx: holdings.enrol(tx, person, "crowd"))
 
     def lease_all(
         self, person: str, wanted: Sequence[Wanted], *, later: float = 0.0, at_most: int | None = None
     ) -> list[Question]:
         """Lease what is wanted, as far as the rules allow; `later` moves the clock."""
         ids = [uuid.uuid4().hex for _ in wanted]
-        return self.store.write(
-            lambda connection, now: leases.lease(
-                connection,
-                self.campaign,
+        return self.store.of(self.campaign).write(
+            lambda tx: leases.lease(
+                tx.at(tx.now + later),
                 wanted,
                 ids,
                 assessor=person,
                 cap=self.cap,
-                now=now + later,
                 seconds=60.0,
                 at_most=at_most,
             )
@@ -91,10 +85,8 @@ class Scene:
     def give(self, question: Question | str, person: str, given: Answer, *, told: bool = True) -> Receipt:
         """Answer a question, with all that belongs to an answer."""
         name = question if isinstance(question, str) else question.id
-        return self.store.write(
-            lambda connection, now: leases.answer(
-                connection, name, person, given, cap=self.cap, now=now, told=told
-            )
+        return self.store.of(self.campaign).write(
+            lambda tx: leases.answer(tx, name, person, given, cap=self.cap, told=told)
         )
 
     def judged(self, person: str, outcome: Outcome = Outcome.LEFT, want: Wanted | None = None) -> Receipt:
@@ -103,41 +95,33 @@ class Scene:
 
     def take_in(self, *judgments: Judgment) -> list[int]:
         """Add judgments from elsewhere; return their places."""
-        return self.store.write(
-            lambda connection, now: imports.take_in(connection, self.campaign, judgments, now)
-        )
+        return self.store.of(self.campaign).write(lambda tx: imports.take_in(tx, judgments))
 
     def undo(self, question: Question, person: str) -> Question:
         """Take an answer back."""
-        return self.store.write(
-            lambda connection, now: retractions.undo(
-                connection, question.id, person, cap=self.cap, now=now, seconds=60.0
-            )
+        return self.store.of(self.campaign).write(
+            lambda tx: retractions.undo(tx, question.id, person, cap=self.cap, seconds=60.0)
         )
 
     def expire(self, later: float = LONG) -> int:
         """Let the leases run out that end before `later`."""
-        return self.store.write(lambda connection, now: leases.expire(connection, self.campaign, now + later))
+        return self.store.of(self.campaign).write(lambda tx: leases.expire(tx.at(tx.now + later)))
 
     def retract(self, *seqs: int, topic: str = TOPIC) -> list[int]:
         """Take lines out of the scores."""
-        return self.store.write(
-            lambda connection, now: retractions.retract(
-                connection, self.campaign, topic, seqs, reason="test", now=now
-            )
+        return self.store.of(self.campaign).write(
+            lambda tx: retractions.retract(tx, topic, seqs, reason="test")
         )
 
     def restore(self, *seqs: int, topic: str = TOPIC) -> list[int]:
         """Let lines count again."""
-        return self.store.write(
-            lambda connection, now: retractions.restore(
-                connection, self.campaign, topic, seqs, cap=self.cap, now=now, reason="test"
-            )
+        return self.store.of(self.campaign).write(
+            lambda tx: retractions.restore(tx, topic, seqs, cap=self.cap, reason="test")
         )
 
     def lines(self, topic: str = TOPIC) -> list[log.Line]:
         """Return a topic's log."""
-        return self.store.read(lambda connection: list(log.read_lines(connection, self.campaign, topic)))
+        return self.store.of(self.campaign).read(lambda tx: list(log.read_lines(tx, topic)))
 
     def sound(self) -> None:
         """Raise unless the campaign adds up."""

@@ -111,7 +111,7 @@ def _feedback_page(found: Visit, place: Place) -> dict[str, Any]:
     about: dict[str, Any] = {"assignment": True}
     if place.topic:
         campaign = found.flow.campaign
-        known = campaign.store.read(lambda connection: holdings.topics(connection, campaign.id))
+        known = campaign.read(holdings.topics)
         about = {"topic": known[place.topic].text}
     return {
         "scales": [{"name": name, "values": [1, 2, 3, 4, 5]} for name in ("confidence", "understanding")],

@@ -10,8 +10,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection
-
 from duelpool.campaign import Assignment, Campaign, NotAllowed
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.campaign.work import participants as kept
@@ -20,6 +18,7 @@ from duelpool.campaign.work.ledger import prorated
 from duelpool.campaign.work.participants import AssignmentDone, Present, StepTaken
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Question
+from duelpool.store import Reading
 from duelpool.store.leases import Receipt
 from duelpool.web.i18n import Words
 from duelpool.web.judging.schemas import Sheets, money
@@ -77,7 +76,7 @@ class Flow:
 
     def look(self, assessor: str) -> Present:
         """Look up what decides what somebody sees."""
-        return self.campaign.store.read(lambda connection: kept.look(connection, self.campaign.id, assessor))
+        return self.campaign.read(lambda tx: kept.look(tx, assessor))
 
     def place(self, assessor: str, words: Words, just: Receipt | None = None) -> Place:
         """Return where somebody stands; questions are leased when they have come that far.
@@ -139,7 +138,7 @@ class Flow:
         return len(paid) < self.campaign.settings.assignments_each
 
     def _done(self, assignment: str) -> AssignmentDone:
-        return self.campaign.store.read(lambda connection: kept.assignment_done(connection, assignment))
+        return self.campaign.read(lambda tx: kept.assignment_done(tx, assignment))
 
     def _before_work(self, present: Present, words: Words) -> Place | None:
         """Return the first step that is still to be taken."""
@@ -199,18 +198,14 @@ class Flow:
     def _why_nothing(self) -> str:
         campaign = self.campaign
 
-        def pays(connection: Connection) -> bool:
-            return campaign.settings.judges != "crowd" or affordable(
-                connection, campaign.id, campaign.settings
-            )
+        def pays(tx: Reading) -> bool:
+            return campaign.settings.judges != "crowd" or affordable(tx, campaign.settings)
 
-        return "no-work" if campaign.done or not campaign.store.read(pays) else "waiting"
+        return "no-work" if campaign.done or not campaign.read(pays) else "waiting"
 
     def last_answered(self, assessor: str) -> Any:
         """Return the question that somebody answered last and could take back."""
-        return self.campaign.store.read(
-            lambda connection: kept.last_answered(connection, self.campaign.id, assessor)
-        )
+        return self.campaign.read(lambda tx: kept.last_answered(tx, assessor))
 
     def leave(self, assessor: str) -> None:
         """Let a dedicated assessor go: what they hold goes to others, and they may come back."""
@@ -220,11 +215,7 @@ class Flow:
             return
         for question in campaign.held(assessor):
             campaign.give_back(question.id, assessor)
-        campaign.store.write(
-            lambda connection, now: kept.take_step(
-                connection, campaign.id, assessor, StepTaken("stopped", ""), now
-            )
-        )
+        campaign.write(lambda tx: kept.take_step(tx, assessor, StepTaken("stopped", "")))
 
     # ---- as JSON
 
@@ -240,7 +231,7 @@ class Flow:
     ) -> dict[str, Any]:
         """Return a place as the page's scripts get it."""
         campaign = self.campaign
-        now = campaign.store.read(campaign.store.database.now)
+        now = campaign.read(lambda tx: tx.now)
         judging = place.state == "judging"
         return {
             "state": place.state,
@@ -286,9 +277,7 @@ class Flow:
             return {"done": place.last.answered, "of": place.last.questions}
         if self.campaign.settings.judges == "crowd":
             return {"done": 0, "of": None}
-        own = self.campaign.store.read(
-            lambda connection: kept.answered_by(connection, self.campaign.id, assessor)
-        )
+        own = self.campaign.read(lambda tx: kept.answered_by(tx, assessor))
         found: dict[str, Any] = {"done": sum(own.values()), "of": None}
         if place.questions:
             first = place.questions[0]

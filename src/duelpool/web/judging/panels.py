@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from sqlalchemy import Connection, update
+from sqlalchemy import update
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -25,7 +25,7 @@ from duelpool.panels.base import (
 from duelpool.recruitment import arrivals as kept
 from duelpool.recruitment.reports import take_message
 from duelpool.recruitment.submissions import Stay, assignments_of, stays
-from duelpool.store import schema
+from duelpool.store import Reading, Writing, schema
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.links import ExpiredLink
 from duelpool.web.judging.callers import Visit, halls_of, links_of, visit
@@ -125,10 +125,10 @@ def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Stay | None] | 
     if campaign.settings.judges != "crowd":
         return FinishedWork(WorkOutcome.COMPLETED), None
 
-    def work(connection: Connection) -> tuple[FinishedWork, Stay | None]:
+    def work(tx: Reading) -> tuple[FinishedWork, Stay | None]:
         name = campaign.settings.panel
-        own = stays(connection, campaign.id, name, found.assessor)
-        rows = assignments_of(connection, campaign.id, name, own[-1]) if own else []
+        own = stays(tx, name, found.assessor)
+        rows = assignments_of(tx, name, own[-1]) if own else []
         by_state = {row.state: row.id for row in rows}
         stay = own[-1] if own else None
         for state, outcome in (
@@ -136,11 +136,11 @@ def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Stay | None] | 
             ("stopped", WorkOutcome.STOPPED_EARLY),
         ):
             if state in by_state:
-                done = assignment_done(connection, by_state[state])
+                done = assignment_done(tx, by_state[state])
                 return FinishedWork(outcome, done.answered, done.questions), stay
         return FinishedWork(WorkOutcome.NO_WORK), stay
 
-    return campaign.store.read(work)
+    return campaign.read(work)
 
 
 def way_out(found: Visit, place: Place) -> dict[str, Any]:
@@ -158,13 +158,13 @@ def _way(found: Visit, ending: FinishedWork) -> Completion:
 
 
 def _note(campaign: Campaign, stay: Stay, ending: FinishedWork) -> None:
-    def work(connection: Connection, now: float) -> None:
+    def work(tx: Writing) -> None:
         columns = schema.submission.c
-        connection.execute(
+        tx.connection.execute(
             update(schema.submission).where(columns.id == stay.id).values(outcome=str(ending.outcome))
         )
 
-    campaign.store.write(work)
+    campaign.write(work)
 
 
 # ---- messages

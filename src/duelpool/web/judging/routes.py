@@ -1,7 +1,7 @@
 """The routes of the judging page: each one parses, makes one call, and shows what came of it."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -10,7 +10,7 @@ from duelpool.campaign.work import participants as kept
 from duelpool.errors import BadRecord
 from duelpool.records import Passage, Question
 from duelpool.seeds import rng_for
-from duelpool.store import holdings
+from duelpool.store import Writing, holdings
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import TooLate, UnknownQuestion
 from duelpool.web.access.links import ExpiredLink, ForgedLink, Links
@@ -76,26 +76,20 @@ def _use_once(flow: Flow, assessor: str, name: str) -> None:
     campaign = flow.campaign
     kind = campaign.settings.judges
 
-    def work(connection: Any, now: float) -> bool:
-        kept.let_in(connection, campaign.id, assessor, kind, now)
-        return kept.take_step_once(connection, campaign.id, assessor, kept.StepTaken("link", name), now)
+    def work(tx: Writing) -> bool:
+        kept.let_in(tx, assessor, kind)
+        return kept.take_step_once(tx, assessor, kept.StepTaken("link", name))
 
-    if not campaign.store.write(work):
+    if not campaign.write(work):
         raise ExpiredLink("This link has already been used.", remedy="Ask for a new one.")
 
 
 def _known(flow: Flow, visitor: Visitor) -> Visitor:
     """Return a visitor from outside under the pseudonym that they have, or get now."""
     campaign = flow.campaign
-    name = campaign.store.write(
-        lambda connection, now: kept.let_in(
-            connection,
-            campaign.id,
-            visitor.assessor,
-            campaign.settings.judges,
-            now,
-            panel=PANEL,
-            external=visitor.external,
+    name = campaign.write(
+        lambda tx: kept.let_in(
+            tx, visitor.assessor, campaign.settings.judges, panel=PANEL, external=visitor.external
         )
     )
     return Visitor(visitor.campaign, name, visitor.kind, visitor.external, visitor.lang)
@@ -155,12 +149,12 @@ def step(found: Changing) -> Response:
         return found.back()
     campaign = found.flow.campaign
 
-    def work(connection: Any, now: float) -> None:
-        kept.let_in(connection, campaign.id, found.assessor, campaign.settings.judges, now)
+    def work(tx: Writing) -> None:
+        kept.let_in(tx, found.assessor, campaign.settings.judges)
         for each, outcome in outcomes:
-            kept.take_step(connection, campaign.id, found.assessor, kept.StepTaken(each, outcome), now)
+            kept.take_step(tx, found.assessor, kept.StepTaken(each, outcome))
 
-    campaign.store.write(work)
+    campaign.write(work)
     return found.back()
 
 
@@ -253,7 +247,7 @@ def extend(found: Changing) -> Response:
         return JSONResponse({"expires_in": int(found.flow.campaign.settings.lease_seconds)})
     campaign = found.flow.campaign
     ends = campaign.extend(question_id(found.values), found.assessor)
-    now = campaign.store.read(campaign.store.database.now)
+    now = campaign.read(lambda tx: tx.now)
     return JSONResponse({"expires_in": int(ends - now)})
 
 
@@ -287,12 +281,10 @@ def feedback(found: Changing) -> Response:
     text = text_of(found.values, "text")
     place = found.flow.place(found.assessor, found.words)
     if place.state == "feedback":
-        campaign.store.write(
-            lambda connection, now: kept.give_feedback(
-                connection,
-                campaign.id,
+        campaign.write(
+            lambda tx: kept.give_feedback(
+                tx,
                 found.assessor,
-                now,
                 assignment=place.last.id if place.last is not None else None,
                 topic=place.topic or None,
                 text=text,
@@ -330,7 +322,7 @@ def context(found: Looking, question: str) -> Response:
         return JSONResponse({"snippets": shown[:CONTEXT_AT_MOST]})
     others = [item for item in campaign.live.items(asked.topic) if item not in (asked.left, asked.right)]
     picked = [others[at] for at in rng.permutation(len(others))[:CONTEXT_AT_MOST]]
-    texts = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, picked))
+    texts = campaign.read(lambda tx: holdings.passages(tx, picked))
     return JSONResponse({"snippets": [passage_json(texts[item]) for item in picked if item in texts]})
 
 

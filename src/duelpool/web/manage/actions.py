@@ -1,8 +1,8 @@
-"""The manager's steps: each says what it would do before it does it; who takes it is written `beside` it."""
+"""The manager's steps: each says what it would do before it does it; who takes it is written `also` it."""
 
 from collections.abc import Callable
 
-from duelpool.campaign.campaign import Beside
+from duelpool.campaign.campaign import Also
 from duelpool.campaign.settings.changes import changed, changes
 from duelpool.campaign.views.preview import preview_reinstatement, preview_retraction
 from duelpool.campaign.views.tally import loss_of
@@ -25,7 +25,7 @@ def _many(count: int, one: str) -> str:
     return f"{count:,} {one if count == 1 else one + 's'}"
 
 
-def exclude(desk: Desk, asked: Exclude, beside: Beside | None = None) -> Effect:
+def exclude(desk: Desk, asked: Exclude, also: Also | None = None) -> Effect:
     """Exclude somebody, or say what that would take away."""
     person = desk.watch.person(asked.assessor)
     if person.state == "excluded":
@@ -43,7 +43,7 @@ def exclude(desk: Desk, asked: Exclude, beside: Beside | None = None) -> Effect:
         pairs=sum(each.pairs for each in losses),
     )
     if not asked.preview:
-        found = desk.campaign.exclude(asked.assessor, asked.reason, beside=beside)
+        found = desk.campaign.exclude(asked.assessor, asked.reason, also=also)
     verb = "Reopens" if asked.preview else "Reopened"
     sentence = (
         f"{verb} {_many(opened, 'pair')}: {_many(found.judgments, 'judgment')} on "
@@ -61,7 +61,7 @@ def exclude(desk: Desk, asked: Exclude, beside: Beside | None = None) -> Effect:
     )
 
 
-def reinstate(desk: Desk, asked: Reinstate, beside: Beside | None = None) -> Effect:
+def reinstate(desk: Desk, asked: Reinstate, also: Also | None = None) -> Effect:
     """Let somebody in again, or say what that would bring back."""
     person = desk.watch.person(asked.assessor)
     if person.state != "excluded":
@@ -69,7 +69,7 @@ def reinstate(desk: Desk, asked: Reinstate, beside: Beside | None = None) -> Eff
     if asked.preview:
         back = preview_reinstatement(desk.campaign, asked.assessor)
     else:
-        back = desk.campaign.reinstate(asked.assessor, asked.reason, beside=beside)
+        back = desk.campaign.reinstate(asked.assessor, asked.reason, also=also)
     verb = "would count again" if asked.preview else "count again"
     return Effect(
         "reinstate",
@@ -79,12 +79,12 @@ def reinstate(desk: Desk, asked: Reinstate, beside: Beside | None = None) -> Eff
     )
 
 
-def retract(desk: Desk, asked: Retract, beside: Beside | None = None) -> Effect:
+def retract(desk: Desk, asked: Retract, also: Also | None = None) -> Effect:
     """Void judgments, or say which of them count until then."""
     desk.watch.topic(asked.topic)
     found = preview_retraction(desk.campaign, asked.topic, asked.seqs)
     if not asked.preview:
-        desk.campaign.retract(asked.topic, asked.seqs, asked.reason, beside=beside)
+        desk.campaign.retract(asked.topic, asked.seqs, asked.reason, also=also)
     verb = "Removes" if asked.preview else "Removed"
     sentence = (
         f"{verb} {_many(found.judgments, 'judgment')} from every score. "
@@ -100,13 +100,13 @@ def retract(desk: Desk, asked: Retract, beside: Beside | None = None) -> Effect:
     )
 
 
-def rewind(desk: Desk, asked: Rewind, beside: Beside | None = None) -> Effect:
+def rewind(desk: Desk, asked: Rewind, also: Also | None = None) -> Effect:
     """Open a closed phase again, or say what that would set aside."""
     desk.watch.topic(asked.topic)
     if asked.preview:
         aside = desk.campaign.preview_rewind(asked.topic, asked.phase)
     else:
-        aside = desk.campaign.rewind(asked.topic, asked.phase, asked.reason, beside=beside)
+        aside = desk.campaign.rewind(asked.topic, asked.phase, asked.reason, also=also)
     price = desk.watch.look().price
     cost = "" if price is None else f" They cost about {price * aside / 100:,.2f} {_currency(desk)}."
     verb = "Sets aside" if asked.preview else "Set aside"
@@ -114,13 +114,13 @@ def rewind(desk: Desk, asked: Rewind, beside: Beside | None = None) -> Effect:
     return Effect("rewind", asked.preview, sentence, judgments=aside, topics=1)
 
 
-def change_state(desk: Desk, asked: ChangeState, beside: Beside | None = None) -> Effect:
+def change_state(desk: Desk, asked: ChangeState, also: Also | None = None) -> Effect:
     """Pause, close or open a campaign, or say what that means."""
     found = desk.watch.look()
     out = found.total("leased")
     still = f"{_many(out, 'leased question')} may still be answered" if out else "no question is leased"
     if not asked.preview:
-        desk.campaign.set_state(asked.state, beside=beside)
+        desk.campaign.set_state(asked.state, also=also)
     sentence = {
         "open": "The campaign is open: assessors get questions.",
         "paused": f"Assessors get no new questions; {still}.",
@@ -130,7 +130,7 @@ def change_state(desk: Desk, asked: ChangeState, beside: Beside | None = None) -
 
 
 def change_settings(
-    desk: Desk, asked: ChangeSettings, audit_entry: Callable[[str, str], Beside] | None = None
+    desk: Desk, asked: ChangeSettings, audit_entry: Callable[[str, str], Also] | None = None
 ) -> SettingsChanged:
     """Change settings, or say what that would do."""
     before = desk.campaign.settings
@@ -138,9 +138,7 @@ def change_settings(
     found = changes(before, after)
     if found and not asked.preview:
         names = ", ".join(each.name for each in found)
-        desk.campaign.change(
-            after, beside=audit_entry("settings", names) if audit_entry is not None else None
-        )
+        desk.campaign.change(after, also=audit_entry("settings", names) if audit_entry is not None else None)
         desk.watch.with_settings_of(desk.campaign)  # money has its new name on the next page
     return SettingsChanged(asked.preview, list(found), after.as_json())
 

@@ -280,7 +280,7 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
 def export(found: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
     """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
     media, name = MEDIA[form]
-    found.desk.campaign.store.write(found.audit_entry("export", form))
+    found.desk.campaign.write(found.audit_entry("export", form))
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(stream(found.desk.campaign, form), media_type=media, headers=headers)
 

@@ -9,7 +9,7 @@ from fastapi.security import HTTPBearer
 from starlette.responses import RedirectResponse
 
 from duelpool.access import audit_log
-from duelpool.campaign.campaign import Beside
+from duelpool.campaign.campaign import Also
 from duelpool.web.access.links import Links
 from duelpool.web.access.passes import need, pass_of
 from duelpool.web.judging.callers import halls_of, links_of, sent
@@ -57,7 +57,7 @@ class Managing:
         """Whether the steps of a manager are this person's."""
         return "manage" in self.shown.scopes
 
-    def audit_entry(self, action: str, about: str = "") -> Beside:
+    def audit_entry(self, action: str, about: str = "") -> Also:
         """Return the entry of the audit log for what this person is about to do."""
         return audit_log.entry(self.shown.who, action, about, campaign=self.id)
 

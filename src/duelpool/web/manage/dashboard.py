@@ -5,8 +5,6 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection
-
 from duelpool.agreement.campaigns import Agreements
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
@@ -14,7 +12,7 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.errors import DuelpoolError
 from duelpool.leaderboard.live import Board, BoardRow, History, Point, Slice, Standings
 from duelpool.seeds import rng_for
-from duelpool.store import StoreTrouble, llm
+from duelpool.store import Reading, StoreTrouble, llm
 from duelpool.web.campaigns import Halls
 from duelpool.web.server.guard import logger
 
@@ -76,13 +74,13 @@ class Desk:
 
     def models(self) -> tuple[ModelFigures, ...]:
         """Return how language models judge here, worked out anew when something has changed."""
-        sign = f"{self.pulse()} {self.campaign.store.read(self._spent)}"
+        sign = f"{self.pulse()} {self.campaign.read(self._spent)}"
         if self._models is None or self._models[0] != sign:
             self._models = sign, model_figures(self.campaign)
         return self._models[1]
 
-    def _spent(self, connection: Connection) -> list[tuple[str, int, int]]:
-        return [(each.assessor, each.spent, each.held) for each in llm.judges(connection, self.campaign.id)]
+    def _spent(self, tx: Reading) -> list[tuple[str, int, int]]:
+        return [(each.assessor, each.spent, each.held) for each in llm.judges(tx)]
 
     # ---- without names
 

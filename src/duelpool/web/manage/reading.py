@@ -168,7 +168,7 @@ def pair(desk: Desk, topic: str, a: str, b: str) -> PairDetail:
 def texts(desk: Desk, items: Sequence[str]) -> list[PassageText]:
     """Return the texts of some items, in their order."""
     campaign = desk.campaign
-    found = campaign.store.read(lambda connection: holdings.passages(connection, campaign.id, items))
+    found = campaign.read(lambda tx: holdings.passages(tx, items))
     return [_text(item, found.get(item)) for item in items]
 
 

@@ -43,7 +43,7 @@ def _page(
     found: Managing, trouble: DuelpoolError | None = None, typed: dict[str, Any] | None = None
 ) -> HTMLResponse:
     campaign = found.desk.campaign
-    now = campaign.store.read(campaign.store.database.now)
+    now = campaign.read(lambda tx: tx.now)
     root = str(found.request.base_url).rstrip("/")
     own = words("en")
     kept = json.loads(json.dumps(campaign.settings.as_json()))

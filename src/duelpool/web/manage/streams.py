@@ -5,11 +5,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-from sqlalchemy import Connection
-
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import export_lines
 from duelpool.files.source import closed_after
+from duelpool.store import Reading
 from duelpool.web.server.guard import logger
 
 PIECE = 64 * 1024
@@ -41,11 +40,11 @@ def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
                 return
         raise _GoneAway
 
-    def work(connection: Connection) -> None:
+    def work(tx: Reading) -> None:
         held: list[str] = []
         size = 0
         first = True
-        lines = export_lines(connection, campaign, form)
+        lines = export_lines(tx, campaign, form)
         with closed_after(lines):
             for line in lines:
                 held.append(line)
@@ -58,7 +57,7 @@ def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
 
     def read() -> None:
         try:
-            campaign.store.read(work, once=True)  # what was sent can't be called back
+            campaign.read(work, once=True)  # what was sent can't be called back
             put(None)
         except _GoneAway:
             pass
