@@ -2,7 +2,7 @@
 
 The opponent is what one writes first: SQLite with the same tables and the same durability
 (synchronous=FULL), a connection for each of the same 64 people, one commit a judgment. The store must take
-at least three times as many. Also it stands the same loop for one person who is alone with the file: it
+at least three times as many. Beside it runs the same loop for one person who is alone with the file: it
 meets nobody, so all that a shared commit could save there is the disk's sync, whose rate is printed too.
 
 Where the disk's sync is next to free, as in memory or behind a cache, there is nothing to share. --sync-ms lets

@@ -79,7 +79,7 @@ class PracticePair:
         except (KeyError, TypeError, AttributeError):
             raise BadParameter(
                 "A practice pair has 'topic', 'left', 'right' and 'better'.",
-                remedy="Also them, 'why' says what makes it better.",
+                remedy="A 'why' beside them says what makes it better.",
             ) from None
 
 
