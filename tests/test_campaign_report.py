@@ -99,7 +99,7 @@ def test_a_report_of_a_campaign_without_runs_or_money(
     tab.on("dialog", answer)
     tab.on("request", lambda request: heard.append(request.url))
     tab.goto(page.as_uri())
-    assert tab.locator("h2").all_inner_texts() == ["Best answers", "People", "Can they be trusted"]
+    assert tab.locator("h2").all_inner_texts() == ["Best answers", "People", "Reliability"]
     tab.close()
     assert heard == [page.as_uri()]
 

@@ -112,8 +112,8 @@ def test_levels_give_best_top_and_grades() -> None:
 
 
 def test_errors_say_problem_place_and_remedy() -> None:
-    error = BadFile.at("a.run", 17, "The score is 'x'.", "Mend the line.")
-    assert str(error) == "a.run:17: The score is 'x'. Mend the line."
+    error = BadFile.at("a.run", 17, "The score is 'x'.", "Correct the line.")
+    assert str(error) == "a.run:17: The score is 'x'. Correct the line."
     assert str(UnknownName("measure", "compact", ["Compat", "AP"])) == (
         "There is no measure called 'compact'. Did you mean 'Compat'? Known: AP, Compat."
     )

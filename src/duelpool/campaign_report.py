@@ -1,4 +1,4 @@
-"""A campaign at one glance, for a page that is handed on: leaderboard, best answers, people, trust and money."""
+"""The report on a campaign as a page to share: leaderboard, best answers, people, agreement and money."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ def facts(snapshot: Snapshot) -> list[Fact]:
 
 
 def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES) -> list[Chapter]:
-    """Return what there is to say of a campaign as it stands."""
+    """Return the chapters of the report on a campaign in its present state."""
     standings = Standings(watch)
     snapshot = watch.look()
     parts: list[Chapter] = []
@@ -52,7 +52,7 @@ def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
     first, *others = board.rows
     rivals = [row.run for row in others if row.could_be_first]
     if rivals:
-        doubt = f"Still not told apart from it (paired t-test, Holm's correction): {', '.join(rivals)}."
+        doubt = f"Not significantly below it (paired t-test, Holm's correction): {', '.join(rivals)}."
     else:
         doubt = "Every other run is significantly below it (paired t-test, Holm's correction)."
     pictures = [
@@ -110,13 +110,13 @@ def _answers(campaign: Campaign, snapshot: Snapshot) -> Chapter:
 
 
 def _people(snapshot: Snapshot) -> Chapter:
-    gone = [person for person in snapshot.people if person.state == "excluded"]
+    excluded = [person for person in snapshot.people if person.state == "excluded"]
     words = [f"{len(snapshot.people)} people judged."]
-    if gone:
-        lost = sum(person.judgments - person.usable for person in gone)
+    if excluded:
+        lost = sum(person.judgments - person.usable for person in excluded)
         words.append(
-            f"{len(gone)} of them were excluded; {lost} of their judgments count no more, and their pairs were "
-            "asked again. What they did stays in the log, and stays paid."
+            f"{len(excluded)} of them were excluded; {lost} of their judgments no longer count, and their pairs were "
+            "asked again. Their judgments stay in the log, and stay paid."
         )
     sided = snapshot.left_choices + snapshot.right_choices
     if sided:
@@ -125,7 +125,7 @@ def _people(snapshot: Snapshot) -> Chapter:
         )
     columns = ("assessor", "state", "judged", "count", "test pairs", "agrees", "left", "seconds", "pay")
     rows = tuple(_person(each) for each in snapshot.people)
-    table = Table(columns, rows, caption="Everybody who judged", folded=True)
+    table = Table(columns, rows, caption="All assessors", folded=True)
     return Chapter("People", tuple(words), tables=(table,))
 
 
@@ -144,14 +144,14 @@ def _person(person: Person) -> tuple[Cell, ...]:
 
 
 def _agreement(campaign: Campaign) -> list[Chapter]:
-    """Say how far people agree, where enough of them judged the same."""
+    """Return a chapter on agreement, where enough people judged the same pairs."""
     votes = votes_of(campaign)
     findings = [each for each in (find(votes, name) for name in TRUSTED) if each.table.rows]
     if not findings:
         return []
     notes = tuple(dict.fromkeys(note for each in findings for note in each.notes))
     tables = tuple(replace(each.shown, caption=each.title) for each in findings)
-    return [Chapter("Can they be trusted", notes, tables=tables)]
+    return [Chapter("Reliability", notes, tables=tables)]
 
 
 def _money(snapshot: Snapshot) -> Chapter:

@@ -1,13 +1,13 @@
-"""What can go wrong on a user's side: each error says the problem, the place and the remedy.
+"""Errors that a user can fix: each says the problem, the place and the remedy.
 
     DuelpoolError
-    ├── BadFile          a file that can't be read as what it was given as
+    ├── BadFile          a file that can't be read in the expected format
     ├── BadRecord        a record whose fields contradict each other
     ├── BadParameter     a value out of its range
     ├── UnknownName      no strategy, measure, judge... of that name
     └── MissingExtra     an optional dependency that isn't installed
 
-The command line turns each of them into exit code 2, the web into a status; nobody else catches them.
+The command line turns each of them into exit code 2, the web into a status; no other module catches them.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from typing import Self
 
 
 class DuelpoolError(Exception):
-    """Something the user can mend: what is wrong, where, and what to do about it."""
+    """An error that the user can fix: what is wrong, where, and what to do about it."""
 
     def __init__(self, problem: str, *, place: str = "", remedy: str = "") -> None:
         self.problem = problem
@@ -39,7 +39,7 @@ def _rebuilt(kind: type[DuelpoolError], problem: str, place: str, remedy: str) -
 
 
 class BadFile(DuelpoolError):
-    """A file that can't be read as what it was given as."""
+    """A file that can't be read in the expected format."""
 
     @classmethod
     def at(cls, file: str, line: int | None, problem: str, remedy: str = "") -> Self:

@@ -1,8 +1,8 @@
-"""The words of the house as records: frozen, and validated once, where they are made.
+"""The terms of the package as records: frozen, and validated once, when they are made.
 
 A *question* is one pair (or, in absolute judging, one item) of a topic, leased to one assessor. A *judgment*
-is the answer to a question, one line of the log. An *outcome* is what was answered; `EFFECTS` says, in one
-table for page, files, strategies and statistics, what each outcome means.
+is the answer to a question, one line of the log. An *outcome* is what was answered; `EFFECTS` is the one
+table of what each outcome means, for pages, files, strategies and statistics.
 """
 
 import math
@@ -19,7 +19,7 @@ Pair: TypeAlias = tuple[str, str]
 
 
 def pair_of(a: str, b: str) -> Pair:
-    """Return the two items as a pair, whichever was named first."""
+    """Return the two items as a pair, in either order."""
     if a == b:
         raise BadRecord(f"A pair needs two different items, and both are '{a}'.", remedy="Leave it out.")
     return (a, b) if a < b else (b, a)
@@ -89,7 +89,7 @@ class Proposal:
     """A pair that a strategy would like judged now.
 
     `phase` and `proposal` come back with the judgment; `propensity` is the chance with which this pair was
-    drawn, known only now and so written down now.
+    drawn, stored at this moment because it can't be computed later.
     """
 
     pair: Pair
@@ -102,7 +102,7 @@ class Proposal:
 class Question:
     """One pair (or, with `right` None, one item) of a topic, leased to one assessor until it expires.
 
-    `attempt` is one more after each undo: an answer names it, so that one that was long under way and comes
+    `attempt` rises by one with each undo. An answer names the attempt, so that a delayed answer that arrives
     after the undo isn't taken for the new one.
     """
 
@@ -137,9 +137,9 @@ class Judgment:
     """The answer to a question: one line of the log.
 
     `right` is None and `grade` a number when one item was graded. `sides_known` is False for judgments from
-    files that don't say which item was shown on the left; `inferred` is True for preferences that nobody
-    gave but that follow from others; `repeated` for a pair that was put to the same person again, to see who
-    agrees with themselves: it scores nothing. `highlighted` says whether query terms were marked.
+    files that don't say which item was shown on the left; `inferred` is True for preferences that follow from
+    others and were not judged themselves; `repeated` for a pair that the same person judged again, to measure
+    self-agreement: it counts for no score. `highlighted` says whether query terms were marked.
     """
 
     topic: str
@@ -174,7 +174,7 @@ class Judgment:
         graded = self.kind is Kind.GRADE
         if graded != (self.right is None):
             raise BadRecord(
-                "A graded item has no other item beside it, and a preference needs one.",
+                "A grade is of one item, and a preference is of two.",
                 remedy='Give kind "grade" with one item, or two items with kind "preference" or "definite".',
             )
         if (self.outcome is Outcome.GRADE) != (self.grade is not None) or (
@@ -215,7 +215,7 @@ class Judgment:
 
     @property
     def loser(self) -> str | None:
-        """The item that lost, or None when nobody won."""
+        """The item that lost, or None when no item won."""
         winner = self.winner
         if winner is None:
             return None
@@ -233,7 +233,7 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class PhaseClosed:
-    """A line of the log: a phase ended with these survivors, and replay obeys it."""
+    """A line of the log: a phase ended with these survivors, and a replay keeps them."""
 
     topic: str
     phase: str
@@ -263,7 +263,7 @@ class Topic:
 
 
 TextFormat: TypeAlias = Literal["text", "markdown", "html", "image"]
-"""How a passage is shown: as it stands, as safe Markdown, as a page in a sealed frame, or as a picture."""
+"""How a passage is shown: as plain text, as safe Markdown, as a page in a sandboxed frame, or as an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The candidates of one topic, and what stands behind each of them.
+    """The candidates of one topic, with their grades and duplicates.
 
     `twins` maps a candidate to the other ids of the same text: they are judged once, as the candidate.
     """
@@ -315,8 +315,8 @@ class Pool:
 class Levels:
     """Items in equivalence classes, the best first: the result of a strategy.
 
-    Items that were never told apart share a level; `confidence` is the chance that the first level holds the
-    best item, where the strategy can say.
+    Items that the judgments don't separate share a level; `confidence` is the chance that the first level holds
+    the best item, where the strategy states one.
     """
 
     levels: tuple[tuple[str, ...], ...]
@@ -326,7 +326,7 @@ class Levels:
         seen: set[str] = set()
         for level in self.levels:
             if not level or not seen.isdisjoint(level) or len(set(level)) != len(level):
-                raise BadRecord("Levels are not empty, and no item stands in two of them.")
+                raise BadRecord("Levels are not empty, and no item is in two of them.")
             seen.update(level)
 
     @property
@@ -352,7 +352,7 @@ class Levels:
 
 
 def _refuse_unstorable(what: str, texts: Iterable[str]) -> None:
-    """Refuse what some database could not keep: the character NUL, and halves of characters."""
+    """Refuse what some databases can't store: the character NUL, and halves of surrogate pairs."""
     for value in texts:
         if "\0" in value or not (value.isascii() or _encodes(value)):
             raise BadRecord(

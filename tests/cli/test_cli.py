@@ -194,7 +194,7 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.Monk
         "Leaderboard",
         "Best answers",
         "People",
-        "Can they be trusted",
+        "Reliability",
         "Money",
         "Against the truth",
         "On a budget",

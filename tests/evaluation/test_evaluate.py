@@ -373,7 +373,7 @@ def test_errors_say_problem_place_and_remedy(folder: Path, tmp_path: Path) -> No
         (BadFile, "A line of a run has 6 fields", (qrels, qrels, "-m", "AP")),
         (
             BadParameter,
-            "This measure needs grades; what was given: preferences",
+            "This measure needs grades; given: preferences",
             (folder / "prefs.txt", runs, "-m", "AP"),
         ),
         (BadParameter, "write inferred=True", (qrels, runs, "-m", "ppref")),

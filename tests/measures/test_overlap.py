@@ -92,7 +92,7 @@ def test_overlap_refuses_parameters_out_of_range() -> None:
         Compat(p=1)
     with pytest.raises(BadParameter, match="from 1 on"):
         rbo(["a"], ["a"], depth=0)
-    with pytest.raises(BadParameter, match="needs grades; what was given: a reference run"):
+    with pytest.raises(BadParameter, match="needs grades; given: a reference run"):
         Compat().calc(run_of([("a", 1.0)]), run_of([("a", 1.0)]))
 
 

@@ -29,7 +29,7 @@ def kendall_tau(a: Mapping[str, float], b: Mapping[str, float]) -> float:
 
 
 def tau_ap(reference: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Return the AP correlation of an ordering with a reference: tau that minds the top most.
+    """Return the AP correlation of an ordering with a reference: tau with most weight at the top.
 
     For each system but the first, it takes the share of the systems above it in `other` that the reference
     has above it too; systems that the reference holds equal count half, and equal ones of `other` are not

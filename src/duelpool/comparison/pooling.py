@@ -1,4 +1,4 @@
-"""How would a run have fared had its group not been pooled?"""
+"""Scores of a run if its group had not been pooled."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from duelpool.measures import Measure, ReadyRun, Truth
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One run scored with all judgments, and without those that its group alone brought to the pool."""
+    """One run scored with all judgments, and without those that only its group contributed to the pool."""
 
     run: str
     group: str
@@ -29,12 +29,12 @@ def leave_group_out(
 ) -> list[LeftOut]:
     """Score each run without the judged documents that only its group's runs had among their first `depth`.
 
-    The other runs keep their scores with all judgments, as they would be known before the run came.
+    The other runs keep their scores with all judgments, as before the run arrived.
     """
     if depth < 1:
         raise BadParameter(f"A pool's depth is 1 or more, not {depth}.")
     if unknown := [run.name for run in runs if run.name not in groups]:
-        raise BadParameter(f"Nobody said which group run '{unknown[0]}' is of.", remedy="Name its group.")
+        raise BadParameter(f"Run '{unknown[0]}' has no group.", remedy="Name its group.")
     pooled = pl.concat(
         run.top(depth).select("topic", "docno", pl.lit(groups[run.name]).alias("group")) for run in runs
     ).unique()

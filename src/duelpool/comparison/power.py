@@ -15,7 +15,7 @@ _MOST_TOPICS = 10_000_000
 
 
 def power_of_t(topics: int, difference: float, spread: float, alpha: float = 0.05) -> float:
-    """Return the chance that a paired t-test sees a true mean difference with so many topics.
+    """Return the chance that a paired t-test detects a true mean difference with this number of topics.
 
     `spread` is the standard deviation of the per-topic differences.
     """
@@ -30,7 +30,7 @@ def power_of_t(topics: int, difference: float, spread: float, alpha: float = 0.0
 
 
 def topics_needed(difference: float, spread: float, power: float = 0.8, alpha: float = 0.05) -> int:
-    """Return the smallest number of topics with which a paired t-test sees a difference so often."""
+    """Return the smallest number of topics with which a paired t-test detects a difference with this power."""
     _check(difference, spread, alpha)
     if difference == 0 or not alpha < power < 1:
         raise BadParameter(
@@ -60,10 +60,10 @@ def simulated_power(
     rounds: int = 2000,
     seed: int = 0,
 ) -> float:
-    """Return how often a paired t-test sees a difference, with topics drawn from observed differences.
+    """Return how often a paired t-test detects a difference, with topics drawn from observed differences.
 
     The observed per-topic differences are moved so that their mean is `difference`, and as many topics as
-    asked for are drawn from them with replacement: no normal distribution is assumed.
+    requested are drawn from them with replacement: no normal distribution is assumed.
     """
     observed = np.asarray(differences, dtype=np.float64)
     observed = observed[~np.isnan(observed)]
@@ -106,7 +106,7 @@ def plan_topics(
 ) -> list[PowerPlan]:
     """Say how many topics it takes to see a difference, from the spread of differences between runs.
 
-    With a baseline, each other run is planned against it. Without one, three pairs of runs stand for all:
+    With a baseline, each other run is planned against it. Without one, three pairs of runs represent all:
     those whose spread is larger than that of a quarter, a half and three quarters of the pairs. Pairs of runs
     that never differ are left out.
     """

@@ -71,7 +71,7 @@ class ScoreTable:
         return self.only(np.flatnonzero(~np.isnan(self.values).any(axis=0)).tolist())
 
     def slices(self, tags: Mapping[str, Iterable[str]]) -> dict[str, Self]:
-        """Return a table per tag, of the topics that bear it; tags are in order."""
+        """Return a table per tag, of the topics with that tag; tags are sorted."""
         places_by_tag: dict[str, list[int]] = {}
         for at, topic in enumerate(self.topics):
             for tag in tags.get(topic, ()):

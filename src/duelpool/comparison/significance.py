@@ -1,4 +1,4 @@
-"""Is one run better than another? Paired tests over topics, their corrections, and how sure they are."""
+"""Paired tests of runs over topics, corrections for many tests, and effect sizes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -105,7 +105,7 @@ CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
 
 
 def corrected(p_values: Sequence[float] | Floats, correction: str) -> Floats:
-    """Return p-values raised for having been tested together; nan stays, and doesn't count."""
+    """Return p-values corrected for many tests; nan stays, and doesn't count."""
     if correction not in CORRECTIONS:
         raise UnknownName("correction", correction, CORRECTIONS)
     p = np.asarray(p_values, dtype=np.float64)
@@ -133,7 +133,7 @@ class Difference:
 def difference(
     table: ScoreTable, a: str, b: str, test: str = "t", *, rounds: int = 10_000, seed: int = 0
 ) -> Difference:
-    """Test whether two runs differ; with fewer than two shared topics nothing can be said (p is nan)."""
+    """Test whether two runs differ; with fewer than two shared topics there is no result (p is nan)."""
     if test not in TESTS:
         raise UnknownName("test", test, TESTS)
     if rounds < 1:
@@ -160,14 +160,14 @@ def against_baseline(
 ) -> list[Difference]:
     """Test every other run against a baseline, and correct for having tested all of them.
 
-    With "tukey", all runs are compared at once, and what concerns the baseline is returned.
+    With "tukey", all runs are compared at once, and the pairs with the baseline are returned.
     """
     table.row(baseline)
     if test == TUKEY:
         every = all_pairs(table, test, correction)
         return [one if one.b == baseline else _turned(one) for one in every if baseline in (one.a, one.b)]
     others = [run for run in table.runs if run != baseline]
-    return _together(
+    return _all_corrected(
         [difference(table, run, baseline, test, rounds=rounds, seed=seed) for run in others], correction
     )
 
@@ -184,28 +184,30 @@ def all_pairs(
             )
         return tukey_hsd(table)
     pairs = combinations(table.runs, 2)
-    return _together([difference(table, a, b, test, rounds=rounds, seed=seed) for a, b in pairs], correction)
+    return _all_corrected(
+        [difference(table, a, b, test, rounds=rounds, seed=seed) for a, b in pairs], correction
+    )
 
 
 def _turned(one: Difference) -> Difference:
     return replace(one, a=one.b, b=one.a, mean=-one.mean, effect=-one.effect)
 
 
-def _together(differences: list[Difference], correction: str) -> list[Difference]:
+def _all_corrected(differences: list[Difference], correction: str) -> list[Difference]:
     raised = corrected([one.p for one in differences], correction)
     return [replace(one, p_corrected=float(p)) for one, p in zip(differences, raised, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How many of all pairs of runs a measure tells apart."""
+    """How many of all pairs of runs differ significantly under a measure."""
 
     pairs: int
     told_apart: int
 
     @property
     def share(self) -> float:
-        """The share of pairs that are told apart."""
+        """The share of pairs that differ significantly."""
         return self.told_apart / self.pairs if self.pairs else float("nan")
 
 
@@ -218,7 +220,7 @@ def sensitivity(
     rounds: int = 10_000,
     seed: int = 0,
 ) -> Sensitivity:
-    """Return the share of pairs of runs whose difference has p < alpha, corrected only when asked."""
+    """Return the share of pairs of runs whose difference has p < alpha, corrected on request."""
     p_values = [one.p_corrected for one in all_pairs(table, test, correction, rounds=rounds, seed=seed)]
     return Sensitivity(len(p_values), int(np.count_nonzero(np.array(p_values) < alpha)))
 
@@ -227,7 +229,7 @@ def tukey_hsd(table: ScoreTable) -> list[Difference]:
     """Test all pairs at once by Tukey's honestly significant differences, topics as blocks.
 
     Over the topics that every run has: the residual of a two-way layout of runs and topics is the noise, and
-    the largest difference of all is what each one is held against. The p-values are corrected by design.
+    each difference is compared with the distribution of the largest. The p-values are corrected by design.
     """
     whole = table.complete()
     m, n = whole.values.shape
@@ -266,7 +268,7 @@ def tukey_hsd(table: ScoreTable) -> list[Difference]:
 def _range_tail(ranges: Floats, runs: int, freedom: int) -> Floats:
     """Return the tail of the studentized range, by a spline where there are many: it is slow.
 
-    The spline is off by less than 0.0001; where the tail is below 1e-9 it stays what it is there.
+    The spline is off by less than 0.0001; where the tail is below 1e-9 it is taken as constant.
     """
 
     def tail(at: Floats) -> Floats:

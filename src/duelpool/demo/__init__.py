@@ -1,4 +1,4 @@
-"""A small collection of our own to try everything on: questions, passages, their truth, and rankers."""
+"""A small collection to try everything on: questions, passages, their truth, and rankers."""
 
 from duelpool.demo.collection import Collection, grades, load_collection
 from duelpool.demo.rankers import RANKERS, rank_all

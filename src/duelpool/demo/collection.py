@@ -25,7 +25,7 @@ class Collection:
     """Questions, passages and the hidden truth about them.
 
     `utilities` holds, for each topic, its own passages only: every other passage answers nothing of it.
-    Utilities run from 0 to 10, higher is better, and twins have the same one. A difference of 1 is meant as
+    Utilities run from 0 to 10, higher is better, and duplicates have the same one. A difference of 1 is meant as
     what an attentive reader sees three times out of four. `off_topic` are passages that answer none of the
     questions, for test pairs.
     """

@@ -39,14 +39,14 @@ def truth_chapter(campaign: Campaign, runs: Path) -> Chapter:
         (
             "The people were simulated, so the truth is known: every passage has a hidden utility.",
             f"The truly best answer is among those found for {right} of {topics} questions. The leaderboard by "
-            f"what people found and the one by the truth agree with Kendall's tau {tau:.2f}; "
+            f"people's judgments and the one by the truth agree with Kendall's tau {tau:.2f}; "
             f"{inside} of {len(rows)} intervals hold the true value.",
         ),
         tables=(
             Table(
                 ("run", "RR", "low", "high", "true RR"),
                 tuple(rows),
-                caption="RR by what was found, with its 95 % interval, and by the truth",
+                caption="RR by people's judgments, with its 95 % interval, and by the truth",
             ),
         ),
     )
@@ -58,7 +58,7 @@ def _covers(told: Evaluation, run: str, true: float) -> bool:
 
 
 def write_grades(plan: Path, target: Path) -> int:
-    """Write a careful assessor's grades of what a plan drew: does the passage answer the question?"""
+    """Write a careful assessor's grades of the items of a plan: does the passage answer the question?"""
     asked: dict[str, set[str]] = {}
     for question in read_plan(str(plan)).questions:
         asked.setdefault(question.topic, set()).add(question.item)
@@ -67,18 +67,18 @@ def write_grades(plan: Path, target: Path) -> int:
 
 
 def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
-    """Compare what a few grades say of the runs' precision with what all of them would."""
+    """Compare the runs' precision estimated from a few grades with the precision from all grades."""
     made = read_plan(str(plan))
     population = population_from(sorted(str(path) for path in runs.iterdir()), made.metric)
     estimate = estimate_plans([made], read_judged(str(grades), population.metric), population)
     collection = load_collection()
     ranked = {topic: set(collection.passages) for topic in collection.utilities}
     true = evaluate(relevant_qrels(collection, ranked), runs, ["P@10"]).means("P@10")
-    inside, rows = _beside(estimate, true)
+    inside, rows = _intervals_and_truth(estimate, true)
     return Chapter(
         "On a budget",
         (
-            f"Another way to score the runs: {len(made.questions)} grades, drawn so that they say most about all "
+            f"Another way to score the runs: {len(made.questions)} grades, drawn to be most informative about all "
             f"of the runs, estimate P@10 without bias. To grade all of the runs' top ten would take "
             f"{len(population)}.",
             f"{inside} of {len(rows)} intervals hold the true value.",
@@ -93,7 +93,9 @@ def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
     )
 
 
-def _beside(estimate: BudgetEstimate, true: dict[str, float]) -> tuple[int, tuple[tuple[Cell, ...], ...]]:
+def _intervals_and_truth(
+    estimate: BudgetEstimate, true: dict[str, float]
+) -> tuple[int, tuple[tuple[Cell, ...], ...]]:
     rows = [(each.name, each.estimate, each.low, each.high, true[each.name]) for each in estimate.targets]
     inside = sum(
         low is not None and high is not None and low <= value <= high for _, _, low, high, value in rows

@@ -24,7 +24,7 @@ Query: TypeAlias = Mapping[str, float]
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the words of a text in lower case, plural endings taken off."""
+    """Return the words of a text in lower case, without plural endings."""
     return [_singular(word) for word in re.findall(r"[a-z0-9]+", text.lower().replace("'", ""))]
 
 
@@ -45,7 +45,7 @@ STOP_WORDS = frozenset(
         " your"
     )
 )
-"""Words that say nothing of what a question is about."""
+"""Words that are common to all questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ Ranker: TypeAlias = Callable[[Index, Topic, int], Floats]
 
 
 def query_of(topic: Topic, *, description: bool = False) -> Query:
-    """Return the question's terms with what was said before it and, if wanted, its description."""
+    """Return the question's terms with the earlier turns of its conversation and, on request, its description."""
     said = (*topic.conversation, topic.text, *((topic.description,) if description else ()))
     return Counter(term for text in said for term in terms_of(text) if term not in STOP_WORDS)
 
 
 def bm25_scores(index: Index, query: Query, k1: float = 1.2, b: float = 0.75) -> Floats:
-    """Score passages by BM25: rare terms count most, repeated ones ever less, long passages are held back."""
+    """Score passages by BM25: rare terms count most, repeated ones ever less, long passages less."""
     weights = index.vector(query)
     asked = np.flatnonzero(weights)
     counts, holders = index.counts[:, asked], index.holders[asked]
@@ -109,7 +109,7 @@ def bm25_description(index: Index, topic: Topic, seed: int) -> Floats:
 
 
 def bm25_feedback(index: Index, topic: Topic, seed: int, top: int = 5, terms: int = 20) -> Floats:
-    """Score by BM25 of the question mixed half and half with the telling terms of its own first results."""
+    """Score by BM25 of the question mixed half and half with the characteristic terms of its own first results."""
     query = index.vector(query_of(topic))
     first = bm25(index, topic, seed)
     best = np.argsort(-first.round(9), kind="stable")[:top]  # rounded: ties stay ties everywhere
@@ -146,7 +146,7 @@ def query_likelihood(index: Index, topic: Topic, seed: int, mu: float = 100.0) -
 
 
 def overlap(index: Index, topic: Topic, seed: int) -> Floats:
-    """Score by how many of the question's different words stand in the passage, "the" and "why" included."""
+    """Score by how many of the question's different words are in the passage, "the" and "why" included."""
     asked = index.vector(dict.fromkeys(terms_of(topic.text), 1.0))
     return np.asarray((index.counts > 0) @ asked)
 
@@ -197,7 +197,7 @@ def rank_all(
 ) -> dict[str, list[tuple[str, float]]]:
     """Rank all passages of the collection for each topic: a run, as docno and score, the best first.
 
-    Equal scores stand in descending order of docno, as trec_eval reads them, and scores have six decimals, so
+    Equal scores are in descending order of docno, as trec_eval reads them, and scores have six decimals, so
     that a written run reads back in the same order.
     """
     if ranker_name not in RANKERS:

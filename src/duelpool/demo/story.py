@@ -1,4 +1,4 @@
-"""The demo's story: the collection as files of the field, and what Duelpool makes of them."""
+"""The demo collection written as files: topics, passages, qrels and runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

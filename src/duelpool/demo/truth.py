@@ -1,4 +1,4 @@
-"""The hidden truth as files and figures: what the demo's people tried to find out."""
+"""The hidden truth of the demo collection as qrels and figures."""
 
 from collections.abc import Collection, Mapping
 

@@ -21,7 +21,14 @@ from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_note
 from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row
 from duelpool.evaluation.scoring import Scored, score_runs
-from duelpool.evaluation.sources import given, kind_of, names_of, read_truth, record_of, run_sources
+from duelpool.evaluation.sources import (
+    evaluation_inputs,
+    kind_of,
+    names_of,
+    read_truth,
+    record_of,
+    run_sources,
+)
 from duelpool.files import Duplicates, describe, read_duplicates
 from duelpool.measures import External, Measure, Truth, parse_measure
 
@@ -66,24 +73,24 @@ def evaluate(
     list of different kinds, `runs` a folder, a pattern, a list, or a mapping from names. `rules` overrides a
     rule (ties, scores, missing, unjudged, duplicates, twins, votes, inferred, bad_votes) for every measure
     that has it. With a `baseline`, each other run is tested against it; with `interval` ("t" or "bootstrap") means
-    have ends. `topics` keeps only some topics, and `weights` weighs them in the means. `twins`, a file or a
-    record, says which documents are the same: measures over preferences count them as one, others when asked.
+    have intervals. `topics` keeps only some topics, and `weights` weighs them in the means. `twins`, a file or a
+    record, says which documents are the same: measures over preferences count them as one, others on request.
     """
     if test not in (*TESTS, TUKEY):
         raise UnknownName("test", test, (*TESTS, TUKEY))
     if correction not in CORRECTIONS:
         raise UnknownName("correction", correction, CORRECTIONS)
     chosen = measures_of(measures, rules or {})
-    things = given(truth, runs)
-    names = names_of(things.runs)
+    inputs = evaluation_inputs(truth, runs)
+    names = names_of(inputs.runs)
     if baseline is not None and baseline not in names:
         raise UnknownName("run", baseline, names)
     known = read_duplicates(twins) if isinstance(twins, str | os.PathLike) else twins
     _refuse_unknown_duplicates(chosen, known)
-    whole = Truth.of([*things.truths, *([] if known is None else [known])])
+    whole = Truth.of([*inputs.truths, *([] if known is None else [known])])
     for measure in chosen:
-        measure.items(whole)  # says at once when a measure can't be computed from what was given
-    scored = score_runs(whole, things.runs, chosen, executor, progress)
+        measure.items(whole)  # raises at once when a measure can't be computed from this truth
+    scored = score_runs(whole, inputs.runs, chosen, executor, progress)
     tables = {}
     for at, measure in enumerate(chosen):
         of_measure = measure.items(whole).topics
@@ -97,10 +104,10 @@ def evaluate(
 
 
 def _refuse_unknown_duplicates(measures: Sequence[Measure], twins: Duplicates | None) -> None:
-    asked = [measure for measure in measures if "twins=" in str(measure) and measure.twins == "merge"]
-    if asked and twins is None:
+    merging = [measure for measure in measures if "twins=" in str(measure) and measure.twins == "merge"]
+    if merging and twins is None:
         raise BadParameter(
-            f"{asked[0]} merges duplicates, and no duplicates are given.",
+            f"{merging[0]} merges duplicates, and no duplicates are given.",
             remedy="Name a file with lines `topic canonical twin`: twins=..., or --twins FILE.",
         )
 
@@ -110,17 +117,17 @@ def _narrowed(table: ScoreTable, topics: Sequence[str]) -> ScoreTable:
     places = [at for at, topic in enumerate(table.topics) if topic in wanted]
     if not places:
         raise BadParameter(
-            "None of the topics asked for is in the judgments.",
-            remedy=f"Those have topics such as {', '.join(table.topics[:3])}.",
+            "None of the chosen topics is in the judgments.",
+            remedy=f"The judgments have topics such as {', '.join(table.topics[:3])}.",
         )
     return table.only(places)
 
 
 def measures_of(
-    given_as: str | Measure | Sequence[str | Measure], rules: Mapping[str, object]
+    measures: str | Measure | Sequence[str | Measure], rules: Mapping[str, object]
 ) -> list[Measure]:
     """Return measures by their names, each once, with the rules that they have."""
-    several = [given_as] if isinstance(given_as, str | Measure) else list(given_as)
+    several = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not several:
         raise BadParameter("No measure was given.", remedy="Name one, such as nDCG@10 or Compat(p=0.8).")
     chosen = []
@@ -129,10 +136,10 @@ def measures_of(
         own: dict[str, Any] = {rule: value for rule, value in rules.items() if rule in measure.parameters()}
         chosen.append(replace(measure, **own))
     known = {name for measure in chosen for name in measure.parameters()}
-    if strange := [rule for rule in rules if rule not in known]:
+    if unknown := [rule for rule in rules if rule not in known]:
         raise BadParameter(
-            f"None of the measures has a rule '{strange[0]}'.",
-            remedy=known_names(strange[0], known),
+            f"None of the measures has a rule '{unknown[0]}'.",
+            remedy=known_names(unknown[0], known),
         )
     texts = [str(measure) for measure in chosen]
     return [measure for at, measure in enumerate(chosen) if texts.index(str(measure)) == at]
@@ -189,22 +196,20 @@ def _header(
     scored: Sequence[Scored],
     truth: Truth,
 ) -> list[str]:
-    """Say the rules of each measure, what was dropped, and what was odd about the files."""
+    """Return lines with the rules of each measure, what was dropped, and irregularities of the files."""
     lines = []
     for measure in measures:
-        told = {
+        rules_shown = {
             rule: value
             for rule, value in measure.rules.items()
             if rule != "twins" or truth.duplicates is not None
         }
-        rules = ", ".join(f"{rule} {value}" for rule, value in told.items())
+        rules = ", ".join(f"{rule} {value}" for rule, value in rules_shown.items())
         lines.append(f"{measure}: {rules}")
         table = tables[str(measure)]
         silent = int(np.isnan(table.values).all(axis=0).sum())
         if silent:
-            lines.append(
-                f"{measure}: {silent} of {len(table.topics)} topics dropped, for nothing can be scored"
-            )
+            lines.append(f"{measure}: {silent} of {len(table.topics)} topics dropped: nothing to score there")
         if isinstance(measure, External):
             lines.append(f"{measure}: not a measure of duelpool, computed by ir_measures under its own rules")
     short = [(name, one.lacks) for name, one in zip(names, scored, strict=True) if one.lacks]

@@ -1,7 +1,7 @@
 """Which of two runs is better, how sure that is, and what to judge next to find out.
 
-On each topic the pairs on which the two rankings differ are what can tell them apart. The verdict says whether
-the judgments so far settle the sign of the topic's difference, whatever the rest may say; over topics the
+On each topic, only the pairs that the two rankings order differently can decide between them. The verdict says whether
+the judgments so far settle the sign of the topic's difference, whatever the other judgments will be; over topics the
 differences are tested as any two systems' scores are.
 """
 
@@ -21,7 +21,7 @@ PreferenceMeasure: TypeAlias = Literal["ppref", "wpref"]
 
 @dataclass(frozen=True, slots=True)
 class TopicVerdict:
-    """What is known of one topic, and what to judge next, the most telling first."""
+    """The verdict on one topic, and what to judge next, the most informative first."""
 
     topic: str
     verdict: DifferenceVerdict

@@ -1,4 +1,4 @@
-"""What else an evaluation can tell: every pair of runs, how much a measure sees, how measures agree."""
+"""Reports on an evaluation: every pair of runs, the sensitivity of measures, their agreement."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from duelpool.report import Cell, Table
 
 @dataclass(frozen=True, slots=True)
 class Testing:
-    """How runs are told apart."""
+    """How runs are tested against each other."""
 
     test: str = "t"
     correction: str = "none"
@@ -113,13 +113,13 @@ def report(
 
 
 def report_note(name: str, test: str, correction: str, alpha: float) -> str:
-    """Say how a report was made, for the header above it."""
+    """Return how a report was made, for its header."""
     notes = {
         "pairs": f"{test} test of a - b, correction {correction}",
         "sensitivity": f"share: pairs of runs with p < {alpha:g} ({test} test), then under each correction",
         "agreement": "tau, tau_ap (a is the reference) and rbo (p 0.9) compare the orders of the runs; pearson "
         "and same_sign the values by topic",
-        "leave-out": "without: scored without what only the run's group brought to the pool",
+        "leave-out": "without: scored without the documents that only the run's group contributed",
     }
     return f"{name}: {notes[name]}"
 
@@ -131,7 +131,7 @@ def leave_out_report(
     groups: Mapping[str, str],
     depth: int = 100,
 ) -> Table:
-    """Return a row per run and measure: how it would have fared had its group not been pooled.
+    """Return a row per run and measure: its score if its group had not been pooled.
 
     Truths and runs are those of the evaluation, in its order.
     """

@@ -36,7 +36,7 @@ class Row:
     p_corrected: float | None = None
 
     def as_dict(self) -> dict[str, Cell]:
-        """Return the fields that have something to say."""
+        """Return the fields that have a value."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
@@ -45,7 +45,7 @@ class Evaluation:
     """The scores of runs under measures.
 
     `rows` are the means, run by run; `tables` hold the values by topic, one table per measure; `header` says
-    by which rules the scores were made, and what was dropped.
+    which rules the scores follow, and what was dropped.
     """
 
     measures: tuple[Measure, ...]

@@ -1,4 +1,4 @@
-"""Scoring runs, one file at a time, here or on other processes: the result doesn't depend on which."""
+"""Scoring runs, one file at a time, in this process or in others, with the same result."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -29,13 +29,13 @@ def score_run(truth: Truth, source: RunSource, measures: Sequence[Measure]) -> S
     """Score one run with every measure."""
     ready = ReadyRun(run_of(source))
     topics = ready.rankings("keep").topics
-    _refuse_strangers(truth, topics, ready.run.name, source)
+    _refuse_disjoint_topics(truth, topics, ready.run.name, source)
     values = tuple(measure.values(truth, ready) for measure in measures)
     known = {topic for measure in measures for topic in measure.items(truth).topics}
     return Scored(values, ready.run.notices, len(known.difference(topics)))
 
 
-def _refuse_strangers(truth: Truth, topics: Sequence[str], name: str, source: RunSource) -> None:
+def _refuse_disjoint_topics(truth: Truth, topics: Sequence[str], name: str, source: RunSource) -> None:
     for what, theirs in truth.topics().items():
         if theirs.isdisjoint(topics):
             raise BadRecord(
@@ -60,7 +60,7 @@ def score_runs(
     executor: Executor | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Scored]:
-    """Score all runs, in their order; `progress` is told how many more are done."""
+    """Score all runs, in their order; `progress` is called with the number of runs just scored."""
     tell = progress or (lambda _: None)
     if executor is None:
         return list(_one_by_one(truth, sources, measures, tell))

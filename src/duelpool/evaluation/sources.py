@@ -1,4 +1,4 @@
-"""What a user may give: paths, folders, patterns, records, or frames of polars and pandas."""
+"""The inputs of an evaluation: paths, folders, patterns, records, or frames of polars and pandas."""
 
 import glob
 import os
@@ -26,7 +26,7 @@ _GRADE = ("grade", "relevance", "rel", "label")
 
 
 def read_truth(path: str | os.PathLike[str], kind: Kind | None = None) -> Record:
-    """Read qrels, preferences or a run; which of them it is, is read off the file unless it is said."""
+    """Read qrels, preferences or a run; the kind is recognised unless it is named."""
     kind = kind or kind_of(path)
     if kind == "qrels":
         return read_qrels(path)
@@ -34,10 +34,10 @@ def read_truth(path: str | os.PathLike[str], kind: Kind | None = None) -> Record
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind:
-    """Say what a file holds, by the first thousand of its lines.
+    """Return what a file holds, judging by its first thousand lines.
 
     Four fields are preferences (topic a b winner) when every line's last field is one of the two before it or
-    '=', and qrels otherwise; a second field that is 0 or Q0 throughout speaks for qrels.
+    '=', and qrels otherwise; a second field that is 0 or Q0 throughout means qrels.
     """
     source = read_source(path)
     rows = []
@@ -68,9 +68,9 @@ def kind_of(path: str | os.PathLike[str]) -> Kind:
     )
 
 
-def run_sources(given: "RunSource | Iterable[RunSource]") -> list[RunSource]:
-    """Return each run once: folders stand for the files in them, patterns for the files they match."""
-    several = [given] if isinstance(given, str | os.PathLike | Run) else list(given)
+def run_sources(runs: "RunSource | Iterable[RunSource]") -> list[RunSource]:
+    """Return each run once; folders are replaced by their files, patterns by the files that match."""
+    several = [runs] if isinstance(runs, str | os.PathLike | Run) else list(runs)
     sources: list[RunSource] = []
     for one in several:
         if isinstance(one, Run) or os.fspath(one) == "-":
@@ -115,9 +115,9 @@ def run_of(source: RunSource) -> Run:
     return source if isinstance(source, Run) else read_run(source)
 
 
-def record_of(given: object, name: str = "run") -> Record:
+def record_of(value: object, name: str = "run") -> Record:
     """Make a record from a frame by its columns: grades, scores, or who won."""
-    frame = _polars(given)
+    frame = _polars(value)
     topic, docno = _column(frame, _TOPIC), _column(frame, _DOCNO)
     if topic is None:
         raise _unknown_columns(frame)
@@ -143,16 +143,16 @@ def _unknown_columns(frame: pl.DataFrame) -> BadParameter:
     )
 
 
-def _polars(given: object) -> pl.DataFrame:
-    if isinstance(given, pl.DataFrame):
-        return given
-    if isinstance(given, pl.LazyFrame):
-        return given.collect()
-    if type(given).__module__.partition(".")[0] == "pandas":
-        frame: Any = given
+def _polars(value: object) -> pl.DataFrame:
+    if isinstance(value, pl.DataFrame):
+        return value
+    if isinstance(value, pl.LazyFrame):
+        return value.collect()
+    if type(value).__module__.partition(".")[0] == "pandas":
+        frame: Any = value
         return pl.DataFrame({str(name): frame[name].tolist() for name in frame.columns})
     raise BadParameter(
-        f"A {type(given).__name__} can't be read as grades, preferences or a run.",
+        f"A {type(value).__name__} can't be read as grades, preferences or a run.",
         remedy="Give a path, a record of duelpool.files, or a frame of polars or pandas.",
     )
 
@@ -174,14 +174,14 @@ def _typed(frame: pl.DataFrame, names: Mapping[str, str], number: str = "") -> p
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Truths and runs as a user gave them, made into records and sources."""
+class EvaluationInputs:
+    """The truths of an evaluation as records, and the sources of its runs."""
 
     truths: tuple[Record, ...]
     runs: tuple[RunSource, ...]
 
 
-def given(truth: object, runs: object) -> Given:
+def evaluation_inputs(truth: object, runs: object) -> EvaluationInputs:
     """Make records of a truth (or several) and sources of runs (or of a mapping from names to them)."""
     truths = truth if isinstance(truth, list | tuple) else [truth]
     if isinstance(runs, Mapping):
@@ -190,7 +190,7 @@ def given(truth: object, runs: object) -> Given:
         made = [_named(one, f"run{at}") for at, one in enumerate(runs, 1)]
     else:
         made = [_named(runs, "run")]
-    return Given(tuple(_truth_of(one) for one in truths), tuple(run_sources(made)))
+    return EvaluationInputs(tuple(_truth_of(one) for one in truths), tuple(run_sources(made)))
 
 
 def _truth_of(one: object) -> Record:

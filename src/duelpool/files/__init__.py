@@ -1,4 +1,4 @@
-"""The files of the field: read in any layout, written so that they read back equal, every oddity counted."""
+"""Runs, qrels, preferences, topics and passages: read in any layout, and written so that they read back equal."""
 
 from duelpool.files.assessed import read_assessed
 from duelpool.files.duplicates import Duplicates, read_duplicates

@@ -1,7 +1,7 @@
-"""Judgments with the names of those who gave them: JSON lines, columns under a line of names, or plain preferences.
+"""Judgments with their assessors: JSON lines, columns under a header line, or plain preferences.
 
-The columns may stand in any order, with tabs or commas between them. They are known by their names: a topic, two
-items, a winner ('=' for a tie) or an outcome, and whatever else a judgment has; see `NAMES`.
+Columns may be in any order, separated by tabs or commas. Their names say what they hold: a topic, two
+items, a winner ('=' for a tie) or an outcome, and other fields of a judgment; see `NAMES`.
 """
 
 import csv
@@ -40,7 +40,7 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sides_known": ("sides_known",),
     }
 )
-"""What a column may be called. `left` and `right` say where an item stood; `a` and `b` don't."""
+"""The names of each column. `left` and `right` say on which side an item was shown; `a` and `b` don't."""
 
 _MEANS = {name: field for field, names in NAMES.items() for name in names}
 _TIE_SIGN = "="
@@ -54,7 +54,7 @@ _TURNS = ("retraction", "restoration")
 def read_assessed(path: str | os.PathLike[str]) -> Judgments:
     """Read judgments with their assessors, plain or gzip, from a path or from standard input ("-").
 
-    Of a campaign's log, what was retracted and what was asked about test pairs is left out and counted.
+    Retracted judgments and those of test pairs in a campaign's log are left out and counted.
     """
     source = read_source(path)
     tally = Tally()
@@ -77,7 +77,7 @@ def read_assessed(path: str | os.PathLike[str]) -> Judgments:
 
 def _of_log(source: Source, tally: Tally) -> Iterator[Judgment]:
     rows: list[Judgment] = []
-    gone: set[tuple[str, int]] = set()
+    retracted: set[tuple[str, int]] = set()
     for number, row in json_rows(source):
         try:
             event = text_of(row, "event") or _EVENT
@@ -88,11 +88,11 @@ def _of_log(source: Source, tally: Tally) -> Iterator[Judgment]:
                     rows.append(judgment_from_json(row))
             elif event in _TURNS:
                 place = (text_of(row, "topic") or "", int(number_of(row, "refers_to") or 0))
-                (gone.add if event == _TURNS[0] else gone.discard)(place)
+                (retracted.add if event == _TURNS[0] else retracted.discard)(place)
         except BadRecord as error:
             raise BadFile.at(source.name, number, error.problem, error.remedy) from None
     for judgment in rows:
-        if judgment.seq is not None and (judgment.topic, judgment.seq) in gone:
+        if judgment.seq is not None and (judgment.topic, judgment.seq) in retracted:
             tally.add("retracted judgments left out")
         else:
             yield judgment
@@ -105,7 +105,7 @@ _OUTCOMES: Mapping[str, Outcome] = {each.value: each for each in Outcome}
 
 
 def _named_columns(source: Source) -> list[str] | None:
-    """Return the columns' meanings, "" for one without, or None where the first line isn't one of names."""
+    """Return the columns' meanings, "" for one without, or None where the first line is no header."""
     first = next((line for line in source.lines() if line.strip()), b"").decode(errors="replace")
     try:
         fields = next(csv.reader([first], delimiter=_separator(first)), [])
@@ -125,7 +125,7 @@ def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judg
     rows = _rows(source.data.decode(errors="replace"), source.name)
     next(rows)
     for name in {name for name in names if name and names.count(name) > 1}:
-        raise BadFile.at(source.name, 1, f"Two columns say the {name}.", "Keep one of them.")
+        raise BadFile.at(source.name, 1, f"Two columns hold the {name}.", "Keep one of them.")
     if not ({"left", "right"} <= set(names) or {"a", "b"} <= set(names) or "item" in names):
         raise BadFile.at(
             source.name, 1, "No columns name the items.", "Call them left and right, a and b, or item."
@@ -137,7 +137,7 @@ def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judg
             continue
         if len(fields) != len(names):
             raise BadFile.at(
-                source.name, number, f"The line has {len(fields)} fields, the line of names {len(names)}."
+                source.name, number, f"The line has {len(fields)} fields, the header has {len(names)}."
             )
         row = {name: field.strip() for name, field in zip(names, fields, strict=True) if name}
         if row.get("counts", "").lower() in _NO:
@@ -157,7 +157,7 @@ def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, fields
     except csv.Error as error:
         raise BadFile.at(
-            name, reader.line_num, f"The line's fields can't be told apart: {error}.", "Check its quotes."
+            name, reader.line_num, f"The line can't be split into fields: {error}.", "Check its quotes."
         ) from None
 
 
@@ -218,4 +218,4 @@ def _number(row: dict[str, str], name: str) -> float | None:
     try:
         return float(given)
     except ValueError:
-        raise BadRecord(f"'{given}' isn't a number of {name}.") from None
+        raise BadRecord(f"The {name} must be a number, not '{given}'.") from None

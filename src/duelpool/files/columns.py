@@ -2,8 +2,8 @@
 
 The fast path hands a file to polars after a look at its bytes has shown that every line holds the same number
 of fields with exactly one separator between them. Everything else (runs of blanks, mixed tabs, blank lines,
-comments, bytes that aren't UTF-8) takes the tolerant path by itself: one `split` a line, and what had to be
-mended is counted. This is the one module that knows how polars reads.
+comments, bytes that aren't UTF-8) takes the tolerant path by itself: one `split` a line, and every
+irregularity is counted. This is the one module that knows how polars reads.
 """
 
 import math
@@ -22,7 +22,7 @@ _NEWLINE, _SPACE, _HASH = 10, 32, 35
 _CHUNK = 1 << 18
 
 Explain: TypeAlias = Callable[[list[str]], str]
-"""Says what a file with these fields in its first line looks like, or nothing."""
+"""Says what a file with these fields in its first line looks like; empty where it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The kept columns of a file, and the way back from a row to its line."""
+    """The columns of a file, and the line of each row."""
 
     frame: pl.DataFrame
-    first: tuple[str, ...]  # every field of the first row, those that aren't kept included
+    first: tuple[str, ...]  # every field of the first row, also those that aren't kept
     notices: tuple[Notice, ...]
-    lines: Sequence[int] | None = None  # None: row i stands on line i + 1
+    lines: Sequence[int] | None = None  # None: row i is line i + 1
 
     def line_of(self, row: int) -> int:
-        """Return the line, counted from 1, that row came from."""
+        """Return the line of a row, counted from 1."""
         return row + 1 if self.lines is None else self.lines[row]
 
 
@@ -128,7 +128,7 @@ def _one_separator(data: bytes, width: int) -> tuple[str, int]:
 
 
 def read_tolerant(source: Source, layout: Layout, explain: Explain | None = None) -> Columns:
-    """Read a file line by line in any layout of blanks, counting what was skipped or mended."""
+    """Read a file line by line in any layout of blanks, counting what was skipped or repaired."""
     tally = Tally()
     if source.marked:
         tally.add("byte order mark skipped", 1)
@@ -149,7 +149,7 @@ def read_tolerant(source: Source, layout: Layout, explain: Explain | None = None
         if problem := _problem(fields, layout):
             # When it is the first line that doesn't fit, the whole file may be of another kind.
             hint = explain(fields) if explain and not lines else ""
-            raise BadFile.at(source.name, number, problem, hint or "Mend or remove the line.")
+            raise BadFile.at(source.name, number, problem, hint or "Correct or remove the line.")
         for name, at in places.items():
             columns[name].append(float(fields[at]) if name in layout.numbers else fields[at])
         first = first or tuple(fields)
@@ -158,14 +158,14 @@ def read_tolerant(source: Source, layout: Layout, explain: Explain | None = None
         raise BadFile.at(
             source.name,
             None,
-            f"The file holds comments or blank lines, but no line of a {layout.what}.",
+            f"The file holds only comments or blank lines, no line of a {layout.what}.",
             f"A line reads: {' '.join(layout.fields)}.",
         )
     return Columns(pl.DataFrame(columns, schema=kinds), first, tally.notices, lines)
 
 
 def _problem(fields: list[str], layout: Layout) -> str:
-    """Say what is wrong with a line's fields, or nothing."""
+    """Return what is wrong with a line's fields, empty where nothing is."""
     if len(fields) != len(layout.fields):
         return (
             f"A line of a {layout.what} has {len(layout.fields)} fields ({' '.join(layout.fields)}); "

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, with the file and the line in every complaint."""
+"""JSON lines: one object a line, with the file and the line in every error."""
 
 import json
 import math
@@ -42,10 +42,15 @@ def _parse(source: Source, line: int | None, text: bytes) -> Any:
     except json.JSONDecodeError as error:
         at = line if line is not None else error.lineno
         raise BadFile.at(
-            source.name, at, f"This is not valid JSON ({error.msg}, column {error.colno}).", "Mend the line."
+            source.name,
+            at,
+            f"This is not valid JSON ({error.msg}, column {error.colno}).",
+            "Correct the line.",
         ) from None
     except (ValueError, RecursionError) as error:
-        raise BadFile.at(source.name, line, f"This is not valid JSON ({error}).", "Mend the line.") from None
+        raise BadFile.at(
+            source.name, line, f"This is not valid JSON ({error}).", "Correct the line."
+        ) from None
 
 
 def _refuse_constant(name: str) -> float:

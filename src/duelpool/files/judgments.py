@@ -1,4 +1,4 @@
-"""The log as JSON lines: every field of every judgment, and nothing that says nothing."""
+"""Judgments as JSON lines: every field that differs from its default."""
 
 import dataclasses
 import json
@@ -93,7 +93,7 @@ def judgment_from_json(row: Row) -> Judgment:
 
 
 def judgment_to_json(judgment: Judgment) -> dict[str, Any]:
-    """Return a judgment as a JSON object without the fields that stand at their defaults."""
+    """Return a judgment as a JSON object without the fields at their defaults."""
     values = {}
     for name, about in _FIELDS.items():
         value = getattr(judgment, name)

@@ -1,4 +1,4 @@
-"""Rows of (topic, docno) as numbers, worked out once: pieces of one topic, and a 64-bit word for each row."""
+"""Rows of (topic, docno) as numbers, computed once: consecutive rows of a topic, and a 64-bit hash of each row."""
 
 from dataclasses import dataclass, field
 from typing import Self, TypeAlias
@@ -13,13 +13,13 @@ Keys: TypeAlias = npt.NDArray[np.uint64]
 
 
 def hash_of(texts: pl.Series, seed: int) -> Keys:
-    """Return a 64-bit word per text, equal for equal texts within one process."""
+    """Return a 64-bit hash per text, equal for equal texts within one process."""
     return texts.hash(seed=seed).to_numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowKeys:
-    """A word per row that is the same for equal (topic, docno), and where a topic's rows stand."""
+    """A hash per row, the same for equal (topic, docno), and the position of each topic's rows."""
 
     topics: tuple[str, ...]  # the different ones, in the order of their first row
     codes: Ints  # per piece of rows of one topic side by side: the topic's place among `topics`
@@ -29,14 +29,14 @@ class RowKeys:
 
     @classmethod
     def of(cls, topics: pl.Series, docnos: pl.Series) -> Self:
-        """Look at every row once."""
+        """Hash every row."""
         names, codes, starts = topic_pieces(topics)
         words = hash_of(pl.Series(names, dtype=pl.String), 1)[codes]
         keys = hash_of(docnos, 0) ^ np.repeat(words, np.diff(starts, append=len(topics)))
         return cls(tuple(names), codes, starts, keys)
 
     def twice(self) -> Keys:
-        """Return the words that more than one row has: no others can be equal."""
+        """Return the hashes that more than one row has: no other rows can be equal."""
         if not self._twice:
             ordered = np.sort(self.keys)
             self._twice.append(ordered[1:][ordered[1:] == ordered[:-1]])
@@ -64,7 +64,7 @@ def topic_codes(topics: pl.Series) -> tuple[list[str], Ints]:
 
 
 def repeats(rows: RowKeys, topics: pl.Series, docnos: pl.Series) -> Ints:
-    """Return the rows whose topic and docno stood in an earlier row, in order."""
+    """Return the rows that repeat the topic and docno of an earlier row, in order."""
     if not len(rows.twice()):
         return np.zeros(0, dtype=np.int64)
     suspects = np.flatnonzero(np.isin(rows.keys, rows.twice()))

@@ -1,4 +1,4 @@
-"""What a reader skipped, mended or kept against its better judgment: counted, and told."""
+"""What a reader skipped, repaired or kept in spite of doubt: counted, and reported."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Notice:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts oddities while a file is read; `notices` is what the reader hands on."""
+    """Counts oddities while a file is read; `notices` are what the reader returns."""
 
     _counts: dict[str, int] = field(default_factory=dict)
     _first: dict[str, int | None] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Runs as bytes, to be kept where there are no files."""
+"""Runs as bytes, for storage in a database."""
 
 import io
 

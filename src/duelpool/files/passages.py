@@ -56,7 +56,7 @@ def read_passages(path: str | os.PathLike[str], only: Collection[str] | None = N
                 raise BadFile.at(
                     source.name,
                     line,
-                    f"Passage '{passage.id}' is there already, with another text.",
+                    f"Passage '{passage.id}' is listed twice, with different texts.",
                     "Keep one.",
                 )
             tally.add("passages listed again, the same", line)

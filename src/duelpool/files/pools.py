@@ -1,4 +1,4 @@
-"""Pools as JSON lines: one topic a line with its candidates, their grades and their twins."""
+"""Pools as JSON lines: one topic a line with its candidates, their grades and their duplicates (`twins`)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Preference files in the forms of the field, read by looking at them.
+"""Preference files in four forms, recognised by their contents.
 
 pairs     topic a b winner          '=' as the winner is a tie
 winners   topic winner loser
@@ -48,7 +48,7 @@ _KINDS = {"topic": pl.String, "left": pl.String, "right": pl.String, "outcome": 
 class Preferences:
     """Who was preferred to whom: columns topic, left, right and outcome, in the file's order.
 
-    `sides_known` is True only where the file says which item stood on the left. Where some of the preferences
+    `sides_known` is True only where the file says which item was shown on the left. Where some of the preferences
     are inferred, a column `inferred` says which.
     """
 
@@ -98,7 +98,7 @@ class Preferences:
 
 
 def read_preferences(path: str | os.PathLike[str], form: PreferenceForm | None = None) -> Preferences:
-    """Read preferences, plain or gzip, from a path or standard input ("-"); the form is read off the file."""
+    """Read preferences, plain or gzip, from a path or standard input ("-"); the form is recognised."""
     return preferences_of(read_source(path), form)
 
 
@@ -138,7 +138,7 @@ def _form_of(source: Source) -> PreferenceForm:
                 looks_like(fields)
                 or "Forms: topic a b winner; topic winner loser; trec_eval's five; JSON lines.",
             )
-    raise BadFile.at(source.name, None, "The file holds comments or blank lines, but no preference.")
+    raise BadFile.at(source.name, None, "The file holds only comments or blank lines, no preference.")
 
 
 def _read_pairs(source: Source) -> Preferences:
@@ -244,7 +244,7 @@ def _lines(preferences: Preferences, form: PreferenceForm, tally: Tally) -> Iter
     counts: dict[str, int] = {}
     for topic, left, right, name, *inferred in preferences.frame.iter_rows():
         if any(inferred):
-            tally.add("inferred judgments written as if somebody had given them")
+            tally.add("inferred judgments written as if they had been given")
         outcome = Outcome(name)
         effect = EFFECTS[outcome]
         decided = effect.left != effect.right
@@ -258,7 +258,7 @@ def _lines(preferences: Preferences, form: PreferenceForm, tally: Tally) -> Iter
             yield f"{topic} {left} {right} {winner if decided else _TIE_SIGN}"
         elif form == "winners":
             yield f"{topic} {winner} {loser}"
-        else:  # each judgment its own group, so that contradicting votes stand side by side
+        else:  # each judgment its own group, so that contradicting votes are both kept
             counts[topic] = group = counts.get(topic, 0) + 1
             yield f"{topic} {group} 1 {winner} 1"
             yield f"{topic} {group} 1 {loser} 0"

@@ -23,7 +23,7 @@ RUN_LAYOUT = Layout(
 )
 
 UNUSED_ITERATIONS = ("0", "Q0")
-"""What stands in the second column of qrels, which nobody uses."""
+"""Values of the second column of qrels, which tools ignore."""
 
 TieOrder: TypeAlias = Literal["docno-descending", "docno-ascending", "file"]
 """Who goes first among equal scores: trec_eval's order, the compatibility script's, or the file's."""
@@ -70,7 +70,7 @@ class Run:
         return self.frame.get_column("topic").unique(maintain_order=True).to_list()
 
     def row_keys(self) -> RowKeys:
-        """Return the rows' topics and documents as numbers, worked out only once."""
+        """Return the rows' topics and documents as numbers, computed once."""
         if not self._keys:
             self._keys.append(RowKeys.of(self.frame.get_column("topic"), self.frame.get_column("docno")))
         return self._keys[0]

@@ -93,7 +93,7 @@ def _unpack(name: str, data: bytes) -> bytes:
 
 
 def stem(path: str | os.PathLike[str]) -> str:
-    """Return a file's name without folder and without the endings of this field (`bm25.run.gz` is `bm25`)."""
+    """Return a file's name without folder and without the usual endings (`bm25.run.gz` is `bm25`)."""
     name = Path(path).name
     trimmed = True
     while trimmed:
@@ -107,8 +107,8 @@ def stem(path: str | os.PathLike[str]) -> str:
 def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
     """Write text lines to a path (gzip when it ends in .gz) or to standard output for "-".
 
-    The file appears under its name only when it is complete; a failure leaves what was there before. A generator is
-    closed at once when that happens, with what it holds open.
+    The file appears under its name only when it is complete; a failure leaves the old file as it was. A generator of
+    lines is closed at once, with what it holds open.
     """
     with closed_after(lines):
         _write_to(os.fspath(path), lines)
@@ -116,7 +116,7 @@ def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
 
 @contextmanager
 def closed_after(lines: Iterable[str]) -> Iterator[None]:
-    """Close lines that are made one by one, and with them what they are read from, when they are needed no more."""
+    """Close a generator of lines at the end, and with it the source that it reads."""
     try:
         yield
     finally:
@@ -134,7 +134,10 @@ def _write_to(name: str, lines: Iterable[str]) -> None:
         handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
         raise BadFile.at(
-            name, None, f"The file can't be written ({error.strerror}).", "Check folder and rights."
+            name,
+            None,
+            f"The file can't be written ({error.strerror}).",
+            "Check the folder and its permissions.",
         ) from None
     try:
         with os.fdopen(handle, "wb") as raw:
@@ -153,9 +156,9 @@ def _write_to(name: str, lines: Iterable[str]) -> None:
         raise
 
 
-def _write(out: BinaryIO, lines: Iterable[str]) -> None:
+def _write(file: BinaryIO, lines: Iterable[str]) -> None:
     for line in lines:
-        out.write(line.encode("utf-8") + b"\n")
+        file.write(line.encode("utf-8") + b"\n")
 
 
 def _umask() -> int:

@@ -1,4 +1,4 @@
-"""Cells for spreadsheets: what somebody wrote is a text there, and never a formula."""
+"""Cells for spreadsheets: texts of users stay texts, and never become formulas."""
 
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n")
 

@@ -1,4 +1,4 @@
-"""Tab-separated lines, with or without a line of names on top."""
+"""Tab-separated lines, with or without a header line."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -13,8 +13,8 @@ def tab_rows(
 ) -> Iterator[tuple[int, Row]]:
     """Yield the line number and the named fields of each line.
 
-    The first line counts as names when all of the first two of its fields are known ones; else the fields are
-    the default ones, and the last of these keeps whatever further tabs a line has.
+    The first line is a header when it begins with known names, as many as `default` has; else the fields are the
+    default ones, and the last of them keeps any further tabs.
     """
     names: list[str] | None = None
     for number, raw in enumerate(source.lines(), 1):

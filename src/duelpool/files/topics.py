@@ -1,4 +1,4 @@
-"""Topics in the forms of the field: tab-separated lines, TREC's tagged text, JSON lines, or a JSON array.
+"""Topics in four forms: tab-separated lines, TREC's tagged text, JSON lines, or a JSON array.
 
 A topic has an id and a text; description, conversation, snippets, tags and weight where the file gives them.
 """
@@ -41,7 +41,7 @@ class Topics:
 
 
 def read_topics(path: str | os.PathLike[str]) -> Topics:
-    """Read topics, plain or gzip, from a path or from standard input ("-"); the form is read off the file."""
+    """Read topics, plain or gzip, from a path or from standard input ("-"); the form is recognised."""
     source = read_source(path)
     tally = Tally()
     if is_json(source):
@@ -61,7 +61,10 @@ def read_topics(path: str | os.PathLike[str]) -> Topics:
         if topic.id in topics:
             if topics[topic.id] != topic:
                 raise BadFile.at(
-                    source.name, line, f"Topic '{topic.id}' is there already, and differs.", "Keep one."
+                    source.name,
+                    line,
+                    f"Topic '{topic.id}' is listed twice, with different contents.",
+                    "Keep one.",
                 )
             tally.add("topics listed again, the same", line)
         topics[topic.id] = topic
@@ -134,15 +137,15 @@ def _split_conversations(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int,
         if turns is None:
             yield line, row
             continue
-        said: list[str] = []
+        earlier: list[str] = []
         for at, turn in enumerate(turns, 1):
             if not isinstance(turn, dict) or (text := text_of(turn, *_TEXT)) is None:
                 yield line, {"id": text_of(row, *_ID)}  # refused with the line, as any topic without text
                 return
             name = f"{text_of(row, *_ID)}_{text_of(turn, *_ID) or at}"
             about = text_of(row, *_DESCRIPTION, "title") or ""
-            yield line, {"id": name, "text": text, "description": about, "conversation": list(said)}
-            said.append(text.strip())
+            yield line, {"id": name, "text": text, "description": about, "conversation": list(earlier)}
+            earlier.append(text.strip())
 
 
 _BLOCK = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
@@ -170,12 +173,12 @@ def _tagged(source: Source) -> Iterator[tuple[int, Row]]:
 
 
 def write_topics(path: str | os.PathLike[str], topics: Iterable[Topic]) -> None:
-    """Write topics as JSON lines, with the fields that say something."""
+    """Write topics as JSON lines, without the fields at their defaults."""
     write_lines(path, (json.dumps(topic_to_json(topic), ensure_ascii=False) for topic in topics))
 
 
 def topic_to_json(topic: Topic) -> dict[str, Any]:
-    """Return a topic as a JSON object without the fields that stand at their defaults."""
+    """Return a topic as a JSON object without the fields at their defaults."""
     values: dict[str, Any] = {"id": topic.id, "text": topic.text}
     if topic.description:
         values["description"] = topic.description

@@ -1,4 +1,4 @@
-"""What every measure is: a frozen value whose text form parses back, with its rules as fields."""
+"""The base of all measures: a frozen value whose text form parses back, with its rules as fields."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
@@ -14,13 +14,13 @@ from duelpool.measures.rankings import DuplicateRule, Precision, ReadyRun, sums_
 from duelpool.measures.truth import Truth
 
 Missing: TypeAlias = Literal["drop", "zero"]
-"""What a topic counts that the truth has and the run hasn't: nothing at all, or 0 (trec_eval's -c)."""
+"""A topic that the truth has and the run hasn't: left out, or scored 0 (trec_eval's -c)."""
 
 Need: TypeAlias = Literal["grades", "preferences", "ranking"]
 """What a measure compares a run with."""
 
 TwinRule: TypeAlias = Literal["keep", "merge"]
-"""What twins do where they are known: stay apart, or count as the item that was judged for them."""
+"""Known duplicates (`twins`): kept apart, or merged into the item that was judged for them."""
 
 RULES = ("ties", "scores", "missing", "unjudged", "duplicates", "twins")
 
@@ -29,12 +29,12 @@ RULES = ("ties", "scores", "missing", "unjudged", "duplicates", "twins")
 class Measure:
     """A measure and its rules; `calc` scores one run.
 
-    ties        who goes first among equal scores
-    scores      in which precision scores are compared; trec_eval's is single
-    missing     what a topic counts that the run lacks
-    unjudged    whether documents that nobody judged hold their ranks
-    duplicates  what a document does that is listed twice in a topic
-    twins       whether known twins count as one document, at the best rank of any of them
+    ties        the order of equal scores
+    scores      the precision in which scores are compared; trec_eval's is single
+    missing     the value of a topic that the run lacks
+    unjudged    whether unjudged documents keep their ranks
+    duplicates  how a document counts that is listed twice in a topic
+    twins       whether known duplicates count as one document, at the best rank of any of them
     """
 
     name: ClassVar[str]
@@ -116,7 +116,7 @@ class Measure:
         return np.where(placed.present | np.isnan(values), values, 0.0)
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        """Return a value per topic as if no topic were missing, nan where the measure has no say."""
+        """Return a value per topic as if no topic were missing, nan where the measure is undefined."""
         raise NotImplementedError
 
 

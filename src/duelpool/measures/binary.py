@@ -28,7 +28,7 @@ def count_so_far(topic: Ints, chosen: Bools, topics: int) -> Ints:
 
 @dataclass(frozen=True)
 class Relevance(Measure):
-    """What the measures of this family share: a cutoff, and the grade from which a document is relevant."""
+    """The base of these measures: a cutoff, and the grade from which a document is relevant."""
 
     cutoff: int | None = None
     rel: float = 1
@@ -89,10 +89,10 @@ class P(Relevance):
 
 @dataclass(frozen=True)
 class R(Relevance):
-    """Recall: the share of the relevant documents that stand among the first k."""
+    """Recall: the share of the relevant documents that are among the first k."""
 
     name: ClassVar[str] = "R"
-    about: ClassVar[str] = "The share of the relevant documents that stand among the first k."
+    about: ClassVar[str] = "The share of the relevant documents that are among the first k."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
         hits = np.bincount(placed.topic[self.relevant(truth, placed)], minlength=placed.topics)
@@ -101,10 +101,10 @@ class R(Relevance):
 
 @dataclass(frozen=True)
 class Bpref(Relevance):
-    """How rarely documents judged not relevant stand above relevant ones; the unjudged play no part."""
+    """How rarely documents judged not relevant are ranked above relevant ones; unjudged documents are ignored."""
 
     name: ClassVar[str] = "Bpref"
-    about: ClassVar[str] = "How rarely documents judged not relevant stand above relevant ones."
+    about: ClassVar[str] = "How rarely documents judged not relevant are ranked above relevant ones."
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,10 +124,10 @@ class Bpref(Relevance):
 
 @dataclass(frozen=True)
 class Success(Relevance):
-    """1 when a relevant document stands among the first k, else 0."""
+    """1 when a relevant document is among the first k, else 0."""
 
     name: ClassVar[str] = "Success"
-    about: ClassVar[str] = "1 when a relevant document stands among the first k, else 0."
+    about: ClassVar[str] = "1 when a relevant document is among the first k, else 0."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
         return np.isfinite(first_rank(placed, self.relevant(truth, placed))).astype(np.float64)

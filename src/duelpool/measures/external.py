@@ -1,4 +1,4 @@
-"""Measures that Duelpool hasn't: ir_measures computes them, where the extra is installed."""
+"""Measures that Duelpool doesn't have: ir_measures computes them, where the extra is installed."""
 
 import re
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class External(Measure):
 
     @property
     def rules(self) -> dict[str, str]:
-        """Only what is known here: who computes it, and what missing topics and twins count."""
+        """The rules known here: who computes the measure, and how missing topics and duplicates count."""
         return {"computed by": "ir_measures", "missing": self.missing, "twins": self.twins}
 
     def _values(self, truth: Truth, run: ReadyRun) -> Floats:

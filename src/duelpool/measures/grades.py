@@ -1,4 +1,4 @@
-"""Qrels made ready once: grades by item, and what the best possible ranking would look like."""
+"""Qrels made ready once: grades by item, and the best possible ranking."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Grades:
         return self.items.topics
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about these grades, worked out only once."""
+        """Return the answer to a question about these grades, computed once."""
         if question not in self._known:
             self._known[question] = answer()
         return cast("Answer", self._known[question])
@@ -50,7 +50,7 @@ class Grades:
         return np.lexsort((-self.grade, self.items.topic))
 
     def ideal_rank(self) -> Ints:
-        """Return each item's rank from 1 when the items of its topic stand by grade."""
+        """Return each item's rank from 1 when the items of its topic are sorted by grade."""
         order = self.best_first()
         topic = self.items.topic[order]
         sizes = np.bincount(topic, minlength=len(self.topics))

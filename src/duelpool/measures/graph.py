@@ -21,7 +21,7 @@ from duelpool.measures.truth import Truth
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A preference multigraph over items 0, 1, ...: two flat lists, with where each item's part of them ends.
+    """A preference multigraph over items 0, 1, ...: two flat lists, with the end of each item's part.
 
     Flat, because many small lists cost more to make than to work with.
     """
@@ -46,8 +46,8 @@ def _grouped(item: Ints, other: Ints, items: int) -> tuple[list[int], list[int]]
 def greedy_order(graph: Graph, place: Sequence[int]) -> list[int]:
     """Order the items of a preference multigraph so that few preferences are broken.
 
-    Repeat until no item is left: items that beat nobody go to the tail, the last-placed first; items that
-    nobody beats go to the head, the first-placed first; else the item with the most wins over losses (the
+    Repeat until no item is left: items that beat no other go to the tail, the last-placed first; items that
+    no other beats go to the head, the first-placed first; else the item with the most wins over losses (the
     first-placed of them) goes to the head. `place` gives every item a different number from 0 on, so the
     order is fixed by the graph and the places alone.
     """
@@ -89,7 +89,7 @@ def greedy_order(graph: Graph, place: Sequence[int]) -> list[int]:
     while left:
         while sinks:
             item = item_at[-heappop(sinks)]
-            if item in left:  # a source may have gone to the head since
+            if item in left:  # a source may have moved to the head since
                 tail.append(item)
                 take_out(item)
         while sources:
@@ -108,7 +108,7 @@ def greedy_order(graph: Graph, place: Sequence[int]) -> list[int]:
 class PGC(OverPreferences):
     """Preference graph compatibility: RBO between a run and the nearest order of the preference multigraph.
 
-    The order is greedy, and ties within it go by the run's ranking; items that the run lacks stand after it
+    The order is greedy, and ties within it go by the run's ranking; items that the run lacks follow it
     in the order of their docnos. The overlap is not divided by the ideal's overlap with itself.
     """
 
@@ -148,7 +148,7 @@ def _graphs(pairs: Pairs) -> list[tuple[int, Graph]]:
     topics = np.arange(len(pairs.topics) + 1)
     bounds, rows = np.searchsorted(pairs.items.topic, topics), np.searchsorted(pairs.topic, topics)
     start_of_item = bounds[pairs.items.topic]
-    # The pairs stand by topic and so do the items: each topic's part of the flat lists lies in one piece.
+    # Pairs and items are sorted by topic, so each topic's part of the flat lists is contiguous.
     losers, losers_end = _grouped(pairs.winner, pairs.loser - start_of_item[pairs.loser], len(pairs.items))
     winners, winners_end = _grouped(pairs.loser, pairs.winner - start_of_item[pairs.winner], len(pairs.items))
     graphs = []

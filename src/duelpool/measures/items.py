@@ -1,6 +1,6 @@
-"""The documents that a truth speaks of, and where a run placed them: the one path from files to arrays.
+"""The documents of a truth, and their ranks in a run: the one path from files to arrays.
 
-Everything that a measure needs of a run is the ranks of the documents that somebody judged. They are looked
+All that a measure needs of a run is the ranks of the judged documents. They are looked
 up by a 64-bit hash of (topic, docno), and every match is compared as text, so a collision changes nothing.
 """
 
@@ -17,14 +17,14 @@ from duelpool.files.keys import Keys, hash_of, topic_codes
 from duelpool.measures.rankings import DuplicateRule, Precision, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
-"""What documents that nobody judged do: hold their ranks and gain nothing, or leave the ranking."""
+"""Unjudged documents: keep their ranks and gain nothing, or leave the ranking."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class PlacingRules:
-    """The rules by which a run's documents have their ranks."""
+    """The rules that give a run's documents their ranks."""
 
     ties: TieOrder
     scores: Precision
@@ -50,7 +50,7 @@ class Placed:
         return self.retrieved > 0
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about these places, worked out only once."""
+        """Return the answer to a question about these places, computed once."""
         if question not in self._known:
             self._known[question] = answer()
         return cast("Answer", self._known[question])
@@ -120,7 +120,7 @@ class Items:
     def _look_up(
         self, keys: Keys, docnos: pl.Series, topics: tuple[str, ...], topic_of: Callable[[Ints], Ints]
     ) -> tuple[Ints, Ints]:
-        """Return which rows hold an item, and which; a row's topic is told by its place among `topics`."""
+        """Return which rows hold an item, and which; a row's topic is given by its place among `topics`."""
         slots = _high_bits(keys, len(self.possible))
         rows = np.flatnonzero(self.possible.take(slots))
         wanted = keys[rows]
@@ -188,7 +188,9 @@ class Items:
             order = np.argsort(place, kind="stable")
             topic, rank, items = topic[order], rank[order], items[order]
         if duplicates != "first" and len(items) and np.bincount(items).max() > 1:
-            first = np.sort(np.unique(items, return_index=True)[1])  # rows stand by rank: the best one stays
+            first = np.sort(
+                np.unique(items, return_index=True)[1]
+            )  # rows are sorted by rank: the best one stays
             topic, rank, items = topic[first], rank[first], items[first]
         if rules.unjudged == "remove":
             judged = np.bincount(topic, minlength=len(self.topics))

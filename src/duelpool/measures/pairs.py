@@ -1,4 +1,4 @@
-"""Preferences made ready once: who was preferred to whom, by the rules on votes, inference and Bad."""
+"""Preferences made ready once: winners and losers, by the rules on votes, inference and Bad votes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Pairs:
     winner: Ints
     loser: Ints
     undecided: int = 0  # ties, no answers and, by majority, pairs with as many votes for either side
-    inferred: int = 0  # how many of the pairs nobody judged
+    inferred: int = 0  # how many of the pairs were inferred, not judged
     _known: dict[object, object] = field(default_factory=dict)
 
     @classmethod
@@ -43,9 +43,9 @@ class Pairs:
     ) -> "Pairs":
         """Make preferences ready; `among` are items in which these are likely to be.
 
-        Rows that are marked as inferred count only when asked for. What follows from Bad always counts: an
-        item with `bad_votes` Bad votes loses to each item of its topic that has fewer, where nobody judged
-        that pair.
+        Rows that are marked as inferred count only on request. What follows from Bad votes always counts: an
+        item with `bad_votes` Bad votes loses to each item of its topic that has fewer, where that pair
+        was not judged.
         """
         frame = preferences.frame
         effect = {str(outcome): effect for outcome, effect in EFFECTS.items()}
@@ -107,7 +107,7 @@ class Pairs:
         return sums
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about these pairs, worked out only once."""
+        """Return the answer to a question about these pairs, computed once."""
         if question not in self._known:
             self._known[question] = answer()
         return cast("Answer", self._known[question])

@@ -19,7 +19,7 @@ Weight: TypeAlias = Literal["lower", "upper"]
 
 @dataclass(frozen=True, kw_only=True)
 class OverPreferences(Measure):
-    """What the measures over preferences share: how votes, inferred preferences and Bad votes count."""
+    """The base of measures over preferences: how votes, inferred preferences and Bad votes count."""
 
     need: ClassVar[Need] = "preferences"
 
@@ -45,7 +45,7 @@ class OverPreferences(Measure):
 
 @dataclass(frozen=True)
 class ppref(OverPreferences):  # noqa: N801 - the paper's name
-    """Precision of preferences: the share of pairs whose preferred item stands above the other.
+    """Precision of preferences: the share of pairs whose preferred item is ranked above the other.
 
     A pair of which one item is ranked has that one above; a pair of which none is ranked is left out, and a
     topic without a usable pair is dropped.
@@ -59,7 +59,7 @@ class ppref(OverPreferences):  # noqa: N801 - the paper's name
         above, below, usable = placed.once(id(pairs), lambda: _pair_ranks(placed, pairs))
         weights = self._weights(above, below) * usable
         total, right = pairs.sums(weights), pairs.sums(weights * (above < below))
-        # A topic that the run lacks has no usable pair either, but it is missing, not without a say.
+        # A topic that the run lacks has no usable pair either, but it is missing, not undefined.
         has_pairs = pairs.once(
             "topics with pairs", lambda: np.bincount(pairs.topic, minlength=placed.topics) > 0
         )
@@ -97,7 +97,7 @@ class wpref(ppref):  # noqa: N801 - the paper's name
 def _pair_ranks(placed: Placed, pairs: Pairs) -> tuple[Floats, Floats, Bools]:
     """Return the ranks of winners and losers, and which pairs have a ranked item.
 
-    Items that the run lacks stand after its last document.
+    Items that the run lacks are ranked after its last document.
     """
     ranks = placed.rank_of_item().astype(np.float64)
     ranks = np.where(ranks > 0, ranks, placed.retrieved[placed.topic_of_item] + 1.0)
@@ -110,7 +110,7 @@ class BestRR(OverPreferences):
     """Reciprocal rank of the first of the topic's best items.
 
     With qrels the best are the documents of the topic's highest grade, if that is above 0: the form in which
-    preference labels are given out. With preferences they are the items with the largest share of won
+    preference labels are published. With preferences they are the items with the largest share of won
     comparisons.
     """
 

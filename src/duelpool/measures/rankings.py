@@ -15,15 +15,15 @@ from duelpool.files.keys import Keys, RowKeys
 Answer = TypeVar("Answer")
 
 DuplicateRule: TypeAlias = Literal["first", "keep", "together"]
-"""What a document listed more than once in a topic does.
+"""How a document counts that is listed more than once in a topic.
 
 first     its best rank counts, the other rows are taken out and the ranks close up
 keep      every row holds its rank, and counts at the first
-together  every row takes the score of the last one, so they stand side by side (the compatibility script)
+together  every row takes the score of the last one, so they are adjacent (the compatibility script)
 """
 
 Precision: TypeAlias = Literal["single", "double"]
-"""In which precision scores are compared: trec_eval holds them in single, so close ones are ties to it."""
+"""The precision in which scores are compared: trec_eval holds them in single, so close ones are ties to it."""
 
 
 def sums_by(codes: Ints, weights: npt.NDArray[np.floating], size: int) -> Floats:
@@ -36,14 +36,14 @@ def sums_by(codes: Ints, weights: npt.NDArray[np.floating], size: int) -> Floats
 class Rankings:
     """The rows of a run by score within their topics.
 
-    A measure asks for the ranks of a few rows, so nothing is kept for every row that can be worked out for
-    these few: most runs stand in order, and few of their scores are equal.
+    A measure asks for the ranks of a few rows, so nothing is stored for every row that can be computed for
+    these few: most runs are sorted, and few of their scores are equal.
     """
 
     rows: RowKeys
     docnos: pl.Series
     retrieved: Ints  # per topic
-    order: Ints | None  # the rows topic by topic, the best score first; None: as they stand
+    order: Ints | None  # the rows topic by topic, the best score first; None: in the order of the file
     tied: dict[Precision, Ints]  # places in that order whose score equals the one before
     _known: dict[object, tuple[Ints, Ints]] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class Rankings:
 
     @property
     def keys(self) -> Keys:
-        """A word per row, the same for equal (topic, docno)."""
+        """A hash per row, the same for equal (topic, docno)."""
         return self.rows.keys
 
     def topic_of(self, rows: Ints) -> Ints:
@@ -169,7 +169,7 @@ class ReadyRun:
         return self.once(("duplicates", id(duplicates)), lambda: ReadyRun(duplicates.in_run(self.run)))
 
     def once(self, question: object, answer: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question about this run, worked out only once."""
+        """Return the answer to a question about this run, computed once."""
         if question not in self._known:
             self._known[question] = answer()
         return cast("Answer", self._known[question])
@@ -182,7 +182,7 @@ def _rankings(run: Run) -> Rankings:
 
 
 def _first_kept(frame: pl.DataFrame) -> pl.DataFrame:
-    # The best-scored row of a document is its best-ranked one under every tie order, for its docno is one.
+    # The best-scored row of a document is its best-ranked one under every tie order, for it has only one docno.
     best = pl.col("score") == pl.col("score").max().over("topic", "docno")
     return frame.filter(best).unique(["topic", "docno"], keep="first", maintain_order=True)
 

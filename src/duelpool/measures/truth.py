@@ -27,12 +27,12 @@ class Truth:
     _ready: dict[object, object] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: "Record | Truth | Iterable[Record]") -> Self:
+    def of(cls, records: "Record | Truth | Iterable[Record]") -> Self:
         """Make a truth from one record, or from several of different kinds."""
-        if isinstance(given, cls):
-            return given
-        several = [given] if isinstance(given, Qrels | Preferences | Run | Duplicates) else given
-        records: dict[str, Record] = {}
+        if isinstance(records, cls):
+            return records
+        several = [records] if isinstance(records, Qrels | Preferences | Run | Duplicates) else records
+        by_kind: dict[str, Record] = {}
         kinds = {Qrels: "qrels", Preferences: "preferences", Run: "reference", Duplicates: "duplicates"}
         for record in several:  # type: ignore[union-attr]
             kind = kinds.get(type(record))
@@ -41,12 +41,12 @@ class Truth:
                     f"Runs can't be compared with a {type(record).__name__}.",
                     remedy="Give qrels, preferences or a run.",
                 )
-            if kind in records:
+            if kind in by_kind:
                 raise BadParameter(
                     f"Two {kind} were given.", remedy="Give one of a kind; score against each in turn."
                 )
-            records[kind] = record
-        return cls(**records)  # type: ignore[arg-type]
+            by_kind[kind] = record
+        return cls(**by_kind)  # type: ignore[arg-type]
 
     def records(self) -> "list[Record]":
         """Return what the truth was made of."""
@@ -68,7 +68,7 @@ class Truth:
         return self._ready["merged"]  # type: ignore[return-value]
 
     def topics(self) -> dict[str, set[str]]:
-        """Return the topics of each record, under the name that messages call it by."""
+        """Return the topics of each record, by the name that messages use."""
         named = {"qrels": self.qrels, "preferences": self.preferences, "reference run": self.reference}
         if "topics" not in self._ready:
             self._ready["topics"] = {
@@ -85,7 +85,7 @@ class Truth:
         return self._ready["grades"]  # type: ignore[return-value]
 
     def pairs(self, votes: Votes, inferred: bool, bad_votes: int) -> Pairs:
-        """Return the preferences made ready under these rules; from grades only where inference is asked."""
+        """Return the preferences made ready under these rules; from grades only where inference is requested."""
         question = ("pairs", votes, inferred, bad_votes)
         if question not in self._ready:
             if self.preferences is not None:
@@ -112,5 +112,5 @@ class Truth:
 
 def _lacks(truth: Truth, what: str, remedy: str) -> BadParameter:
     named = {"grades": truth.qrels, "preferences": truth.preferences, "a reference run": truth.reference}
-    given = " and ".join(name for name, record in named.items() if record is not None) or "nothing"
-    return BadParameter(f"This measure needs {what}; what was given: {given}.", remedy=remedy)
+    present = " and ".join(name for name, record in named.items() if record is not None) or "nothing"
+    return BadParameter(f"This measure needs {what}; given: {present}.", remedy=remedy)

@@ -1,4 +1,4 @@
-"""Pictures of budgets: what more judgments buy."""
+"""Pictures of budgets: the error of an estimate by judgments spent."""
 
 from collections.abc import Mapping
 

@@ -119,7 +119,7 @@ Panel: TypeAlias = Scatter | Bars | Intervals | Lines | Histogram
 
 
 def panels(pictures: Sequence[Panel], across: int = 2) -> Figure:
-    """Draw pictures side by side, so many in a row."""
+    """Draw pictures side by side, `columns` in a row."""
     if not pictures:
         raise BadParameter("There is nothing to draw.")
     columns = min(across, len(pictures))

@@ -1,4 +1,4 @@
-"""A figure to draw on, and the file that it ends in: SVG, PNG or PDF, whichever the name ends with."""
+"""Figures, and their files: SVG, PNG or PDF, by the ending of the name."""
 
 import io
 import os
@@ -17,7 +17,7 @@ FORMATS = (".svg", ".png", ".pdf")
 
 
 def save_figure(figure: Figure, path: Path | str) -> None:
-    """Write a figure as its file's name ends; a reader sees the old file or the whole new one."""
+    """Write a figure in the format of the file's ending; a reader sees the old file or the whole new one."""
     place = Path(path)
     refuse_unknown_format(place)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -38,10 +38,10 @@ def save_figure(figure: Figure, path: Path | str) -> None:
 
 def svg_text(figure: Figure) -> str:
     """Return a figure as SVG, the same text for the same record."""
-    out = io.StringIO()
+    text = io.StringIO()
     with rc_context({"svg.hashsalt": "duelpool", "svg.fonttype": "path"}):
-        figure.savefig(out, format="svg", metadata={"Date": None})
-    return out.getvalue()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
 
 
 def refuse_unknown_format(path: Path) -> None:

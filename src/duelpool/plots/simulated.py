@@ -18,7 +18,7 @@ def found_curve(results: Sequence[SimulationResult]) -> Figure:
     for at, result in enumerate(results):
         if not result.checkpoints:
             raise BadParameter(
-                f"The simulation of {result.strategy} kept no curve.", remedy="Simulate with checkpoints."
+                f"The simulation of {result.strategy} has no curve.", remedy="Simulate with checkpoints."
             )
         spent, shares = zip(*result.curve, strict=True)
         errors = [1.96 * result.standard_error(share) for share in shares]
@@ -92,7 +92,7 @@ def judgments_by_size(counts: Mapping[str, Mapping[int, float]]) -> Figure:
 
 
 def reliability_plot(bins: Mapping[str, Sequence[ReliabilityBin]]) -> Figure:
-    """Draw stated confidence against the share that was right; honest points lie on or above the line."""
+    """Draw stated confidence against the share that was right; points on or above the line are not overconfident."""
     figure, axes = drawing("stated confidence", "share that was right")
     _draw_diagonal(axes)
     for name, rows in bins.items():

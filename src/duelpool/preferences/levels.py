@@ -13,7 +13,7 @@ from duelpool.records import Levels
 def levels_of(items: Sequence[str], scores: Sequence[float] | np.ndarray, tolerance: float = 1e-9) -> Levels:
     """Put items into levels by score, the best first; scores within the tolerance of the next share one.
 
-    Items without a score (nan) were never compared, and stand in no level.
+    Items without a score (nan) were never compared, and are in no level.
     """
     known = [(float(score), item) for item, score in zip(items, scores, strict=True) if not np.isnan(score)]
     known.sort(key=lambda row: (-row[0], row[1]))
@@ -37,20 +37,20 @@ def top_values(levels: Levels, k: int, step: float = 10.0) -> dict[str, float]:
         raise BadParameter(f"A top has 1 item or more, not {k}.")
     values: dict[str, float] = {}
     for level in levels.top(k):
-        worth = step * (k - len(values))
-        values |= dict.fromkeys(level, worth)
+        value = step * (k - len(values))
+        values |= dict.fromkeys(level, value)
     return values
 
 
 def combined_qrels(grades: Qrels, tops: Mapping[str, Levels], k: int = 5, step: float = 10.0) -> Qrels:
-    """Return qrels in which the top k of each topic stand above every grade, and the rest keep theirs.
+    """Return qrels in which the top k of each topic are above every grade, and the rest keep theirs.
 
     Every top item has a value from `step` on, so the step must be larger than the largest grade.
     """
     largest = grades.frame.get_column("grade").max()
     if isinstance(largest, float | int) and largest >= step:
         raise BadParameter(
-            f"A grade of {largest:g} would stand above the least of the top, which has {step:g}.",
+            f"A grade of {largest:g} would be above the lowest of the top, which has {step:g}.",
             remedy=f"Choose steps above {largest:g}.",
         )
     rows = [

@@ -1,4 +1,4 @@
-"""Judgments of one topic as a matrix of wins, and what can be counted off it."""
+"""Judgments of one topic as a matrix of wins, and its statistics."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class WinMatrix:
     """How often each item was preferred to each other one.
 
     `wins[i, j]` counts the judgments in which item i won over item j, `ties[i, j]` those that left the two
-    equal; outcomes that are never told and judgments of two Bad items are in neither.
+    equal; unusable outcomes and judgments of two Bad items are in neither.
     """
 
     items: tuple[str, ...]
@@ -49,7 +49,7 @@ class WinMatrix:
     def from_judgments(
         cls, judgments: Iterable[Judgment], items: Sequence[str] = (), inferred: bool = False
     ) -> Self:
-        """Count the judgments of one topic; `items` names those that belong to it even if nobody judged them.
+        """Count the judgments of one topic; `items` names those that belong to it, judged or not.
 
         Judgments of a single item are left out, and so are inferred ones unless they are asked for.
         """
@@ -95,25 +95,25 @@ class WinMatrix:
 
 
 def _counted_quickly(winners: pl.Series, losers: pl.Series) -> tuple[list[str], Ints] | None:
-    """Return the different names and a table of wins, or None where the quick way doesn't fit.
+    """Return the different names and a table of wins, or None where the fast path doesn't apply.
 
-    Names are told apart by 64-bit hashes. Where there are few of them, as in a million judgments of some
+    Names are distinguished by 64-bit hashes. Where there are few of them, as in a million judgments of some
     hundred items, 16 bits of the hash nearly always differ between all of them, and a table over these is
     read faster than any dictionary. Which names there are is seen in the first rows; the sum of all hashes
     shows whether another one came later.
     """
     hashes = [column.hash(seed=0).to_numpy() for column in (winners, losers)]
-    words, rows = np.unique(np.concatenate([column[:_LOOK] for column in hashes]), return_index=True)
-    n = len(words)
+    names, rows = np.unique(np.concatenate([column[:_LOOK] for column in hashes]), return_index=True)
+    n = len(names)
     for window in range(4):
-        slots = words.view(np.uint16)[window::4]
+        slots = names.view(np.uint16)[window::4]
         if len(np.unique(slots)) < n:
             continue
         code_at = np.zeros(1 << 16, dtype=np.int64)
         code_at[slots] = np.arange(n)
         winner, loser = (column.view(np.uint16)[window::4] for column in hashes)
         counts = np.bincount((code_at * n)[winner] + code_at[loser], minlength=n * n).reshape(n, n)
-        sums = [np.add.reduce(counts.sum(axis=1 - side).astype(np.uint64) * words) for side in (0, 1)]
+        sums = [np.add.reduce(counts.sum(axis=1 - side).astype(np.uint64) * names) for side in (0, 1)]
         if all(total == np.add.reduce(column) for total, column in zip(sums, hashes, strict=True)):
             return pl.concat([winners.head(_LOOK), losers.head(_LOOK)]).gather(rows).to_list(), counts
         return None

@@ -1,6 +1,6 @@
 """Prior knowledge of the items as scores: from an LLM's preferences, from grades, from a ranker's run.
 
-`swissfinals` takes such scores as its `prior` and learns from the answers what they are worth, so their scale
+`swissfinals` takes such scores as its `prior` and learns from the answers how good they are, so their scale
 doesn't matter, and a useless prior costs little.
 """
 
@@ -29,7 +29,7 @@ def prior_of_matrix(matrix: WinMatrix) -> dict[str, float]:
 
 
 def read_prior(path: str | os.PathLike[str]) -> Prior:
-    """Read a prior from a file of preferences (any form), qrels or a run, told apart by their lines."""
+    """Read a prior from a file of preferences (any form), qrels or a run, recognised by its lines."""
     try:
         return prior_from_preferences(read_preferences(path))
     except BadFile as problem:

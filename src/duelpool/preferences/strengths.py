@@ -23,7 +23,7 @@ _STEPS = 100
 _CHORDS = 12
 _CLOSE = 0.02  # standard errors
 _TOLERANCE = 1e-10
-_BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to be seen
+_BARE_PRIOR = 0.01  # drawn games: enough for a finite fit, too few to matter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +221,7 @@ def bootstrap_strengths(fit: Strengths, resamples: int = 1000, seed: int = 0) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kinds:
-    """The different judgments: which pair, who won (1, 0 or 1/2 for i), and how often that was said."""
+    """The different judgments: which pair, who won (1, 0 or 1/2 for i), and how often."""
 
     pair: Ints
     won: Floats
@@ -252,9 +252,9 @@ def _drawn(kinds: _Kinds, resamples: int, rng: np.random.Generator) -> Singles:
 def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) -> Floats:
     """Fit many resamples of the same games, each from the same start: a row per resample.
 
-    They step with the curvature at the start, inverted once. A fit has arrived, and rests, when no strength
-    moves by more than a fiftieth of its standard error, far less than the resampling itself is worth; those
-    that don't arrive are fitted one by one. A prior of next to nothing leaves the strengths' mean open, so
+    They step with the curvature at the start, inverted once. A fit has converged when no strength
+    moves by more than a fiftieth of its standard error, far less than the error of the resampling; those
+    that don't converge are fitted one by one. A prior of next to nothing leaves the strengths' mean open, so
     that errors and moves are then those from the mean.
     """
     _, chance = games.gradient(start)
@@ -271,7 +271,7 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
     wins = (back @ won) @ drawn
     fitted = np.repeat(start[:, None], drawn.shape[1], axis=1)
     expected = back.multiply(chance.astype(np.float32)).tocsr() @ played
-    left = np.arange(drawn.shape[1])  # the resamples that haven't arrived
+    left = np.arange(drawn.shape[1])  # the resamples that haven't converged
     strengths, games_left = fitted.copy(), played
     for _ in range(_CHORDS):
         step = inverse @ (wins[:, left] - expected + games.prior * (0.5 - scipy.special.expit(strengths)))

@@ -1,4 +1,4 @@
-"""Rows to text, and chapters to a page: what people read in the end."""
+"""Tables as text, and reports as one HTML page."""
 
 from duelpool.report.page import Chapter, Fact, Picture, html_page
 from duelpool.report.tables import (

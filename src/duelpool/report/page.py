@@ -1,6 +1,6 @@
-"""A page that a person can open: chapters with words, pictures and tables, all in one file.
+"""A report as one HTML file: chapters with text, pictures and tables.
 
-It asks nothing of any server, runs no script, and prints as it looks.
+The page loads nothing from a server, runs no script, and prints as it looks.
 """
 
 import base64
@@ -23,7 +23,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing as SVG text; `words` say what it shows to somebody who can't see it."""
+    """A drawing as SVG text; `words` are its text alternative."""
 
     svg: str
     words: str
@@ -31,7 +31,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One matter: what is to be said of it, drawn, and read off."""
+    """A section of the page: paragraphs (`words`), pictures, tables and commands."""
 
     title: str
     words: tuple[str, ...] = ()
@@ -51,13 +51,13 @@ def html_page(title: str, lead: str, facts: Sequence[Fact], chapters: Sequence[C
     counted = "".join(
         f"<div><dt>{escape(each.about)}</dt><dd>{escape(each.figure)}</dd></div>" for each in facts
     )
-    told = "".join(_chapter(name, chapter) for name, chapter in zip(names, chapters, strict=True))
+    sections = "".join(_chapter(name, chapter) for name, chapter in zip(names, chapters, strict=True))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         f"<header><h1>{escape(title)}</h1><p>{escape(lead)}</p><dl>{counted}</dl>"
-        f'<nav aria-label="Chapters"><ul>{listed}</ul></nav></header>\n<main>\n{told}</main>\n</body>\n</html>\n'
+        f'<nav aria-label="Chapters"><ul>{listed}</ul></nav></header>\n<main>\n{sections}</main>\n</body>\n</html>\n'
     )
 
 
@@ -79,7 +79,7 @@ def _chapter(name: str, chapter: Chapter) -> str:
 
 
 def _picture(picture: Picture) -> str:
-    # As an image of its own, so that the ids of two drawings don't meet.
+    # As an image of its own, so that the ids of two drawings can't clash.
     data = base64.b64encode(picture.svg.encode()).decode("ascii")
     return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture.words)}">'
 

@@ -1,7 +1,7 @@
-"""What a campaign will ask of people: judgments per pool, in closed form or by simulation, and the money for them.
+"""The cost of a campaign: judgments per pool, in closed form or by simulation, and the money for them.
 
 The closed forms are the strategies' own: they assume that half of a pool survives each pruning phase and that
-nobody is excluded. A simulation lets made-up assessors judge pools of the same sizes, and says how often the best
+nobody is excluded. A simulation lets simulated assessors judge pools of the same sizes, and says how often the best
 item is found besides. Money is in minor units (cents), as whole numbers.
 """
 
@@ -20,7 +20,7 @@ _TRIALS = 30
 
 @dataclass(frozen=True, slots=True)
 class Pay:
-    """What one assignment costs: the assessor's pay, the platform's fee, and how much work it is."""
+    """What one assignment costs: the assessor's pay, the platform's fee, and its number of questions."""
 
     reward: int = 200
     fee_percent: int = 20
@@ -38,7 +38,7 @@ class Pay:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What judging pools of these sizes takes with one strategy; `found` only where it was simulated."""
+    """The judgments and the cost of pools of these sizes with one strategy; `found` only where it was simulated."""
 
     strategy: str
     judgments: int

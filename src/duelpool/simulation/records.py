@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: the trials, their summary, and how reliable stated confidence was."""
+"""The results of a simulation: the trials, their summary, and the calibration of stated confidence."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """All trials of one strategy against one kind of judge, and what they come to."""
+    """All trials of one strategy against one kind of judge, and their summary."""
 
     strategy: str
     case: str
@@ -140,7 +140,7 @@ class SimulationResult:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Trials that stated about the same confidence: what they said, and how often they were right."""
+    """Trials that stated about the same confidence: its mean, and how often they were right."""
 
     stated: float
     right: float
@@ -172,6 +172,6 @@ def reliability(results: Sequence[SimulationResult], bins: int = 10) -> tuple[Re
     for at in range(bins):
         inside = [pair for pair in stated if min(bins - 1, int(pair[0] * bins)) == at]
         if inside:
-            said = math.fsum(confidence for confidence, _ in inside) / len(inside)
-            rows.append(ReliabilityBin(said, sum(right for _, right in inside) / len(inside), len(inside)))
+            mean = math.fsum(confidence for confidence, _ in inside) / len(inside)
+            rows.append(ReliabilityBin(mean, sum(right for _, right in inside) / len(inside), len(inside)))
     return tuple(rows)

@@ -1,4 +1,4 @@
-"""Many trials, over one process or many: the same results whoever runs them.
+"""Many trials, over one process or many: with the same results.
 
 Trial number t has a seed of its own, drawn from the simulation's seed and t, so the trials are the same
 whatever executor runs them, in however many pieces.
@@ -14,7 +14,7 @@ from typing import TypeAlias
 from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel, make_judges
 from duelpool.simulation.records import SimulationResult, Trial
-from duelpool.simulation.trial import Plan, StrategyMaker, judgments_allowed, made_strategy, run_trials
+from duelpool.simulation.trial import StrategyMaker, TrialPlan, judgments_allowed, made_strategy, run_trials
 
 Progress: TypeAlias = Callable[[int], None]
 """Called with the number of trials that have just ended."""
@@ -40,12 +40,12 @@ def simulate(
     progress: Progress | None = None,
     case: str = "",
 ) -> SimulationResult:
-    """Run a strategy against simulated judges, many times, and return what it found and spent.
+    """Run a strategy against simulated judges, many times, and return its results and costs.
 
     `items` is the size of invented pools (100, or as many as a matrix has rows). `budget` bounds the
     comparisons of a trial: a number, or a text such as "7K" for seven per item; a strategy with a `budget` of
-    its own is told of it. `batch` bounds how many pairs are asked and judged at once (default: as many as the
-    strategy gives); with `outstanding`, so many pairs are out at any time and come back in random order,
+    its own gets it. `batch` bounds how many pairs are asked and judged at once (default: as many as the
+    strategy gives); with `outstanding`, that many pairs are being judged at any time and are answered in random order,
     one at a time. `prior` holds a score per item by topic, for strategies that take one; its topics are those
     of judges that bring their own pools. `executor` is any of concurrent.futures' kind, such as
     `processes(2)` or a Dask client's.
@@ -53,7 +53,7 @@ def simulate(
     model = make_judges(judges) if isinstance(judges, str) else judges
     size = _pool_size(model, items)
     points = tuple(sorted(checkpoints))
-    plan = Plan(strategy, model, size, budget, cap, seed, batch, outstanding, points, prior)
+    plan = TrialPlan(strategy, model, size, budget, cap, seed, batch, outstanding, points, prior)
     _refuse_bad_numbers(plan, trials)
     started = time.perf_counter()
     outcomes = _run_all(plan, trials, executor, progress)
@@ -72,7 +72,7 @@ def simulate(
 
 @contextmanager
 def processes(workers: int) -> Iterator[Executor | None]:
-    """Give an executor of so many processes on this machine; None, for this very process, when it is one."""
+    """Return an executor of `workers` processes on this machine; None, for this process, when it is one."""
     if workers < 1:
         raise BadParameter(f"At least one worker is needed, not {workers}.")
     if workers == 1:
@@ -99,7 +99,7 @@ def _pool_size(model: JudgeModel, items: int | None) -> int:
     return items
 
 
-def _refuse_bad_numbers(plan: Plan, trials: int) -> None:
+def _refuse_bad_numbers(plan: TrialPlan, trials: int) -> None:
     counts = {"trials": trials, "cap": plan.cap, "batch": plan.batch, "outstanding": plan.outstanding}
     for name, value in counts.items():
         if value is not None and value < 1:
@@ -112,12 +112,12 @@ def _refuse_bad_numbers(plan: Plan, trials: int) -> None:
             problem, remedy="Simulate a replay or graded pools, and give scores for their topics."
         )
     allowed = judgments_allowed(plan.budget, max(1, plan.items))
-    # A wrong name or parameter is better refused here than in the middle of a worker's work.
+    # Refuse a wrong name or parameter here rather than inside a worker.
     made_strategy(plan.strategy, ("a", "b"), seed=0, topic="none", cap=plan.cap, budget=allowed)
 
 
 def _run_all(
-    plan: Plan, trials: int, executor: Executor | None, progress: Progress | None
+    plan: TrialPlan, trials: int, executor: Executor | None, progress: Progress | None
 ) -> tuple[Trial, ...]:
     size = 1 if executor is None else max(1, min(LARGEST_CHUNK, trials // 40))
     pieces = [(start, min(size, trials - start)) for start in range(0, trials, size)]

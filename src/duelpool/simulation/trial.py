@@ -22,7 +22,7 @@ TOP = 5  # the depth of the recall that every simulation reports
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrialPlan:
     """All that a worker needs to run any trial of a simulation."""
 
     strategy: str | StrategyMaker
@@ -37,7 +37,7 @@ class Plan:
     prior: Mapping[str, Mapping[str, float]] | None = None
 
 
-def run_trials(plan: Plan, start: int, count: int) -> list[Trial]:
+def run_trials(plan: TrialPlan, start: int, count: int) -> list[Trial]:
     """Run a simulation's trials number `start` and on."""
     pools = tuple(plan.judges.pools.items())
     return [_run_trial(plan, number, pools) for number in range(start, start + count)]
@@ -53,22 +53,22 @@ def made_strategy(
     budget: int | None,
     prior: Mapping[str, float] | None = None,
 ) -> Strategy:
-    """Return a strategy from its specification or maker; one that knows budgets or priors is told them."""
+    """Return a strategy from its specification or maker; one that takes a budget or a prior gets it."""
     if not isinstance(strategy, str):
         return strategy(items, seed=seed, topic=topic, cap=cap)
-    name, given = split_spec(strategy)
+    name, parameters = split_spec(strategy)
     known = parameters_of(STRATEGIES[name]) if name in STRATEGIES else {}
     offered = {"budget": budget, "prior": prior}
-    told = {
+    extra = {
         key: value
         for key, value in offered.items()
-        if value is not None and key in known and key not in given
+        if value is not None and key in known and key not in parameters
     }
-    return make_strategy(strategy, items, seed=seed, topic=topic, cap=cap, **told)
+    return make_strategy(strategy, items, seed=seed, topic=topic, cap=cap, **extra)
 
 
 def judgments_allowed(budget: int | str | None, items: int) -> int | None:
-    """Return how many comparisons a pool of so many items may get: 700, or 700 for "7K" and 100 items."""
+    """Return how many comparisons a pool of `items` items may get: 700, or 700 for "7K" and 100 items."""
     allowed: float | None
     if isinstance(budget, str):
         number, per_item = (budget[:-1], items) if budget[-1:] in {"K", "k"} else (budget, 1)
@@ -84,7 +84,7 @@ def judgments_allowed(budget: int | str | None, items: int) -> int | None:
     return None if allowed is None else int(allowed)
 
 
-def _run_trial(plan: Plan, number: int, pools: Sequence[tuple[str, tuple[str, ...]]]) -> Trial:
+def _run_trial(plan: TrialPlan, number: int, pools: Sequence[tuple[str, tuple[str, ...]]]) -> Trial:
     seed = int(rng_for(plan.seed, "trial", number).integers(2**63))
     topic, items = pools[number % len(pools)] if pools else (f"trial {number}", invented_items(plan.items))
     judge = plan.judges.judge(topic, items, seed)
@@ -107,7 +107,7 @@ def invented_items(count: int) -> tuple[str, ...]:
 
 
 class _Table:
-    """Where one strategy and one judge meet: it carries questions and answers and counts them."""
+    """One strategy and one judge: passes questions and answers between them and counts them."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _Table:
         self.topic = topic
         self.budget = math.inf if budget is None else budget
         self.rounds = 0
-        self._told = 0
+        self._answers = 0
         self._judged: Counter[Pair] = Counter()
         self._pending: list[Proposal] = []
         self._dice = Dice(seed, topic, "table")
@@ -134,8 +134,8 @@ class _Table:
 
     @property
     def spent(self) -> int:
-        """The comparisons so far; a strategy whose steps include some that nobody is asked says so itself."""
-        steps: int = getattr(self.strategy, "steps", self._told)
+        """The comparisons so far; a strategy with steps that need no judgment counts them itself."""
+        steps: int = getattr(self.strategy, "steps", self._answers)
         return int(min(steps, self.budget))
 
     def play_round(self, batch: int | None) -> bool:
@@ -146,11 +146,11 @@ class _Table:
         return bool(proposals)
 
     def play_live(self, outstanding: int) -> bool:
-        """Keep so many pairs out, and have a random one of them come back."""
+        """Keep `outstanding` pairs under judgment, and have a random one of them answered."""
         self._pending += self._asked(outstanding - len(self._pending))
         if not self._pending:
             return False
-        at = int(self._dice.roll(f"returned\x1f{self._told}") * len(self._pending))
+        at = int(self._dice.roll(f"returned\x1f{self._answers}") * len(self._pending))
         self._have_judged(self._pending.pop(at))
         return True
 
@@ -181,10 +181,10 @@ class _Table:
                 phase=proposal.phase,
                 proposal=proposal.proposal,
                 propensity=proposal.propensity,
-                seq=self._told + 1,
+                seq=self._answers + 1,
             )
         )
-        self._told += 1
+        self._answers += 1
         while len(self._curve) < len(self._checkpoints) and self.spent >= self._checkpoints[len(self._curve)]:
             order = self._in_order(self.strategy.result())
             self._curve.append(bool(order) and order[0] in self.judge.truth.best)
