@@ -719,7 +719,7 @@ def test_a_log_is_read_without_what_was_retracted(tmp_path: Path) -> None:
         ("topic,a,b,winner\nt,x,y\n", "3 fields, the header has 4"),
         ("topic,winner,assessor\nt,x,u\n", "No columns name the items"),
         ("topic,a,item_a,b,winner\nt,x,x,y,x\n", "Two columns hold the a"),
-        ("topic,a,b,winner,seconds\nt,x,y,x,soon\n", "isn't a number of seconds"),
+        ("topic,a,b,winner,seconds\nt,x,y,x,soon\n", "The seconds must be a number, not 'soon'"),
         ("topic,a,b,outcome\nt,x,y,won\n", "no outcome called 'won'"),
         ("topic,a,b,winner,kind\nt,x,y,x,sort\n", "no kind called 'sort'"),
         ("topic,a,b,winner\n", "holds no judgment"),

@@ -43,7 +43,7 @@ def test_the_curve_is_drawn_through_its_points() -> None:
 
 
 def test_a_simulation_without_a_curve_is_refused() -> None:
-    with pytest.raises(BadParameter, match="kept no curve"):
+    with pytest.raises(BadParameter, match="has no curve"):
         found_curve([result("one", 10)])
 
 
