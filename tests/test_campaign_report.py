@@ -1,4 +1,4 @@
-"""The page that is handed on: whole, harmless, and true to the campaign."""
+"""The report on a campaign: complete, safe, and equal to the campaign's figures."""
 
 import base64
 import re
@@ -40,7 +40,7 @@ class Seen(HTMLParser):
 
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
-def test_whatever_is_said_is_shown_as_it_is(text: str) -> None:
+def test_texts_are_escaped(text: str) -> None:
     table = Table((text,), ((text,),), caption=text)
     chapter = Chapter(text, (text,), (Picture("<svg/>", text),), (table,), (text,))
     seen = Seen(html_page(text, text, [Fact(text, text)], [chapter]))
@@ -52,7 +52,7 @@ def test_whatever_is_said_is_shown_as_it_is(text: str) -> None:
     assert {tag for tag, _ in seen.elements} <= set(allowed.split())
 
 
-def test_two_chapters_of_one_title_have_two_places() -> None:
+def test_chapters_of_one_title_have_different_anchors() -> None:
     page = html_page("t", "", [], [Chapter("Money"), Chapter("Money"), Chapter("金")])
     ids = re.findall(r'<section id="([^"]+)"', page)
     assert len(set(ids)) == 3
@@ -90,18 +90,18 @@ def test_a_report_of_a_campaign_without_runs_or_money(
     for payload in PAYLOADS[:5]:
         assert payload in seen.words
     tab = browser.new_page()
-    heard: list[str] = []
+    events: list[str] = []
 
     def answer(dialog: Dialog) -> None:
-        heard.append(dialog.message)
+        events.append(dialog.message)
         dialog.dismiss()
 
     tab.on("dialog", answer)
-    tab.on("request", lambda request: heard.append(request.url))
+    tab.on("request", lambda request: events.append(request.url))
     tab.goto(page.as_uri())
     assert tab.locator("h2").all_inner_texts() == ["Best answers", "People", "Reliability"]
     tab.close()
-    assert heard == [page.as_uri()]
+    assert events == [page.as_uri()]
 
 
 def test_a_report_without_a_store_is_refused(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_report_without_a_store_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "r.html").exists()
 
 
-def test_pictures_stand_in_the_page(tmp_path: Path) -> None:
+def test_pictures_are_embedded(tmp_path: Path) -> None:
     page = html_page("t", "", [], [Chapter("c", pictures=(Picture("<svg>é</svg>", "a thing"),))])
     (data,) = re.findall(r"base64,([^\"]+)", page)
     assert base64.b64decode(data).decode() == "<svg>é</svg>"

@@ -48,21 +48,21 @@ def test_every_outcome_has_its_effect() -> None:
         (Outcome.SKIP, None, None, ()),
     ],
 )
-def test_what_an_outcome_means(
+def test_effect_of_each_outcome(
     outcome: Outcome, winner: str | None, loser: str | None, bad: tuple[str, ...]
 ) -> None:
     judgment = Judgment("t", "a", "b", outcome)
     assert (judgment.winner, judgment.loser, judgment.bad_items) == (winner, loser, bad)
 
 
-def test_halves_and_wholes_add_up() -> None:
+def test_shares_of_a_win_add_up() -> None:
     for outcome, effect in EFFECTS.items():
         shares = effect.left + effect.right
         bad = effect.left_bad and effect.right_bad
         assert shares == (1.0 if effect.usable and not bad and outcome is not Outcome.GRADE else 0.0)
 
 
-def test_a_pair_is_the_same_whoever_stands_left() -> None:
+def test_pair_is_the_same_in_either_order() -> None:
     assert (
         Judgment("t", "b", "a", Outcome.LEFT).pair == Judgment("t", "a", "b", Outcome.LEFT).pair == ("a", "b")
     )
@@ -87,7 +87,7 @@ def test_judgments_that_contradict_themselves_are_refused(fields: dict[str, obje
         Judgment(**fields)  # type: ignore[arg-type]
 
 
-def test_other_records_are_checked_at_the_door() -> None:
+def test_records_are_validated_when_made() -> None:
     with pytest.raises(BadRecord):
         Topic("1", "text", weight=-1)
     with pytest.raises(BadRecord):
@@ -123,7 +123,7 @@ def test_errors_say_problem_place_and_remedy() -> None:
 @pytest.mark.parametrize(
     "error", [BadFile.at("f", 1, "p", "r"), UnknownName("k", "n", ["m"]), MissingExtra("p", "e")]
 )
-def test_errors_cross_process_borders(error: DuelpoolError) -> None:
+def test_errors_can_be_pickled(error: DuelpoolError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert str(again) == str(error)

@@ -52,15 +52,15 @@ def noisy_table(runs: int = 6, topics: int = 40, gap: float = 0.05) -> ScoreTabl
     return ScoreTable(tuple(f"run{at}" for at in range(runs)), tuple(map(str, range(topics))), scores)
 
 
-def test_a_table_aligns_topics_by_id_and_weighs_them() -> None:
+def test_table_aligns_topics_by_id_and_weighs_them() -> None:
     table = ScoreTable.of({"a": {"1": 1.0, "2": 0.0}, "b": {"3": 0.5, "2": 1.0}}, weights={"2": 3.0})
     assert table.topics == ("1", "2", "3")
     assert table.means() == pytest.approx([0.25, (3 + 0.5) / 4])
     assert table.order() == ["b", "a"]
     assert table.complete().topics == ("2",)
-    found = difference(table, "a", "b")
-    assert (found.topics, found.mean) == (1, -1)
-    assert math.isnan(found.p)
+    tested = difference(table, "a", "b")
+    assert (tested.topics, tested.mean) == (1, -1)
+    assert math.isnan(tested.p)
     with pytest.raises(UnknownName, match="no run called 'c'"):
         table.row("c")
     with pytest.raises(BadParameter, match="twice"):
@@ -75,7 +75,7 @@ def test_slices_hold_the_topics_of_a_tag() -> None:
 
 
 @given(values)
-def test_the_interval_of_a_mean_is_students(row: list[float]) -> None:
+def test_interval_of_a_mean_equals_students(row: list[float]) -> None:
     low, high = table_of(row).intervals("t", 0.9)[0]
     if np.std(row):
         expected = stats.t.interval(0.9, len(row) - 1, np.mean(row), stats.sem(row))
@@ -84,7 +84,7 @@ def test_the_interval_of_a_mean_is_students(row: list[float]) -> None:
         assert low == high == row[0]
 
 
-def test_the_bootstrap_interval_is_near_students_and_fixed_by_its_seed() -> None:
+def test_bootstrap_interval_is_near_students_and_fixed_by_its_seed() -> None:
     table = noisy_table(2, 200)
     by_t, by_draws = table.intervals("t"), table.intervals("bootstrap", seed=3)
     assert by_draws == pytest.approx(by_t, abs=0.01)
@@ -106,9 +106,9 @@ def test_paired_tests_equal_scipys(first: list[float], data: st.DataObject) -> N
     gaps = np.array(first) - np.array(second)
     if np.std(gaps):
         expected = stats.ttest_rel(first, second)
-        found = difference(table, "a", "b", "t")
-        assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue))
-        assert found.effect == pytest.approx(gaps.mean() / gaps.std(ddof=1))
+        tested = difference(table, "a", "b", "t")
+        assert (tested.statistic, tested.p) == pytest.approx((expected.statistic, expected.pvalue))
+        assert tested.effect == pytest.approx(gaps.mean() / gaps.std(ddof=1))
     else:
         assert difference(table, "a", "b", "t").p == (0 if gaps[0] else 1)
     signs = product((1, -1), repeat=len(gaps))
@@ -119,7 +119,7 @@ def test_paired_tests_equal_scipys(first: list[float], data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_tests_hold_their_error_rate_and_see_a_difference(test: str) -> None:
+def test_tests_keep_their_error_rate_and_detect_a_difference(test: str) -> None:
     rng = rng_for(8, "null", test)
     by_chance = [
         difference(table_of(*rng.normal(0, 1, (2, 25)).tolist()), "a", "b", test, rounds=400, seed=trial).p
@@ -147,20 +147,20 @@ def test_corrections_follow_their_definitions(p: list[float]) -> None:
     assert corrected(p, "bh") == pytest.approx(bh)
 
 
-def test_corrections_leave_out_what_has_no_p_value() -> None:
-    found = corrected([0.01, math.nan, 0.02], "bonferroni")
-    assert found[[0, 2]].tolist() == [0.02, 0.04]
-    assert math.isnan(found[1])
+def test_corrections_skip_nan() -> None:
+    p_values = corrected([0.01, math.nan, 0.02], "bonferroni")
+    assert p_values[[0, 2]].tolist() == [0.02, 0.04]
+    assert math.isnan(p_values[1])
     assert set(CORRECTIONS) == {"none", "bonferroni", "holm", "bh"}
     with pytest.raises(UnknownName, match="no correction called 'sidak'"):
         corrected([0.5], "sidak")
 
 
-def test_runs_against_a_baseline_and_against_each_other() -> None:
+def test_against_baseline_and_all_pairs() -> None:
     table = noisy_table()
-    found = against_baseline(table, "run0", correction="holm")
-    assert [one.a for one in found] == ["run1", "run2", "run3", "run4", "run5"]
-    assert all(one.p_corrected >= one.p for one in found)
+    tested = against_baseline(table, "run0", correction="holm")
+    assert [one.a for one in tested] == ["run1", "run2", "run3", "run4", "run5"]
+    assert all(one.p_corrected >= one.p for one in tested)
     pairs = all_pairs(table)
     assert [(one.a, one.b) for one in pairs] == list(combinations(table.runs, 2))
     told_apart = sum(
@@ -181,15 +181,15 @@ def test_tukeys_test_equals_its_definition() -> None:
     scores = table.values
     residual = scores - scores.mean(1, keepdims=True) - scores.mean(0, keepdims=True) + scores.mean()
     noise = (residual**2).sum() / (3 * 14)
-    for found in tukey_hsd(table):
-        gap = table.row(found.a).mean() - table.row(found.b).mean()
+    for tested in tukey_hsd(table):
+        gap = table.row(tested.a).mean() - table.row(tested.b).mean()
         expected = stats.studentized_range.sf(abs(gap) / math.sqrt(noise / 15), 4, 3 * 14)
-        assert (found.mean, found.p) == pytest.approx((gap, expected))
+        assert (tested.mean, tested.p) == pytest.approx((gap, expected))
     with pytest.raises(BadParameter, match="two runs and two topics"):
         tukey_hsd(table_of([1.0, 0.0]))
 
 
-def test_tukeys_test_of_many_runs_is_near_the_slow_one() -> None:
+def test_tukeys_test_of_many_runs_is_near_the_exact_one() -> None:
     table = noisy_table(14, 30, gap=0.02)
     quick = {(one.a, one.b): one for one in tukey_hsd(table)}
     assert len(quick) == 91
@@ -200,9 +200,9 @@ def test_tukeys_test_of_many_runs_is_near_the_slow_one() -> None:
 def test_tukeys_test_against_a_baseline_is_a_part_of_all_pairs() -> None:
     table = noisy_table(5, 12)
     every = {frozenset((one.a, one.b)): one for one in tukey_hsd(table)}
-    found = against_baseline(table, "run2", "tukey")
-    assert [(one.a, one.b) for one in found] == [(run, "run2") for run in ("run0", "run1", "run3", "run4")]
-    for one in found:
+    tested = against_baseline(table, "run2", "tukey")
+    assert [(one.a, one.b) for one in tested] == [(run, "run2") for run in ("run0", "run1", "run3", "run4")]
+    for one in tested:
         same = every[frozenset((one.a, one.b))]
         assert (one.p, one.p_corrected) == (same.p, same.p)
         assert one.mean == pytest.approx(table.row(one.a).mean() - table.row("run2").mean())
@@ -211,11 +211,11 @@ def test_tukeys_test_against_a_baseline_is_a_part_of_all_pairs() -> None:
         all_pairs(table, "tukey", "holm")
 
 
-def test_topics_are_planned_from_the_spread_of_differences() -> None:
+def test_plan_topics_from_the_spread_of_differences() -> None:
     table = noisy_table(6, 40)
-    found = plan_topics(table, 0.1, "run1", rounds=300, seed=3)
-    assert [(one.a, one.b) for one in found] == [(f"run{at}", "run1") for at in (0, 2, 3, 4, 5)]
-    for one in found:
+    plans = plan_topics(table, 0.1, "run1", rounds=300, seed=3)
+    assert [(one.a, one.b) for one in plans] == [(f"run{at}", "run1") for at in (0, 2, 3, 4, 5)]
+    for one in plans:
         gaps = table.row(one.a) - table.row(one.b)
         assert one.spread == pytest.approx(gaps.std(ddof=1))
         assert one.needed == topics_needed(0.1, one.spread)
@@ -252,10 +252,10 @@ def test_measures_agree_on_signs_and_by_pearson() -> None:
             {"s": {"3": 0.5, "1": 0.9, "2": 0.6}, "r": {"1": 0.1, "2": 0.3, "3": 0.5}, "t": {}}
         ),
     }
-    (found,) = measure_agreement(tables)
-    assert (found.a, found.b, found.compared, found.same_sign) == ("one", "two", 2, 0.5)
+    (agreement,) = measure_agreement(tables)
+    assert (agreement.a, agreement.b, agreement.compared, agreement.same_sign) == ("one", "two", 2, 0.5)
     x, y = [0.1, 0.5, 0.5, 0.2, 0.4, 0.5], [0.1, 0.3, 0.5, 0.9, 0.6, 0.5]
-    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+    assert agreement.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
 
 
 def test_power_by_formula_and_by_simulation_agree() -> None:
@@ -272,18 +272,18 @@ def test_power_by_formula_and_by_simulation_agree() -> None:
             wrong()
 
 
-def test_leaving_a_group_out_takes_its_own_finds_away() -> None:
+def test_leaving_a_group_out_removes_its_unique_documents() -> None:
     qrels = Qrels.from_grades({"1": {"shared": 1, "ours": 1, "deep": 1, "theirs": 1}})
     ours = Run.from_rankings("a1", {"1": [("ours", 3.0), ("shared", 2.0), ("deep", 1.0)]})
     again = Run.from_rankings("a2", {"1": [("ours", 3.0), ("x", 2.0), ("deep", 1.0)]})
     other = Run.from_rankings("b1", {"1": [("theirs", 2.0), ("shared", 1.0)]})
-    found = leave_group_out(qrels, [ours, again, other], {"a1": "A", "a2": "A", "b1": "B"}, P(2), depth=2)
-    assert [(one.run, one.only_theirs, one.score, one.score_without) for one in found] == [
+    rows = leave_group_out(qrels, [ours, again, other], {"a1": "A", "a2": "A", "b1": "B"}, P(2), depth=2)
+    assert [(one.run, one.only_theirs, one.score, one.score_without) for one in rows] == [
         ("a1", 1, 1.0, 0.5),
         ("a2", 1, 0.5, 0.0),
         ("b1", 1, 1.0, 0.5),
     ]
-    assert [(one.place, one.place_without) for one in found] == [(1, 2), (3, 3), (1, 2)]
+    assert [(one.place, one.place_without) for one in rows] == [(1, 2), (3, 3), (1, 2)]
     with pytest.raises(BadParameter, match="which group run 'b1'"):
         leave_group_out(qrels, [other], {}, P(2))
     with pytest.raises(BadParameter, match="depth is 1 or more"):

@@ -1,4 +1,4 @@
-"""The demo collection keeps what it promises, and its rankers are what their names say."""
+"""The demo collection and its rankers: sizes, duplicates, grades, and rankers that equal their definitions."""
 
 import math
 from collections import Counter, defaultdict
@@ -41,7 +41,7 @@ def topic_of(collection: Collection) -> dict[str, str]:
 # The collection
 
 
-def test_it_is_as_large_as_promised(collection: Collection) -> None:
+def test_collection_has_its_documented_size(collection: Collection) -> None:
     assert len(collection.topics) >= 12
     assert len(collection.passages) >= 260
     assert all(16 <= len(items) <= 24 for items in collection.utilities.values())
@@ -59,7 +59,7 @@ def test_passages_are_short_and_topics_complete(collection: Collection) -> None:
     assert any(topic.weight != 1 for topic in collection.topics)
 
 
-def test_every_id_resolves_and_every_passage_has_one_place(collection: Collection) -> None:
+def test_every_id_resolves_and_every_passage_has_one_topic(collection: Collection) -> None:
     assert list(collection.utilities) == [topic.id for topic in collection.topics]
     places = Counter(item for items in collection.utilities.values() for item in items)
     places.update(collection.off_topic)
@@ -67,7 +67,7 @@ def test_every_id_resolves_and_every_passage_has_one_place(collection: Collectio
     assert all(passage.id == item for item, passage in collection.passages.items())
 
 
-def test_ids_tell_neither_topic_nor_quality(collection: Collection) -> None:
+def test_ids_reveal_neither_topic_nor_quality(collection: Collection) -> None:
     homes = topic_of(collection)
     neighbours = [homes.get(a) == homes.get(b) for a, b in pairwise(sorted(collection.passages))]
     assert sum(neighbours) / len(neighbours) < 2.5 / len(collection.topics)
@@ -79,7 +79,7 @@ def test_ids_tell_neither_topic_nor_quality(collection: Collection) -> None:
     assert sum(first_halves) / len(first_halves) == pytest.approx(0.5, abs=0.08)
 
 
-def test_there_are_exact_twins_within_topics(collection: Collection) -> None:
+def test_topics_have_exact_duplicates(collection: Collection) -> None:
     homes = topic_of(collection)
     groups = same_text(collection, folded=False)
     assert len(groups) >= 5
@@ -87,7 +87,7 @@ def test_there_are_exact_twins_within_topics(collection: Collection) -> None:
     assert len({homes[group[0]] for group in groups}) >= 4
 
 
-def test_there_are_near_twins_that_are_not_exact_ones(collection: Collection) -> None:
+def test_topics_have_near_duplicates(collection: Collection) -> None:
     exact = same_text(collection, folded=False)
     near = [group for group in same_text(collection, folded=True) if group not in exact]
     assert len(near) >= 2
@@ -95,7 +95,7 @@ def test_there_are_near_twins_that_are_not_exact_ones(collection: Collection) ->
     assert all(len({homes[item] for item in group}) == 1 for group in near)
 
 
-def test_two_passages_have_one_utility_exactly_if_they_are_twins(collection: Collection) -> None:
+def test_passages_share_a_utility_exactly_if_they_are_duplicates(collection: Collection) -> None:
     twins = {item: group[0] for group in same_text(collection, folded=True) for item in group}
     for items in collection.utilities.values():
         texts_of = defaultdict(set)
@@ -108,7 +108,7 @@ def test_two_passages_have_one_utility_exactly_if_they_are_twins(collection: Col
         assert all(len(utilities) == 1 for utilities in utility_of.values())
 
 
-def test_the_truth_spans_good_and_bad_in_every_topic(collection: Collection) -> None:
+def test_utilities_span_good_and_bad_in_every_topic(collection: Collection) -> None:
     for items in collection.utilities.values():
         assert max(items.values()) >= 9
         assert min(items.values()) < 0.5
@@ -116,7 +116,7 @@ def test_the_truth_spans_good_and_bad_in_every_topic(collection: Collection) -> 
         assert sum(utility < GRADE_FLOORS[0] for utility in items.values()) >= 5
 
 
-def test_it_cannot_be_changed_by_accident(collection: Collection) -> None:
+def test_collection_is_read_only(collection: Collection) -> None:
     with pytest.raises(TypeError):
         collection.passages["d0000"] = None  # type: ignore[index]
     with pytest.raises(TypeError):
@@ -126,7 +126,7 @@ def test_it_cannot_be_changed_by_accident(collection: Collection) -> None:
 # Grades
 
 
-def test_grades_without_noise_are_the_floors_passed(collection: Collection) -> None:
+def test_grades_without_noise_follow_the_thresholds(collection: Collection) -> None:
     graded = grades(collection, seed=0, noise=0.0)
     for topic, items in collection.utilities.items():
         for item, utility in items.items():
@@ -145,7 +145,7 @@ def test_grades_are_fixed_by_the_seed_and_slightly_wrong(collection: Collection)
     assert 0.03 < sum(map(abs, errors)) / len(errors) < 0.2
 
 
-def test_grades_leave_work_for_thinning(collection: Collection) -> None:
+def test_grades_leave_pools_to_thin(collection: Collection) -> None:
     for seed in range(5):
         for items in grades(collection, seed).values():
             assert set(items.values()) == {0, 1, 2, 3}
@@ -196,7 +196,9 @@ def test_no_ranker_sees_utilities(name: str, collection: Collection, runs: dict[
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_only_the_random_ones_hear_the_seed(name: str, collection: Collection, runs: dict[str, Run]) -> None:
+def test_only_random_rankers_depend_on_the_seed(
+    name: str, collection: Collection, runs: dict[str, Run]
+) -> None:
     hears = rank_all(collection, name, seed=2) != runs[name]
     assert hears == (name in {"bm25-shuffled", "random"})
 
@@ -216,24 +218,24 @@ def test_shuffling_moves_the_top_and_nothing_below_it(runs: dict[str, Run]) -> N
         assert sum(shuffled.get(docno) != score for docno, score in ranking[:20]) >= 8
 
 
-def asked(topic: Topic) -> list[str]:
+def question_terms(topic: Topic) -> list[str]:
     text = " ".join((*topic.conversation, topic.text))
     return [term for term in terms_of(text) if term not in STOP_WORDS]
 
 
-def test_words_are_cut_and_brought_to_the_singular() -> None:
+def test_terms_are_split_and_made_singular() -> None:
     assert terms_of("The Bees' honey: it's 4 berries, glass bus!") == (
         ["the", "bee", "honey", "its", "4", "berry", "glass", "bus"]
     )
 
 
-def test_bm25_is_its_definition(collection: Collection, runs: dict[str, Run]) -> None:
+def test_bm25_equals_its_definition(collection: Collection, runs: dict[str, Run]) -> None:
     bags = {item: Counter(terms_of(passage.text)) for item, passage in collection.passages.items()}
     average = sum(bag.total() for bag in bags.values()) / len(bags)
     for topic in collection.topics:
         for docno, score in runs["bm25"][topic.id]:
             expected = 0.0
-            for term in asked(topic):
+            for term in question_terms(topic):
                 holders = sum(term in bag for bag in bags.values())
                 idf = math.log(1 + (len(bags) - holders + 0.5) / (holders + 0.5))
                 count = bags[docno][term]
@@ -242,9 +244,7 @@ def test_bm25_is_its_definition(collection: Collection, runs: dict[str, Run]) ->
             assert score == pytest.approx(expected, abs=1e-6)
 
 
-def test_feedback_adds_the_telling_terms_of_the_first_five(
-    collection: Collection, runs: dict[str, Run]
-) -> None:
+def test_feedback_adds_terms_of_the_first_five(collection: Collection, runs: dict[str, Run]) -> None:
     bags = {item: Counter(terms_of(passage.text)) for item, passage in collection.passages.items()}
     holders = Counter(term for bag in bags.values() for term in bag)
     average = sum(bag.total() for bag in bags.values()) / len(bags)
@@ -259,14 +259,14 @@ def test_feedback_adds_the_telling_terms_of_the_first_five(
         )
 
     for topic in collection.topics:
-        question = Counter(term for term in asked(topic) if term in holders)
+        question = Counter(term for term in question_terms(topic) if term in holders)
         first = {item: bm25(item, dict(question)) for item in bags}
-        told: defaultdict[str, float] = defaultdict(float)
+        characteristic: defaultdict[str, float] = defaultdict(float)
         for item in sorted(first, key=lambda item: -first[item])[:5]:
             for term, count in bags[item].items():
                 share = first[item] * count / bags[item].total() * math.log(len(bags) / holders[term])
-                told[term] += share
-        kept = dict(sorted(told.items(), key=lambda entry: (-round(entry[1], 9), entry[0]))[:20])
+                characteristic[term] += share
+        kept = dict(sorted(characteristic.items(), key=lambda entry: (-round(entry[1], 9), entry[0]))[:20])
         mixed = {
             term: question[term] / question.total() + kept.get(term, 0.0) / sum(kept.values())
             for term in {*question, *kept}
@@ -275,7 +275,7 @@ def test_feedback_adds_the_telling_terms_of_the_first_five(
             assert score == pytest.approx(bm25(docno, mixed), abs=1e-5)
 
 
-def test_query_likelihood_is_its_definition(collection: Collection, runs: dict[str, Run]) -> None:
+def test_query_likelihood_equals_its_definition(collection: Collection, runs: dict[str, Run]) -> None:
     bags = {item: Counter(terms_of(passage.text)) for item, passage in collection.passages.items()}
     everywhere: Counter[str] = sum(bags.values(), Counter())
     for topic in collection.topics:
@@ -283,7 +283,7 @@ def test_query_likelihood_is_its_definition(collection: Collection, runs: dict[s
             bag = bags[docno]
             expected = sum(
                 math.log((bag[term] + 100 * everywhere[term] / everywhere.total()) / (bag.total() + 100))
-                for term in asked(topic)
+                for term in question_terms(topic)
                 if term in everywhere
             )
             assert score == pytest.approx(expected, abs=1e-6)
@@ -301,7 +301,7 @@ def test_tfidf_is_a_cosine(collection: Collection, runs: dict[str, Run]) -> None
         }
 
     for topic in collection.topics:
-        query = weighed(Counter(asked(topic)))
+        query = weighed(Counter(question_terms(topic)))
         for docno, score in runs["tfidf"][topic.id][:5]:
             passage = weighed(bags[docno])
             product = sum(weight * passage.get(term, 0.0) for term, weight in query.items())

@@ -1,4 +1,4 @@
-"""`duelpool demo --serve`: a real process, people at work, a leaderboard that moves, and an end to all of it."""
+"""`duelpool demo --serve`: a real process with simulated people, a moving leaderboard, and a clean end."""
 
 import contextlib
 import os
@@ -19,20 +19,20 @@ from support.serving import children_of, free_port
 PATIENCE = 120.0
 
 
-def until(found: Callable[[], Any], process: subprocess.Popen[bytes], said: Path) -> Any:
-    """Wait until something is found, as long as the process lives."""
+def until(condition: Callable[[], Any], process: subprocess.Popen[bytes], output: Path) -> Any:
+    """Wait until the condition holds, as long as the process lives."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(OSError):
-            if value := found():
+            if value := condition():
                 return value
         time.sleep(0.1)
-    pytest.fail(said.read_text(encoding="utf-8")[-2000:])
+    pytest.fail(output.read_text(encoding="utf-8")[-2000:])
 
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    said = tmp_path / "said.txt"
+    output = tmp_path / "output.txt"
     words = [
         "demo",
         "--serve",
@@ -43,34 +43,36 @@ def demo(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
         "--pace",
         "0.02",
     ]
-    with said.open("wb") as out:
+    with output.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "duelpool", *words],
-            stdout=out,
+            stdout=file,
             stderr=subprocess.STDOUT,
             env={**os.environ, "COLUMNS": "300"},
             start_new_session=True,
         )
-    yield process, said
+    yield process, output
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)  # its own session, which we started
         process.wait()
 
 
-def managed(said: Path) -> str | None:
+def managed(output: Path) -> str | None:
     """Return the link to manage that the demo printed, once it is whole."""
-    found = re.search(r"to manage: +(http://127\.0\.0\.1:\d+/manage/\S+)\n", said.read_text(encoding="utf-8"))
-    return found[1] if found else None
+    link = re.search(
+        r"to manage: +(http://127\.0\.0\.1:\d+/manage/\S+)\n", output.read_text(encoding="utf-8")
+    )
+    return link[1] if link else None
 
 
 @pytest.mark.parametrize(
     "sign", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)], ids=lambda sign: sign.name
 )
-def test_people_judge_before_your_eyes_and_stop_with_the_server(
+def test_simulated_people_judge_and_stop_with_the_server(
     demo: tuple[subprocess.Popen[bytes], Path], sign: signal.Signals
 ) -> None:
-    process, said = demo
-    link = until(lambda: managed(said), process, said)
+    process, output = demo
+    link = until(lambda: managed(output), process, output)
     browser = build_opener(HTTPCookieProcessor())
 
     def leaderboard() -> str:
@@ -78,12 +80,12 @@ def test_people_judge_before_your_eyes_and_stop_with_the_server(
             table = re.search(r"<table.*?</table>", page.read().decode(), re.DOTALL)
         return table[0] if table else ""
 
-    first = until(leaderboard, process, said)
+    first = until(leaderboard, process, output)
     assert "bm25" in first
     if sign is signal.SIGTERM:
-        until(lambda: leaderboard() not in ("", first), process, said)
+        until(lambda: leaderboard() not in ("", first), process, output)
     (crowd,) = children_of(process.pid)
     process.send_signal(sign)
-    assert process.wait(PATIENCE) in (0, 130, 143), said.read_text(encoding="utf-8")
+    assert process.wait(PATIENCE) in (0, 130, 143), output.read_text(encoding="utf-8")
     assert not Path(f"/proc/{crowd}").exists()
-    assert "Traceback" not in said.read_text(encoding="utf-8")
+    assert "Traceback" not in output.read_text(encoding="utf-8")

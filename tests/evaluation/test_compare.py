@@ -1,4 +1,4 @@
-"""Two runs compared: settled signs, honest bounds, and questions that can tell."""
+"""Two runs compared: settled signs, bounds, and the questions to judge next."""
 
 import json
 from itertools import combinations
@@ -34,52 +34,54 @@ def votes(*topics: str, pairs: int = 6) -> Preferences:
 
 
 def test_all_votes_settle_the_sign() -> None:
-    found = compare_runs(GOOD, BAD, preferences=votes("one", "two"))
-    assert [each.topic for each in found.topics] == ["one", "two"]
-    assert (found.won_by("a"), found.won_by("b"), found.won_by("")) == (2, 0, 0)
-    assert (found.mean_a, found.mean_b) == (1.0, 0.0)
-    assert all(each.done and not each.ask_next for each in found.topics)
+    comparison = compare_runs(GOOD, BAD, preferences=votes("one", "two"))
+    assert [each.topic for each in comparison.topics] == ["one", "two"]
+    assert (comparison.won_by("a"), comparison.won_by("b"), comparison.won_by("")) == (2, 0, 0)
+    assert (comparison.mean_a, comparison.mean_b) == (1.0, 0.0)
+    assert all(each.done and not each.ask_next for each in comparison.topics)
 
 
 @pytest.mark.parametrize("measure", [ppref(), wpref()])
 def test_known_scores_are_those_of_the_measures(measure: ppref | wpref) -> None:
-    told = votes("one", "two")
-    found = compare_runs(GOOD, BAD, preferences=told, measure=measure.name)  # type: ignore[arg-type]
+    preferences = votes("one", "two")
+    comparison = compare_runs(GOOD, BAD, preferences=preferences, measure=measure.name)  # type: ignore[arg-type]
     for side, each in (("a", GOOD), ("b", BAD)):
-        for verdict in found.topics:
-            assert getattr(verdict.verdict, side) == pytest.approx(measure.calc(told, each)[verdict.topic])
+        for verdict in comparison.topics:
+            assert getattr(verdict.verdict, side) == pytest.approx(
+                measure.calc(preferences, each)[verdict.topic]
+            )
 
 
-def test_without_votes_it_asks_about_pairs_that_the_runs_order_differently() -> None:
-    found = compare_runs(run("x", one="abc"), run("y", one="acb"), ask=9)
-    assert found.topics[0].ask_next == (("b", "c"),)
-    assert (found.p, found.low, found.won_by("")) == (None, None, 1)
+def test_without_votes_pairs_ordered_differently_are_asked() -> None:
+    comparison = compare_runs(run("x", one="abc"), run("y", one="acb"), ask=9)
+    assert comparison.topics[0].ask_next == (("b", "c"),)
+    assert (comparison.p, comparison.low, comparison.won_by("")) == (None, None, 1)
 
 
-def test_it_stops_early_when_the_rest_cannot_turn_the_sign() -> None:
-    found = compare_runs(GOOD, BAD, preferences=votes("one", pairs=4))
-    one, two = found.topics
+def test_comparison_stops_when_the_rest_cannot_change_the_sign() -> None:
+    comparison = compare_runs(GOOD, BAD, preferences=votes("one", pairs=4))
+    one, two = comparison.topics
     assert (one.verdict.leader, one.done, one.ask_next) == ("a", True, ())
     assert (two.verdict.leader, two.done) == ("", False)
     assert two.ask_next
 
 
-def test_grades_are_another_way_to_judge() -> None:
+def test_comparison_by_grades() -> None:
     qrels = Qrels.from_grades({"one": {"a": 2, "d": 0}, "two": {"a": 2, "b": 2, "c": 0, "d": 0}})
-    found = compare_runs(GOOD, BAD, qrels=qrels, ask=5)
-    assert found.measure == "DCG@10"
-    assert found.topics[1].verdict.leader == "a"
-    assert {question[0] for question in found.topics[0].ask_next} <= {"b", "c"}
+    comparison = compare_runs(GOOD, BAD, qrels=qrels, ask=5)
+    assert comparison.measure == "DCG@10"
+    assert comparison.topics[1].verdict.leader == "a"
+    assert {question[0] for question in comparison.topics[0].ask_next} <= {"b", "c"}
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_incomparable_runs_are_refused() -> None:
     with pytest.raises(BadParameter, match="share no topic"):
         compare_runs(run("x", one="a"), run("y", two="a"))
     with pytest.raises(BadParameter, match="Give one"):
         compare_runs(GOOD, BAD, preferences=votes("one"), qrels=Qrels.from_grades({"one": {"a": 1}}))
 
 
-def test_the_command_prints_figures_and_questions(tmp_path: Path) -> None:
+def test_command_prints_figures_and_questions(tmp_path: Path) -> None:
     for each in (GOOD, BAD):
         write_run(tmp_path / f"{each.name}.run", each)
     write_preferences(tmp_path / "votes.txt", votes("one"))
@@ -91,10 +93,10 @@ def test_the_command_prints_figures_and_questions(tmp_path: Path) -> None:
         str(tmp_path / "votes.txt"),
     ]
     done = CliRunner().invoke(app, [*words, "--json"])
-    found = json.loads(done.stdout)
-    assert found["settled"] == {"a": 1, "b": 0, "open": 1}
-    assert found["topics"]["one"]["leader"] == "a"
-    assert found["topics"]["two"]["ask_next"]
+    printed = json.loads(done.stdout)
+    assert printed["settled"] == {"a": 1, "b": 0, "open": 1}
+    assert printed["topics"]["one"]["leader"] == "a"
+    assert printed["topics"]["two"]["ask_next"]
     shown = CliRunner().invoke(app, words)
     assert "Judge next" in shown.stdout
     assert CliRunner().invoke(app, [*words, "--measure", "nDCG"]).exit_code == 2

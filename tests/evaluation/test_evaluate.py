@@ -85,21 +85,21 @@ def rows_of(result: Result) -> list[dict[str, Any]]:
 
 
 def test_means_are_those_of_the_measures(folder: Path) -> None:
-    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", Compat(p=0.8)])
-    assert found.runs == ("fair", "good", "great", "poor")
+    scores = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", Compat(p=0.8)])
+    assert scores.runs == ("fair", "good", "great", "poor")
     run = read_run(folder / "runs" / "good.run.gz")
     values = nDCG(10).calc(record_of(found_grades(folder)), run)
-    assert found.mean("good", "nDCG@10") == pytest.approx(np.mean(list(values.values())))
-    assert found.tables["nDCG@10"].row("good") == pytest.approx(list(values.values()))
-    assert found.tables["nDCG@10"].order() == ["great", "good", "fair", "poor"]
-    assert [(row.run, row.measure, row.topic) for row in found.rows[:2]] == [
+    assert scores.mean("good", "nDCG@10") == pytest.approx(np.mean(list(values.values())))
+    assert scores.tables["nDCG@10"].row("good") == pytest.approx(list(values.values()))
+    assert scores.tables["nDCG@10"].order() == ["great", "good", "fair", "poor"]
+    assert [(row.run, row.measure, row.topic) for row in scores.rows[:2]] == [
         ("fair", "nDCG@10", "all"),
         ("fair", "Compat(p=0.8)", "all"),
     ]
     with pytest.raises(UnknownName, match="no measure in this evaluation called 'AP'"):
-        found.mean("good", "AP")
+        scores.mean("good", "AP")
     with pytest.raises(UnknownName, match="no run called 'bad'"):
-        found.mean("bad", "nDCG@10")
+        scores.mean("bad", "nDCG@10")
 
 
 def found_grades(folder: Path) -> pl.DataFrame:
@@ -108,7 +108,7 @@ def found_grades(folder: Path) -> pl.DataFrame:
                          "relevance": [int(r[3]) for r in rows]})  # fmt: skip
 
 
-def test_the_same_from_paths_patterns_records_and_frames(folder: Path) -> None:
+def test_same_scores_from_paths_patterns_records_and_frames(folder: Path) -> None:
     expected = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "AP").means("AP")
     frames = {name: read_run(folder / "runs" / f"{name}.run.gz").frame for name in expected}
     pandas_frames = {name: pd.DataFrame(frame.to_dict(as_series=False)) for name, frame in frames.items()}
@@ -121,7 +121,7 @@ def test_the_same_from_paths_patterns_records_and_frames(folder: Path) -> None:
         assert duelpool.evaluate(truth, runs, "map").means("AP") == pytest.approx(expected)
 
 
-def test_frames_are_told_apart_by_their_columns() -> None:
+def test_frames_are_recognised_by_their_columns() -> None:
     won = pl.DataFrame({"topic": ["1"], "winner": ["a"], "loser": ["b"]})
     assert isinstance(record_of(won), Preferences)
     assert isinstance(record_of(pl.DataFrame({"topic": [1], "docno": [2], "score": [0.5]})), Run)
@@ -139,10 +139,10 @@ def test_frames_are_told_apart_by_their_columns() -> None:
 
 def test_grades_and_preferences_side_by_side(folder: Path) -> None:
     both = [folder / "qrels.txt", folder / "prefs.txt"]
-    found = duelpool.evaluate(both, folder / "runs", [*(set(MEASURES) - {"RBO"}), "RBO"][:-1])
-    assert set(found.tables) == set(MEASURES) - {"RBO"}
+    scores = duelpool.evaluate(both, folder / "runs", [*(set(MEASURES) - {"RBO"}), "RBO"][:-1])
+    assert set(scores.tables) == set(MEASURES) - {"RBO"}
     for name in ("PGC", "ppref", "wpref", "BestRR", "Compat"):
-        assert found.mean("great", name) > found.mean("poor", name)
+        assert scores.mean("great", name) > scores.mean("poor", name)
     inferred = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "ppref", rules={"inferred": True})
     assert str(inferred.measures[0]) == "ppref(inferred=True)"
     reference = duelpool.evaluate(folder / "runs" / "great.run.gz", folder / "runs", "RBO(p=0.8)")
@@ -150,21 +150,21 @@ def test_grades_and_preferences_side_by_side(folder: Path) -> None:
 
 
 def test_intervals_tests_and_corrections(folder: Path) -> None:
-    found = duelpool.evaluate(
+    scores = duelpool.evaluate(
         folder / "qrels.txt", folder / "runs", ["nDCG@10", "P@5"], baseline="fair", correction="bonferroni",
         interval="bootstrap", level=0.9,
     )  # fmt: skip
-    row = found.row("great", "nDCG@10")
+    row = scores.row("great", "nDCG@10")
     assert row.low is not None
     assert row.high is not None
     assert row.low < row.value < row.high
     assert row.p is not None
     assert row.p_corrected == pytest.approx(min(1, 3 * row.p))
-    assert found.row("fair", "nDCG@10").p is None
-    frame = found.to_polars()
+    assert scores.row("fair", "nDCG@10").p is None
+    frame = scores.to_polars()
     assert frame.columns == ["run", "measure", "topic", "value", "low", "high", "p", "p_corrected"]
-    assert found.to_polars(by_topic=True).height == 4 * 2 * 12 + 8
-    text = str(found)
+    assert scores.to_polars(by_topic=True).height == 4 * 2 * 12 + 8
+    text = str(scores)
     assert "90% interval of the mean (bootstrap)" in text
     assert "against fair: t test, correction bonferroni" in text
     table = [line for line in text.splitlines() if line[0] != "#"]
@@ -179,30 +179,30 @@ def test_weights_and_chosen_topics(folder: Path) -> None:
     assert weighed.mean("fair", "RR") == pytest.approx((12 * values[0] + values[1:].sum()) / 23)
     some = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "RR", topics=TOPICS[:2])
     assert some.mean("fair", "RR") == pytest.approx(values[:2].mean())
-    with pytest.raises(BadParameter, match="None of the topics asked for"):
+    with pytest.raises(BadParameter, match="None of the chosen topics"):
         duelpool.evaluate(folder / "qrels.txt", folder / "runs", "RR", topics=["7"])
 
 
-def test_an_executor_changes_nothing_and_progress_is_told(folder: Path) -> None:
-    told: list[int] = []
-    here = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["AP", "Compat"], progress=told.append)
-    assert told == [1, 1, 1, 1]
+def test_executor_gives_the_same_scores_and_reports_progress(folder: Path) -> None:
+    done: list[int] = []
+    here = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["AP", "Compat"], progress=done.append)
+    assert done == [1, 1, 1, 1]
     with ThreadPoolExecutor(2) as executor:
         there = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["AP", "Compat"], executor=executor)
     assert here.to_polars(by_topic=True).equals(there.to_polars(by_topic=True))
 
 
-def test_the_header_says_the_rules_and_what_was_dropped(folder: Path) -> None:
+def test_header_has_the_rules_and_what_was_dropped(folder: Path) -> None:
     lacking = Run.from_rankings("lacking", {TOPICS[0]: [(DOCS[0], 1.0), (DOCS[0], 0.5)]})
-    found = duelpool.evaluate([folder / "qrels.txt", folder / "prefs.txt"], [lacking], ["nDCG", "wpref"])
-    header = "\n".join(found.header)
+    scores = duelpool.evaluate([folder / "qrels.txt", folder / "prefs.txt"], [lacking], ["nDCG", "wpref"])
+    header = "\n".join(scores.header)
     assert "nDCG: log 2, gain linear, ties docno-descending, scores single, missing drop, " in header
     assert "unjudged keep, duplicates first" in header
     assert "wpref: votes multiset, inferred False, bad_votes 1, weight lower" in header
     assert "nDCG: 11 of 12 topics dropped" in header
     assert "1 runs lack topics: lacking (11)" in header
     zeros = duelpool.evaluate(folder / "qrels.txt", [lacking], "nDCG", rules={"missing": "zero"})
-    assert zeros.mean("lacking", "nDCG(missing='zero')") == pytest.approx(found.mean("lacking", "nDCG") / 12)
+    assert zeros.mean("lacking", "nDCG(missing='zero')") == pytest.approx(scores.mean("lacking", "nDCG") / 12)
 
 
 def test_a_notebook_shows_a_table(folder: Path) -> None:
@@ -213,9 +213,9 @@ def test_a_notebook_shows_a_table(folder: Path) -> None:
 
 @pytest.mark.peer("ir_measures")
 def test_ir_measures_computes_the_rest_and_the_header_says_so(folder: Path) -> None:
-    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["Rprec", "nDCG@10"])
-    assert any("Rprec: not a measure of duelpool, computed by ir_measures" in line for line in found.header)
-    assert found.tables["Rprec"].order()[0] == "great"
+    scores = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["Rprec", "nDCG@10"])
+    assert any("Rprec: not a measure of duelpool, computed by ir_measures" in line for line in scores.header)
+    assert scores.tables["Rprec"].order()[0] == "great"
 
 
 def test_json_rows(folder: Path) -> None:
@@ -307,18 +307,18 @@ def test_pictures_are_written_and_the_same_each_time(folder: Path, tmp_path: Pat
     assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
 
 
-def test_pictures_show_what_was_found(folder: Path, tmp_path: Path) -> None:
-    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", "AP"], interval="t")
-    tau = kendall_tau(found.means("nDCG@10"), found.means("AP"))
-    axes = scatter(found, "nDCG@10", "AP").axes[0]
+def test_pictures_show_the_scores(folder: Path, tmp_path: Path) -> None:
+    scores = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", "AP"], interval="t")
+    tau = kendall_tau(scores.means("nDCG@10"), scores.means("AP"))
+    axes = scatter(scores, "nDCG@10", "AP").axes[0]
     assert f"{tau:.3f}" in axes.get_title()
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("nDCG@10", "AP")
     assert len(np.asarray(axes.lines[0].get_xdata())) == 4
-    board = leaderboard(found).axes[0]
+    board = leaderboard(scores).axes[0]
     assert [label.get_text() for label in board.get_yticklabels()] == ["poor", "fair", "good", "great"]
     assert len(board.collections) == 1
     with pytest.raises(BadParameter, match=r"\.svg, \.png, \.pdf"):
-        save_figure(leaderboard(found), tmp_path / "picture.gif")
+        save_figure(leaderboard(scores), tmp_path / "picture.gif")
 
 
 def test_tables_fit_the_terminal_and_text_is_escaped() -> None:
@@ -337,7 +337,7 @@ def lines(path: Path, *rows: str) -> Path:
     return path
 
 
-def test_kinds_of_files_are_told_apart(tmp_path: Path) -> None:
+def test_kinds_of_files_are_recognised(tmp_path: Path) -> None:
     for kind, rows in {
         "qrels": ("1 0 d1 0", "1 0 d2 1"),
         "preferences": ("1 a b b", "1 c a =", "2 x y x"),
@@ -413,42 +413,42 @@ def test_errors_say_problem_place_and_remedy(folder: Path, tmp_path: Path) -> No
         duelpool.evaluate([qrels, qrels], runs, "AP")
 
 
-def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:
+def test_runs_of_one_name_get_the_name_of_their_folder(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     copied = tmp_path / "other" / "good.run.gz"
     copied.write_bytes((folder / "runs" / "good.run.gz").read_bytes())
-    found = duelpool.evaluate(folder / "qrels.txt", [folder / "runs" / "good.run.gz", copied], "AP")
-    assert found.runs == ("runs/good", "other/good")
+    scores = duelpool.evaluate(folder / "qrels.txt", [folder / "runs" / "good.run.gz", copied], "AP")
+    assert scores.runs == ("runs/good", "other/good")
 
 
-def test_a_folder_that_is_not_there_is_told(folder: Path, tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(folder: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone" / "scores.csv"
     result = called(folder / "qrels.txt", folder / "runs", "-m", "AP", "--format", "csv", "-o", gone)
     assert isinstance(result.exception, BadFile)
 
 
-def test_reports_say_what_the_functions_find(folder: Path, tmp_path: Path) -> None:
+def test_reports_equal_the_functions(folder: Path, tmp_path: Path) -> None:
     words = [folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "AP"]
-    found = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", "AP"])
-    told = rows_of(called(*words, "--report", "sensitivity", "--json", "--alpha", "0.01"))
-    assert [row["measure"] for row in told] == ["nDCG@10", "AP"]
-    for row in told:
+    scores = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["nDCG@10", "AP"])
+    rows = rows_of(called(*words, "--report", "sensitivity", "--json", "--alpha", "0.01"))
+    assert [row["measure"] for row in rows] == ["nDCG@10", "AP"]
+    for row in rows:
         for column, correction in (("share", "none"), ("holm", "holm"), ("bh", "bh")):
-            table = found.tables[row["measure"]]
+            table = scores.tables[row["measure"]]
             assert row[column] == sensitivity(table, alpha=0.01, correction=correction).share
     assert set(rows_of(called(*words, "--report", "sensitivity", "--test", "tukey", "--json"))[0]) == {
         "measure", "test", "pairs", "told_apart", "share",
     }  # fmt: skip
     (agreed,) = rows_of(called(*words, "--report", "agreement", "--json"))
-    means = found.means("nDCG@10"), found.means("AP")
-    (by_topic,) = measure_agreement(found.tables)
+    means = scores.means("nDCG@10"), scores.means("AP")
+    (by_topic,) = measure_agreement(scores.tables)
     assert (agreed["a"], agreed["b"]) == ("nDCG@10", "AP")
     assert (agreed["tau"], agreed["tau_ap"]) == (kendall_tau(*means), tau_ap(*means))
     assert agreed["rbo"] == overlap(*means)
     assert (agreed["pearson"], agreed["same_sign"]) == (by_topic.pearson, by_topic.same_sign)
     pairs = rows_of(called(*words, "--report", "pairs", "--correct", "holm", "--json"))
     assert len(pairs) == 12
-    expected = all_pairs(found.tables["AP"], correction="holm")
+    expected = all_pairs(scores.tables["AP"], correction="holm")
     assert [row["p_corrected"] for row in pairs[6:]] == [one.p_corrected for one in expected]
     printed = called(*words, "--report", "pairs", "--test", "tukey")
     assert "tukey test of a - b" in printed.stdout
@@ -467,7 +467,7 @@ def test_reports_say_what_the_functions_find(folder: Path, tmp_path: Path) -> No
     ]
 
 
-def test_a_test_of_all_runs_marks_the_table(folder: Path) -> None:
+def test_tukeys_test_marks_the_table(folder: Path) -> None:
     words = [folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "--baseline", "fair", "--json"]
     rows = {row["run"]: row for row in rows_of(called(*words, "--test", "tukey"))}
     table = duelpool.evaluate(folder / "qrels.txt", folder / "runs", "nDCG@10").tables["nDCG@10"]
@@ -500,7 +500,7 @@ def test_power_from_files_and_from_a_spread(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--report", "everything"], "no report called 'everything'"),
         (["--report", "leave-out"], "needs to know the groups"),
@@ -511,12 +511,12 @@ def test_power_from_files_and_from_a_spread(folder: Path) -> None:
         (["--report", "sensitivity", "--alpha", "5"], "Alpha lies between 0 and 1"),
     ],
 )
-def test_reports_that_cannot_be_are_refused(folder: Path, words: list[str], told: str) -> None:
+def test_impossible_reports_are_refused(folder: Path, words: list[str], message: str) -> None:
     result = called(folder / "qrels.txt", folder / "runs", "-m", "AP", *words)
     assert isinstance(result.exception, DuelpoolError)
-    assert told in str(result.exception)
+    assert message in str(result.exception)
 
 
-def test_the_package_has_no_other_lazy_names() -> None:
+def test_package_has_no_other_lazy_names() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = duelpool.nonsense

@@ -1,4 +1,4 @@
-"""Files that are nearly right, on every reader: the short form; `make stress` goes on for ten minutes."""
+"""Nearly valid files on every reader: a short run; `make stress` runs for ten minutes."""
 
 import ast
 from pathlib import Path
@@ -19,10 +19,10 @@ ON_THE_WAY = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_reader_survives_files_that_are_nearly_right(name: str, tmp_path: Path) -> None:
+def test_readers_survive_nearly_valid_files(name: str, tmp_path: Path) -> None:
     assert try_on(name, READERS[name][1][0], tmp_path) == "read"
-    found = fuzz(name, 10, None, tmp_path)
-    assert found["refused with its line"] + found["refused as a whole"], found
+    outcomes = fuzz(name, 10, None, tmp_path)
+    assert outcomes["refused with its line"] + outcomes["refused as a whole"], outcomes
 
 
 def test_every_reader_of_files_is_tried() -> None:
@@ -46,5 +46,5 @@ def test_every_reader_of_files_is_tried() -> None:
         ("read_assessed", b"topic\tleft\tright\twinner\none\ta\tb\ta\rx\n"),
     ],
 )
-def test_what_once_went_through_is_refused(name: str, data: bytes, tmp_path: Path) -> None:
+def test_files_that_once_passed_are_refused(name: str, data: bytes, tmp_path: Path) -> None:
     assert try_on(name, data, tmp_path).startswith("refused")

@@ -1,4 +1,4 @@
-"""Malformed files: each gives an error that names the file, the line and the remedy, or a counted mend."""
+"""Malformed files: an error that names the file, the line and the remedy, or a counted repair."""
 
 import gzip
 import io
@@ -102,7 +102,7 @@ BROKEN: list[tuple[Callable[[Path], Any], str | bytes, int | None, str, str]] = 
     BROKEN,
     ids=[f"{at}: {row[3]}" for at, row in enumerate(BROKEN)],
 )
-def test_a_broken_file_names_file_line_and_remedy(
+def test_broken_file_names_file_line_and_remedy(
     tmp_path: Path,
     reader: Callable[[Path], Any],
     contents: str | bytes,
@@ -119,7 +119,7 @@ def test_a_broken_file_names_file_line_and_remedy(
     assert remedy in raised.value.remedy
 
 
-def test_missing_files_and_folders_are_told(tmp_path: Path) -> None:
+def test_missing_files_and_folders_are_errors(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="no such file"):
         read_run(tmp_path / "nowhere.run")
     with pytest.raises(BadFile, match="folder"):
@@ -128,7 +128,7 @@ def test_missing_files_and_folders_are_told(tmp_path: Path) -> None:
         write_lines(tmp_path / "nowhere" / "file.txt", ["x"])
 
 
-MENDED: list[tuple[Callable[[Path], Any], str | bytes, list[str], int]] = [
+REPAIRED: list[tuple[Callable[[Path], Any], str | bytes, list[str], int]] = [
     (read_run, RUN + "\n  \n" + RUN.replace("d1", "d2"), ["blank lines skipped: 2 (first: line 2)"], 2),
     (read_run, "# made by hand\n" + RUN, ["comment lines skipped: 1 (first: line 1)"], 1),
     (read_run, b"\xef\xbb\xbf" + RUN.encode(), ["byte order mark skipped: 1 (first: line 1)"], 1),
@@ -178,14 +178,16 @@ MENDED: list[tuple[Callable[[Path], Any], str | bytes, list[str], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("reader", "contents", "told", "rows"), MENDED, ids=[row[2][0] for row in MENDED])
-def test_what_is_mended_is_counted_and_told(
-    tmp_path: Path, reader: Callable[[Path], Any], contents: str | bytes, told: list[str], rows: int
+@pytest.mark.parametrize(
+    ("reader", "contents", "notices", "rows"), REPAIRED, ids=[row[2][0] for row in REPAIRED]
+)
+def test_repairs_are_counted_and_reported(
+    tmp_path: Path, reader: Callable[[Path], Any], contents: str | bytes, notices: list[str], rows: int
 ) -> None:
     path = tmp_path / "given.txt"
     path.write_bytes(contents.encode() if isinstance(contents, str) else contents)
     read = reader(path)
-    assert [str(notice) for notice in read.notices] == told
+    assert [str(notice) for notice in read.notices] == notices
     assert len(read) == rows
 
 
@@ -194,7 +196,7 @@ def test_a_document_graded_twice_keeps_its_highest_grade(tmp_path: Path) -> None
     assert read_qrels(tmp_path / "q").grades() == {"1": {"a": 3.0, "b": 2.0}, "2": {"a": 0.0}}
 
 
-def test_runs_order_by_score_and_then_as_asked(tmp_path: Path) -> None:
+def test_runs_order_by_score_and_then_by_the_tie_rule(tmp_path: Path) -> None:
     (tmp_path / "r").write_text("2 Q0 x 1 1 t\n1 Q0 a 9 1 t\n1 Q0 c 1 2 t\n1 Q0 b 5 1 t\n2 Q0 y 1 3 t\n")
     run = read_run(tmp_path / "r")
     assert run.topics == ["2", "1"]
@@ -234,7 +236,7 @@ def test_ids_that_would_not_read_back_are_refused(tmp_path: Path, wrong: str) ->
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_form_cannot_hold_is_counted(tmp_path: Path) -> None:
+def test_judgments_a_form_cannot_hold_are_counted(tmp_path: Path) -> None:
     outcomes = (
         Outcome.LEFT,
         Outcome.DEFINITELY_RIGHT,
@@ -244,9 +246,9 @@ def test_what_a_form_cannot_hold_is_counted(tmp_path: Path) -> None:
         Outcome.SKIP,
     )
     preferences = Preferences.from_judgments([Judgment("1", "a", "b", each) for each in outcomes])
-    told = [str(notice) for notice in write_preferences(tmp_path / "p", preferences)]
+    notices = [str(notice) for notice in write_preferences(tmp_path / "p", preferences)]
     assert (tmp_path / "p").read_text() == "1 a b a\n1 a b b\n1 a b =\n1 a b b\n"
-    assert told == [
+    assert notices == [
         "judgments 'definitely-right' written as plain wins: 1",
         "judgments 'both-bad' left out, for this form can't hold them: 1",
         "judgments 'left-bad' written as plain wins: 1",
@@ -275,15 +277,19 @@ def test_topics_in_every_form(tmp_path: Path) -> None:
     table = "qid\tquery\ttags\tweight\n7\thello\tx, y\t2.5\n"
     turns = '[{"number": 1, "raw_utterance": "A?"}, {"number": 2, "raw_utterance": "B?"}]'
     array = f'[{{"number": 31, "title": "T", "turn": {turns}}}]'
-    found: dict[str, Topic] = {}
+    topics: dict[str, Topic] = {}
     for text in (sgml, xml, plain, table, array):
         (tmp_path / "t").write_text(text)
-        found.update(read_topics(tmp_path / "t").by_id)
-    assert (found["401"].text, found["401"].description) == ("foreign & minorities", "What language?")
-    assert (found["2"].text, found["2"].description) == ("a & b", "c")
-    assert found["3"].text == "A patient."
-    assert (found["7"].tags, found["7"].weight) == (("x", "y"), 2.5)
-    assert (found["31_2"].text, found["31_2"].conversation, found["31_2"].description) == ("B?", ("A?",), "T")
+        topics.update(read_topics(tmp_path / "t").by_id)
+    assert (topics["401"].text, topics["401"].description) == ("foreign & minorities", "What language?")
+    assert (topics["2"].text, topics["2"].description) == ("a & b", "c")
+    assert topics["3"].text == "A patient."
+    assert (topics["7"].tags, topics["7"].weight) == (("x", "y"), 2.5)
+    assert (topics["31_2"].text, topics["31_2"].conversation, topics["31_2"].description) == (
+        "B?",
+        ("A?",),
+        "T",
+    )
 
 
 def test_passages_in_every_form(tmp_path: Path) -> None:

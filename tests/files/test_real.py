@@ -1,4 +1,4 @@
-"""Real files of the field: all of them are read without a complaint that isn't true, and written back equal."""
+"""Real files: read with correct notices only, and written back equal."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from duelpool.files.source import read_source
         ("cast19/runs-eiriksak", 2),
     ],
 )
-def test_every_run_reads_without_complaint_and_every_third_writes_back_equal(
+def test_every_run_reads_without_notices_and_every_third_writes_back_equal(
     data: Path, tmp_path: Path, folder: str, count: int
 ) -> None:
     paths = sorted((data / folder).iterdir())

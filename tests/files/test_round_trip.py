@@ -135,7 +135,7 @@ def test_preferences_round_trip_in_any_layout(
 
 
 @given(rows=run_rows, rest=st.data())
-def test_both_paths_give_the_same(rows: list[tuple[str, str, float]], rest: st.DataObject) -> None:
+def test_fast_and_tolerant_paths_agree(rows: list[tuple[str, str, float]], rest: st.DataObject) -> None:
     lines = [[topic, "Q0", docno, "1", repr(score), "tag"] for topic, docno, score in rows]
     source = Source("file", rest.draw(layouts(lines)).removeprefix(b"\xef\xbb\xbf"))
     slow = read_tolerant(source, RUN_LAYOUT)
@@ -152,7 +152,7 @@ def test_both_paths_give_the_same(rows: list[tuple[str, str, float]], rest: st.D
         st.lists(st.text("a1.-+einfE ", max_size=4), min_size=5, max_size=7), min_size=1, max_size=4
     )
 )
-def test_the_fast_path_never_takes_what_the_tolerant_one_reads_otherwise(words: list[list[str]]) -> None:
+def test_fast_path_never_differs_from_the_tolerant_one(words: list[list[str]]) -> None:
     """Fields that may be empty, hold blanks, or look a bit like numbers: the fast path agrees or steps back."""
     source = Source("file", "".join(" ".join(line) + "\n" for line in words).encode())
     fast = read_fast(source, RUN_LAYOUT) if source.data.strip() else None
@@ -170,7 +170,7 @@ def test_regular_files_take_the_fast_path(separator: str, end: str) -> None:
     assert fast.first[-1] == "tag"
 
 
-def test_two_blanks_across_a_border_of_pieces_are_seen() -> None:
+def test_two_blanks_across_a_chunk_border_are_seen() -> None:
     line = b"1 Q0 d 1 0.5 tag\n"
     for shift in range(len(line)):
         data = line * 20000
@@ -273,7 +273,7 @@ def test_frames_of_one_kind_are_equal_by_value(tmp_path: Path) -> None:
     assert one.frame.schema == dict.fromkeys(("topic", "left", "right", "outcome"), pl.String)
 
 
-def test_a_run_that_travels_works_out_its_keys_again() -> None:
+def test_unpickled_run_computes_its_keys_again() -> None:
     run = Run.from_rankings("r", {"1": [("a", 2.0), ("b", 1.0)], "2": [("a", 1.0)]})
     keys = run.row_keys()
     assert run.row_keys() is keys
@@ -286,7 +286,7 @@ def test_a_run_that_travels_works_out_its_keys_again() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("12"), st.sampled_from("abc")), min_size=1, max_size=12))
-def test_repeats_are_the_rows_that_came_before(rows: list[tuple[str, str]]) -> None:
+def test_repeats_are_rows_with_an_earlier_equal(rows: list[tuple[str, str]]) -> None:
     topics, docnos = (pl.Series([row[at] for row in rows]) for at in (0, 1))
     expected = [at for at, row in enumerate(rows) if row in rows[:at]]
     for weak in (False, True):

@@ -35,7 +35,7 @@ docnos = st.sampled_from([f"d{i}" for i in range(12)] + ["é", "Z", "d", "d00"])
 scores = st.sampled_from([-2.0, -0.5, 0.0, 0.25, 1.0, 1.5, 3.0])
 grades_of_topic = st.dictionaries(docnos, st.integers(0, 3), min_size=1, max_size=10)
 ranking_of_topic = st.dictionaries(docnos, scores, min_size=1, max_size=14).map(
-    lambda found: list(found.items())
+    lambda ranking: list(ranking.items())
 )
 topics = st.sampled_from(["1", "2", "10", "x"])
 all_grades = st.dictionaries(topics, grades_of_topic, min_size=1)
@@ -157,7 +157,7 @@ def test_gains_and_logarithms_can_be_chosen() -> None:
     assert P(2, rel=2).calc(qrels, run)["1"] == 0
 
 
-def test_the_rules_change_what_is_scored() -> None:
+def test_rules_change_the_scores() -> None:
     qrels = Qrels.from_grades({"1": {"a": 1, "z": 0}, "2": {"a": 1}, "3": {"a": 0}})
     run = Run.from_rankings("r", {"1": [("u", 2.0), ("z", 1.0), ("a", 1.0), ("v", 1.0)], "3": [("a", 1.0)]})
     assert RR().calc(qrels, run) == {"1": 1 / 4, "3": 0}
@@ -214,8 +214,8 @@ def test_ranks_are_those_of_the_run_itself(rows: list[tuple[str, str, float]]) -
     for ties in orders:
         ranks = made.ranks(np.arange(len(rows)), ties, "double")
         expected = {(topic, docno): rank for topic, docno, _, rank in run.ranked(ties).iter_rows()}
-        found = {(topic, docno): int(rank) for (topic, docno, _), rank in zip(rows, ranks, strict=True)}
-        assert found == expected
+        own_ranks = {(topic, docno): int(rank) for (topic, docno, _), rank in zip(rows, ranks, strict=True)}
+        assert own_ranks == expected
 
 
 @pytest.mark.parametrize(

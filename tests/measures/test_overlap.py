@@ -48,25 +48,25 @@ def run_of(listed: list[Row]) -> Run:
 def test_compat_equals_the_authors_rules(
     listed: list[Row], graded: dict[str, float], p: float, normalize: bool
 ) -> None:
-    found = Compat(p=p, normalize=normalize).calc(Qrels.from_grades({"1": graded}), run_of(listed))
+    values = Compat(p=p, normalize=normalize).calc(Qrels.from_grades({"1": graded}), run_of(listed))
     if max(graded.values()) > 0:
-        assert found == {"1": pytest.approx(compatibility_by_definition(listed, graded, p, normalize))}
+        assert values == {"1": pytest.approx(compatibility_by_definition(listed, graded, p, normalize))}
     else:
-        assert found == {}
+        assert values == {}
 
 
 def test_compat_of_runs_and_ideals_beyond_the_depth() -> None:
     listed = [(f"d{number:04}", -float(number // 3)) for number in range(1500)]
     graded = {f"d{number:04}": float(number % 4) for number in range(0, 4500, 3)}
-    found = Compat(p=0.99).calc(Qrels.from_grades({"1": graded}), run_of(listed))
-    assert found["1"] == pytest.approx(compatibility_by_definition(listed, graded, 0.99, normalize=True))
+    values = Compat(p=0.99).calc(Qrels.from_grades({"1": graded}), run_of(listed))
+    assert values["1"] == pytest.approx(compatibility_by_definition(listed, graded, 0.99, normalize=True))
 
 
 def test_compat_follows_the_script_where_other_tools_differ() -> None:
     # Three documents with negative scores: RBO goes on to depth 1000, and rank, not score, makes the ideal.
     listed, graded = [("a", -1.0), ("b", -2.0), ("c", -3.0)], {"b": 1.0, "x": 1.0}
-    found = Compat(p=0.8).calc(Qrels.from_grades({"1": graded}), run_of(listed))["1"]
-    assert found == pytest.approx(compatibility_by_definition(listed, graded, 0.8, normalize=True))
+    value = Compat(p=0.8).calc(Qrels.from_grades({"1": graded}), run_of(listed))["1"]
+    assert value == pytest.approx(compatibility_by_definition(listed, graded, 0.8, normalize=True))
 
 
 @given(
@@ -123,8 +123,8 @@ def test_extrapolated_overlap_equals_its_definition(a: list[str], b: list[str], 
 def test_extrapolation_of_missing_topics_and_wrong_values() -> None:
     reference = Run.from_rankings("a", {"1": [("d1", 1.0)], "2": [("d1", 1.0), ("d2", 0.5)]})
     other = Run.from_rankings("b", {"2": [("d2", 1.0)]})
-    found = RBO(p=0.5, ext=True).calc(reference, other)
-    assert found == {"2": pytest.approx(extrapolated_by_definition(["d2"], ["d1", "d2"], 0.5))}
+    values = RBO(p=0.5, ext=True).calc(reference, other)
+    assert values == {"2": pytest.approx(extrapolated_by_definition(["d2"], ["d1", "d2"], 0.5))}
     assert RBO(p=0.5, ext=True, missing="zero").calc(reference, other)["1"] == 0
     with pytest.raises(BadParameter, match="ext is True or False"):
         RBO(ext=1)  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ def test_ppref_and_wpref_equal_their_definitions(pairs: list[tuple[str, str]], r
 
 
 @given(votes, ranked, st.dictionaries(items, st.integers(0, 2), min_size=1), st.booleans())
-def test_grades_beside_preferences_change_nothing(
+def test_preference_measures_ignore_grades_given_too(
     pairs: list[tuple[str, str]], ranking: list[str], graded: dict[str, int], everything: bool
 ) -> None:
     preferences, run = preferences_of(pairs), run_of(ranking)
@@ -132,8 +132,8 @@ def greedy_by_definition(pairs: list[tuple[str, str]], ranking: list[str]) -> li
 @given(votes, ranked)
 def test_pgc_equals_its_definition(pairs: list[tuple[str, str]], ranking: list[str]) -> None:
     order = greedy_by_definition(pairs, ranking)
-    found = PGC(p=0.8).calc(preferences_of(pairs), run_of(ranking))
-    assert found == {"1": pytest.approx(rbo(order, ranking, 0.8))}
+    values = PGC(p=0.8).calc(preferences_of(pairs), run_of(ranking))
+    assert values == {"1": pytest.approx(rbo(order, ranking, 0.8))}
     names = sorted({docno for pair in pairs for docno in pair})
     places = {docno: at for at, docno in enumerate(ranking)}
     by_place = sorted(names, key=lambda docno: (places.get(docno, len(ranking)), docno))
@@ -167,7 +167,7 @@ print(repr(PGC(p=0.8).calc(Preferences.from_judgments(votes), run)))
     assert len(outputs) == 1
 
 
-def test_ties_say_nothing_and_topics_without_a_pair_are_dropped() -> None:
+def test_ties_do_not_count_and_topics_without_a_pair_are_dropped() -> None:
     judgments = [Judgment("1", "a", "b", Outcome.TIE), Judgment("2", "a", "b", Outcome.LEFT),
                  Judgment("3", "x", "y", Outcome.LEFT), Judgment("4", "a", "b", Outcome.LEFT)]  # fmt: skip
     run = Run.from_rankings("r", {topic: [("b", 2.0), ("a", 1.0)] for topic in "123"})
@@ -177,7 +177,7 @@ def test_ties_say_nothing_and_topics_without_a_pair_are_dropped() -> None:
     assert ppref(missing="zero").calc(Preferences.from_judgments(judgments), run) == {"2": 0.0, "4": 0.0}
 
 
-def test_a_bad_item_loses_to_every_item_that_stays() -> None:
+def test_bad_item_loses_to_every_other_item() -> None:
     judgments = [
         Judgment("1", "a", "bad", Outcome.RIGHT_BAD),
         Judgment("1", "b", "c", Outcome.LEFT),
@@ -192,7 +192,7 @@ def test_a_bad_item_loses_to_every_item_that_stays() -> None:
     assert ppref(bad_votes=2).calc(Preferences.from_judgments(judgments), run) == expected
 
 
-def test_inferred_preferences_count_only_when_asked_for() -> None:
+def test_inferred_preferences_count_on_request_only() -> None:
     judgments = [Judgment("1", "a", "b", Outcome.LEFT), Judgment("1", "a", "c", Outcome.LEFT, inferred=True)]
     preferences, run = Preferences.from_judgments(judgments), run_of(["c", "a", "b"])
     assert ppref().calc(preferences, run) == {"1": 1}
@@ -202,7 +202,7 @@ def test_inferred_preferences_count_only_when_asked_for() -> None:
     assert ppref(bad_votes=2).calc(Preferences.from_judgments(from_bad), run) == {"1": 0.5}
 
 
-def test_grades_give_preferences_only_when_asked_for() -> None:
+def test_grades_give_preferences_on_request_only() -> None:
     qrels, run = Qrels.from_grades({"1": {"a": 2, "b": 1, "c": 1}, "2": {"a": 1}}), run_of(["b", "a"])
     assert ppref(inferred=True).calc(qrels, run) == {"1": 0.5}
     with pytest.raises(BadParameter, match="inferred=True"):

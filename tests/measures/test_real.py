@@ -46,13 +46,13 @@ def papers_judgments(real: Path) -> Preferences:
 def deep_learning(real: Path) -> dict[str, dict[str, float]]:
     """The means of the 63 runs under nDCG@10, best-item RR on the combined labels, and PGC."""
     folder = real / "dl21"
-    found: Evaluation = duelpool.evaluate(
+    scores: Evaluation = duelpool.evaluate(
         [folder / "qrels.dl21-passage.txt", papers_judgments(real)], folder / "runs", ["nDCG@10", "PGC"]
     )
     best = duelpool.evaluate(folder / "Combined-I+II.qrels", folder / "runs", "BestRR")
     return {
-        "nDCG@10": found.means("nDCG@10"),
-        "PGC": found.means("PGC"),
+        "nDCG@10": scores.means("nDCG@10"),
+        "PGC": scores.means("PGC"),
         "BestRR": best.means("BestRR"),
     }
 
@@ -90,8 +90,8 @@ def test_preference_graph_compatibility_orders_runs_as_the_best_items_do(
     figure5 = duelpool.evaluate(
         [folder / "Combined-I+II.qrels", papers_judgments(real)], folder / "runs", ["BestRR", "PGC"]
     )
-    for name, found in {"figure4.svg": figure4, "figure5.svg": figure5}.items():
-        save_figure(scatter(found, *list(found.tables)[:2]), tmp_path / name)  # type: ignore[arg-type]
+    for name, scores in {"figure4.svg": figure4, "figure5.svg": figure5}.items():
+        save_figure(scatter(scores, *list(scores.tables)[:2]), tmp_path / name)  # type: ignore[arg-type]
         assert (tmp_path / name).stat().st_size > 10_000
 
 
@@ -127,8 +127,8 @@ def test_compatibility_and_sensitivity_of_the_25_runs(
     shares: tuple[float, ...],
 ) -> None:
     ndcg = conversations["graded"].means("nDCG@3")
-    found = [kendall_tau(ndcg, conversations[name].means(compat)) for name in ("graded", "combined")]
-    assert found == pytest.approx(taus, abs=0.0005)
+    correlations = [kendall_tau(ndcg, conversations[name].means(compat)) for name in ("graded", "combined")]
+    assert correlations == pytest.approx(taus, abs=0.0005)
     tables = (
         conversations["graded"].tables["nDCG@3"],
         conversations["graded"].tables[compat],
@@ -180,13 +180,13 @@ def test_precision_of_the_trec8_runs_is_the_official_one(real: Path, ad_hoc: Eva
 
 def test_one_trec8_run_differs_when_scores_are_compared_in_double_precision(real: Path) -> None:
     stated = official(real / "trec8" / "official-summary-scores.tsv", "P_10")
-    found = duelpool.evaluate(
+    scores = duelpool.evaluate(
         real / "trec8" / "trec8.qrels.gz",
         real / "trec8" / "runs-top100",
         "P(missing='zero', scores='double')@15",
     )
-    means = found.means(found.measures[0])
-    assert [run for run in found.runs if abs(means[run] - stated[run]) > 0.00011] == ["uwmt8a0"]
+    means = scores.means(scores.measures[0])
+    assert [run for run in scores.runs if abs(means[run] - stated[run]) > 0.00011] == ["uwmt8a0"]
 
 
 @pytest.mark.peer("pytrec_eval")
@@ -216,9 +216,9 @@ def test_leaving_a_trec8_group_out_costs_its_runs_little(real: Path) -> None:
     named = {run.name: groups[run.name] for run in runs}
     few = [run for run in runs if named[run.name] in {"ACSys", "READWARE", "Newby"}] + runs[:6]
     chosen = list({run.name: run for run in few}.values())
-    found = leave_group_out(read_qrels(folder / "trec8.qrels.gz"), chosen, named, AP())
-    assert all(one.score_without <= one.score + 0.05 for one in found)
-    assert any(one.only_theirs > 0 for one in found)
+    rows = leave_group_out(read_qrels(folder / "trec8.qrels.gz"), chosen, named, AP())
+    assert all(one.score_without <= one.score + 0.05 for one in rows)
+    assert any(one.only_theirs > 0 for one in rows)
 
 
 def test_bradley_terry_of_the_dl21_duels_fits_every_topic(real: Path) -> None:

@@ -1,1 +1,1 @@
-"""The field's other tools: their recorded answers on inputs of our own, and the tools themselves where installed."""
+"""Other tools of the field: their recorded answers on our inputs, and the tools themselves where installed."""

@@ -2,7 +2,7 @@
 
     python tests/peers/install.py LOG
 
-The list is the extra `peers` of pyproject.toml. Why one could not be installed stands in the log. Tests then use its
+The list is the extra `peers` of pyproject.toml. Why one could not be installed is in the log. Tests then use its
 recorded answers, and benchmarks leave its lines out.
 """
 

@@ -40,7 +40,7 @@ def test_live_answers_equal_the_recorded_ones(peer: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("peer", PEERS)
-def test_altering_one_digit_of_a_recording_is_noticed(peer: str) -> None:
+def test_altered_recording_is_detected(peer: str) -> None:
     recorded, ours = read(peer), OURS[peer]()
     for name, number in recorded.answers.items():
         for at, digit in enumerate(number):
@@ -50,7 +50,7 @@ def test_altering_one_digit_of_a_recording_is_noticed(peer: str) -> None:
 
 
 @pytest.mark.parametrize("peer", PEERS)
-def test_a_recording_says_who_made_it_from_what(peer: str) -> None:
+def test_recording_names_its_tool_and_inputs(peer: str) -> None:
     recorded = read(peer)
     assert (recorded.peer, recorded.decimals) == (peer, DECIMALS[peer])
     assert recorded.command == f"python tests/peers/record.py {peer}"

@@ -118,12 +118,12 @@ def their_evalica(_: Path) -> Answers:
     answers: Answers = {}
     for name in ("votes.txt", "votes-with-ties.txt"):
         rows = votes(name)
-        said = [
+        winners = [
             peer.Winner.Draw if won == "=" else peer.Winner.X if won == a else peer.Winner.Y
             for a, _, won in rows
         ]
         fitted = peer.bradley_terry(
-            [row[0] for row in rows], [row[1] for row in rows], said, tolerance=1e-13, limit=100_000
+            [row[0] for row in rows], [row[1] for row in rows], winners, tolerance=1e-13, limit=100_000
         )
         answers |= centred(name, {item: math.log(score) for item, score in fitted.scores.items()})
     return answers

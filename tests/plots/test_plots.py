@@ -1,4 +1,4 @@
-"""Pictures hold the record's figures, and are written whole, the same each time."""
+"""Pictures show the record's figures, and are written whole and reproducibly."""
 
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def test_growth_is_drawn_by_size() -> None:
     assert [values(line.get_ydata()) for line in share.get_lines()] == [[1.0, 1.0], [1.0]]
 
 
-def test_all_pairs_stand_beside_the_other_counts() -> None:
+def test_all_pairs_are_drawn_with_the_other_counts() -> None:
     figure = judgments_by_size({"sorting": {5: 7, 15: 40}, "difference": {15: 16, 5: 5}})
     every, sorting, difference = figure.axes[0].get_lines()
     assert values(every.get_ydata()) == [10, 105]
@@ -71,7 +71,7 @@ def test_reliability_is_drawn_against_the_diagonal() -> None:
     assert values(line.get_ydata()) == [0.6, 0.8]
 
 
-def test_bars_leave_out_what_is_not_known() -> None:
+def test_bars_skip_unknown_values() -> None:
     figure = bars_beside(["x", "y"], {"paper": [(3.0, 0.1), None], "here": [(4.0, 0.1), (5.0, 0.2)]}, "count")
     heights = [
         [bar.get_width() for bar in container]
@@ -83,7 +83,7 @@ def test_bars_leave_out_what_is_not_known() -> None:
 
 
 @pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
-def test_the_name_says_the_format_and_the_bytes_are_the_same(
+def test_format_follows_the_name_and_bytes_are_reproducible(
     suffix: str, start: bytes, tmp_path: Path
 ) -> None:
     for name in ("one", "two"):
@@ -93,13 +93,13 @@ def test_the_name_says_the_format_and_the_bytes_are_the_same(
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_an_unknown_format_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_unknown_format_writes_no_file(tmp_path: Path) -> None:
     with pytest.raises(BadParameter, match="known picture format"):
         save_figure(judgments_by_size({}), tmp_path / "plot.bmp")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_drawing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_drawing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "plot.svg"
     place.write_text("old")
     figure = judgments_by_size({"sorting": {5: 7}})
@@ -129,7 +129,7 @@ def test_a_scorecard_shows_every_figure_and_the_pooled_reliability() -> None:
     assert values(right.get_lines()[1].get_xdata()) == [0.5, 0.9]
 
 
-def test_budgets_are_drawn_as_lines_beside_the_mark() -> None:
+def test_budgets_are_drawn_as_lines_with_the_mark() -> None:
     lines = {"with": [(10.0, 0.3, 0.01), (20.0, 0.5, 0.01)], "without": [(10.0, 0.2, 0.01)]}
     axes = found_by_budget(lines, ("other", 70.0, 0.45), "title").axes[0]
     assert names_in(axes) == ["with", "without", "other"]

@@ -73,7 +73,7 @@ def test_a_matrix_counts_each_judgment_by_its_effect(log: list[Judgment]) -> Non
         assert np.array_equal(again.ties, matrix.ties)
 
 
-def test_items_that_nobody_judged_can_be_named_and_inferred_judgments_left_out() -> None:
+def test_unjudged_items_can_be_named_and_inferred_judgments_left_out() -> None:
     log = [Judgment("1", "b", "a", Outcome.LEFT), Judgment("1", "b", "c", Outcome.LEFT, inferred=True)]
     assert WinMatrix.from_judgments(log, items=["z", "b"]).items == ("z", "b", "a")
     assert WinMatrix.from_judgments(log, inferred=True).wins.sum() == 2
@@ -84,7 +84,7 @@ def test_items_that_nobody_judged_can_be_named_and_inferred_judgments_left_out()
 
 
 @given(st.lists(pairs, max_size=60), st.booleans(), st.integers(1, 5))
-def test_columns_of_names_are_counted_the_quick_and_the_sure_way(
+def test_columns_of_names_are_counted_alike_by_both_paths(
     rows: list[tuple[str, str]], collide: bool, look: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -172,7 +172,7 @@ def test_bradley_terry_equals_choix() -> None:
     assert bradley_terry(matrix).values == pytest.approx(expected - expected.mean(), abs=1e-6)
 
 
-def test_a_prior_is_used_and_stated_only_where_it_is_needed() -> None:
+def test_prior_is_used_and_reported_only_where_needed() -> None:
     fit = bradley_terry(votes({"ab": 3, "cd": 1, "dc": 1}))
     assert fit.prior == 1
     assert fit.components == (("a", "b"), ("c", "d"))
@@ -185,7 +185,7 @@ def test_a_prior_is_used_and_stated_only_where_it_is_needed() -> None:
 
 
 @pytest.mark.parametrize("method", ["sandwich", "bootstrap"])
-def test_intervals_hold_the_truth_about_as_often_as_they_say(method: str) -> None:
+def test_intervals_cover_the_truth_at_their_level(method: str) -> None:
     rng = rng_for(11, "coverage", method)
     truth = np.array([-0.8, -0.2, 0.3, 0.7])
     held = []
@@ -239,7 +239,7 @@ def test_a_sparse_bootstrap_is_the_fit_of_each_resample() -> None:
     assert np.corrcoef(np.median(drawn, axis=0), fit.values)[0, 1] > 0.9
 
 
-def test_resamples_that_arrive_early_rest_where_their_own_fit_is() -> None:
+def test_resamples_that_converge_early_keep_their_own_fit() -> None:
     rng = rng_for(3, "sparse")
     first, second = rng.integers(0, 40, (2, 1200))
     met = first != second
@@ -275,17 +275,17 @@ def test_transitivity_counts_every_triple(wins: list[list[int]]) -> None:
         if ab >= 0.5 and bc >= 0.5 and not math.isnan(ac):
             for at, bound in enumerate((-1, 0.5, min(ab, bc), max(ab, bc))):
                 expected[at] += ac >= bound
-    found = stochastic_transitivity(matrix)
-    assert [found.triples, found.weak, found.moderate, found.strong] == expected
-    assert found.holds == (expected[0] == expected[3])
+    transitivity = stochastic_transitivity(matrix)
+    assert [transitivity.triples, transitivity.weak, transitivity.moderate, transitivity.strong] == expected
+    assert transitivity.holds == (expected[0] == expected[3])
 
 
-def test_levels_hold_equal_scores_together() -> None:
-    found = levels_of(["a", "b", "c", "d", "e"], [0.5, 1.0, 0.5 + 1e-12, math.nan, -1.0])
-    assert found.levels == (("b",), ("a", "c"), ("e",))
+def test_equal_scores_share_a_level() -> None:
+    levels = levels_of(["a", "b", "c", "d", "e"], [0.5, 1.0, 0.5 + 1e-12, math.nan, -1.0])
+    assert levels.levels == (("b",), ("a", "c"), ("e",))
 
 
-def test_the_top_stands_above_every_grade() -> None:
+def test_top_items_are_above_every_grade() -> None:
     levels = Levels((("a",), ("b", "c"), ("d", "e", "f"), ("g",)))
     assert top_values(levels, 5) == {"a": 50, "b": 40, "c": 40, "d": 20, "e": 20, "f": 20}
     grades = Qrels.from_grades({"1": {"x": 4, "a": 3, "g": 2}, "2": {"x": 1}})

@@ -1,4 +1,4 @@
-"""A simulation counts right, and gives the same result whoever runs it."""
+"""Simulations count correctly, and give the same result with any executor."""
 
 import importlib.util
 from collections.abc import Collection
@@ -38,25 +38,28 @@ class RoundRobin:
 
     def __init__(self, items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> None:
         self.wins = dict.fromkeys(items, 0.0)
-        self.told: list[Judgment] = []
+        self.judgments: list[Judgment] = []
         self.plan = [pair for pair in combinations(sorted(items), 2) for _ in range(self.repeats)]
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         open_pairs = self.plan.copy()
-        for pair in (*(judgment.pair for judgment in self.told), *(proposal.pair for proposal in pending)):
+        for pair in (
+            *(judgment.pair for judgment in self.judgments),
+            *(proposal.pair for proposal in pending),
+        ):
             open_pairs.remove(pair)
         return [Proposal(pair, phase="all") for pair in open_pairs[:n]]
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         assert isinstance(event, Judgment)
         assert event.phase == "all"
-        self.told.append(event)
+        self.judgments.append(event)
         self.wins[event.left] += event.effect.left
         self.wins[str(event.right)] += event.effect.right
 
     @property
     def done(self) -> bool:
-        return len(self.told) == len(self.plan)
+        return len(self.judgments) == len(self.plan)
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:
@@ -94,7 +97,7 @@ class Undecided(Decided):
 
 
 class Watching(RoundRobin):
-    """Notes how many pairs are out when it is asked."""
+    """Records the number of outstanding pairs at each ask."""
 
     most_out: ClassVar[int] = 0
 
@@ -113,7 +116,7 @@ class Stepping(RoundRobin):
 
     @property
     def steps(self) -> int:
-        return 2 * len(self.told)
+        return 2 * len(self.judgments)
 
 
 def test_a_noise_free_judge_and_all_pairs_find_everything() -> None:
@@ -140,7 +143,7 @@ def test_batches_and_repeats_are_counted() -> None:
     assert result.rounds == 5.0  # 7 + 7 + 7 + 7 + 2
 
 
-def test_the_budget_is_kept_and_steps_count() -> None:
+def test_budget_is_kept_and_steps_count() -> None:
     assert simulate(RoundRobin, "order", items=12, budget=50, trials=3).comparisons["max"] == 50
     assert simulate(RoundRobin, "order", items=12, budget="2.5K", trials=3).comparisons["max"] == 30
     stepping = simulate(Stepping, "order", items=12, budget=41, batch=1, trials=3)
@@ -149,19 +152,19 @@ def test_the_budget_is_kept_and_steps_count() -> None:
 
 
 @given(st.integers(1, 30))
-def test_live_use_asks_everything_once_whatever_is_outstanding(outstanding: int) -> None:
+def test_live_trial_asks_every_pair_once(outstanding: int) -> None:
     result = simulate(RoundRobin, "order", items=6, trials=2, outstanding=outstanding)
     assert result.comparisons["min"] == 15
     assert result.same_pair["max"] == 1
     assert result.found == 1.0
 
 
-def test_no_more_pairs_are_out_than_allowed() -> None:
+def test_outstanding_pairs_are_bounded() -> None:
     simulate(Watching, "order", items=8, trials=3, outstanding=5)
     assert Watching.most_out == 5
 
 
-def test_a_pair_asked_again_may_be_answered_otherwise() -> None:
+def test_repeated_pair_may_be_answered_differently() -> None:
     made: list[ThriceRobin] = []
 
     def make(items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> RoundRobin:
@@ -169,7 +172,7 @@ def test_a_pair_asked_again_may_be_answered_otherwise() -> None:
         return made[-1]
 
     simulate(make, "case-a", items=2, trials=40)
-    differing = sum(len({judgment.winner for judgment in toy.told}) == 2 for toy in made)
+    differing = sum(len({judgment.winner for judgment in toy.judgments}) == 2 for toy in made)
     assert 12 <= differing <= 34  # three answers at .75 differ in 56 % of the trials
 
 
@@ -188,7 +191,7 @@ def test_the_curve_at_a_checkpoint_is_what_a_budget_of_it_gives() -> None:
     assert curve[0][1] == pytest.approx(cut.single, abs=0.05)  # alike but for the breaking of ties
 
 
-def test_ties_are_drawn_by_lot_unless_the_strategy_has_a_favourite(tmp_path: Path) -> None:
+def test_ties_are_broken_at_random_unless_the_strategy_has_a_best_one(tmp_path: Path) -> None:
     qrels = tmp_path / "qrels.txt"
     qrels.write_text("t 0 a 1\nt 0 b 2\nt 0 c 3\n")
     favoured = simulate(Decided, f"graded:file={qrels}", trials=60, checkpoints=[1])
@@ -199,7 +202,7 @@ def test_ties_are_drawn_by_lot_unless_the_strategy_has_a_favourite(tmp_path: Pat
     assert drawn.curve[0][1] == pytest.approx(1 / 3, abs=0.06)
 
 
-def test_a_strategy_that_asks_for_nothing_is_reported() -> None:
+def test_strategy_that_asks_for_nothing_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="Stuck is not done"):
         simulate(Stuck, "order", items=3, trials=1)
 
@@ -225,7 +228,7 @@ def test_more_trials_keep_the_first_ones() -> None:
     assert many.outcomes[:10] == few.outcomes
 
 
-def test_two_processes_give_what_one_gives() -> None:
+def test_two_processes_give_the_same_trials() -> None:
     alone = simulate(RoundRobin, "case-b:error=.1", items=8, trials=83, seed=4, checkpoints=[10, 20])
     ended: list[int] = []
     with processes(2) as executor:
@@ -244,7 +247,7 @@ def test_two_processes_give_what_one_gives() -> None:
     assert sum(ended) == 83
 
 
-def test_a_worker_s_error_keeps_its_words() -> None:
+def test_error_of_a_worker_keeps_its_message() -> None:
     with processes(2) as executor, pytest.raises(DuelpoolError, match="ties between equals"):
         simulate(RoundRobin, "bt:ties=1", items=8, trials=4, executor=executor)
 
@@ -258,7 +261,7 @@ def test_one_worker_is_this_process() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs duelpool[cluster]")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")
-def test_a_dask_cluster_gives_what_one_process_gives() -> None:
+def test_dask_cluster_gives_the_same_trials() -> None:
     from distributed import Client, LocalCluster
 
     alone = simulate(RoundRobin, "bt:sd=2", items=8, trials=45, seed=4)
@@ -279,7 +282,7 @@ def test_a_dask_cluster_gives_what_one_process_gives() -> None:
     assert sum(ended) == 45
 
 
-def test_json_says_what_was_simulated() -> None:
+def test_json_describes_the_simulation() -> None:
     result = simulate(RoundRobin, "case-a", items=8, trials=5, budget=20, cap=None, checkpoints=[7])
     summary = result.as_json()
     assert list(summary) == [
@@ -407,7 +410,7 @@ def test_bad_numbers_are_refused_before_any_trial(settings: dict[str, int], mess
         simulate(RoundRobin, "case-a", **settings)  # type: ignore[arg-type]
 
 
-def test_pools_of_a_file_are_taken_in_turn(tmp_path: Path) -> None:
+def test_pools_of_a_file_are_used_in_turn(tmp_path: Path) -> None:
     file = tmp_path / "votes.txt"
     file.write_text("t1 a b\nt1 b c\nt2 d e\n")
     spec = f"replay:file={file}"
@@ -429,7 +432,7 @@ def test_a_matrix_sets_the_number_of_items(tmp_path: Path) -> None:
         simulate(RoundRobin, f"matrix:file={file}", items=3, trials=1)
 
 
-def test_pairs_are_shown_from_both_sides() -> None:
+def test_items_are_shown_on_both_sides() -> None:
     made: list[ThriceRobin] = []
 
     def make(items: tuple[str, ...], *, seed: int, topic: str, cap: int | None) -> RoundRobin:
@@ -437,5 +440,5 @@ def test_pairs_are_shown_from_both_sides() -> None:
         return made[-1]
 
     simulate(make, "case-a", items=2, trials=10)
-    shown = [judgment.left for toy in made for judgment in toy.told]
+    shown = [judgment.left for toy in made for judgment in toy.judgments]
     assert 6 < shown.count("0") < 24  # of 30
