@@ -236,9 +236,8 @@ class Standings:
             return ()
         times = [judged[math.ceil(len(judged) * at / points) - 1] for at in range(1, points)]
         released = [self.watch.state_of(topic, _ends)[1] for topic in topics]
-        times.append(
-            max(judged[-1], *released)
-        )  # hosts' clocks differ: the last line needn't have the last time
+        # hosts' clocks differ: the last line needn't have the last time
+        times.append(max(judged[-1], *released))
         past = self._past.setdefault(chosen, {})
         self._look_back(chosen, times)
         return tuple(past[time] for time in dict.fromkeys(times))

@@ -188,9 +188,8 @@ class Items:
             order = np.argsort(place, kind="stable")
             topic, rank, items = topic[order], rank[order], items[order]
         if duplicates != "first" and len(items) and np.bincount(items).max() > 1:
-            first = np.sort(
-                np.unique(items, return_index=True)[1]
-            )  # rows are sorted by rank: the best one stays
+            # rows are sorted by rank: the best one stays
+            first = np.sort(np.unique(items, return_index=True)[1])
             topic, rank, items = topic[first], rank[first], items[first]
         if rules.unjudged == "remove":
             judged = np.bincount(topic, minlength=len(self.topics))

@@ -4,7 +4,7 @@ The likelihood depends on the judgments only through their counts by pair, so a 
 counting costs; the counts are then fitted by Newton's method, and resampled by drawing new counts.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -288,8 +288,8 @@ def _fitted_many(games: _Games, kinds: _Kinds, drawn: Singles, start: Floats) ->
         gaps += 1
         expected = back @ np.divide(games_left, gaps, out=gaps)
     for at in left.tolist():
-        table = (won @ drawn[:, at]).astype(np.float64), played[:, at].astype(np.float64)
-        alone = _Games(games.i, games.j, *table, games.n, games.prior)
+        wins = (won @ drawn[:, at]).astype(np.float64)
+        alone = replace(games, wins=wins, played=played[:, at].astype(np.float64))
         fitted[:, at] = _fitted(alone, fitted[:, at])
     return fitted.T
 

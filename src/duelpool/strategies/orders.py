@@ -141,9 +141,8 @@ def order_posterior(
         )
     q_first, q_rest = np.tril_indices(len(accuracies))  # the grid ascends: p >= q
     likelihood = [[_log_likelihood(wins, q, r) for q in accuracies] for r, _ in stubborn]
-    above = (
-        np.array(likelihood).reshape(len(stubborn) * len(accuracies), m, m).transpose(1, 2, 0)
-    )  # [a, b, grid point]
+    # [a, b, grid point]
+    above = np.array(likelihood).reshape(len(stubborn) * len(accuracies), m, m).transpose(1, 2, 0)
     below = above.transpose(1, 0, 2)
     lead = (above - below) / 2
     even = (above + below) / 2

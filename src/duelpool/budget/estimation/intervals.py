@@ -134,9 +134,8 @@ def _between_topics(estimates: Estimates) -> Floats:
     if sample.n < 2:
         return np.full(estimates.parts.shape[1], np.nan)
     seen, place = np.unique(sample.topic, return_inverse=True)
-    totals = np.zeros(
-        (max(sample.n, len(seen)), estimates.parts.shape[1])
-    )  # a topic without units adds nothing
+    # a topic without units adds nothing
+    totals = np.zeros((max(sample.n, len(seen)), estimates.parts.shape[1]))
     np.add.at(totals, place, estimates.parts * sample.n)
     rest = 1.0 - sample.n / max(sample.topics, sample.n)
     return np.asarray(rest * totals.var(axis=0, ddof=1) / sample.n, dtype=np.float64)

@@ -48,9 +48,8 @@ def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
             columns.test_pair.is_(None),
         )
     )
-    places = sorted(
-        (row.topic, row.seq) for row in rows
-    )  # by the ids themselves: databases differ in their alphabets
+    # sorted here: databases differ in their collations
+    places = sorted((row.topic, row.seq) for row in rows)
     gone = _retracted_of(tx, places)
     found: dict[str, list[int]] = {}
     for topic, seq in places:
