@@ -284,7 +284,7 @@ def test_leaving_a_group_out_removes_its_unique_documents() -> None:
         ("b1", 1, 1.0, 0.5),
     ]
     assert [(one.place, one.place_without) for one in rows] == [(1, 2), (3, 3), (1, 2)]
-    with pytest.raises(BadParameter, match="which group run 'b1'"):
+    with pytest.raises(BadParameter, match="Run 'b1' has no group"):
         leave_group_out(qrels, [other], {}, P(2))
     with pytest.raises(BadParameter, match="depth is 1 or more"):
         leave_group_out(qrels, [other], {"b1": "B"}, P(2), depth=0)

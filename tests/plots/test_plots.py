@@ -120,7 +120,7 @@ def test_a_scorecard_shows_every_figure_and_the_pooled_reliability() -> None:
         ["x", "y"],
         bars=[(0.5, 0.6), (0.7, 0.7)],
         ours=[(0.55, 0.01), (0.6, 0.02)],
-        beside=[0.3, None],
+        others=[0.3, None],
         reliable={"pooled": bins, "x": bins[:1]},
     )
     left, right = figure.axes

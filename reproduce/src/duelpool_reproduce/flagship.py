@@ -255,7 +255,7 @@ class FlagshipReport:
             [_label(row.bar) for row in rows],
             bars=[row.bar.reach for row in rows],
             ours=[(row.ours, row.standard_error) for row in rows],
-            beside=[row.theirs for row in rows],
+            others=[row.theirs for row in rows],
             reliable={"pooled": reliability(list(self.ours.values()))}
             | {name: reliability([result]) for name, result in self.ours.items()},
         )

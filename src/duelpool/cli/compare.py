@@ -7,7 +7,7 @@ from rich.table import Table
 
 from duelpool.cli.output import print_json, print_table, tell, tell_notices
 from duelpool.errors import BadParameter
-from duelpool.evaluation.compare import Versus, compare_runs
+from duelpool.evaluation.compare import RunComparison, compare_runs
 from duelpool.files import read_preferences, read_qrels, read_run
 
 
@@ -55,7 +55,7 @@ def compare(
         show(found, ask)
 
 
-def figures(found: Versus) -> dict[str, object]:
+def figures(found: RunComparison) -> dict[str, object]:
     """Return a comparison for a program."""
     return {
         "a": found.a,
@@ -83,7 +83,7 @@ def figures(found: Versus) -> dict[str, object]:
     }
 
 
-def show(found: Versus, ask: int) -> None:
+def show(found: RunComparison, ask: int) -> None:
     """Print a comparison for a person, with the questions that would tell most."""
     table = Table(
         title=f"{found.a} (a) and {found.b} (b) by {found.measure}", title_justify="left", show_header=False

@@ -26,13 +26,13 @@ def found_best(campaign: Campaign) -> tuple[int, int]:
 def truth_chapter(campaign: Campaign, runs: Path) -> Chapter:
     """Compare the leaderboard with the one that knows the hidden truth."""
     right, topics = found_best(campaign)
-    told = leaderboard(campaign, ["RR"], interval="t")
+    board = leaderboard(campaign, ["RR"], interval="t")
     true = evaluate(true_best_qrels(load_collection()), runs, ["RR"], weights=topic_weights(campaign))
-    tau = kendall_tau(told.means("RR"), true.means("RR"))
-    inside = sum(_covers(told, run, true.mean(run, "RR")) for run in true.runs)
+    tau = kendall_tau(board.means("RR"), true.means("RR"))
+    inside = sum(_covers(board, run, true.mean(run, "RR")) for run in true.runs)
     rows: list[tuple[Cell, ...]] = []
-    for run in told.tables["RR"].order():
-        row = told.row(run, "RR")
+    for run in board.tables["RR"].order():
+        row = board.row(run, "RR")
         rows.append((run, row.value, row.low, row.high, true.mean(run, "RR")))
     return Chapter(
         "Against the truth",
@@ -52,25 +52,25 @@ def truth_chapter(campaign: Campaign, runs: Path) -> Chapter:
     )
 
 
-def _covers(told: Evaluation, run: str, true: float) -> bool:
-    row = told.row(run, "RR")
+def _covers(board: Evaluation, run: str, true: float) -> bool:
+    row = board.row(run, "RR")
     return row.low is not None and row.high is not None and row.low <= true <= row.high
 
 
 def write_grades(plan: Path, target: Path) -> int:
     """Write a careful assessor's grades of the items of a plan: does the passage answer the question?"""
-    asked: dict[str, set[str]] = {}
+    items: dict[str, set[str]] = {}
     for question in read_plan(str(plan)).questions:
-        asked.setdefault(question.topic, set()).add(question.item)
-    write_qrels(target, relevant_qrels(load_collection(), asked))
-    return sum(map(len, asked.values()))
+        items.setdefault(question.topic, set()).add(question.item)
+    write_qrels(target, relevant_qrels(load_collection(), items))
+    return sum(map(len, items.values()))
 
 
 def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
     """Compare the runs' precision estimated from a few grades with the precision from all grades."""
-    made = read_plan(str(plan))
-    population = population_from(sorted(str(path) for path in runs.iterdir()), made.metric)
-    estimate = estimate_plans([made], read_judged(str(grades), population.metric), population)
+    budget_plan = read_plan(str(plan))
+    population = population_from(sorted(str(path) for path in runs.iterdir()), budget_plan.metric)
+    estimate = estimate_plans([budget_plan], read_judged(str(grades), population.metric), population)
     collection = load_collection()
     ranked = {topic: set(collection.passages) for topic in collection.utilities}
     true = evaluate(relevant_qrels(collection, ranked), runs, ["P@10"]).means("P@10")
@@ -78,8 +78,8 @@ def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
     return Chapter(
         "On a budget",
         (
-            f"Another way to score the runs: {len(made.questions)} grades, drawn to be most informative about all "
-            f"of the runs, estimate P@10 without bias. To grade all of the runs' top ten would take "
+            f"Another way to score the runs: {len(budget_plan.questions)} grades, drawn to be most "
+            f"informative about all of the runs, estimate P@10 without bias. To grade all of the runs' top ten would take "
             f"{len(population)}.",
             f"{inside} of {len(rows)} intervals hold the true value.",
         ),

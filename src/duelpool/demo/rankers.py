@@ -84,18 +84,18 @@ Ranker: TypeAlias = Callable[[Index, Topic, int], Floats]
 
 def query_of(topic: Topic, *, description: bool = False) -> Query:
     """Return the question's terms with the earlier turns of its conversation and, on request, its description."""
-    said = (*topic.conversation, topic.text, *((topic.description,) if description else ()))
-    return Counter(term for text in said for term in terms_of(text) if term not in STOP_WORDS)
+    texts = (*topic.conversation, topic.text, *((topic.description,) if description else ()))
+    return Counter(term for text in texts for term in terms_of(text) if term not in STOP_WORDS)
 
 
 def bm25_scores(index: Index, query: Query, k1: float = 1.2, b: float = 0.75) -> Floats:
     """Score passages by BM25: rare terms count most, repeated ones ever less, long passages less."""
     weights = index.vector(query)
-    asked = np.flatnonzero(weights)
-    counts, holders = index.counts[:, asked], index.holders[asked]
+    columns = np.flatnonzero(weights)
+    counts, holders = index.counts[:, columns], index.holders[columns]
     idf = np.log1p((len(index.ids) - holders + 0.5) / (holders + 0.5))
     damping = k1 * (1 - b + b * index.lengths / index.lengths.mean())
-    return np.asarray(counts * (k1 + 1) / (counts + damping[:, None]) @ (idf * weights[asked]))
+    return np.asarray(counts * (k1 + 1) / (counts + damping[:, None]) @ (idf * weights[columns]))
 
 
 def bm25(index: Index, topic: Topic, seed: int) -> Floats:
@@ -139,16 +139,16 @@ def _unit(vectors: Floats) -> Floats:
 def query_likelihood(index: Index, topic: Topic, seed: int, mu: float = 100.0) -> Floats:
     """Score by the log-likelihood of the question in each passage's model with Dirichlet smoothing."""
     weights = index.vector(query_of(topic))
-    asked = np.flatnonzero(weights)
-    everywhere = index.counts[:, asked].sum(axis=0) / index.lengths.sum()
-    models = (index.counts[:, asked] + mu * everywhere) / (index.lengths[:, None] + mu)
-    return np.asarray(np.log(models) @ weights[asked])
+    columns = np.flatnonzero(weights)
+    everywhere = index.counts[:, columns].sum(axis=0) / index.lengths.sum()
+    models = (index.counts[:, columns] + mu * everywhere) / (index.lengths[:, None] + mu)
+    return np.asarray(np.log(models) @ weights[columns])
 
 
 def overlap(index: Index, topic: Topic, seed: int) -> Floats:
     """Score by how many of the question's different words are in the passage, "the" and "why" included."""
-    asked = index.vector(dict.fromkeys(terms_of(topic.text), 1.0))
-    return np.asarray((index.counts > 0) @ asked)
+    terms = index.vector(dict.fromkeys(terms_of(topic.text), 1.0))
+    return np.asarray((index.counts > 0) @ terms)
 
 
 def bm25_one_word(index: Index, topic: Topic, seed: int) -> Floats:

@@ -29,8 +29,8 @@ def relevant_qrels(collection: DemoCollection, items: Mapping[str, Collection[st
         {
             topic: {
                 item: int(collection.utilities[topic].get(item, 0.0) >= RELEVANT_FROM)
-                for item in sorted(asked)
+                for item in sorted(passages)
             }
-            for topic, asked in items.items()
+            for topic, passages in items.items()
         }
     )

@@ -31,7 +31,7 @@ class TopicVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Versus:
+class RunComparison:
     """Two runs compared: topic by topic, and over all topics."""
 
     a: str
@@ -59,7 +59,7 @@ def compare_runs(
     depth: int = 10,
     ask: int = 3,
     seed: int = 1,
-) -> Versus:
+) -> RunComparison:
     """Compare two runs to a depth, from preferences, or from grades (by DCG) when qrels are given."""
     if preferences is not None and qrels is not None:
         raise BadParameter("Preferences and qrels are two ways to judge.", remedy="Give one of them.")
@@ -79,13 +79,13 @@ def compare_runs(
             for topic in shared
         ]
         return _over_topics(a.name, b.name, f"DCG@{depth}", by_grades)
-    told = _by_topic(preferences)
+    judgments = _by_topic(preferences)
     by_pairs = [
         _by_pairs(
             topic,
             rankings_a[topic],
             rankings_b[topic],
-            told.get(topic, ()),
+            judgments.get(topic, ()),
             measure=measure,
             ask=ask,
             seed=seed,
@@ -114,7 +114,7 @@ def _by_pairs(
     topic: str,
     a: Sequence[str],
     b: Sequence[str],
-    told: Sequence[Judgment],
+    judgments: Sequence[Judgment],
     *,
     measure: PreferenceMeasure,
     ask: int,
@@ -123,10 +123,10 @@ def _by_pairs(
     strategy = RankingDifference(
         tuple(dict.fromkeys((*a, *b))), seed=seed, topic=topic, run_a=a, run_b=b, measure=measure
     )
-    for judgment in told:
+    for judgment in judgments:
         strategy.tell(judgment)
     ask_next = tuple(proposal.pair for proposal in strategy.ask(ask))
-    return TopicVerdict(topic, strategy.verdict(), len(told), strategy.done, ask_next)
+    return TopicVerdict(topic, strategy.verdict(), len(judgments), strategy.done, ask_next)
 
 
 def _by_grades(
@@ -141,7 +141,7 @@ def _by_grades(
     return TopicVerdict(topic, strategy.verdict(), len(judged), strategy.done, ask_next)
 
 
-def _over_topics(a: str, b: str, measure: str, topics: Sequence[TopicVerdict]) -> Versus:
+def _over_topics(a: str, b: str, measure: str, topics: Sequence[TopicVerdict]) -> RunComparison:
     known = [each for each in topics if each.judged]
     scores = {side: {each.topic: getattr(each.verdict, side) for each in known} for side in ("a", "b")}
     mean_a, mean_b = (fmean(scores[side].values()) if known else 0.0 for side in ("a", "b"))
@@ -150,4 +150,4 @@ def _over_topics(a: str, b: str, measure: str, topics: Sequence[TopicVerdict]) -
         p = difference(ScoreTable.of(scores), "a", "b").p
         gaps = {topic: scores["a"][topic] - scores["b"][topic] for topic in scores["a"]}
         (low, high), *_ = ScoreTable.of({"a - b": gaps}).intervals()
-    return Versus(a, b, measure, tuple(topics), mean_a, mean_b, low, high, p)
+    return RunComparison(a, b, measure, tuple(topics), mean_a, mean_b, low, high, p)

@@ -60,12 +60,12 @@ def sensitivity_report(evaluation: Evaluation, testing: Testing) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name, table in evaluation.tables.items():
         p = np.array([one.p for one in all_pairs(table, testing.test, seed=testing.seed)])
-        told = int(np.count_nonzero(p < testing.alpha))
+        significant = int(np.count_nonzero(p < testing.alpha))
         shares = [
             float(np.count_nonzero(corrected(p, each) < testing.alpha)) / max(1, len(p))
             for each in ("none", *corrections)
         ]
-        rows.append((name, testing.test, len(p), told, *shares))
+        rows.append((name, testing.test, len(p), significant, *shares))
     return Table(("measure", "test", "pairs", "told_apart", "share", *corrections), tuple(rows))
 
 

@@ -184,22 +184,22 @@ def _judgment(row: dict[str, str], sided: bool) -> Judgment:
 
 
 def _kind(row: dict[str, str]) -> Kind:
-    given = row.get("kind")
-    if not given:
+    name = row.get("kind")
+    if not name:
         return Kind.DEFINITE if row.get("outcome", "").startswith("definitely") else Kind.PREFERENCE
-    if given not in _KINDS:
-        raise BadRecord(f"There is no kind called '{given}'.", remedy=known_names(given, list(_KINDS)))
-    return _KINDS[given]
+    if name not in _KINDS:
+        raise BadRecord(f"There is no kind called '{name}'.", remedy=known_names(name, list(_KINDS)))
+    return _KINDS[name]
 
 
 def _outcome(row: dict[str, str], left: str, right: str) -> Outcome:
-    given = row.get("outcome")
-    if given:
-        if given not in _OUTCOMES:
+    name = row.get("outcome")
+    if name:
+        if name not in _OUTCOMES:
             raise BadRecord(
-                f"There is no outcome called '{given}'.", remedy=known_names(given, list(_OUTCOMES))
+                f"There is no outcome called '{name}'.", remedy=known_names(name, list(_OUTCOMES))
             )
-        return _OUTCOMES[given]
+        return _OUTCOMES[name]
     winner = row.get("winner", "")
     if winner == _TIE_SIGN:
         return Outcome.TIE
@@ -212,10 +212,10 @@ def _outcome(row: dict[str, str], left: str, right: str) -> Outcome:
 
 
 def _number(row: dict[str, str], name: str) -> float | None:
-    given = row.get(name)
-    if not given:
+    text = row.get(name)
+    if not text:
         return None
     try:
-        return float(given)
+        return float(text)
     except ValueError:
-        raise BadRecord(f"The {name} must be a number, not '{given}'.") from None
+        raise BadRecord(f"The {name} must be a number, not '{text}'.") from None

@@ -31,8 +31,8 @@ class RowKeys:
     def of(cls, topics: pl.Series, docnos: pl.Series) -> Self:
         """Hash every row."""
         names, codes, starts = topic_pieces(topics)
-        words = hash_of(pl.Series(names, dtype=pl.String), 1)[codes]
-        keys = hash_of(docnos, 0) ^ np.repeat(words, np.diff(starts, append=len(topics)))
+        hashes = hash_of(pl.Series(names, dtype=pl.String), 1)[codes]
+        keys = hash_of(docnos, 0) ^ np.repeat(hashes, np.diff(starts, append=len(topics)))
         return cls(tuple(names), codes, starts, keys)
 
     def twice(self) -> Keys:

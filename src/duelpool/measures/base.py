@@ -1,6 +1,6 @@
 """The base of all measures: a frozen value whose text form parses back, with its rules as fields."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
@@ -59,13 +59,13 @@ class Measure:
             )
 
     def __str__(self) -> str:
-        given = [
+        changed = [
             f"{part.name}={getattr(self, part.name)!r}"
             for part in fields(self)
             if part.name != "cutoff" and getattr(self, part.name) != part.default
         ]
         cutoff = getattr(self, "cutoff", None)
-        text = f"{self.name}({', '.join(given)})" if given else self.name
+        text = f"{self.name}({', '.join(changed)})" if changed else self.name
         return text if cutoff is None else f"{text}@{cutoff}"
 
     @classmethod
@@ -76,8 +76,7 @@ class Measure:
     def __matmul__(self, cutoff: int) -> Self:
         if "cutoff" not in self.parameters():
             raise BadParameter(f"{self.name} has no cutoff.", remedy=f"Write {self.name} without '@'.")
-        given = {part.name: getattr(self, part.name) for part in fields(self)}
-        return type(self)(**{**given, "cutoff": cutoff})
+        return replace(self, cutoff=cutoff)  # type: ignore[call-arg]
 
     @property
     def rules(self) -> dict[str, str]:

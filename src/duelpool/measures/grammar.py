@@ -15,12 +15,14 @@ def name_and_parameters(text: str, what: str = "measure") -> tuple[str, dict[str
 
 def _parts(node: ast.expr, text: str, what: str) -> tuple[str, dict[str, object]]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        name, given = _parts(node.left, text, what)
-        return name, {**given, "cutoff": _value(node.right, text, what)}
+        name, parameters = _parts(node.left, text, what)
+        return name, {**parameters, "cutoff": _value(node.right, text, what)}
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        given = {part.arg: _value(part.value, text, what) for part in node.keywords if part.arg is not None}
-        if len(given) == len(node.keywords):
-            return node.func.id, given
+        parameters = {
+            part.arg: _value(part.value, text, what) for part in node.keywords if part.arg is not None
+        }
+        if len(parameters) == len(node.keywords):
+            return node.func.id, parameters
     if isinstance(node, ast.Name):
         return node.id, {}
     raise _unreadable(text, what)

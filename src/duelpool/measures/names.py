@@ -49,21 +49,21 @@ def parse_measure(text: str) -> Measure:
         name = _BY_NAME.get(trec[1].casefold())
         if name:
             return _made(name, {"cutoff": int(trec[2])}, text)
-    name, given = name_and_parameters(text)
+    name, parameters = name_and_parameters(text)
     known = _BY_NAME.get(name.casefold())
-    return external(text, MEASURES, ALIASES) if known is None else _made(known, given, text)
+    return external(text, MEASURES, ALIASES) if known is None else _made(known, parameters, text)
 
 
-def _made(name: str, given: dict[str, object], text: str) -> Measure:
+def _made(name: str, parameters: dict[str, object], text: str) -> Measure:
     measure = MEASURES[name]
-    if name == "nDCG" and given.get("dcg") in _DCG_FORMS:
-        given["gain"] = _DCG_FORMS[str(given.pop("dcg"))]
-    if given.get("judged_only") in (True, False):
-        given["unjudged"] = "remove" if given.pop("judged_only") else "keep"
-    if given.get("log") == 2:
-        given["log"] = "2"
+    if name == "nDCG" and parameters.get("dcg") in _DCG_FORMS:
+        parameters["gain"] = _DCG_FORMS[str(parameters.pop("dcg"))]
+    if parameters.get("judged_only") in (True, False):
+        parameters["unjudged"] = "remove" if parameters.pop("judged_only") else "keep"
+    if parameters.get("log") == 2:
+        parameters["log"] = "2"
     known = measure.parameters()
-    if strange := [key for key in given if key not in known]:
-        what = "cutoff" if strange[0] == "cutoff" else f"parameter '{strange[0]}'"
-        raise BadParameter(f"{name} has no {what} (in '{text}').", remedy=known_names(strange[0], known))
-    return measure(**given)  # type: ignore[arg-type]
+    if unknown := [key for key in parameters if key not in known]:
+        what = "cutoff" if unknown[0] == "cutoff" else f"parameter '{unknown[0]}'"
+        raise BadParameter(f"{name} has no {what} (in '{text}').", remedy=known_names(unknown[0], known))
+    return measure(**parameters)  # type: ignore[arg-type]

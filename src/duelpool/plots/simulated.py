@@ -123,12 +123,12 @@ def scorecard(
     *,
     bars: Sequence[tuple[float, float]],
     ours: Sequence[tuple[float, float]],
-    beside: Sequence[float | None],
+    others: Sequence[float | None],
     reliable: Mapping[str, Sequence[ReliabilityBin]],
 ) -> Figure:
     """Draw our figures (value, standard error) beside their bars, and the reliability: its first line in full.
 
-    A bar is a range; `beside` is another strategy's figure. The lines of `reliable` after the first are thin,
+    A bar is a range; `others` are another strategy's figures. The lines of `reliable` after the first are thin,
     without a name: together they show how far single problems lie from the diagonal.
     """
     figure, axes = drawing("share", "", width=13, height=max(5.0, 1.5 + 0.2 * len(rows)))
@@ -138,7 +138,7 @@ def scorecard(
     for at, (low, high) in enumerate(bars):
         left.plot([low, high], [at, at], color="tab:orange", linewidth=5, solid_capstyle="butt")
         left.plot([(low + high) / 2] * 2, [at - 0.35, at + 0.35], color="tab:orange", linewidth=2)
-    known = [(value, at) for at, value in enumerate(beside) if value is not None]
+    known = [(value, at) for at, value in enumerate(others) if value is not None]
     left.plot(
         [value for value, _ in known], [at for _, at in known], "x", color="0.4", label="prefBest + extra"
     )
