@@ -79,8 +79,8 @@ def budget_chapter(plan: Path, grades: Path, runs: Path) -> Chapter:
         "On a budget",
         (
             f"Another way to score the runs: {len(budget_plan.questions)} grades, drawn to be most "
-            f"informative about all of the runs, estimate P@10 without bias. To grade all of the runs' top ten would take "
-            f"{len(population)}.",
+            f"informative about all of the runs, estimate P@10 without bias. Grading the top ten of all runs "
+            f"would take {len(population)}.",
             f"{inside} of {len(rows)} intervals hold the true value.",
         ),
         tables=(
