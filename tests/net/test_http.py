@@ -176,6 +176,16 @@ def test_unknown_host_is_not_sent_and_says_so() -> None:
     assert caught.value.remedy == "Check the URL."
 
 
+def test_name_is_resolved_by_the_given_resolver() -> None:
+    def loopback(_: str, port: int, **__: Any) -> list[tuple[Any, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    with serving(says(answer(b""))) as (address, requests):
+        named = Address("http", "named.example", address.port, "", allowed=True)
+        assert call(named, resolver=loopback).status == 200
+    assert f"Host: named.example:{address.port}\r\n".encode() in requests[0]
+
+
 def test_private_address_is_refused_unless_allowed() -> None:
     with serving(says(answer(b""))) as (address, requests):
         with pytest.raises(ForbiddenAddress):
