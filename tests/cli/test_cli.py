@@ -21,9 +21,9 @@ from duelpool import __version__
 from duelpool.cli import COMMAND_GROUPS, COMMANDS, app
 from duelpool.cli.commands import DuelpoolCommands
 from duelpool.cli.helptext import DuelpoolGroup, wrapped
-from duelpool.cli.output import expand
 from duelpool.errors import BadFile
 from duelpool.files import read_pools
+from duelpool.files.paths import expand_paths
 
 RUN_ONE = "1 Q0 a 1 3 one\n1 Q0 b 2 2 one\n2 Q0 x 1 1 one\n"
 RUN_TWO = "1 Q0 c 1 3 two\n1 Q0 b 2 2 two\n"
@@ -100,7 +100,7 @@ def test_what_was_mended_is_told_on_standard_error(folder: Path) -> None:
     [
         (["pool"], "nothing to pool"),
         (["pool", "nowhere.run"], "nowhere.run: There is no such file."),
-        (["pool", "*.nothing"], "No file is there"),
+        (["pool", "*.nothing"], "No file matches this pattern"),
         (["pool", "q.txt"], "q.txt:1:"),
         (["pool", "one.run", "one.run"], "Two runs are called 'one'"),
         (["pool", "one.run", "--thin", "3"], "by grades"),
@@ -169,11 +169,11 @@ def test_folders_and_patterns_stand_for_their_files(folder: Path) -> None:
     (folder / "runs").mkdir()
     for name in ("b.run", "a.run", ".hidden"):
         (folder / "runs" / name).write_text(RUN_ONE)
-    assert expand(["runs"]) == ["runs/a.run", "runs/b.run"]
-    assert expand(["runs/*.run", "one.run"]) == ["runs/a.run", "runs/b.run", "one.run"]
-    assert expand([str(folder / "*.run")]) == [str(folder / "one.run"), str(folder / "two.run")]
+    assert expand_paths(["runs"]) == ["runs/a.run", "runs/b.run"]
+    assert expand_paths(["runs/*.run", "one.run"]) == ["runs/a.run", "runs/b.run", "one.run"]
+    assert expand_paths([str(folder / "*.run")]) == [str(folder / "one.run"), str(folder / "two.run")]
     with pytest.raises(BadFile, match="No file"):
-        expand(["runs/*.gz"])
+        expand_paths(["runs/*.gz"])
 
 
 def story(seed: str) -> dict[str, bytes]:

@@ -503,9 +503,9 @@ def test_power_from_files_and_from_a_spread(folder: Path) -> None:
     ("words", "message"),
     [
         (["--report", "everything"], "no report called 'everything'"),
-        (["--report", "leave-out"], "needs to know the groups"),
-        (["--groups", "groups.txt"], "needs to know the groups"),
-        (["--report", "pairs", "--format", "trec"], "no form for pairs"),
+        (["--report", "leave-out"], "need each other"),
+        (["--groups", "groups.txt"], "need each other"),
+        (["--report", "pairs", "--format", "trec"], "no report called pairs"),
         (["--report", "agreement"], "two measures"),
         (["--report", "pairs", "--test", "tukey", "--correct", "holm"], "would correct twice"),
         (["--report", "sensitivity", "--alpha", "5"], "Alpha lies between 0 and 1"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.cli.workers import workforce
+from duelpool.cli.executors import open_executor
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges import make_judges
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -276,7 +276,7 @@ def test_dask_cluster_gives_the_same_trials() -> None:
         together = simulate(
             RoundRobin, "bt:sd=2", items=8, trials=45, seed=4, executor=executor, progress=ended.append
         )
-        with workforce(None, cluster.scheduler_address, 45) as by_address:
+        with open_executor(None, cluster.scheduler_address, 45) as by_address:
             again = simulate(RoundRobin, "bt:sd=2", items=8, trials=45, seed=4, executor=by_address)
     assert together == again == alone
     assert sum(ended) == 45

@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from duelpool.cli.workers import progress_bar, workforce
+from duelpool.cli.executors import open_executor
+from duelpool.cli.output import progress_bar
 from duelpool.errors import UnknownName
 from duelpool_reproduce import EXPERIMENTS, NOT_RUN, Experiment, Report, Section
 from duelpool_reproduce.survey import (
@@ -71,7 +72,7 @@ def reproduce(
     chosen = list(EXPERIMENTS.values()) if name == ALL else [EXPERIMENTS[name]]
     counts = {each.name: trials or each.trials_of(quick=quick) for each in chosen}
     ran: list[ExperimentRun] = []
-    with workforce(workers, cluster, max(counts.values())) as executor:
+    with open_executor(workers, cluster, max(counts.values())) as executor:
         for each in chosen:
             count = counts[each.name]
             with progress_bar(f"Reproducing {each.name}", count * each.runs) as ended:

@@ -24,12 +24,13 @@ from duelpool.budget.units.sources import (
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings import Judges, Scale, Settings
 from duelpool.cli.budget_tables import show_estimate, show_plan, show_simulation
+from duelpool.cli.executors import open_executor
 from duelpool.cli.helptext import command_group
 from duelpool.cli.opening import CampaignOption, opened
-from duelpool.cli.output import expand, print_json, tell
-from duelpool.cli.workers import progress_bar, workforce
+from duelpool.cli.output import print_json, progress_bar, tell
 from duelpool.errors import BadParameter
 from duelpool.files import read_passages, read_qrels, read_topics
+from duelpool.files.paths import expand_paths
 from duelpool.setup.planned import plan_judgments, plan_pools, plan_settings
 from duelpool.store import open_store
 
@@ -115,7 +116,7 @@ def plan(
 
       duelpool budget plan runs/ --n 500 --after plan.jsonl --judgments answers.qrels -o second.jsonl
     """
-    files = expand([*(more_runs or ()), *(runs or ())])
+    files = expand_paths([*(more_runs or ()), *(runs or ())])
     if after:
         made = _next_plan(files, after, judgments, n, design, estimator, mix, seed, weights)
     else:
@@ -268,7 +269,7 @@ def estimate(
       duelpool budget estimate plan.jsonl new.run --judgments answers.qrels --interval usual --json
     """
     plans = [read_plan(path) for path in (plan_file, *(also or ()))]
-    population = _population_like(plans[0], expand([*(more_runs or ()), *(runs or ())]), weights)
+    population = _population_like(plans[0], expand_paths([*(more_runs or ()), *(runs or ())]), weights)
     judged = _judged(judgments, campaign_name, population)
     found = estimate_plans(
         plans, judged, population, estimator=estimator, interval=interval, level=level, goal=goal, others=others,
@@ -319,7 +320,7 @@ def simulate(
 
       duelpool budget simulate runs/ --qrels qrels.txt --metric P@10 --predictor llm.qrels --estimator greg --n 250
     """
-    files = expand([*(more_runs or ()), *(runs or ())])
+    files = expand_paths([*(more_runs or ()), *(runs or ())])
     truth = read_qrels(qrels)
     wanted = parse_metric(metric)
     shares = _topic_weights(topics)
@@ -341,7 +342,7 @@ def simulate(
         tell(
             f"{known.left_out} units have no judgment and are left out, with {known.left_out_share:.1%} of the weight."
         )
-    with workforce(workers, cluster, trials) as executor, progress_bar("Simulating", trials) as ended:
+    with open_executor(workers, cluster, trials) as executor, progress_bar("Simulating", trials) as ended:
         found = simulate_budget(
             known.population, known.utility, n=n, design=design, estimator=way, goal=goal, beliefs=beliefs,
             draw=draw, interval=interval, level=level, epsilon=epsilon, mix=mix, trials=trials, seed=seed,

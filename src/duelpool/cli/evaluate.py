@@ -1,20 +1,16 @@
-"""`duelpool evaluate`: scores of runs from grades or preferences, with intervals, tests and pictures."""
+"""`duelpool evaluate`: scores of runs from grades or preferences, with intervals, tests and plots."""
 
-import sys
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
-from multiprocessing import get_context
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from duelpool.campaign.views.exports import twins_path
 from duelpool.cli.opening import CampaignOption, is_store, opened
-from duelpool.cli.output import tell
+from duelpool.cli.option_records import takes_records
+from duelpool.cli.output import progress_bar, tell
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation import (
@@ -35,13 +31,43 @@ from duelpool.measures import MEASURES
 from duelpool.records import Topic
 from duelpool.report import table_text
 from duelpool.setup.inputs import read_groups
+from duelpool.simulation import processes
 from duelpool.store import holdings
 
 _LEAVE_OUT = "leave-out"
 _REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
-_RULES = "Rules (each measure has its own defaults; the header says them)"
 
 
+def _rule(help_text: str, *names: str) -> Any:
+    return typer.Option(
+        *names,
+        help=help_text,
+        rich_help_panel="Rules (the header of the output says each measure's defaults)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOptions:
+    """Options that change the rules of measures; None leaves each measure its own default."""
+
+    ties: Annotated[str | None, _rule("Order of equal scores: docno-descending, docno-ascending, file.")] = (
+        None
+    )
+    scores: Annotated[str | None, _rule("Precision in which scores are compared: single, double.")] = None
+    missing: Annotated[str | None, _rule("Topics that a run lacks: drop, zero.")] = None
+    unjudged: Annotated[str | None, _rule("Documents without judgments: keep, remove.")] = None
+    duplicates: Annotated[str | None, _rule("Documents listed twice in a run: first, keep, together.")] = None
+    votes: Annotated[str | None, _rule("Repeated votes: multiset, majority.")] = None
+    inferred: Annotated[bool, _rule("Count inferred preferences too.", "--inferred")] = False
+    twin_rule: Annotated[str | None, _rule("Duplicates of the same text: keep, merge.")] = None
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the rules that were given, by their names in the measures."""
+        values = {"twins" if name == "twin_rule" else name: value for name, value in asdict(self).items()}
+        return {name: value for name, value in values.items() if value not in (None, False)}
+
+
+@takes_records
 def evaluate(
     truth: Annotated[
         str,
@@ -59,80 +85,63 @@ def evaluate(
         ),
     ] = None,
     preferences: Annotated[
-        str | None, typer.Option(help="Preferences beside the qrels, for measures that need them.")
+        str | None, typer.Option(help="Preferences in addition to the qrels, for measures that need them.")
     ] = None,
     twins: Annotated[
         str | None,
         typer.Option(
-            help="Which documents are the same (topic canonical twin, or pools); measures over preferences "
-            "count them as one. The file that `export` writes beside preferences is found by itself."
+            help="Duplicate documents (lines `topic canonical duplicate`, or pools), which measures over preferences "
+            "count as one. Default: the file that `export` wrote next to the preferences."
         ),
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help="What the first file holds, if it can't be told: qrels, preferences, run."),
+        typer.Option(help="What the first file holds, if it can't be detected: qrels, preferences, run."),
     ] = None,
     form: Annotated[str, typer.Option("-f", "--format", help=f"One of {', '.join(FORMATS)}.")] = "table",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    by_topic: Annotated[bool, typer.Option("--by-topic", help="Values by topic, before the means.")] = False,
+    by_topic: Annotated[
+        bool, typer.Option("--by-topic", help="Print the values by topic, before the means.")
+    ] = False,
     report: Annotated[
         str,
         typer.Option(
-            help=f"What to print: {', '.join(_REPORTS)}. The others come instead of the scores, in any format "
-            "but trec."
+            help=f"What to print: {', '.join(_REPORTS)}. Reports other than scores take every format but trec."
         ),
     ] = "scores",
     groups: Annotated[
-        str | None, typer.Option(help="Lines `run group`: whose pooling --report leave-out takes away.")
+        str | None,
+        typer.Option(help="Lines `run group`: the groups that --report leave-out removes from the pool."),
     ] = None,
-    pool_depth: Annotated[int, typer.Option(min=1, help="How deep runs were pooled, for leave-out.")] = 100,
+    pool_depth: Annotated[
+        int, typer.Option(min=1, help="How deep the runs were pooled, for leave-out.")
+    ] = 100,
     baseline: Annotated[str | None, typer.Option(help="Test every other run against this one.")] = None,
     test: Annotated[
         str, typer.Option(help=f"One of {', '.join(TESTS)}, {TUKEY} (Tukey's HSD, for all runs at once).")
     ] = "t",
-    alpha: Annotated[float, typer.Option(help="What p must stay below for --report sensitivity.")] = 0.05,
-    correct: Annotated[str, typer.Option(help=f"For many tests: {', '.join(CORRECTIONS)}.")] = "none",
-    ci: Annotated[str | None, typer.Option(help="Intervals of the means: t or bootstrap.")] = None,
-    level: Annotated[float, typer.Option(help="The intervals' level of confidence.")] = 0.95,
+    alpha: Annotated[float, typer.Option(help="Significance level of --report sensitivity.")] = 0.05,
+    correct: Annotated[
+        str, typer.Option(help=f"Correction for multiple tests: {', '.join(CORRECTIONS)}.")
+    ] = "none",
+    ci: Annotated[str | None, typer.Option(help="Confidence intervals of the means: t or bootstrap.")] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     topics: Annotated[
-        str | None, typer.Option(help="A topics file: its weights weigh the topics, its tags choose them.")
+        str | None, typer.Option(help="A topics file with weights and tags of the topics.")
     ] = None,
-    tag: Annotated[str | None, typer.Option(help="Only topics with this tag of the topics file.")] = None,
-    ties: Annotated[
-        str | None, typer.Option(help="docno-descending, docno-ascending, file.", rich_help_panel=_RULES)
-    ] = None,
-    scores: Annotated[
-        str | None, typer.Option(help="Compare scores in single or double precision.", rich_help_panel=_RULES)
-    ] = None,
-    missing: Annotated[
-        str | None, typer.Option(help="Topics a run lacks: drop, zero.", rich_help_panel=_RULES)
-    ] = None,
-    unjudged: Annotated[
-        str | None, typer.Option(help="Documents nobody judged: keep, remove.", rich_help_panel=_RULES)
-    ] = None,
-    duplicates: Annotated[
-        str | None,
-        typer.Option(help="Documents listed twice: first, keep, together.", rich_help_panel=_RULES),
-    ] = None,
-    votes: Annotated[
-        str | None, typer.Option(help="Repeated votes: multiset, majority.", rich_help_panel=_RULES)
-    ] = None,
-    inferred: Annotated[
-        bool, typer.Option("--inferred", help="Count inferred preferences too.", rich_help_panel=_RULES)
-    ] = False,
-    twin_rule: Annotated[
-        str | None, typer.Option(help="Known twins: keep, merge.", rich_help_panel=_RULES)
-    ] = None,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes to score runs with.")] = 1,
+    tag: Annotated[str | None, typer.Option(help="Only topics with this tag.")] = None,
+    *,
+    rules: RuleOptions,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Processes that score the runs.")] = 1,
     plot: Annotated[
         str | None,
-        typer.Option(help="Draw two measures against each other, else a leaderboard: SVG, PNG, PDF."),
+        typer.Option(help="Plot two measures against each other, or else a leaderboard: SVG, PNG or PDF."),
     ] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write the text to a file.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For random tests and bootstraps.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random tests and bootstraps.")] = 0,
     campaign: CampaignOption = None,
 ) -> None:
-    """Score runs from grades or preferences, and say how sure we are.
+    """Score runs from grades or preferences, with confidence intervals and significance tests.
 
     Examples:
 
@@ -155,54 +164,43 @@ def evaluate(
         raise UnknownName("report", report, _REPORTS)
     if (report == _LEAVE_OUT) != (groups is not None):
         raise BadParameter(
-            "Leaving groups out needs to know the groups, and nothing else does.",
+            "--report leave-out and --groups need each other.",
             remedy="Give --report leave-out and --groups FILE (lines `run group`) together.",
         )
     if report != "scores" and form == "trec":
         raise BadParameter(
-            f"trec_eval has no form for {report}.", remedy="Choose table, csv, json, markdown or latex."
+            f"The trec format has no report called {report}.",
+            remedy="Choose table, csv, json, markdown or latex.",
         )
     if plot is not None:
-        from duelpool.plots import refuse_unknown_format  # matplotlib takes its time: only when it is needed
+        from duelpool.plots import refuse_unknown_format  # here, because importing matplotlib is slow
 
         refuse_unknown_format(Path(plot))
     if kind not in (None, "qrels", "preferences", "run"):
         raise UnknownName("kind of file", kind or "", ("qrels", "preferences", "run"))
     if is_store(truth):
-        given = _of_campaign(truth, campaign, runs)
+        sources = _of_campaign(truth, campaign, runs)
     else:
-        given = _of_files(truth, cast("Kind | None", kind), preferences, runs)
-    rules = {
-        name: value
-        for name, value in {
-            "ties": ties, "scores": scores, "missing": missing, "unjudged": unjudged,
-            "duplicates": duplicates, "votes": votes, "inferred": inferred or None, "twins": twin_rule,
-        }.items()
-        if value is not None
-    }  # fmt: skip
-    weights, chosen = _topics(list(read_topics(topics)) if topics else given.topics, tag)
-    with ExitStack() as stack:
-        pool = None
-        if jobs > 1:
-            pool = stack.enter_context(ProcessPoolExecutor(jobs, mp_context=get_context("spawn")))
-        bar = stack.enter_context(_progress())
-        task = bar.add_task("scoring runs", total=len(given.runs))
-        found = evaluate_runs(
-            given.truths, given.runs, measure, rules=rules, baseline=baseline, test=test, correction=correct,
-            interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
-            twins=twins or given.twins, seed=seed, executor=pool,
-            progress=lambda more: bar.advance(task, more),
+        sources = _of_files(truth, cast("Kind | None", kind), preferences, runs)
+    weights, chosen = _topics(list(read_topics(topics)) if topics else sources.topics, tag)
+    with processes(jobs) as executor, progress_bar("Scoring runs", len(sources.runs)) as advance:
+        evaluation = evaluate_runs(
+            sources.truths, sources.runs, measure, rules=rules.chosen(), baseline=baseline, test=test,
+            correction=correct, interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
+            twins=twins or sources.twins, seed=seed, executor=executor, progress=advance,
         )  # fmt: skip
     if plot is not None:
-        _draw(found, plot)
-    width, header = Console().width, found.header
+        _draw(evaluation, plot)
+    width, header = Console().width, evaluation.header
     if report == "scores":
-        text = found.text(form, by_topic, width=width)
+        text = evaluation.text(form, by_topic, width=width)
     else:
         if groups is not None:
-            table = leave_out_report(found, given.truths, given.runs, read_groups(groups), pool_depth)
+            table = leave_out_report(
+                evaluation, sources.truths, sources.runs, read_groups(groups), pool_depth
+            )
         else:
-            table = make_report(found, report, test=test, correction=correct, alpha=alpha, seed=seed)
+            table = make_report(evaluation, report, test=test, correction=correct, alpha=alpha, seed=seed)
         header = (*header, report_note(report, test, correct, alpha))
         text = table_text(table, form, header, width)
     if form not in ("table", "latex"):
@@ -215,8 +213,8 @@ def evaluate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What runs are scored by, the runs, and what the campaign says of its topics."""
+class _Sources:
+    """The truths, the runs to score by them, known duplicates, and a campaign's topics."""
 
     truths: list[Any]
     runs: list[Any]
@@ -224,26 +222,28 @@ class _Given:
     topics: list[Topic] | None = None
 
 
-def _of_files(truth: str, kind: Kind | None, preferences: str | None, runs: list[str] | None) -> _Given:
+def _of_files(truth: str, kind: Kind | None, preferences: str | None, runs: list[str] | None) -> _Sources:
     truths = [read_truth(truth, kind)]
     if preferences is not None:
         truths.append(read_truth(preferences, "preferences"))
-    return _Given(truths, run_sources(runs or []), _beside(truth, preferences))
+    return _Sources(truths, run_sources(runs or []), _beside(truth, preferences))
 
 
-def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Given:
+def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sources:
     with opened(store, name) as campaign:
         labels = labels_of(campaign)
-        kept = run_sources(runs) if runs else runs_of(campaign)
+        scored = run_sources(runs) if runs else runs_of(campaign)
         topics = campaign.read(holdings.topics)
     truths = labels.truths()
     for what, which in (
         ("topics that aren't done yet", labels.unfinished),
-        ("topics left out, for nothing of them is judged", labels.unjudged),
+        ("topics without judgments, left out", labels.unjudged),
     ):
         if which:
             tell(f"{campaign.name}: {what}: {len(which):,} of {len(topics):,}")
-    return _Given(truths, kept, labels.duplicates if len(labels.duplicates) else None, list(topics.values()))
+    return _Sources(
+        truths, scored, labels.duplicates if len(labels.duplicates) else None, list(topics.values())
+    )
 
 
 def _beside(*judgments: str | None) -> str | None:
@@ -255,9 +255,7 @@ def _beside(*judgments: str | None) -> str | None:
 def _topics(listed: list[Topic] | None, tag: str | None) -> tuple[dict[str, float] | None, list[str] | None]:
     if listed is None:
         if tag is not None:
-            raise BadParameter(
-                "Tags stand in a topics file, and none was given.", remedy="Give --topics FILE."
-            )
+            raise BadParameter("--tag needs a topics file with tags.", remedy="Give --topics FILE.")
         return None, None
     chosen = None if tag is None else [topic.id for topic in listed if tag in topic.tags]
     if chosen is not None and not chosen:
@@ -265,16 +263,9 @@ def _topics(listed: list[Topic] | None, tag: str | None) -> tuple[dict[str, floa
     return {topic.id: topic.weight for topic in listed}, chosen
 
 
-def _progress() -> Progress:
-    """A bar on standard error that leaves nothing behind, and isn't drawn where nobody watches."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    quiet = not sys.stderr.isatty()
-    return Progress(*columns, console=Console(stderr=True, quiet=quiet), transient=True, disable=quiet)
-
-
-def _draw(found: Evaluation, path: str) -> None:
+def _draw(evaluation: Evaluation, path: str) -> None:
     from duelpool.plots import leaderboard, save_figure, scatter
 
-    names = list(found.tables)
-    figure = scatter(found, names[0], names[1]) if len(names) == 2 else leaderboard(found)
+    names = list(evaluation.tables)
+    figure = scatter(evaluation, names[0], names[1]) if len(names) == 2 else leaderboard(evaluation)
     save_figure(figure, path)

@@ -18,8 +18,7 @@ from duelpool.campaign.views.exports import (
     write_qrels,
 )
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
-from duelpool.cli.output import print_json, quiet_broken_pipe, tell, tell_notices
-from duelpool.cli.workers import progress_bar
+from duelpool.cli.output import print_json, progress_bar, quiet_broken_pipe, tell, tell_notices
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_qrels
 

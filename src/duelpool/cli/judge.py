@@ -19,8 +19,7 @@ from duelpool.cli.helptext import DuelpoolGroup, command_group
 from duelpool.cli.llm import LLMOptions
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
 from duelpool.cli.option_records import takes_records
-from duelpool.cli.output import print_json
-from duelpool.cli.workers import progress_bar
+from duelpool.cli.output import print_json, progress_bar
 from duelpool.demo import load_collection
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.judges import JUDGES, make_judges

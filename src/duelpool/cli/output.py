@@ -1,30 +1,28 @@
-"""What all commands share: errors become exit code 2, notices and progress go to standard error."""
+"""What commands print: results to standard output, messages, notices and progress to standard error."""
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from duelpool.errors import BadFile
 from duelpool.files import Notice, describe
 
 T = TypeVar("T")
 
 
 def tell(message: str) -> None:
-    """Print a message for the person to standard error, as it is."""
+    """Print a message to standard error."""
     typer.echo(message, err=True)
 
 
 def tell_notices(name: str, notices: Iterable[Notice]) -> None:
-    """Print what a reader skipped or mended."""
+    """Print what a reader skipped or repaired in a file."""
     for line in describe(name, notices):
         tell(line)
 
@@ -39,37 +37,28 @@ def print_table(table: Table) -> None:
     Console().print(table)
 
 
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on standard error while a person looks at it; yield the function that advances it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    quiet = not sys.stderr.isatty()
+    console = Console(stderr=True, quiet=quiet)  # rich before 14.3 ends even a hidden bar with a line
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
 def with_progress(items: Sequence[T], what: str) -> Iterator[T]:
-    """Go through the items with a progress bar on standard error where a person looks at it."""
-    quiet = len(items) < 4 or not sys.stderr.isatty()
-    console = Console(stderr=True, quiet=quiet)
-    yield from track(items, description=what, console=console, transient=True, disable=quiet)
-
-
-def expand(paths: Iterable[str]) -> list[str]:
-    """Return the files behind paths, where a path may be a folder or a pattern that the shell left alone."""
-    found: list[str] = []
-    for path in paths:
-        place = Path(path)
-        if place.is_dir():
-            inside = sorted(str(each) for each in place.iterdir() if each.is_file() and each.name[0] != ".")
-        elif any(sign in path for sign in "*?[") and not place.exists():
-            inside = sorted(str(each) for each in Path(place.anchor or ".").glob(_below_anchor(place)))
-        else:
-            inside = [path]
-        if not inside:
-            raise BadFile.at(path, None, "No file is there.", "Check the folder or the pattern.")
-        found.extend(inside)
-    return found
-
-
-def _below_anchor(place: Path) -> str:
-    return str(place.relative_to(place.anchor)) if place.anchor else str(place)
+    """Iterate over items with a progress bar."""
+    with progress_bar(what, len(items)) as advance:
+        for item in items:
+            yield item
+            advance(1)
 
 
 @contextmanager
 def quiet_broken_pipe() -> Iterator[None]:
-    """End without a word when the reader of our output (say, `head`) has gone."""
+    """End silently when the reader of our output, such as `head`, has closed it."""
     try:
         yield
     except BrokenPipeError:

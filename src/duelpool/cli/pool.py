@@ -12,11 +12,11 @@ from duelpool.campaign import Settings
 from duelpool.campaign.settings import Judges
 from duelpool.campaign.settings.file import read_settings
 from duelpool.cli.opening import is_store, opened
-from duelpool.cli.output import expand, print_json, print_table, tell, tell_notices, with_progress
+from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
 from duelpool.cli.simulate import prior_read
-from duelpool.cli.workers import progress_bar
 from duelpool.errors import BadParameter
 from duelpool.files import write_pools
+from duelpool.files.paths import expand_paths
 from duelpool.files.source import read_source
 from duelpool.pool import Pools
 from duelpool.preferences.prior import Prior
@@ -130,7 +130,7 @@ def pool(
         guidelines=_text(guidelines) if guidelines else "",
     )
     settings = read_settings(settings_file, options) if settings_file else options
-    paths = expand([*(more_runs or []), *(runs or [])])
+    paths = expand_paths([*(more_runs or []), *(runs or [])])
     files = Files(tuple(paths), qrels, prefs, topics, texts, tests, groups)
     brought = read_files(files, lambda names: with_progress(names, "Reading runs"))
     for file, notices in brought.notices:

@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from duelpool.cli.workers import progress_bar, workforce
+from duelpool.cli.executors import open_executor
+from duelpool.cli.output import progress_bar
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.preferences.prior import Prior, read_prior
 from duelpool.simulation import SimulationResult, judgments_allowed
@@ -87,7 +88,7 @@ def simulate(
     runs = [(name, size) for name in strategy for size in sizes]
     results = []
     with (
-        workforce(workers, cluster, trials) as executor,
+        open_executor(workers, cluster, trials) as executor,
         progress_bar("Simulating", trials * len(runs)) as ended,
     ):
         for name, size in runs:

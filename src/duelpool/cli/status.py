@@ -13,8 +13,7 @@ from rich.table import Table
 from duelpool.campaign.views.status import Status, TopicStatus
 from duelpool.campaign.views.status import status as look
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
-from duelpool.cli.output import print_json, print_table
-from duelpool.cli.workers import progress_bar
+from duelpool.cli.output import print_json, print_table, progress_bar
 
 
 def status(

@@ -1,6 +1,5 @@
 """The inputs of an evaluation: paths, folders, patterns, records, or frames of polars and pandas."""
 
-import glob
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import polars as pl
 
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import Preferences, Qrels, Run, read_preferences, read_qrels, read_run
+from duelpool.files.paths import expand_paths
 from duelpool.files.source import read_source, stem
 from duelpool.records import Outcome
 
@@ -75,22 +75,8 @@ def run_sources(runs: "RunSource | Iterable[RunSource]") -> list[RunSource]:
     for one in several:
         if isinstance(one, Run) or os.fspath(one) == "-":
             sources.append(one)
-            continue
-        name = os.fspath(one)
-        if Path(name).is_dir():
-            inside = sorted(
-                path for path in Path(name).iterdir() if path.is_file() and not path.name.startswith(".")
-            )
-            if not inside:
-                raise BadFile.at(name, None, "The folder holds no files.", "Name a folder of runs.")
-            sources += inside
-        elif glob.has_magic(name) and not Path(name).exists():
-            matched = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - takes absolute patterns too
-            if not matched:
-                raise BadFile.at(name, None, "No file matches this pattern.", "Check folder and spelling.")
-            sources += [Path(match) for match in matched if Path(match).is_file()]
         else:
-            sources.append(Path(name))
+            sources += map(Path, expand_paths([one]))
     if not sources:
         raise BadParameter("No run was given.", remedy="Name files, folders or patterns.")
     return sources

@@ -1,25 +1,20 @@
-"""Who does the work of a long command, and how far it has got."""
+"""Where a long command computes: in processes here, or on a Dask cluster."""
 
 import os
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from duelpool.errors import DuelpoolError, MissingExtra
-from duelpool.simulation import Progress as Ended
 from duelpool.simulation import processes
 
-TRIALS_PER_WORKER = 25  # fewer aren't worth the second that a process takes to start
+TRIALS_PER_WORKER = 25  # with fewer, starting a process takes longer than it saves
 
 
 @contextmanager
-def workforce(workers: int | None, cluster: str | None, trials: int) -> Iterator[Executor | None]:
-    """Give an executor: processes here (by default one a core), or the workers of a Dask cluster."""
+def open_executor(workers: int | None, cluster: str | None, trials: int) -> Iterator[Executor | None]:
+    """Open an executor: processes here (by default one per core), or a Dask cluster by its address."""
     if cluster is not None:
         with _dask(cluster) as executor:
             yield executor
@@ -32,7 +27,7 @@ def workforce(workers: int | None, cluster: str | None, trials: int) -> Iterator
 
 def available_cores() -> int:
     """Return how many cores this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not every system can say
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
@@ -49,14 +44,3 @@ def _dask(address: str) -> Iterator[Executor]:
         raise DuelpoolError(problem, remedy="Start one with: dask scheduler") from error
     with client, client.get_executor() as executor:
         yield executor
-
-
-@contextmanager
-def progress_bar(what: str, total: int) -> Iterator[Ended]:
-    """Give a function that moves a bar on standard error, shown where a person looks at it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    quiet = not sys.stderr.isatty()
-    console = Console(stderr=True, quiet=quiet)  # rich before 14.3 ends even a hidden bar with a line
-    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda ended: bar.update(task, advance=ended)
