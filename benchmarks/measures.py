@@ -195,7 +195,7 @@ def plain_compatibility(grades: dict[str, dict[str, float]], path: Path) -> dict
                 rankings[topic], scores[topic] = [], {}
             rankings[topic].append(docno)
             scores[topic][docno] = float(score)
-    found = {}
+    values = {}
     for topic, ranking in rankings.items():
         ranking.sort()
         ranking.sort(key=scores[topic].__getitem__, reverse=True)
@@ -203,8 +203,8 @@ def plain_compatibility(grades: dict[str, dict[str, float]], path: Path) -> dict
             place = {docno: at for at, docno in enumerate(ranking)}
             ideal = sorted(grades[topic], key=lambda docno, at=place: at.get(docno, len(at)))  # type: ignore[misc]
             ideal.sort(key=grades[topic].__getitem__, reverse=True)
-            found[topic] = plain_overlap(ranking, ideal, 0.95) / plain_overlap(ideal, ideal, 0.95)
-    return found
+            values[topic] = plain_overlap(ranking, ideal, 0.95) / plain_overlap(ideal, ideal, 0.95)
+    return values
 
 
 def plain_greedy(wins: list[tuple[str, str]], ranking: dict[str, int]) -> list[str]:
@@ -255,12 +255,12 @@ def by_plain_greedy(preferences: Preferences, run: Run) -> dict[str, float]:
     rankings: dict[str, list[str]] = {}
     for topic, docno, *_ in run.ranked("file").iter_rows():
         rankings.setdefault(topic, []).append(docno)
-    found = {}
+    values = {}
     for topic, wins in votes.items():
         ranking = rankings[topic]
         order = plain_greedy(wins, {docno: at for at, docno in enumerate(ranking)})
-        found[topic] = plain_overlap(order, ranking, 0.8)
-    return found
+        values[topic] = plain_overlap(order, ranking, 0.8)
+    return values
 
 
 def graph_ratio(folder: Path, rounds: int) -> tuple[float, float]:

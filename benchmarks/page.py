@@ -49,8 +49,8 @@ MARKS = """async () => {
     home.replaceChildren(Object.assign(document.createElement('div'), { className: 'text plain', textContent: text }));
     home.offsetHeight;
     const began = performance.now();
-    const found = work();
-    return [performance.now() - began, found];
+    const result = work();
+    return [performance.now() - began, result];
   };
   const usual = () => {
     const node = home.firstChild.firstChild, made = document.createDocumentFragment();
@@ -114,12 +114,12 @@ def next_page(site: Site, people: People, pairs: int) -> list[float]:
 
 def painted_after(person: Person) -> float:
     """Return the milliseconds from the start of the navigation to the first paint of what was asked for."""
-    found: Any = person.page.evaluate(
+    seconds: Any = person.page.evaluate(
         "() => new Promise(done => { const look = () => { "
         "const [paint] = performance.getEntriesByName('first-contentful-paint'); "
         "if (paint) done(paint.startTime); else setTimeout(look, 5); }; look(); })"
     )
-    return float(found)
+    return float(seconds)
 
 
 def first_pair(site: Site, people: People, loads: int, *, fresh: bool) -> list[float]:

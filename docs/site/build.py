@@ -45,7 +45,7 @@ def contents(overview: str) -> str:
     blocks = []
     for part in re.split(r"^## ", overview, flags=re.MULTILINE)[1:]:
         caption, _, text = part.partition("\n")
-        pages = dict.fromkeys(Path("docs", found[0]).as_posix() for found in LINK.findall(text))
+        pages = dict.fromkeys(Path("docs", link[0]).as_posix() for link in LINK.findall(text))
         pages = {_inside(page): None for page in pages}
         if pages:
             lines = "\n".join(page.removesuffix(".md") for page in pages)
