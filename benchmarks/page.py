@@ -114,12 +114,12 @@ def next_page(site: Site, people: People, pairs: int) -> list[float]:
 
 def painted_after(person: Person) -> float:
     """Return the milliseconds from the start of the navigation to the first paint of what was asked for."""
-    seconds: Any = person.page.evaluate(
+    milliseconds: Any = person.page.evaluate(
         "() => new Promise(done => { const look = () => { "
         "const [paint] = performance.getEntriesByName('first-contentful-paint'); "
         "if (paint) done(paint.startTime); else setTimeout(look, 5); }; look(); })"
     )
-    return float(seconds)
+    return float(milliseconds)
 
 
 def first_pair(site: Site, people: People, loads: int, *, fresh: bool) -> list[float]:
