@@ -24,7 +24,7 @@ from duelpool.evaluation import (
 )
 from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
-from duelpool.evaluation.sources import Kind
+from duelpool.evaluation.sources import TruthKind
 from duelpool.files import Duplicates, read_topics, write_lines
 from duelpool.leaderboard.scoring import labels_of, runs_of
 from duelpool.measures import MEASURES
@@ -181,7 +181,7 @@ def evaluate(
     if is_store(truth):
         sources = _of_campaign(truth, campaign, runs)
     else:
-        sources = _of_files(truth, cast("Kind | None", kind), preferences, runs)
+        sources = _of_files(truth, cast("TruthKind | None", kind), preferences, runs)
     weights, chosen = _topics(list(read_topics(topics)) if topics else sources.topics, tag)
     with processes(jobs) as executor, progress_bar("Scoring runs", len(sources.runs)) as advance:
         evaluation = evaluate_runs(
@@ -222,7 +222,9 @@ class _Sources:
     topics: list[Topic] | None = None
 
 
-def _of_files(truth: str, kind: Kind | None, preferences: str | None, runs: list[str] | None) -> _Sources:
+def _of_files(
+    truth: str, kind: TruthKind | None, preferences: str | None, runs: list[str] | None
+) -> _Sources:
     truths = [read_truth(truth, kind)]
     if preferences is not None:
         truths.append(read_truth(preferences, "preferences"))

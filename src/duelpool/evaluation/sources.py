@@ -15,7 +15,7 @@ from duelpool.files.source import read_source, stem
 from duelpool.records import Outcome
 
 Record: TypeAlias = Qrels | Preferences | Run
-Kind: TypeAlias = Literal["qrels", "preferences", "run"]
+TruthKind: TypeAlias = Literal["qrels", "preferences", "run"]
 RunSource: TypeAlias = "str | os.PathLike[str] | Run"
 
 _LOOK = 1 << 17
@@ -25,7 +25,7 @@ _SCORE = ("score", "sim")
 _GRADE = ("grade", "relevance", "rel", "label")
 
 
-def read_truth(path: str | os.PathLike[str], kind: Kind | None = None) -> Record:
+def read_truth(path: str | os.PathLike[str], kind: TruthKind | None = None) -> Record:
     """Read qrels, preferences or a run; the kind is recognised unless it is named."""
     kind = kind or kind_of(path)
     if kind == "qrels":
@@ -33,7 +33,7 @@ def read_truth(path: str | os.PathLike[str], kind: Kind | None = None) -> Record
     return read_preferences(path) if kind == "preferences" else read_run(path)
 
 
-def kind_of(path: str | os.PathLike[str]) -> Kind:
+def kind_of(path: str | os.PathLike[str]) -> TruthKind:
     """Return what a file holds, judging by its first thousand lines.
 
     Four fields are preferences (topic a b winner) when every line's last field is one of the two before it or

@@ -9,10 +9,10 @@ import polars as pl
 
 from duelpool.arrays import Ints
 
-Keys: TypeAlias = npt.NDArray[np.uint64]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 
-def hash_of(texts: pl.Series, seed: int) -> Keys:
+def hash_of(texts: pl.Series, seed: int) -> Hashes:
     """Return a 64-bit hash per text, equal for equal texts within one process."""
     return texts.hash(seed=seed).to_numpy()
 
@@ -24,8 +24,8 @@ class RowKeys:
     topics: tuple[str, ...]  # the different ones, in the order of their first row
     codes: Ints  # per piece of rows of one topic side by side: the topic's place among `topics`
     starts: Ints  # per piece: its first row
-    keys: Keys  # per row
-    _twice: list[Keys] = field(default_factory=list)
+    keys: Hashes  # per row
+    _twice: list[Hashes] = field(default_factory=list)
 
     @classmethod
     def of(cls, topics: pl.Series, docnos: pl.Series) -> Self:
@@ -35,7 +35,7 @@ class RowKeys:
         keys = hash_of(docnos, 0) ^ np.repeat(hashes, np.diff(starts, append=len(topics)))
         return cls(tuple(names), codes, starts, keys)
 
-    def twice(self) -> Keys:
+    def twice(self) -> Hashes:
         """Return the hashes that more than one row has: no other rows can be equal."""
         if not self._twice:
             ordered = np.sort(self.keys)

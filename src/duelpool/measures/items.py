@@ -13,7 +13,7 @@ import polars as pl
 
 from duelpool.arrays import Bools, Ints
 from duelpool.files import TieOrder
-from duelpool.files.keys import Keys, hash_of, topic_codes
+from duelpool.files.keys import Hashes, hash_of, topic_codes
 from duelpool.measures.rankings import DuplicateRule, Precision, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
@@ -69,7 +69,7 @@ class Items:
     topics: tuple[str, ...]
     topic: Ints  # per item, the place of its topic in `topics`
     docnos: pl.Series
-    keys: Keys  # per item
+    keys: Hashes  # per item
     possible: Bools  # by the high bits of a key: False where no item can be
     possible_too: Bools  # the same by other bits
     item_at: Ints  # by the high bits: one item that is there
@@ -118,7 +118,7 @@ class Items:
         return self._look_up(rankings.keys, rankings.docnos, rankings.topics, rankings.topic_of)
 
     def _look_up(
-        self, keys: Keys, docnos: pl.Series, topics: tuple[str, ...], topic_of: Callable[[Ints], Ints]
+        self, keys: Hashes, docnos: pl.Series, topics: tuple[str, ...], topic_of: Callable[[Ints], Ints]
     ) -> tuple[Ints, Ints]:
         """Return which rows hold an item, and which; a row's topic is given by its place among `topics`."""
         slots = _high_bits(keys, len(self.possible))
@@ -199,9 +199,9 @@ class Items:
         return Placed(topic, items, rank, retrieved, len(self.topics), self.topic)
 
 
-def _high_bits(keys: Keys, size: int) -> Ints:
+def _high_bits(keys: Hashes, size: int) -> Ints:
     return (keys >> np.uint64(64 - (size.bit_length() - 1))).view(np.int64)
 
 
-def _other_bits(keys: Keys, size: int) -> Ints:
+def _other_bits(keys: Hashes, size: int) -> Ints:
     return (keys & np.uint64(size - 1)).view(np.int64)

@@ -14,7 +14,7 @@ from duelpool.measures.grades import Grades
 from duelpool.measures.items import Items
 from duelpool.records import EFFECTS
 
-Votes: TypeAlias = Literal["multiset", "majority"]
+VoteRule: TypeAlias = Literal["multiset", "majority"]
 """How repeated votes on a pair count: each for itself, or once for the side that has more of them."""
 
 Answer = TypeVar("Answer")
@@ -36,7 +36,7 @@ class Pairs:
     def of(
         cls,
         preferences: Preferences,
-        votes: Votes,
+        votes: VoteRule,
         inferred: bool,
         bad_votes: int,
         among: Items | None = None,

@@ -10,7 +10,7 @@ from duelpool.errors import BadParameter
 from duelpool.measures.base import Measure, Need, TwinRule, one_of, positive
 from duelpool.measures.binary import first_rank
 from duelpool.measures.items import Items, Placed
-from duelpool.measures.pairs import Pairs, Votes
+from duelpool.measures.pairs import Pairs, VoteRule
 from duelpool.measures.truth import Truth
 from duelpool.preferences import borda_shares
 
@@ -23,7 +23,7 @@ class OverPreferences(Measure):
 
     need: ClassVar[Need] = "preferences"
 
-    votes: Votes = "multiset"
+    votes: VoteRule = "multiset"
     inferred: bool = False
     bad_votes: int = 1
     twins: TwinRule = "merge"

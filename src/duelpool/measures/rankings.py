@@ -10,7 +10,7 @@ import polars as pl
 
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Duplicates, Run, TieOrder
-from duelpool.files.keys import Keys, RowKeys
+from duelpool.files.keys import Hashes, RowKeys
 
 Answer = TypeVar("Answer")
 
@@ -74,7 +74,7 @@ class Rankings:
         return self.rows.topics
 
     @property
-    def keys(self) -> Keys:
+    def keys(self) -> Hashes:
         """A hash per row, the same for equal (topic, docno)."""
         return self.rows.keys
 

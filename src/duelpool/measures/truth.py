@@ -7,7 +7,7 @@ from typing import Self, TypeAlias
 from duelpool.errors import BadParameter
 from duelpool.files import Duplicates, Preferences, Qrels, Run
 from duelpool.measures.grades import Grades
-from duelpool.measures.pairs import Pairs, Votes
+from duelpool.measures.pairs import Pairs, VoteRule
 from duelpool.measures.rankings import ReadyRun
 
 Record: TypeAlias = Qrels | Preferences | Run | Duplicates
@@ -84,7 +84,7 @@ class Truth:
             self._ready["grades"] = Grades.of(self.qrels)
         return self._ready["grades"]  # type: ignore[return-value]
 
-    def pairs(self, votes: Votes, inferred: bool, bad_votes: int) -> Pairs:
+    def pairs(self, votes: VoteRule, inferred: bool, bad_votes: int) -> Pairs:
         """Return the preferences made ready under these rules; from grades only where inference is requested."""
         question = ("pairs", votes, inferred, bad_votes)
         if question not in self._ready:
