@@ -1,4 +1,4 @@
-"""Draws: exact inclusion probabilities, pivotal sampling held to its definition, the baselines."""
+"""Draws: exact inclusion probabilities, pivotal sampling against its definition, the baselines."""
 
 import numpy as np
 import pytest
@@ -27,19 +27,19 @@ def test_inclusion_probabilities_are_exact_property(given_sizes: list[float], n:
         with pytest.raises(BadParameter, match="larger than the population"):
             inclusion_probabilities(size, n)
         return
-    found = inclusion_probabilities(size, n)
-    assert found.sum() == pytest.approx(n)
-    assert ((found > 0) == (size > 0)).all() or n == reachable
-    assert found.max() <= 1
-    free = (found < 1) & (size > 0)
+    probabilities = inclusion_probabilities(size, n)
+    assert probabilities.sum() == pytest.approx(n)
+    assert ((probabilities > 0) == (size > 0)).all() or n == reachable
+    assert probabilities.max() <= 1
+    free = (probabilities < 1) & (size > 0)
     if free.any():  # one factor for all that aren't certain, and it would lift the certain ones above 1
-        factors = found[free] / size[free]
+        factors = probabilities[free] / size[free]
         assert factors == pytest.approx(factors[0])
-        assert (size[found == 1] * factors[0] >= 1 - 1e-9).all()
+        assert (size[probabilities == 1] * factors[0] >= 1 - 1e-9).all()
 
 
 @given(st.lists(st.floats(0.02, 1), min_size=2, max_size=30), st.data())
-def test_pivotal_samples_have_their_size_and_no_unit_twice_property(
+def test_pivotal_sample_has_its_size_and_distinct_units_property(
     given_sizes: list[float], data: st.DataObject
 ) -> None:
     n = data.draw(st.integers(1, len(given_sizes)))
@@ -61,7 +61,7 @@ def test_pivotal_samples_have_their_size_and_no_unit_twice_property(
         [0.75, 0.75, 0.75, 0.75],
     ],
 )
-def test_pivotal_sampling_is_the_one_of_its_definition(probabilities: list[float]) -> None:
+def test_pivotal_sampling_equals_its_definition(probabilities: list[float]) -> None:
     """Every possible sample comes as often as when units fight in order, pair by pair."""
     expected = pivotal_by_definition(probabilities)
     assert sum(expected.values()) == pytest.approx(1)
@@ -80,7 +80,7 @@ def test_pivotal_sampling_is_the_one_of_its_definition(probabilities: list[float
 
 
 def small_sizes(seed: int) -> tuple[list[float], int]:
-    """Return a few units' sizes, some of them nought or large enough to be certain, and how many are drawn."""
+    """Return a few units' sizes, some of them 0 or large enough to be certain, and how many are drawn."""
     rng = np.random.default_rng(seed)
     size = rng.gamma(0.7, size=int(rng.integers(4, 7)))
     size[rng.random(len(size)) < 0.15] = 0.0
@@ -89,21 +89,21 @@ def small_sizes(seed: int) -> tuple[list[float], int]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_sample_has_exactly_its_chance(seed: int) -> None:
-    """What a draw does with every number that it may be given is what its definition says, sample by sample."""
+    """Over all random numbers, each sample is drawn with exactly the chance that the definition gives it."""
     size, n = small_sizes(seed)
     population, _, _ = random_population(len(size), 1, seed)
     pivotal = lottery(population, "pivotal", np.array(size), n)
     wanted = pivotal_by_definition(pivotal.expected.tolist())
-    found = {frozenset(units): chance for (units, _), chance in law_of(pivotal, population).items()}
-    for sample in wanted | found:
-        assert found.get(sample, 0.0) == pytest.approx(wanted.get(sample, 0.0), abs=1e-8)
+    actual = {frozenset(units): chance for (units, _), chance in law_of(pivotal, population).items()}
+    for sample in wanted | actual:
+        assert actual.get(sample, 0.0) == pytest.approx(wanted.get(sample, 0.0), abs=1e-8)
     replacing = lottery(population, "replacing", np.array(size), 1)
     seen = {units[0]: chance for (units, _), chance in law_of(replacing, population).items()}
     for unit, share in enumerate(np.array(size) / sum(size)):
         assert seen.get(unit, 0.0) == pytest.approx(share, abs=1e-8)
 
 
-def test_a_point_at_the_very_end_is_no_stranger() -> None:
+def test_point_at_the_very_end_gives_the_last_unit() -> None:
     """Rounding may put the last point beyond the line; what is taken there is its last unit, never a certain one."""
     population, _, _ = random_population(5, 1, 0)
     chances = lottery(population, "pivotal", np.array([0.3, 0.5, 0.4, 9.0, 0.0]), 2)
@@ -111,7 +111,7 @@ def test_a_point_at_the_very_end_is_no_stranger() -> None:
     assert chances.draw(GivenChances([last, last])).units.tolist() == [2, 3]
 
 
-def test_many_units_are_each_drawn_as_often_as_they_should_be() -> None:
+def test_many_units_are_each_drawn_as_often_as_expected() -> None:
     rng = np.random.default_rng(2)
     probabilities = inclusion_probabilities(rng.gamma(0.5, size=400), 60)
     trials = 3000

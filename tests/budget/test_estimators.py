@@ -43,19 +43,19 @@ def sample_of(
     return Sample(kind, n, at, counts, expected[at], utility[at])
 
 
-def test_top_is_biased_and_says_so() -> None:
+def test_top_design_is_biased_and_reports_it() -> None:
     population, utility = synth(10, items=50)
-    found = simulate_budget(
+    result = simulate_budget(
         population, utility, n=100, design="TOP", estimator="ht", beliefs=Beliefs(top=4.0), trials=2
     )
-    assert found.unbiased == "no"
-    assert found.interval == "none"
-    assert found.unreachable > 0
-    assert all(target.bias < 0 for target in found.targets)
-    assert found.as_json()["means"]["coverage"] is None
+    assert result.unbiased == "no"
+    assert result.interval == "none"
+    assert result.unreachable > 0
+    assert all(target.bias < 0 for target in result.targets)
+    assert result.as_json()["means"]["coverage"] is None
 
 
-def test_greg_mends_a_predictor_on_a_wrong_scale() -> None:
+def test_greg_corrects_a_predictor_on_a_wrong_scale() -> None:
     population, utility, guess = random_population(400, 3, seed=8, topics=20)
 
     def tried_with(estimator: str, beliefs: Beliefs) -> BudgetSimulation:
@@ -99,15 +99,15 @@ def test_intervals_hold_the_truth(interval: str) -> None:
     kind = way.draws[0]
     estimator = "importance" if kind == "replacing" else "ht"
     population, utility, _ = random_population(300, 2, seed=11, topics=30)
-    found = simulate_budget(
+    result = simulate_budget(
         population, utility, n=60 if kind != "deep" else 120, design="DEEP" if kind == "deep" else "P",
         estimator=estimator, draw=kind, interval=interval, trials=250, seed=3, epsilon=0.01,
     )  # fmt: skip
-    assert found.guaranteed == way.guaranteed
+    assert result.guaranteed == way.guaranteed
     error = np.sqrt(0.05 * 0.95 / 250)
-    assert found.mean("coverage") >= 0.95 - (2 if way.guaranteed else 3) * error
+    assert result.mean("coverage") >= 0.95 - (2 if way.guaranteed else 3) * error
     if not way.guaranteed and kind != "pivotal":  # pivotal draws are better than their variance knows
-        assert found.mean("coverage") <= 0.995
+        assert result.mean("coverage") <= 0.995
 
 
 def test_few_positives_need_more_than_the_plain_interval_and_a_warning() -> None:
@@ -126,12 +126,12 @@ def test_few_positives_need_more_than_the_plain_interval_and_a_warning() -> None
     assert "intervals need 30 or more" in plain.warnings[0]
 
 
-def test_the_right_hoeffding_interval() -> None:
+def test_hoeffding_interval_equals_its_formula() -> None:
     """R sqrt(ln(2 / alpha) / 2n), with R the largest weight / (chance x topics)."""
     population, utility = synth(6, items=40)
     one = population.with_systems(["OPT"])
     prior = prior_by_rank(one, "linear(depth=40)", 4.0)
-    found = simulate_budget(
+    result = simulate_budget(
         one, utility, n=50, design="uP", estimator="importance", epsilon=0.016, beliefs=Beliefs(prior, top=4.0),
         interval="hoeffding", trials=1,
     )  # fmt: skip
@@ -140,7 +140,7 @@ def test_the_right_hoeffding_interval() -> None:
     span = (
         4 * (weights / (size / size.sum())).max()
     )  # a query's chances add up to 1/6, and so does its weight
-    assert found.targets[0].width == pytest.approx(2 * span * np.sqrt(np.log(40) / 100))
+    assert result.targets[0].width == pytest.approx(2 * span * np.sqrt(np.log(40) / 100))
 
 
 def test_hoeffding_without_replacement_is_as_wide_as_with_and_holds() -> None:
@@ -185,12 +185,12 @@ def test_hoeffding_of_pivotal_draws_is_a_guarantee_by_enumeration_property(
     errors, chances = [], []
     for units, chance in pivotal_by_definition(expected.tolist()).items():
         sample = sample_of("pivotal", n, expected, utility, sorted(units))
-        found = estimated(frame, sample, "difference" if guessed else "ht")
-        errors.append(float(found.values[0]) - truth)
+        estimates = estimated(frame, sample, "difference" if guessed else "ht")
+        errors.append(float(estimates.values[0]) - truth)
         chances.append(chance)
     off, law = np.array(errors), np.array(chances)
     for level in (0.05, 0.3, 0.5, 0.8, 0.95, 0.99):
-        low, high = INTERVALS["hoeffding"].make(found, ranges, level)
+        low, high = INTERVALS["hoeffding"].make(estimates, ranges, level)
         half = float((high - low)[0]) / 2
         assert law[np.abs(off) > half * (1 + 1e-9) + 1e-12].sum() <= 1 - level + 1e-9
     open_draws = int(np.count_nonzero(sample.expected < 1.0))
@@ -202,7 +202,7 @@ def test_hoeffding_of_pivotal_draws_is_a_guarantee_by_enumeration_property(
 
 @given(pivotal_sums(), st.integers(1, 255))
 @settings(max_examples=60)
-def test_how_many_of_a_set_are_drawn_is_a_sum_of_independent_draws_property(
+def test_count_drawn_of_a_set_is_a_sum_of_independent_draws_property(
     drawn: tuple[Floats, int, Floats, Floats], chosen: int
 ) -> None:
     """Pivotal samples are strongly Rayleigh: the counts' polynomials have real roots only, so Newton's hold."""
@@ -216,7 +216,7 @@ def test_how_many_of_a_set_are_drawn_is_a_sum_of_independent_draws_property(
 
 
 def test_all_targets_of_a_shared_sample_are_covered() -> None:
-    """One system ranks what nobody else does: samples say little about it, and its interval knows."""
+    """One system shares few units with the others: samples tell little about it, and its interval is wide enough."""
     rng = np.random.default_rng(3)
     weights = np.zeros((2000, 9))
     for system in range(8):
@@ -258,14 +258,14 @@ def test_skewness_is_the_draws_skewness() -> None:
     sample = sample_of(
         "replacing", 200, chances.expected, utility, drawn.units.tolist(), drawn.times.tolist()
     )
-    found = estimated(Frame.of(targets_of(population, "absolute")), sample, "importance")
-    said = np.repeat(found.parts[:, 0], drawn.times)
-    off = said - said.mean()
-    assert skewness(found)[0] == pytest.approx((off**3).mean() / (off**2).mean() ** 1.5)
-    assert doubts(found, ("s0",)) == []
+    estimates = estimated(Frame.of(targets_of(population, "absolute")), sample, "importance")
+    draws = np.repeat(estimates.parts[:, 0], drawn.times)
+    off = draws - draws.mean()
+    assert skewness(estimates)[0] == pytest.approx((off**3).mean() / (off**2).mean() ** 1.5)
+    assert doubts(estimates, ("s0",)) == []
 
 
-def test_what_was_not_drawn_fairly_is_refused() -> None:
+def test_invalid_samples_and_misfitting_estimators_are_refused() -> None:
     ones, nothing = np.ones(2), np.zeros(2)
     with pytest.raises(BadRecord, match="propensity"):
         Sample("pivotal", 2, np.arange(2), np.ones(2, dtype=np.int64), nothing, ones)
@@ -305,15 +305,15 @@ def test_ways_of_drawing_go_with_designs_and_estimators() -> None:
     assert set(DRAWS) == {kind for way in ESTIMATORS.values() for kind in way.draws}
 
 
-def test_ranges_hold_everything_that_a_draw_can_say() -> None:
+def test_ranges_hold_every_possible_part_of_a_draw() -> None:
     population, _, guess = random_population(40, 2, seed=2)
     targets = targets_of(population, "relative")
     chances = lottery(population, "replacing", np.ones(40), 10)
     ranges = Ranges.of(targets, chances.expected, 10, 1.0, guess)
     for utility in (np.zeros(40), np.ones(40)):
-        said = targets.weights * ((utility - guess) / (chances.expected / 10))[:, None]
-        assert (said >= ranges.low - 1e-12).all()
-        assert (said <= ranges.high + 1e-12).all()
+        parts = targets.weights * ((utility - guess) / (chances.expected / 10))[:, None]
+        assert (parts >= ranges.low - 1e-12).all()
+        assert (parts <= ranges.high + 1e-12).all()
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_topics_may_have_weights() -> None:
             item_population(runs, parse_metric("P@3"), topic_weights=bad)
 
 
-def test_mean_metrics_share_a_topic_out() -> None:
+def test_mean_metrics_give_each_item_an_equal_share() -> None:
     runs, _ = small_runs(seed=8)
     for name, grade, utility in (
         ("Mean", 0.5, 0.5),
@@ -161,7 +161,7 @@ def test_text_forms_parse_back_property(name: str, cutoff: int) -> None:
     assert metric.about
 
 
-def test_metrics_are_named_well_or_refused() -> None:
+def test_unknown_metrics_and_parameters_are_refused() -> None:
     assert str(parse_metric("dcg(log=2)@10")) == "DCG@10"
     assert str(parse_metric("Prec@10")) == "P@10"
     with pytest.raises(UnknownName, match="Did you mean 'DCG'"):
@@ -172,7 +172,7 @@ def test_metrics_are_named_well_or_refused() -> None:
     assert isinstance(parse_metric("AP@5"), APMetric)
 
 
-def test_weights_of_ones_own(tmp_path: Path) -> None:
+def test_weights_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "weights.txt"
     path.write_text("t1 a one 0.5\nt1 b one 0.25\nt2 a two 2\nt1 a two 1\n")
     population = read_weights(path)
@@ -192,7 +192,7 @@ def test_weights_of_ones_own(tmp_path: Path) -> None:
         assert "weights.txt:1" in error.value.place
 
 
-def test_populations_refuse_what_they_cannot_hold(tmp_path: Path) -> None:
+def test_populations_refuse_invalid_input(tmp_path: Path) -> None:
     runs, qrels = small_runs()
     with pytest.raises(BadParameter, match="Two runs"):
         item_population([runs[0], runs[0]], parse_metric("P@3"))

@@ -1,4 +1,4 @@
-"""Plans and estimates from them: files that read back, later systems, rounds, noise, what is unanswered or wrong."""
+"""Plans and estimates from them: files, later systems, rounds, noise, unanswered questions, invalid judgments."""
 
 import gzip
 import json
@@ -44,11 +44,11 @@ def merged(*piles: JudgedUnits) -> JudgedUnits:
     return JudgedUnits({key: values for pile in piles for key, values in pile.utilities.items()})
 
 
-def values(found: BudgetEstimate) -> Floats:
-    return np.array([target.estimate for target in found.targets])
+def values(estimate: BudgetEstimate) -> Floats:
+    return np.array([target.estimate for target in estimate.targets])
 
 
-def test_a_plan_reads_back_as_it_was(tmp_path: Path, population: Population) -> None:
+def test_plan_reads_back_equal(tmp_path: Path, population: Population) -> None:
     guess = np.random.default_rng(0).random(len(population))
     plan = make_plan(population, 30, beliefs=Beliefs(prior_by_rank(population), guess), price=12, seed=4)
     path = tmp_path / "plan.jsonl"
@@ -72,7 +72,7 @@ def test_the_seed_fixes_the_plan(population: Population) -> None:
     assert one.questions == same.questions != other.questions
 
 
-def test_unreachable_mass_is_told_per_system(population: Population) -> None:
+def test_unreachable_mass_is_reported_per_system(population: Population) -> None:
     size = population.weights[:, 0] > 0
     plan = make_plan(population.subset(size), 10, design="P", estimator="ht", epsilon=0.0)
     assert all(each.unreachable == 0 for each in plan.outlook)
@@ -88,26 +88,26 @@ def test_estimates_from_plans_are_unbiased_and_intervals_hold(
     known = known_from(population, qrels)
     truth = known.population.scores(known.utility)
     guess = np.clip(known.utility * 0.6 + 0.2, 0, 1)
-    found, held = [], []
+    estimates, held = [], []
     for seed in range(120):
         plan = make_plan(population, 40, beliefs=Beliefs(prior_by_rank(population), guess), seed=seed)
         one = estimate_plans([plan], answers(plan, qrels), population)
-        found.append(values(one))
+        estimates.append(values(one))
         held.append(
             [(t.low or 0) <= true <= (t.high or 0) for t, true in zip(one.targets, truth, strict=True)]
         )
-    error = np.std(found, axis=0) / np.sqrt(120)
-    assert (np.abs(np.mean(found, axis=0) - truth) <= 4 * error).all()
+    error = np.std(estimates, axis=0) / np.sqrt(120)
+    assert (np.abs(np.mean(estimates, axis=0) - truth) <= 4 * error).all()
     assert np.mean(held) > 0.9
 
 
-def test_a_later_system_is_covered_or_told_what_is_out_of_reach(
+def test_later_system_is_covered_or_its_unreachable_mass_reported(
     runs_and_qrels: tuple[list[Run], Qrels],
 ) -> None:
     runs, qrels = runs_and_qrels
     planned, later = item_population(runs[:2], P), item_population(runs[2:], P)
     truth = known_from(later, qrels).population.scores(known_from(later, qrels).utility)[0]
-    held, found = [], []
+    held, estimates = [], []
     for seed in range(60):
         plan = make_plan(planned, 40, design="P", estimator="ht", seed=seed, mix=0.3)
         one = estimate_plans([plan], answers(plan, qrels), later).targets[0]
@@ -116,16 +116,16 @@ def test_a_later_system_is_covered_or_told_what_is_out_of_reach(
         assert one.most is not None
         assert one.least is not None
         held.append(one.least <= truth <= one.most)
-        found.append(one.estimate)
+        estimates.append(one.estimate)
     assert np.mean(held) > 0.9
     plan = make_plan(planned, 40, design="P", estimator="ht")
-    told = estimate_plans([plan], answers(plan, qrels), later)
-    assert any("could add up to" in note for note in told.notes)
-    assert told.unbiased == "no"
+    result = estimate_plans([plan], answers(plan, qrels), later)
+    assert any("could add up to" in note for note in result.notes)
+    assert result.unbiased == "no"
     reachable = sum(
         w for w, key in zip(later.weights[:, 0], later.places(), strict=True) if key in planned.places()
     )
-    assert told.targets[0].unreachable == pytest.approx(1 - reachable)
+    assert result.targets[0].unreachable == pytest.approx(1 - reachable)
 
 
 def test_rounds_with_replacement_are_pooled_by_their_mixture(
@@ -137,7 +137,7 @@ def test_rounds_with_replacement_are_pooled_by_their_mixture(
     one = make_plan(population, 25, design="P", estimator="importance", seed=1)
     two = make_plan(population, 15, design="SQRT", estimator="importance", beliefs=Beliefs(prior), seed=2)
     judged = merged(answers(one, qrels), answers(two, qrels))
-    found = estimate_plans([one, two], judged, population, interval="hoeffding")
+    estimate = estimate_plans([one, two], judged, population, interval="hoeffding")
     places = population.places()
     expected = one.propensities.expected + two.propensities.expected
     by_formula = np.zeros(3)
@@ -145,8 +145,8 @@ def test_rounds_with_replacement_are_pooled_by_their_mixture(
         for each in plan.questions:
             at = places[each.key]
             by_formula += each.times * judged.utilities[each.key][0] * population.weights[at] / expected[at]
-    assert values(found) == pytest.approx(by_formula)
-    assert found.guaranteed
+    assert values(estimate) == pytest.approx(by_formula)
+    assert estimate.guaranteed
     spans = [
         np.where(plan.propensities.expected[:, None] > 0, population.weights / expected[:, None] * 40, 0).max(
             axis=0
@@ -154,19 +154,19 @@ def test_rounds_with_replacement_are_pooled_by_their_mixture(
         for plan in (one, two)
     ]
     half = np.sqrt(np.log(40) / 2 * (25 * spans[0] ** 2 + 15 * spans[1] ** 2)) / 40
-    assert [(t.high or 0) - t.estimate for t in found.targets] == pytest.approx(half)
+    assert [(t.high or 0) - t.estimate for t in estimate.targets] == pytest.approx(half)
     with pytest.raises(BadParameter, match="several rounds"):
         estimate_plans([one, two], judged, population, interval="betting")
 
 
-def test_adaptive_rounds_learn_and_stay_unbiased(
+def test_adaptive_rounds_fit_beliefs_and_stay_unbiased(
     population: Population, runs_and_qrels: tuple[list[Run], Qrels], tmp_path: Path
 ) -> None:
     _, qrels = runs_and_qrels
     known = known_from(population, qrels)
     truth = known.population.scores(known.utility)
     prior = prior_by_rank(population)
-    found = []
+    estimates = []
     for seed in range(150):
         first = make_plan(population, 30, design="root", estimator="ht", beliefs=Beliefs(prior), seed=seed)
         judged = answers(first, qrels)
@@ -174,13 +174,13 @@ def test_adaptive_rounds_learn_and_stay_unbiased(
         assert second.round == 2
         assert not {each.key for each in first.questions} & {each.key for each in second.questions}
         both = merged(judged, answers(second, qrels))
-        found.append(values(estimate_plans([first, second], both, population)))
-    error = np.std(found, axis=0) / np.sqrt(150)
-    assert (np.abs(np.mean(found, axis=0) - truth) <= 4 * error).all()
+        estimates.append(values(estimate_plans([first, second], both, population)))
+    error = np.std(estimates, axis=0) / np.sqrt(150)
+    assert (np.abs(np.mean(estimates, axis=0) - truth) <= 4 * error).all()
     path = tmp_path / "second.jsonl"
     write_plan(path, second)
     again = read_plan(path)
-    assert values(estimate_plans([first, again], both, population)) == pytest.approx(found[-1])
+    assert values(estimate_plans([first, again], both, population)) == pytest.approx(estimates[-1])
     settled = known_utilities(population, judged)
     believed = fitted_beliefs([first], settled, population).prior
     assert believed is not None
@@ -206,18 +206,18 @@ def test_noisy_judges_with_and_without_repeats(
     known = known_from(population, qrels)
     truth = population.scores(0.15 + 0.7 * known.utility)
     rng = np.random.default_rng(3)
-    found, held = [], []
+    estimates, held = [], []
     for seed in range(100):
         plan = make_plan(population, 60 * repeats, design="P", estimator="ht", seed=seed, repeats=repeats)
         assert plan.judgments == 60 * repeats
         one = estimate_plans([plan], noisy_answers(plan, qrels, repeats, rng), population, noisy=True)
         assert one.judgments == 60 * repeats
-        found.append(values(one))
+        estimates.append(values(one))
         held.append(
             [(t.low or 0) <= true <= (t.high or 0) for t, true in zip(one.targets, truth, strict=True)]
         )
-    error = np.std(found, axis=0) / np.sqrt(100)
-    assert (np.abs(np.mean(found, axis=0) - truth) <= 4 * error).all()
+    error = np.std(estimates, axis=0) / np.sqrt(100)
+    assert (np.abs(np.mean(estimates, axis=0) - truth) <= 4 * error).all()
     assert np.mean(held) > 0.91
 
 
@@ -228,11 +228,11 @@ def test_unanswered_questions_give_bounds(
     plan = make_plan(population, 40, design="P", estimator="ht")
     whole = answers(plan, qrels)
     part = JudgedUnits(dict(list(whole.utilities.items())[5:]), "part.qrels")
-    full, found = estimate_plans([plan], whole, population), estimate_plans([plan], part, population)
-    assert (found.questions, found.answered) == (40, 35)
-    assert (full.unbiased, found.unbiased) == ("exactly", "no")
-    assert any("5 questions are unanswered" in note for note in found.notes)
-    for better, worse in zip(full.targets, found.targets, strict=True):
+    full, partial = estimate_plans([plan], whole, population), estimate_plans([plan], part, population)
+    assert (partial.questions, partial.answered) == (40, 35)
+    assert (full.unbiased, partial.unbiased) == ("exactly", "no")
+    assert any("5 questions are unanswered" in note for note in partial.notes)
+    for better, worse in zip(full.targets, partial.targets, strict=True):
         assert worse.least is not None and worse.most is not None and worse.low is not None  # noqa: PT018
         assert worse.least <= min(worse.low, better.low or 0) + 1e-12
         assert worse.most >= (better.high or 0) - 1e-12
@@ -261,8 +261,8 @@ def test_pairs_are_planned_judged_and_estimated(
     rows.append(Judgment(rows[0].topic, rows[0].left, rows[0].right, Outcome.SKIP))
     judged = from_judgments(rows, metric)
     assert judged.unused == 1
-    found = estimate_plans([plan], judged, pairs)
-    assert values(found) == pytest.approx(known.population.scores(known.utility))
+    estimate = estimate_plans([plan], judged, pairs)
+    assert values(estimate) == pytest.approx(known.population.scores(known.utility))
     with pytest.raises(BadParameter, match="needs preferences"):
         from_judgments([Judgment("t", "a", None, Outcome.GRADE, kind=Kind.GRADE, grade=1.0)], metric)
     with pytest.raises(BadParameter, match="needs grades"):
@@ -274,11 +274,11 @@ def test_average_precision_by_ratio_from_a_whole_plan(runs_and_qrels: tuple[list
     metric = parse_metric("AP@4")
     pairs = pair_population(runs, metric)
     plan = make_plan(pairs, len(pairs), design="P", estimator="ratio", epsilon=0.01)
-    found = estimate_plans([plan], from_grades(qrels.grades(), metric), pairs, others="ignore")
-    assert found.unbiased == "no"
-    assert found.interval == "none"
-    assert any("biased" in note for note in found.notes)
-    assert all(0 < value < 1 for value in values(found))
+    estimate = estimate_plans([plan], from_grades(qrels.grades(), metric), pairs, others="ignore")
+    assert estimate.unbiased == "no"
+    assert estimate.interval == "none"
+    assert any("biased" in note for note in estimate.notes)
+    assert all(0 < value < 1 for value in values(estimate))
 
 
 def test_judgments_are_read_from_each_form(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_judgments_are_read_from_each_form(tmp_path: Path) -> None:
         read_judged("-", P)
 
 
-def test_what_was_not_drawn_or_is_out_of_range_is_refused(
+def test_undrawn_or_out_of_range_judgments_are_refused(
     population: Population, runs_and_qrels: tuple[list[Run], Qrels]
 ) -> None:
     _, qrels = runs_and_qrels
@@ -328,7 +328,7 @@ def test_what_was_not_drawn_or_is_out_of_range_is_refused(
         make_plan(population, 10_000, design="P", estimator="ht")
 
 
-def test_plan_files_that_were_tampered_with(tmp_path: Path, population: Population) -> None:
+def test_changed_plan_files_are_refused(tmp_path: Path, population: Population) -> None:
     path = tmp_path / "plan.jsonl"
     write_plan(path, make_plan(population, 5, design="P", estimator="ht"))
     lines = path.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""What is declared unbiased is: by the law of every sample, over 2,000 trials, and with the variance of its formula."""
+"""Combinations declared unbiased are so, by enumeration and over 2,000 trials, with the variance of their formula."""
 
 import itertools
 from dataclasses import replace
@@ -45,7 +45,7 @@ P = parse_metric("P@2")
 
 
 def small() -> tuple[Population, Floats, Beliefs]:
-    """Return a population whose every sample can be told, with a utility of nought in it."""
+    """Return a population small enough to enumerate every sample, with a utility of 0 in it."""
     population, utility, guess = random_population(UNITS, 2, seed=4, topics=TOPICS)
     utility[2] = 0.0
     prior = np.clip(guess + 0.1, 0.05, 1.0)
@@ -57,15 +57,15 @@ Way = tuple[str, str, str, str]
 
 def every_way() -> list[Way]:
     """Return each combination of design, way of drawing, estimator and goal that isn't refused."""
-    found = []
+    ways = []
     for design, kind, estimator, goal in itertools.product(DESIGNS, DRAWS, ESTIMATORS, GOALS):
         try:
             refuse_misfit(estimator, kind, design)
         except BadParameter:
             continue
         if estimator != "ratio":  # of another population, and biased
-            found.append((design, kind, estimator, goal))
-    return found
+            ways.append((design, kind, estimator, goal))
+    return ways
 
 
 def tried(way: Way, trials: int, seed: int = 1) -> BudgetSimulation:
@@ -82,10 +82,10 @@ def tried(way: Way, trials: int, seed: int = 1) -> BudgetSimulation:
 DECLARED = [way for way in every_way() if way[1] != "top" and ESTIMATORS[way[2]].unbiased == "exactly"]
 
 
-def test_the_table_holds_every_combination_that_says_it_is_unbiased() -> None:
+def test_table_holds_every_combination_declared_unbiased() -> None:
     """Whatever a simulation calls exactly unbiased is among those below; that is 4 x 11 x 3, and whole topics."""
-    said = [way for way in every_way() if tried(way, trials=1).unbiased == "exactly"]
-    assert said == DECLARED
+    declared = [way for way in every_way() if tried(way, trials=1).unbiased == "exactly"]
+    assert declared == DECLARED
     assert len(DECLARED) == 4 * 11 * 3 + 3
     assert {design for design, *_ in DECLARED} == set(DESIGNS) - {"TOP"}
 
@@ -114,10 +114,10 @@ def test_unbiased_by_enumeration(way: Way) -> None:
             kind, chances.n, at, np.array(times), chances.expected_of(at), utility[at],
             topic=population.topic[at], topics=TOPICS,
         )  # fmt: skip
-        found = estimated(frame, sample, estimator)
-        first += chance * found.values
-        second += chance * found.values**2
-        guessed += chance * variances(found)
+        estimates = estimated(frame, sample, estimator)
+        first += chance * estimates.values
+        second += chance * estimates.values**2
+        guessed += chance * variances(estimates)
     truth = targets.offsets + utility @ targets.weights
     assert first == pytest.approx(truth, abs=1e-9)
     formula = variance_by_formula(way, chances, targets, frame, utility)
@@ -195,7 +195,7 @@ def test_variance_agrees_with_its_formula_over_two_thousand_trials(way: Way) -> 
 
 
 def tiny_runs() -> tuple[Population, JudgedUnits]:
-    """Return a population of runs whose every plan can be told, and what judges would say of all of it."""
+    """Return a population of runs small enough to enumerate every plan, and the judgments of all its units."""
     runs, qrels = small_runs(topics=2, depth=2, systems=2, seed=3)
     population = item_population(runs, P)
     return population, from_grades(qrels.grades(), P)
@@ -205,21 +205,21 @@ def plans_of(plan: Plan) -> list[tuple[float, Plan]]:
     """Return every plan that could have been drawn instead, with its chance."""
     own = plan.propensities
     chances = Lottery(plan.draw, plan.n, own.expected)
-    found = []
+    plans = []
     population, _ = tiny_runs()
     for (units, times), chance in law_of(chances, population).items():
         questions = tuple(
             PlannedQuestion(own.topics[unit], own.items[unit], None, count, float(own.expected[unit]))
             for unit, count in zip(units, times, strict=True)
         )
-        found.append((chance, replace(plan, questions=questions)))
-    return found
+        plans.append((chance, replace(plan, questions=questions)))
+    return plans
 
 
 def estimates_from(plans: list[Plan], judged: JudgedUnits, population: Population) -> Floats:
-    found = estimate_plans(plans, judged, population, interval="wald", others="ignore")
-    assert found.unbiased == "exactly"
-    return np.array([target.estimate for target in found.targets])
+    estimate = estimate_plans(plans, judged, population, interval="wald", others="ignore")
+    assert estimate.unbiased == "exactly"
+    return np.array([target.estimate for target in estimate.targets])
 
 
 def test_rounds_pooled_by_their_mixture_are_unbiased_by_enumeration() -> None:

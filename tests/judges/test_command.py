@@ -1,4 +1,4 @@
-"""A program as a judge: JSON lines out and in, and everything that a program can get wrong."""
+"""A program as a judge: its questions and answers as JSON lines, and its failures."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_a_program_answers_one_question_after_the_other() -> None:
+def test_program_answers_questions_in_turn() -> None:
     with program(LOOP.format(SMALLER)) as judge:
         for left, right, outcome in (("a", "b", Outcome.LEFT), ("d", "c", Outcome.RIGHT)):
             reply = judge.reply(replace(SHEET, left=Passage(left, ""), right=Passage(right, "")))
@@ -68,7 +68,7 @@ def test_a_program_sees_what_a_person_sees() -> None:
     assert question_to_json(replace(SHEET, right=None, grades=(0.0, 1.0)))["grades"] == [0.0, 1.0]
 
 
-def test_everything_that_may_stand_beside_an_answer() -> None:
+def test_answer_with_all_optional_fields() -> None:
     line = {"id": "q1", "outcome": "right", "confidence": 0.7, "note": "close", "seconds": 1.5}
     assert reply_from_json(json.dumps(line), SHEET) == Reply(Outcome.RIGHT, None, 0.7, "close", 1.5)
     graded = replace(SHEET, right=None, grades=(0.0, 1.0), outcomes=frozenset({Outcome.GRADE}))
@@ -76,7 +76,7 @@ def test_everything_that_may_stand_beside_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("hello", "not JSON"),
         ("[" * 100_000, "not JSON"),
@@ -96,14 +96,14 @@ def test_everything_that_may_stand_beside_an_answer() -> None:
         ('{"id": "q1", "error": "no key"}', "The program reports: no key"),
     ],
 )
-def test_wrong_replies_say_what_is_wrong(line: str, told: str) -> None:
-    with pytest.raises(JudgeError, match=r".") as trouble:
+def test_wrong_reply_raises_its_problem(line: str, message: str) -> None:
+    with pytest.raises(JudgeError, match=r".") as raised:
         reply_from_json(line, SHEET)
-    assert told in str(trouble.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "timeout", "told"),
+    ("text", "timeout", "message"),
     [
         (LOOP.format("print('nonsense', flush=True)"), 20.0, "not JSON"),
         ("import time\ntime.sleep(60)", 0.3, "within 0.3 seconds"),
@@ -111,15 +111,15 @@ def test_wrong_replies_say_what_is_wrong(line: str, told: str) -> None:
         (LOOP.format("sys.exit(4)"), 20.0, "ended with code 4"),
     ],
 )
-def test_a_program_in_trouble_is_told_about_and_started_anew(text: str, timeout: float, told: str) -> None:
+def test_failing_program_raises_and_is_restarted(text: str, timeout: float, message: str) -> None:
     with program(text, timeout) as judge:
         for _ in range(2):
-            with pytest.raises(JudgeError) as trouble:
+            with pytest.raises(JudgeError) as raised:
                 judge.reply(SHEET)
-            assert told in str(trouble.value)
+            assert message in str(raised.value)
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_missing_program_is_refused() -> None:
     with CommandJudge(["/nowhere/judge"]) as judge, pytest.raises(JudgeError, match="can't be started"):
         judge.reply(SHEET)
     with pytest.raises(BadParameter, match="No program"):
@@ -128,7 +128,7 @@ def test_a_program_that_is_not_there() -> None:
         CommandJudge(["x"], timeout=0)
 
 
-def test_a_late_answer_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+def test_late_answer_is_not_used_for_the_next_question(tmp_path: Path) -> None:
     """The first program is too slow and would answer the second question with its first answer."""
     mark = tmp_path / "started"
     text = (
@@ -160,7 +160,7 @@ def test_a_campaign_is_judged_by_a_program(store: Store) -> None:
     }
 
 
-def test_after_three_failures_in_a_row_it_ends_and_nothing_stays_out(store: Store) -> None:
+def test_three_failures_in_a_row_end_the_session_and_release_its_questions(store: Store) -> None:
     campaign = make_campaign(store)
     campaign.enrol("tool", "program")
     sitting = Sitting(campaign, "tool", judge := program(LOOP.format("print('no', flush=True)")), patience=3)
@@ -171,7 +171,7 @@ def test_after_three_failures_in_a_row_it_ends_and_nothing_stays_out(store: Stor
     assert states == ["returned"] * 3
 
 
-def test_single_failures_are_counted_and_forgiven(store: Store) -> None:
+def test_single_failures_are_counted_and_do_not_end_the_session(store: Store) -> None:
     campaign = make_campaign(store)
     campaign.enrol("tool", "program")
     every_third = (

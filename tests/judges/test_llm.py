@@ -50,8 +50,8 @@ def sheet(left: str = "one", right: str = "two", **more: Any) -> Sheet:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with serving(Provider()) as found:
-        yield found
+    with serving(Provider()) as server:
+        yield server
 
 
 def endpoint(provider: Provider, **more: Any) -> Endpoint:
@@ -106,13 +106,13 @@ def test_invalid_key_is_refused_without_being_shown(key: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MALFORMED_REPLIES))
-def test_nothing_but_the_form_is_taken(name: str) -> None:
+def test_reply_of_another_form_is_malformed(name: str) -> None:
     with pytest.raises(Malformed):
         parse_content(MALFORMED_REPLIES[name], PLAIN)
 
 
 @given(st.sampled_from(PLAIN.choices), st.sampled_from(CONFIDENCES))
-def test_what_has_the_form_is_taken_property(better: str, confidence: int) -> None:
+def test_reply_of_the_form_is_parsed_property(better: str, confidence: int) -> None:
     text = json.dumps({"confidence": confidence, "better": better}, indent=1)
     assert parse_content(f" {text}\n", PLAIN) == Verdict(better, confidence / 100)
 
@@ -125,7 +125,7 @@ def test_what_has_the_form_is_taken_property(better: str, confidence: int) -> No
         ),
     )
 )
-def test_whatever_json_comes_it_is_the_form_or_malformed_property(value: Any) -> None:
+def test_any_json_is_parsed_or_malformed_property(value: Any) -> None:
     fits = (
         isinstance(value, dict)
         and set(value) == {"better", "confidence"}
@@ -134,22 +134,22 @@ def test_whatever_json_comes_it_is_the_form_or_malformed_property(value: Any) ->
         and value["confidence"] in CONFIDENCES
     )
     try:
-        found = parse_content(json.dumps(value), PLAIN)
+        verdict = parse_content(json.dumps(value), PLAIN)
     except Malformed:
         assert not fits
     else:
         assert fits
-        assert found.outcome == value["better"]
+        assert verdict.outcome == value["better"]
 
 
 @given(st.binary(max_size=200))
-def test_whatever_bytes_come_they_are_malformed_property(data: bytes) -> None:
+def test_any_other_bytes_are_malformed_property(data: bytes) -> None:
     with pytest.raises(Malformed):
         parse_verdict(data, PLAIN)
     assert parse_usage(data) == Usage()
 
 
-def test_the_answer_around_the_reply() -> None:
+def test_answer_envelope_is_checked() -> None:
     def answer(**more: Any) -> bytes:
         message = {"content": '{"better": "right", "confidence": 60}', **more.pop("message", {})}
         return json.dumps({"choices": [{"message": message, "finish_reason": "stop", **more}]}).encode()
@@ -212,7 +212,7 @@ def test_a_request_holds_the_passages_as_they_are() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_whatever_the_passages_say_they_stand_between_marks_property(left: str, right: str) -> None:
+def test_passages_are_always_enclosed_in_marks_property(left: str, right: str) -> None:
     if not left.strip() or not right.strip() or {"\0"} & set(left + right):
         return
     try:
@@ -224,14 +224,14 @@ def test_whatever_the_passages_say_they_stand_between_marks_property(left: str, 
     assert (read["left"], read["right"]) == (left, right)
 
 
-def test_the_word_can_not_be_guessed_and_is_in_no_passage() -> None:
+def test_secret_word_depends_on_the_secret_and_is_in_no_passage() -> None:
     word = secret_word("secret", ["a", "b"])
     assert word == secret_word("secret", ["a", "b"])
     assert word != secret_word("other", ["a", "b"])
     assert word != secret_word("secret", ["a", "c"])
 
 
-def test_a_word_that_stands_in_a_passage_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secret_word_that_occurs_in_a_passage_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     words = iter(["a" * 64, "b" * 64])
 
     class Known:
@@ -242,12 +242,12 @@ def test_a_word_that_stands_in_a_passage_is_not_taken(monkeypatch: pytest.Monkey
     assert secret_word("secret", ["x", "a" * 16]) == "b" * 16
 
 
-def test_a_template_of_ones_own(tmp_path: Path) -> None:
+def test_prompt_is_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "my prompt.txt"
     path.write_text("Choose.\n---\n{question}\n{left}\n{right}\n")
-    found = read_prompt(str(path), "preference")
-    assert found.title == "my-prompt/1"
-    assert found.hash != PROMPTS["preference"].hash
+    prompt = read_prompt(str(path), "preference")
+    assert prompt.title == "my-prompt/1"
+    assert prompt.hash != PROMPTS["preference"].hash
     for text, words in (
         ("Choose.\n{question}{left}{right}", "two parts"),
         ("Choose.\n---\n{question} {left}", "{right}"),
@@ -260,14 +260,14 @@ def test_a_template_of_ones_own(tmp_path: Path) -> None:
             read_prompt(str(path), "preference")
 
 
-def test_the_hash_changes_with_the_words() -> None:
+def test_hash_changes_with_the_text() -> None:
     ours = PROMPTS["preference"]
     other = Prompt(ours.name, ours.version, ours.kind, ours.system + " Please.", ours.user)
     assert other.hash != ours.hash
     assert ours.hash in {"0" * 16} or len(ours.hash) == 16
 
 
-def test_what_can_not_be_read() -> None:
+def test_pictures_and_empty_passages_are_unreadable() -> None:
     assert unreadable_because(sheet()) == ""
     assert unreadable_because(sheet(right=" ")) == "no text"
     picture = Sheet("q", Topic("t", "?"), Passage("a", "https://x/y.png", format="image"), None, frozenset())

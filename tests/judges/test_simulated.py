@@ -1,4 +1,4 @@
-"""Simulated judges hold what they promise: the stated chances, the stated truth, the same answers by seed."""
+"""Simulated judges: the stated chances, the stated truth, the same answers for the same seed."""
 
 import math
 from pathlib import Path
@@ -126,7 +126,7 @@ def test_the_hidden_best_is_any_item_equally_often() -> None:
         ("thurstone:sd=1.5", lambda d: 0.5 * (1 + math.erf(d / 2))),  # Phi(d / sqrt 2)
     ],
 )
-def test_strengths_win_as_their_model_says(spec: str, chance: object) -> None:
+def test_win_rate_follows_the_model_of_strengths(spec: str, chance: object) -> None:
     from duelpool.seeds import rng_for
 
     judge = make_judges(spec).judge("t", ITEMS, 9)
@@ -154,7 +154,7 @@ def test_the_noise_free_judge_never_contradicts_its_truth(levels: int, seed: int
                 assert judge.answer("t", left, right, 1) is expected
 
 
-def test_a_matrix_file_is_the_matrix_under_other_names(tmp_path: Path) -> None:
+def test_matrix_file_gives_a_permutation_of_its_matrix(tmp_path: Path) -> None:
     judge = make_judges(example_specs(tmp_path)["matrix"]).judge("t", ("x", "y", "z"), 2)
     first, second, third = in_order(judge)  # Borda sums: 1.7, .8, .5
     assert shares(judge, first, second)[Outcome.LEFT] == pytest.approx(0.9, abs=0.02)
@@ -222,7 +222,7 @@ def test_an_error_reverses_a_bad_vote_and_leaves_a_tie() -> None:
     assert judge.truth == truth
 
 
-def test_graded_items_are_told_apart_by_grade_alone(tmp_path: Path) -> None:
+def test_graded_items_are_compared_by_grade_alone(tmp_path: Path) -> None:
     model = make_judges(example_specs(tmp_path)["graded"] + ",q=.9")
     assert model.pools == {"t1": ("a", "b", "c")}  # d has grade 0
     judge = model.judge("t1", ("a", "b", "c"), 4)
@@ -247,7 +247,7 @@ def test_a_raw_replay_answers_as_the_pair_was_judged() -> None:
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=40))
-def test_the_fit_is_the_top_of_its_posterior(games: list[tuple[int, int]]) -> None:
+def test_fit_maximises_its_posterior(games: list[tuple[int, int]]) -> None:
     counts = np.zeros((5, 5))
     for winner, loser in games:
         if winner != loser:

@@ -1,4 +1,4 @@
-"""The terminal judge: the page's keys, texts side by side, nothing shown that should be hidden."""
+"""The terminal judge: the page's keys, texts side by side, hidden ids."""
 
 import io
 import os
@@ -71,11 +71,11 @@ def test_a_key_is_an_answer(key: str, outcome: Outcome) -> None:
         ("\n\n", JudgeAction.STOP),
     ],
 )
-def test_wishes_and_the_end_of_input(keys: str, wish: JudgeAction) -> None:
+def test_undo_stop_and_end_of_input(keys: str, wish: JudgeAction) -> None:
     assert ask(keys)[0] is wish
 
 
-def test_what_a_campaign_does_not_take_is_said_and_asked_again() -> None:
+def test_key_without_meaning_is_reported_and_asked_again() -> None:
     reply, screen = ask("t\nshift+left\n=\ngrade\nz\n?\n1\n")
     assert isinstance(reply, Reply)
     assert reply.outcome is Outcome.LEFT
@@ -96,7 +96,7 @@ def test_the_page_shows_both_texts_side_by_side_and_no_ids() -> None:
     assert max(map(len, screen.splitlines())) <= 80
 
 
-def test_a_text_can_not_move_the_cursor() -> None:
+def test_control_characters_are_removed() -> None:
     nasty = replace(SHEET, left=Passage("n", "be\x1b[2Jfore\x07\x9b31m[bold]after[/bold]\ttab"))
     _, screen = ask("1\n", nasty)
     assert "\x1b" not in screen

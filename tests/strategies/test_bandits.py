@@ -1,4 +1,4 @@
-"""The bandits: their choices against the written rules, and what they may not do."""
+"""The bandits: their choices against their published rules."""
 
 import math
 from collections import Counter
@@ -15,15 +15,15 @@ from duelpool.strategies.thompson import DoubleThompson, MergeDTS, merged_batche
 from duelpool.testing.strategies import Loop, consistent, noisy, pool_of
 
 
-def told(strategy: DoubleThompson | MergeDTS, wins: dict[tuple[str, str], int]) -> None:
+def tell_wins(strategy: DoubleThompson | MergeDTS, wins: dict[tuple[str, str], int]) -> None:
     for (winner, loser), times in wins.items():
         for _ in range(times):
             strategy.tell(Judgment("t", winner, loser, Outcome.LEFT))
 
 
-def test_dts_takes_the_one_arm_that_may_beat_most() -> None:
+def test_dts_champion_is_the_arm_that_may_beat_most() -> None:
     strategy = DoubleThompson("abc", seed=0, alpha=0.0)
-    told(strategy, {("a", "b"): 3, ("a", "c"): 3, ("b", "c"): 3})
+    tell_wins(strategy, {("a", "b"): 3, ("a", "c"): 3, ("b", "c"): 3})
     # With alpha 0 the bounds are the shares, and a alone beats two.
     assert {strategy._choose(np.random.default_rng(t))[0] for t in range(200)} == {0}
 
@@ -31,7 +31,7 @@ def test_dts_takes_the_one_arm_that_may_beat_most() -> None:
 def test_dts_champion_is_sampled_as_by_beta_draws() -> None:
     """Drawing only each sampled chance's side of 1/2 gives the champions that drawing the chances gives."""
     strategy = DoubleThompson("abcd", seed=0, alpha=5.0)
-    told(strategy, {("a", "b"): 2, ("b", "c"): 1, ("c", "a"): 1, ("d", "a"): 1})
+    tell_wins(strategy, {("a", "b"): 2, ("b", "c"): 1, ("c", "a"): 1, ("d", "a"): 1})
     wins, size, draws = strategy._wins, 4, 20_000
     radius = math.sqrt(5.0 * math.log(strategy.steps + 1))
     arms = np.arange(size)
@@ -53,7 +53,7 @@ def test_dts_champion_is_sampled_as_by_beta_draws() -> None:
 
 def test_dts_challenger_is_no_arm_that_surely_beats_the_champion() -> None:
     strategy = DoubleThompson("abcd", seed=0, alpha=0.1)
-    told(strategy, {("b", "a"): 20, ("a", "c"): 20})
+    tell_wins(strategy, {("b", "a"): 20, ("a", "c"): 20})
     radius = math.sqrt(0.1 * math.log(strategy.steps + 1))
     chosen = Counter(
         strategy._challenger(0, np.arange(4), radius, np.random.default_rng(t)) for t in range(500)
@@ -108,7 +108,7 @@ def test_mergedts_meets_only_within_a_batch_and_drops_the_hopeless() -> None:
 
 def test_mergedts_challenger_is_the_likeliest_loser() -> None:
     strategy = MergeDTS("abc", seed=0)
-    told(strategy, {("a", "b"): 8, ("a", "c"): 1, ("b", "c"): 1})
+    tell_wins(strategy, {("a", "b"): 8, ("a", "c"): 1, ("b", "c"): 1})
     met = Counter(strategy._choose(np.random.default_rng(t)) for t in range(300))
     assert all(first != second for first, second in met)
     with_a = {second: times for (first, second), times in met.items() if first == 0}

@@ -1,4 +1,4 @@
-"""The stated confidence: what it rests on, which way each part pulls, and that it holds on fresh seeds."""
+"""The stated confidence: its evidence, the effect of each part, and its calibration on fresh seeds."""
 
 from dataclasses import replace
 from statistics import fmean
@@ -26,7 +26,7 @@ games = st.lists(
 )
 
 
-def told(played: list[tuple[str, str, Outcome]]) -> WinTable:
+def table_of(played: list[tuple[str, str, Outcome]]) -> WinTable:
     table = WinTable(ITEMS)
     for left, right, outcome in played:
         table.add(Judgment("t", left, right, outcome))
@@ -39,12 +39,12 @@ def test_spread_is_that_of_the_games_without_the_leaders_property(
     played: list[tuple[str, str, Outcome]], leaders: set[int]
 ) -> None:
     gone = {ITEMS[i] for i in leaders}
-    others = told([game for game in played if not gone & {game[0], game[1]}])
+    others = table_of([game for game in played if not gone & {game[0], game[1]}])
     expected = float((others.score**2).sum() / others.games.sum()) if others.games.sum() else 1.0
-    assert told(played).spread(np.array(sorted(leaders), dtype=np.intp)) == pytest.approx(expected)
+    assert table_of(played).spread(np.array(sorted(leaders), dtype=np.intp)) == pytest.approx(expected)
 
 
-def test_coin_flips_spread_by_one_even_when_winners_play_on() -> None:
+def test_spread_of_coin_flips_is_one() -> None:
     """200 tournaments of 40 flips in which the leader always plays: mean 1, standard error about .06."""
     spreads = []
     for number in range(200):
@@ -59,7 +59,7 @@ def test_coin_flips_spread_by_one_even_when_winners_play_on() -> None:
     assert fmean(spreads) == pytest.approx(1.0, abs=0.2)
 
 
-def test_each_part_pulls_its_way() -> None:
+def test_each_part_of_the_evidence_moves_the_confidence() -> None:
     sure = stated_confidence(ORDINARY)
     assert stated_confidence(replace(ORDINARY, mass=0.95)) > sure
     assert stated_confidence(replace(ORDINARY, lost=0.4)) < sure
@@ -70,7 +70,7 @@ def test_each_part_pulls_its_way() -> None:
 
 
 @given(mass=st.floats(0, 1), lost=st.floats(0, 1), spread=st.floats(0, 50), lead=st.floats(-100, 1000))
-def test_it_is_a_chance_whatever_it_is_given_property(
+def test_confidence_is_a_probability_for_any_evidence_property(
     mass: float, lost: float, spread: float, lead: float
 ) -> None:
     assert 0 < stated_confidence(Evidence(mass, lost, spread, lead)) < 1
@@ -79,7 +79,7 @@ def test_it_is_a_chance_whatever_it_is_given_property(
 @pytest.mark.parametrize(
     ("judges", "items"), [("case-a", 30), ("case-b", 30), ("bt:sd=1", 40)], ids=["A", "B", "bt"]
 )
-def test_what_is_stated_comes_true(judges: str, items: int) -> None:
+def test_stated_confidence_is_the_share_of_right_answers(judges: str, items: int) -> None:
     """On seeds that had no part in the fit: off by .10 at most, and three standard errors of .02 to .06."""
     result = simulate("swissfinals", judges, items=items, trials=60, seed=4711)
     stated = fmean(trial.confidence or 0.0 for trial in result.outcomes)
@@ -87,8 +87,8 @@ def test_what_is_stated_comes_true(judges: str, items: int) -> None:
     assert min(trial.confidence or 0.0 for trial in result.outcomes) < stated - 0.1  # it does tell apart
 
 
-def test_two_equal_bests_no_longer_make_it_shy() -> None:
-    """Case B: a best item is returned in more than 95 of 100 trials, and at least .8 is said on average."""
+def test_two_equal_bests_keep_the_confidence_high() -> None:
+    """Case B: a best item is returned in more than 95 of 100 trials, and the mean stated confidence is at least .8."""
     result = simulate("swissfinals", "case-b", items=30, trials=40, seed=4712)
     assert result.found >= 0.9
     assert fmean(trial.confidence or 0.0 for trial in result.outcomes) >= 0.8

@@ -72,19 +72,19 @@ def test_the_bounds_hold_for_every_way_to_answer_the_rest(how: tuple[Measure, We
     strategy = RankingDifference(truth, seed=0, run_a=run_a, run_b=run_b, measure=how[0], weight=how[1])
     strategy.tell(Judgment("t", "a", "d", Outcome.LEFT))
     rest = [pair for pair in combinations(truth, 2) if pair != ("a", "d")]
-    found = []
+    differences = []
     for turned in product((False, True), repeat=len(rest)):
         preferences = {(y, x) if turn else (x, y) for turn, (x, y) in zip(turned, rest, strict=True)}
         preferences.add(("a", "d"))
-        found.append(score(run_a, preferences, *how) - score(run_b, preferences, *how))
-    assert strategy.verdict().low == pytest.approx(min(found))
-    assert strategy.verdict().high == pytest.approx(max(found))
+        differences.append(score(run_a, preferences, *how) - score(run_b, preferences, *how))
+    assert strategy.verdict().low == pytest.approx(min(differences))
+    assert strategy.verdict().high == pytest.approx(max(differences))
 
 
 def utility_by_definition(
     strategy: RankingDifference, known: Preferences, chance: np.ndarray
 ) -> dict[tuple[str, str], float]:
-    """The paper's sums for ppref, written out; pairs that are known bring nothing more."""
+    """The paper's sums for ppref, written out; known pairs add nothing."""
     items = strategy._table.items
     place = {item: at for at, item in enumerate(items)}
     stakes = strategy._pair_state().stakes
@@ -142,7 +142,7 @@ def test_the_fit_finds_the_chances_behind_many_games() -> None:
     assert bradley_terry_chances(np.zeros((3, 3))) == pytest.approx(np.full((3, 3), 0.5))
 
 
-def test_an_unranked_item_stands_one_below_the_last() -> None:
+def test_unranked_item_counts_one_below_the_last() -> None:
     ranks = ranks_in(("x", "y"), ("x", "y", "z", "w"))
     assert ranks.tolist() == [1, 2, math.inf, math.inf]
     weights = pair_weights(ranks, "wpref", "lower", 2)
@@ -151,7 +151,7 @@ def test_an_unranked_item_stands_one_below_the_last() -> None:
     assert pair_weights(ranks, "ppref", "lower", 2)[0].tolist() == [0, 1, 1, 1]
 
 
-def test_ties_and_noise_end_with_an_honest_verdict() -> None:
+def test_ties_and_noise_end_with_a_correct_verdict() -> None:
     truth = pool_of(8)
     a, b = two_runs(truth, 1)
     strategy = RankingDifference(truth, seed=1, run_a=a, run_b=b)

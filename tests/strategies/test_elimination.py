@@ -93,7 +93,7 @@ def test_the_extra_final_phase_judges_again_and_both_count() -> None:
     assert strategy.result().best == ("b",)
 
 
-def test_if_nobody_leaves_twice_the_final_follows_with_all_of_them() -> None:
+def test_two_stalled_phases_lead_to_the_final() -> None:
     strategy = PrefBest(pool_of(12), seed=0)
     tie: Answer = lambda left, right: Outcome.TIE  # noqa: E731
     loop = Loop(strategy, tie).play(batch=1000)
@@ -129,7 +129,7 @@ def test_judgments_of_another_phase_do_not_score_this_one() -> None:
     assert strategy.result().levels == (("a",), ("b",))
 
 
-def test_a_closing_with_other_survivors_is_obeyed_after_the_phase_closed_itself() -> None:
+def test_logged_closing_with_other_survivors_replaces_its_own() -> None:
     truth = pool_of(20)
     loop = Loop(PrefBest(truth, seed=1, topic="t"), consistent(truth), 1)
     next(rounds := loop.rounds(batch=1000))
@@ -157,7 +157,7 @@ def test_a_closing_with_one_survivor_ends_it_and_judgments_may_still_come() -> N
     assert strategy.result().levels[0] == ("a",)
 
 
-def test_of_a_phase_that_is_over_only_the_survivors_are_known() -> None:
+def test_closed_pruning_phase_has_no_levels() -> None:
     strategy = PrefBest("abcdefghijklmnopqrst", seed=1, topic="t")
     for proposal in strategy.ask(999):
         strategy.tell(judge(proposal, min(proposal.pair)))
@@ -167,7 +167,7 @@ def test_of_a_phase_that_is_over_only_the_survivors_are_known() -> None:
         strategy.phase_levels("prune-1")
 
 
-def test_a_closing_of_a_phase_that_never_was_is_refused() -> None:
+def test_closing_of_an_unknown_phase_is_refused() -> None:
     strategy = PrefBest(pool_of(20), seed=1, topic="t")
     with pytest.raises(BadRecord, match=r"'prune-2'.*isn't open"):
         strategy.tell(PhaseClosed("t", "prune-2", ()))

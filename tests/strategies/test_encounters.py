@@ -1,4 +1,4 @@
-"""Who met whom: rows of plain numbers say what dictionaries would."""
+"""Encounters: arrays of plain numbers give the same answers as dictionaries."""
 
 from collections import defaultdict
 
@@ -20,7 +20,7 @@ meetings = st.lists(
 
 
 @given(meetings)
-def test_encounters_say_what_dictionaries_would(played: list[tuple[int, int, tuple[float, float]]]) -> None:
+def test_encounters_equal_dictionaries(played: list[tuple[int, int, tuple[float, float]]]) -> None:
     met = Encounters(SIZE)
     times: dict[int, dict[int, int]] = defaultdict(dict)
     wins: dict[int, dict[int, float]] = defaultdict(dict)
@@ -53,7 +53,7 @@ def test_a_pair_may_meet_a_billion_times() -> None:
     assert (met.won(0, 1), met.won(1, 0)) == (many + 0.5, 0.5)
 
 
-def test_who_met_very_many_is_found_by_an_index() -> None:
+def test_item_with_many_opponents_gets_an_index() -> None:
     size = 3 * LONG
     met = Encounters(size)
     for turn in range(2):

@@ -1,4 +1,4 @@
-"""The exact posterior over orders is what adding up all m! orders gives."""
+"""The exact posterior over orders equals the sum over all m! orders."""
 
 import math
 from itertools import combinations, permutations
@@ -62,11 +62,11 @@ def judged(draw: st.DrawFn) -> Matrix:
 @given(wins=judged(), lead=st.floats(-2, 2))
 def test_posterior_equals_its_definition_property(wins: Matrix, lead: float) -> None:
     outside = [lead if at == 0 else 0.0 for at in range(len(wins))]
-    found = order_posterior(np.array(wins), outside=np.array(outside))
+    posterior = order_posterior(np.array(wins), outside=np.array(outside))
     first, _ = by_definition(wins, outside)
-    assert found.first == pytest.approx(first)
-    assert found.first.sum() == pytest.approx(1)
-    assert found.stubbornness.sum() == pytest.approx(1)
+    assert posterior.first == pytest.approx(first)
+    assert posterior.first.sum() == pytest.approx(1)
+    assert posterior.stubbornness.sum() == pytest.approx(1)
 
 
 @settings(max_examples=25)
@@ -76,19 +76,19 @@ def test_mean_ranks_equal_their_definition_property(
 ) -> None:
     """With one accuracy for all; over several, mean ranks are those of the accuracy among the others."""
     grid: tuple[tuple[float, float], ...] = ((stubbornness, 1.0),)
-    found = order_posterior(np.array(wins), accuracies=(accuracy,), stubborn=grid, ranks=True)
+    posterior = order_posterior(np.array(wins), accuracies=(accuracy,), stubborn=grid, ranks=True)
     first, rank = by_definition(wins, [0.0] * len(wins), (accuracy,), grid)
-    assert found.first == pytest.approx(first)
-    assert found.mean_rank == pytest.approx(rank)
+    assert posterior.first == pytest.approx(first)
+    assert posterior.mean_rank == pytest.approx(rank)
 
 
 def test_many_judgments_do_not_overflow() -> None:
     wins = np.triu(np.full((8, 8), 400.0), 1)
-    found = order_posterior(wins, ranks=True)
-    assert found.first[0] > 0.99  # not 1: stubborn pairs might all be wrong by themselves
-    assert found.mean_rank is not None
-    assert np.isfinite(found.mean_rank).all()
-    assert found.mean_rank.argsort().tolist() == list(range(8))
+    posterior = order_posterior(wins, ranks=True)
+    assert posterior.first[0] > 0.99  # not 1: stubborn pairs might all be wrong by themselves
+    assert posterior.mean_rank is not None
+    assert np.isfinite(posterior.mean_rank).all()
+    assert posterior.mean_rank.argsort().tolist() == list(range(8))
 
 
 def test_too_many_items_are_refused() -> None:

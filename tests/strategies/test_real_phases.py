@@ -1,4 +1,4 @@
-"""Real campaigns through the strategies' own tell: their phases, their survivors and their results."""
+"""Real campaigns replayed into the strategies: their phases, survivors and results."""
 
 from collections import defaultdict
 from pathlib import Path

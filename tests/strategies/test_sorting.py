@@ -28,7 +28,7 @@ def test_knockout_finds_the_top_k_in_order_within_its_bound(size: int, k: int, s
 
 
 @given(st.integers(2, 30), st.integers(1, 6), st.integers(0, 1000))
-def test_knockout_asks_about_no_pair_twice_whoever_judges(size: int, k: int, seed: int) -> None:
+def test_knockout_never_asks_a_pair_twice(size: int, k: int, seed: int) -> None:
     truth = pool_of(size)
     loop = Loop(Knockout(truth, seed=seed, k=k), noisy(truth, seed), seed).play(3)
     pairs = [judgment.pair for judgment in loop.judgments]
@@ -61,7 +61,7 @@ def test_sortings_expected_count_is_the_mean_over_random_orders() -> None:
     assert abs(np.mean(counts) - Sorting((), seed=0).expected_judgments(12)) < 4 * error
 
 
-def test_what_sorting_infers_is_marked_and_completes_all_pairs() -> None:
+def test_inferred_judgments_are_marked_and_complete_all_pairs() -> None:
     truth = pool_of(10)
     strategy = Sorting(truth, seed=1, topic="t")
     asked = {judgment.pair for judgment in Loop(strategy, consistent(truth)).play().judgments}
@@ -111,7 +111,7 @@ def test_items_that_tie_share_a_level_when_sorted() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=20))
-def test_inference_is_reachability_both_ways_none(wins: list[tuple[int, int]]) -> None:
+def test_inference_is_one_way_reachability(wins: list[tuple[int, int]]) -> None:
     items = "abcdef"
     table = WinTable(items)
     preferences = KnownPreferences(table)
@@ -138,7 +138,7 @@ def test_inference_is_reachability_both_ways_none(wins: list[tuple[int, int]]) -
 
 
 def carry_on_by_hand(order: list[str], answer: Answer) -> list[tuple[str, str]]:
-    """The 2008 study's order, told as a story: who stays on the screen, and who comes next."""
+    """The order of the 2008 study, step by step: the item that stays on the screen, and the next one."""
     shown: list[tuple[str, str]] = []
     met: set[tuple[str, str]] = set()
 

@@ -1,4 +1,4 @@
-"""The table, its texts, and one more strategy in it."""
+"""The table of strategies, their specs, and a new strategy in the table."""
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
@@ -29,7 +29,7 @@ from duelpool.testing.strategies import (
 ITEMS = ("a", "b", "c", "d")
 
 
-def test_a_text_makes_a_strategy_with_its_parameters() -> None:
+def test_spec_makes_a_strategy_with_its_parameters() -> None:
     strategy = make_strategy("prefbest:n=3, m=4,final_phases=2", ITEMS, seed=1, topic="t", cap=6)
     assert isinstance(strategy, PrefBest)
     assert (strategy.degree, strategy.final_size, strategy.final_phases) == (3, 4, 2)
@@ -45,7 +45,7 @@ def test_values_are_read_as_the_types_of_the_constructor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("prefbest:depth=3", "Known: bad_votes, final_phases, m, n."),
         ("prefbest:n=seven", "whole number"),
@@ -65,10 +65,10 @@ def test_values_are_read_as_the_types_of_the_constructor() -> None:
         ("difference:early_stopping=perhaps", "true or false"),
     ],
 )
-def test_a_bad_parameter_is_refused_with_a_remedy(spec: str, said: str) -> None:
+def test_a_bad_parameter_is_refused_with_a_remedy(spec: str, message: str) -> None:
     with pytest.raises(BadParameter) as refused:
         make_strategy(spec, ITEMS, seed=1)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
@@ -148,7 +148,7 @@ class Toy:
         return n_items * (n_items - 1) / 2
 
 
-def test_one_more_row_is_all_that_a_new_strategy_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_strategy_needs_only_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STRATEGIES, "toy", Toy)
     strategy_contract("toy")
     loop = Loop(make_strategy("toy", pool_of(5), seed=1), consistent(pool_of(5))).play()
@@ -193,18 +193,18 @@ class Repeating(Toy):
 
     def __init__(self, items: Sequence[str], **options: Any) -> None:
         super().__init__(items, **options)
-        self.told: list[tuple[str, str]] = []
+        self.seen: list[tuple[str, str]] = []
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
         if isinstance(event, Judgment):
-            self.told.append(event.pair)
-            if self.told.count(event.pair) < 3 and event.pair in self.missing:
+            self.seen.append(event.pair)
+            if self.seen.count(event.pair) < 3 and event.pair in self.missing:
                 return
         super().tell(event)
 
 
 class Live(Toy):
-    """Keeps count of what it asked, which nobody who reads the log can know."""
+    """Counts what it asked, which a replay of the log can't know."""
 
     asked = 0
 

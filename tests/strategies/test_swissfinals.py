@@ -1,4 +1,4 @@
-"""The flagship: it finds the best with few judgments, says how sure it is, and learns what a prior is worth."""
+"""swissfinals: it finds the best with few judgments, states its confidence, and learns the weight of a prior."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TRIALS = 60
 
 def share_found(items: int, prior_noise: float | None = None, budget: int | None = None) -> float:
     """Return how often the single best item is found in case A, with a prior of some noise."""
-    found = 0
+    hits = 0
     for trial in range(TRIALS):
         names = tuple(f"i{at:03d}" for at in range(items))
         judge = make_judges("case-a").judge("t", names, trial)
@@ -32,8 +32,8 @@ def share_found(items: int, prior_noise: float | None = None, budget: int | None
                 strategy.tell(
                     Judgment("t", *proposal.pair, outcome, phase=proposal.phase, proposal=proposal.proposal)
                 )
-        found += strategy.best_one == truth[0]
-    return found / TRIALS
+        hits += strategy.best_one == truth[0]
+    return hits / TRIALS
 
 
 def test_it_finds_the_best_more_often_than_prefbest_for_no_more_judgments() -> None:
@@ -53,7 +53,7 @@ def test_a_good_prior_helps_and_a_useless_one_hardly_costs() -> None:
     assert useless >= plain - 0.15  # two standard errors of the difference
 
 
-def test_it_stops_when_it_is_sure_enough() -> None:
+def test_it_stops_at_the_wanted_confidence() -> None:
     truth = pool_of(20)
     whole = Loop(SwissFinals(truth, seed=1, cap=6), consistent(truth)).play(batch=10)
     early = Loop(SwissFinals(truth, seed=1, cap=6, confidence=0.5), consistent(truth)).play(batch=10)

@@ -173,7 +173,7 @@ def order_posterior(
 def _mean_ranks(within: Floats, total: Floats, all_orders: Floats) -> Floats:
     """Return the expected number of items above each item, by grid point.
 
-    With A(S) the weight of all ways to place S above the others, exactly S stands above a with the chance
+    With A(S) the weight of all ways to place S above the others, exactly S is above a with the chance
     A(S) x exp(the leads of a over those outside S) x Z(those outside S and a) / Z(all).
     """
     subsets, m, points = within.shape

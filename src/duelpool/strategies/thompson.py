@@ -209,7 +209,7 @@ class DoubleThompson(_Sampler):
         above = rng.random((len(arms), len(arms))) < ahead
         above &= _upper(len(arms))
         among = np.searchsorted(arms, candidates)
-        counts = above.astype(np.float32)  # sums of noughts and ones: exact, and quicker than counting
+        counts = above.astype(np.float32)  # sums of zeros and ones: exact, and faster than counting
         flat = np.ones(len(arms), dtype=np.float32)
         sampled = counts @ flat - flat @ counts + np.arange(len(arms))
         return int(candidates[_most_at_random(sampled[among], rng)])

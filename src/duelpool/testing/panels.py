@@ -21,7 +21,7 @@ from duelpool.panels.base import (
 )
 from duelpool.testing.promises import require
 
-SECRETS = PanelAccess(token="token-that-nobody-sees", secret="secret-that-nobody-sees")
+SECRETS = PanelAccess(token="token-never-shown", secret="secret-never-shown")
 INVALID_IDS = (
     "",
     " ",

@@ -238,7 +238,7 @@ class GivenWeights(Metric):
     """Weights from a file, with utilities as they are judged."""
 
     name: ClassVar[str] = "Given"
-    about: ClassVar[str] = "weights from a file; the grade as it stands"
+    about: ClassVar[str] = "weights from a file; the grade itself"
 
 
 METRICS: Mapping[str, type[Metric]] = MappingProxyType(
