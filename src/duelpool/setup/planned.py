@@ -20,7 +20,7 @@ SCALE_BY_TOP: dict[float, Scale] = {1.0: "binary", 2.0: "abc", 4.0: "five"}
 def plan_settings(plan: Plan, settings: Settings, scale: Scale | None = None) -> Settings:
     """Return a campaign's settings for working off a plan; the scale of grades goes by the plan's highest."""
     rows = tuple(
-        (each.topic, each.item, each.other or "", _chance(plan, each.expected), plan.asked(each))
+        (each.topic, each.item, each.other or "", _chance(plan, each.expected), plan.judgments_for(each))
         for each in plan.questions
     )
     most = max(row[4] for row in rows)

@@ -85,9 +85,9 @@ class Plan:
     @property
     def judgments(self) -> int:
         """How many judgments have to be bought."""
-        return sum(self.asked(question) for question in self.questions)
+        return sum(self.judgments_for(question) for question in self.questions)
 
-    def asked(self, question: PlannedQuestion) -> int:
+    def judgments_for(self, question: PlannedQuestion) -> int:
         """Return how many judgments a question takes: with repeats, each draw has its own."""
         return self.repeats if self.repeats == 1 else question.times * self.repeats
 
