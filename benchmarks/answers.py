@@ -23,7 +23,7 @@ import httpx2
 from duelpool.campaign import Campaign, Settings
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 
 ANSWERS = 300
 TOPICS = 20
@@ -34,7 +34,7 @@ TEXT = "A passage of about a hundred words, as people judge them. " * 10
 
 def make(target: Path, judges: str) -> None:
     pools = [Pool(f"t{at}", tuple(f"t{at}-i{n}" for n in range(ITEMS))) for at in range(TOPICS)]
-    known = [KnownPair(f"k{at}", f"t{at % TOPICS}", f"t{at % TOPICS}-i0", f"off{at}") for at in range(400)]
+    known = [TestPair(f"k{at}", f"t{at % TOPICS}", f"t{at % TOPICS}-i0", f"off{at}") for at in range(400)]
     items = [item for pool in pools for item in pool.items] + [pair.worse for pair in known]
     with open_store(target, create=True) as store:
         Campaign.create(
@@ -51,7 +51,7 @@ def make(target: Path, judges: str) -> None:
             topics=[Topic(pool.topic, f"question {pool.topic}?") for pool in pools],
             pools=pools,
             passages=[Passage(item, f"{item} {TEXT}") for item in items],
-            known_pairs=known,
+            test_pairs=known,
         )
 
 

@@ -133,7 +133,7 @@ def lease(store: Store, topic: str, person: str, item: str) -> Question:
 def answer(store: Store, question: Question) -> None:
     given = Answer(Outcome.LEFT)
     store.of(CAMPAIGN).write(
-        lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=3, told=True)
+        lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=3, at_once=True)
     )
 
 

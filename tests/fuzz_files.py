@@ -51,7 +51,7 @@ from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
 from duelpool.preferences.prior import read_prior
 from duelpool.setup.inputs import read_files, read_groups
-from duelpool.setup.test_pairs import read_known_pairs
+from duelpool.setup.test_pairs import read_test_pairs
 from duelpool.setup.uploads import Tray
 from duelpool.store import open_store
 from support.campaigns import make_campaign
@@ -196,7 +196,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], tuple[bytes, ...]]] = {
         (b"reward = 100\n", b'{"reward": 100}'),
     ),
     "read_prompt": (lambda path: read_prompt(str(path), "preference"), (PROMPT,)),
-    "read_known_pairs": (lambda path: read_known_pairs(path, ("one", "two")), (PAIRS, WINNERS)),
+    "read_test_pairs": (lambda path: read_test_pairs(path, ("one", "two")), (PAIRS, WINNERS)),
     "read_groups": (lambda path: read_groups(str(path)), (GROUPS,)),
     "read_weights": (read_weights, (WEIGHTS,)),
     "read_counts": (read_counts, (COUNTS,)),

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
-from duelpool.campaign.runners.llm_judge import Model, Terms
-from duelpool.campaign.runners.llm_session import ModelSitting
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
+from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
+from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.demo import load_collection
 from duelpool.demo.story import write_collection
 from duelpool.files import read_passages, read_qrels, read_run, read_topics
@@ -93,11 +93,11 @@ def models(site: Site, people: People, folder: Path) -> None:
             budget=5 * 10**12,
             first_wait=0.01,
         )
-        ModelSitting(Model.enrol(made, "llm-example", endpoint, terms)).run()
+        LlmSession(LlmJudge.enrol(made, "llm-example", endpoint, terms)).run()
     sees = TopicJudges(Utilities(utilities), made.live.items, 1)
     for number, name in enumerate(("anna", "ben"), 1):
         made.enrol(name, "dedicated")
-        Sitting(made, name, SimulatedPerson(number, sees, 1)).run()
+        JudgingSession(made, name, SimulatedPerson(number, sees, 1)).run()
     person = people(1280, 1500)
     person.page.goto(f"{site.address}/manage/{made.id}?key={key_for(site.app, made.id)}")
     person.page.goto(f"{site.address}/manage/{made.id}/llm")
@@ -117,7 +117,7 @@ def agreement(site: Site, people: People) -> None:
     )
     for name in study.people:
         made.enrol(name, "program" if name == "Assessor 7" else "dedicated")
-    in_turns([Sitting(made, name, judge) for name, judge in study.people.items()])
+    in_turns([JudgingSession(made, name, judge) for name, judge in study.people.items()])
     person = people(*WIDE)
     person.enter(f"{site.address}/manage/{made.id}?key={key_for(site.app, made.id)}")
     person.enter(f"{site.address}/manage/{made.id}/agreement")

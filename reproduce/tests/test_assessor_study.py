@@ -13,7 +13,7 @@ import pytest
 from duelpool.agreement import find, pair_counts
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Outcome, Pool, Topic
 from duelpool.store import open_store
@@ -91,7 +91,7 @@ def test_people_sit_before_a_crossed_campaign(tmp_path: Path) -> None:
         names = list(study.people)[:6]
         for name in names:
             campaign.enrol(name, "dedicated")
-        in_turns([Sitting(campaign, name, study.people[name]) for name in names])
+        in_turns([JudgingSession(campaign, name, study.people[name]) for name in names])
         votes = votes_of(campaign)
     assert {each: len(votes.of_kind(each)) for each in Kind}[Kind.GRADE] == 2 * 2 * 4
     assert find(votes, "grades").table.rows

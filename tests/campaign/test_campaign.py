@@ -12,12 +12,12 @@ from duelpool.campaign.work.ledger import prorated
 from duelpool.errors import BadParameter, BadRecord, UnknownName
 from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Store, log, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
 
 ITEMS = tuple("abcdefghijkl")
 TOPICS = tuple(Topic(name, f"Question {name}?") for name in ("one", "two", "three", "four"))
-KNOWN = tuple(KnownPair(f"known-{at}", TOPICS[at % 4].id, "a", f"off-{at}") for at in range(40))
+KNOWN = tuple(TestPair(f"known-{at}", TOPICS[at % 4].id, "a", f"off-{at}") for at in range(40))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def make(store: Store, settings: Settings, topics: int = 4, items: int = 12, nam
         topics=TOPICS,
         pools=[Pool(topic.id, ITEMS[:items]) for topic in TOPICS[:topics]],
         passages=[Passage(item, f"text of {item}") for item in ITEMS],
-        known_pairs=KNOWN[:: 1 if topics == 4 else 4],
+        test_pairs=KNOWN[:: 1 if topics == 4 else 4],
     )
 
 
@@ -567,23 +567,23 @@ def test_items_and_topics_join_and_leave(store: Store) -> None:
     assert not is_done(campaign)
     judge_alone(campaign)
     assert campaign.result("one").best == ("A",)
-    campaign.let_go("one", "A")
+    campaign.remove("one", "A")
     assert campaign.result("one").best == ("a",)
-    campaign.let_go("new")
+    campaign.remove("new")
     assert list(campaign.results()) == ["one"]
     with pytest.raises(BadParameter, match="could leave"):
-        campaign.let_go("one", "nobody")
+        campaign.remove("one", "nobody")
 
 
 def test_judgments_from_elsewhere_count_and_strangers_are_refused(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
     given = [Judgment("one", a, b, Outcome.LEFT, assessor="import") for a, b in combinations("abc", 2)]
-    assert campaign.take_in(given) == 3
+    assert campaign.add_judgments(given) == 3
     assert is_done(campaign)
     with pytest.raises(BadRecord, match="no candidate 'z'"):
-        campaign.take_in([given[0], Judgment("one", "a", "z", Outcome.LEFT)])
+        campaign.add_judgments([given[0], Judgment("one", "a", "z", Outcome.LEFT)])
     with pytest.raises(log.UnknownTopic):
-        campaign.take_in([Judgment("nowhere", "a", "b", Outcome.LEFT)])
+        campaign.add_judgments([Judgment("nowhere", "a", "b", Outcome.LEFT)])
     assert len(campaign.judgments("one")) == 3
 
 
@@ -776,7 +776,7 @@ def test_judgments_from_elsewhere_count_to_the_cap(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs:repeats=2", cap=2), topics=1, items=2)
     campaign.enrol("anna")
     campaign.enrol("bert")
-    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT, assessor="anna")])
+    campaign.add_judgments([Judgment("one", "a", "b", Outcome.LEFT, assessor="anna")])
     assert campaign.next_question("anna") is None
     question = campaign.next_question("bert")
     assert question is not None

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
 from duelpool.records import Judgment, Outcome, Pool, Question, Topic
 from duelpool.store import Store, open_store, schema
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer, Conflict, TooLate
 from duelpool.testing.stores import audit
 
@@ -73,7 +73,7 @@ class CampaignMachine(RuleBasedStateMachine):
             Settings(strategy=strategy, cap=CAP, ties=True, targets=3, tests=1, bad_votes=1),
             topics=[Topic(name, name) for name in TOPICS],
             pools=[Pool(name, ITEMS) for name in TOPICS],
-            known_pairs=[KnownPair(f"k{at}", TOPICS[at % 2], "a", f"off{at}") for at in range(30)],
+            test_pairs=[TestPair(f"k{at}", TOPICS[at % 2], "a", f"off{at}") for at in range(30)],
         )
         for person in DEDICATED:
             self.campaign.enrol(person, "dedicated")
@@ -168,7 +168,7 @@ class CampaignMachine(RuleBasedStateMachine):
     @rule(topic=topic_names, pair=st.permutations(ITEMS), left=st.booleans())
     def take_in(self, topic: str, pair: list[str], left: bool) -> None:
         outcome = Outcome.LEFT if left else Outcome.RIGHT
-        self.campaign.take_in([Judgment(topic, pair[0], pair[1], outcome, assessor="elsewhere")])
+        self.campaign.add_judgments([Judgment(topic, pair[0], pair[1], outcome, assessor="elsewhere")])
 
     @rule()
     def restart(self) -> None:

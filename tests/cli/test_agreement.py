@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from duelpool.agreement import STATISTICS, Votes, find, find_all
 from duelpool.agreement.campaigns import Agreements, votes_of
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.views.exports import write_csv, write_log, write_prefs
 from duelpool.campaign.views.watch import Watch
 from duelpool.cli.agreement import agreement
@@ -21,7 +21,7 @@ from duelpool.files import read_assessed, read_judgments
 from duelpool.judges.live import Reply, Sheet
 from duelpool.records import Kind, Outcome
 from duelpool.store import open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from support.campaigns import judge_all, make_campaign
 
@@ -179,7 +179,7 @@ def votes_file(folder: Path) -> Path:
 
 def test_votes_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
     with open_store(tmp_path / "kept.db", create=True) as store:
-        known = [KnownPair(f"k{at}", "one", f"good{at}", f"off{at}") for at in range(6)]
+        known = [TestPair(f"k{at}", "one", f"good{at}", f"off{at}") for at in range(6)]
         campaign = make_campaign(store, judges="crowd", known=known, targets=4, tests=2, assignments_each=9)
         kept = Agreements(Watch(campaign))
         assert len(kept.votes()) == 0
@@ -244,7 +244,7 @@ def test_a_crossed_campaign_has_a_table_of_every_kind(tmp_path: Path) -> None:
         people = [f"p{at}" for at in range(6)]
         for name in people:
             campaign.enrol(name, "dedicated")
-        in_turns([Sitting(campaign, name, Timed()) for name in people])
+        in_turns([JudgingSession(campaign, name, Timed()) for name in people])
         votes = votes_of(campaign)
     assert set(votes.kinds) == set(Kind)
     for name in ("preferences", "definite", "grades", "inferred", "chi-square", "sight", "confidence"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from duelpool.campaign.runners.judging_session import JudgeGaveUp, Sitting
+from duelpool.campaign.runners.judging_session import JudgeGaveUp, JudgingSession
 from duelpool.errors import BadParameter
 from duelpool.judges.command import CommandJudge, question_to_json, reply_from_json
 from duelpool.judges.live import JudgeError, Reply, Sheet
@@ -152,7 +152,7 @@ def test_a_campaign_is_judged_by_a_program(store: Store) -> None:
     campaign = make_campaign(store)
     campaign.enrol("tool", "program")
     with program(LOOP.format(SMALLER)) as judge:
-        sat = Sitting(campaign, "tool", judge).run()
+        sat = JudgingSession(campaign, "tool", judge).run()
     assert (sat.judged, sat.ended) == (16, "done")
     assert {topic: levels.best for topic, levels in campaign.results().items()} == {
         "one": ("a",),
@@ -163,7 +163,9 @@ def test_a_campaign_is_judged_by_a_program(store: Store) -> None:
 def test_three_failures_in_a_row_end_the_session_and_release_its_questions(store: Store) -> None:
     campaign = make_campaign(store)
     campaign.enrol("tool", "program")
-    sitting = Sitting(campaign, "tool", judge := program(LOOP.format("print('no', flush=True)")), patience=3)
+    sitting = JudgingSession(
+        campaign, "tool", judge := program(LOOP.format("print('no', flush=True)")), patience=3
+    )
     with judge, pytest.raises(JudgeGaveUp, match=r"failed 3 times in a row.*not JSON"):
         sitting.run()
     assert (sitting.sat.failed, sitting.sat.judged) == (3, 0)
@@ -179,7 +181,7 @@ def test_single_failures_are_counted_and_do_not_end_the_session(store: Store) ->
         "    if n % 3 == 0: print('oops', flush=True); continue\n    " + SMALLER + "\n"
     )
     with program(every_third) as judge:
-        sat = Sitting(campaign, "tool", judge, patience=2).run()
+        sat = JudgingSession(campaign, "tool", judge, patience=2).run()
     assert sat.ended == "done"
     assert sat.judged == 16
     assert sat.failed == 7

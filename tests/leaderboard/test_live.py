@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.views.people import assessors
 from duelpool.campaign.views.preview import preview_reinstatement, preview_retraction
 from duelpool.campaign.views.status import status
@@ -22,7 +22,7 @@ from duelpool.leaderboard.live import Standings
 from duelpool.leaderboard.scoring import keep_runs, leaderboard
 from duelpool.records import Judgment, Outcome, Pool, Topic
 from duelpool.store import Store, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from duelpool.web.manage import reading
 from duelpool.web.manage.dashboard import Desk
@@ -127,7 +127,7 @@ def test_what_is_kept_is_what_a_full_reading_finds(store: Store) -> None:
 
 
 def test_a_crowd_is_watched_with_its_tests_and_its_pay(either_store: Store) -> None:
-    known = [KnownPair(f"k{at}", "one", "a", f"z{at}") for at in range(6)]
+    known = [TestPair(f"k{at}", "one", "a", f"z{at}") for at in range(6)]
     campaign = make_campaign(
         either_store, POOLS, known=known, judges="crowd", targets=4, tests=2, budget=100_000
     )
@@ -210,7 +210,7 @@ def test_history_is_the_leaderboard_as_it_stood(store: Store, monkeypatch: pytes
     clock = [1_000_000.0]
     monkeypatch.setattr(type(store.database), "now", lambda self, connection: clock[0])
     campaign.enrol("p0", "dedicated")
-    sitting = Sitting(campaign, "p0", Knows())
+    sitting = JudgingSession(campaign, "p0", Knows())
     for _ in range(20):
         clock[0] += 7.0
         in_turns([sitting], limit=1)
@@ -257,7 +257,7 @@ def test_topics_weigh_what_they_weigh_in_the_campaign(store: Store) -> None:
         pools=[Pool("one", ("a", "b")), Pool("two", ("a", "b"))],
     )
     keep_runs(campaign, [Run.from_rankings("mine", ranked)])
-    campaign.take_in([Judgment(topic.id, "a", "b", Outcome.LEFT) for topic in topics])
+    campaign.add_judgments([Judgment(topic.id, "a", "b", Outcome.LEFT) for topic in topics])
     wanted = 3 / 4  # all preferences of the one topic are shared, none of the other's
     assert leaderboard(campaign, ["ppref"]).mean("mine", "ppref") == pytest.approx(wanted)
     standings = Standings(Watch(campaign))
@@ -275,5 +275,5 @@ def test_growth_ends_with_all_that_is_judged_though_clocks_differ(
         now = next(times)
         with monkeypatch.context() as patched:
             patched.setattr(store.database, "now", lambda _, now=now: now)
-            campaign.take_in([Judgment("one", left, right, Outcome.LEFT)])
+            campaign.add_judgments([Judgment("one", left, right, Outcome.LEFT)])
     assert [point.judgments for point in Standings(Watch(campaign)).growth("ppref", 1)] == [3]

@@ -73,7 +73,7 @@ def test_the_best_only_where_a_strategy_looks_for_it(store: Store) -> None:
 
 
 def test_what_is_not_judged_or_not_done_yet_is_known(campaign: Campaign) -> None:
-    campaign.take_in([Judgment("one", "b", "a", Outcome.LEFT)])
+    campaign.add_judgments([Judgment("one", "b", "a", Outcome.LEFT)])
     found = labels_of(campaign)
     assert (found.unjudged, found.unfinished) == (("two",), ("one",))
     judge_all(campaign)
@@ -82,11 +82,11 @@ def test_what_is_not_judged_or_not_done_yet_is_known(campaign: Campaign) -> None
 
 
 def test_as_it_stood(campaign: Campaign) -> None:
-    campaign.take_in([Judgment("one", "b", "a", Outcome.LEFT)])
+    campaign.add_judgments([Judgment("one", "b", "a", Outcome.LEFT)])
     between = campaign.store.read(campaign.store.database.now)
     (line,) = campaign.live.state("one").lines
     campaign.retract("one", [line.seq], "a slip")
-    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT), Judgment("two", "a", "c", Outcome.TIE)])
+    campaign.add_judgments([Judgment("one", "a", "b", Outcome.LEFT), Judgment("two", "a", "c", Outcome.TIE)])
     then, now = labels_of(campaign, until=between), labels_of(campaign)
     assert [judgment.winner for judgment in then.preferences.judgments()] == ["b"]
     assert [judgment.winner for judgment in now.preferences.judgments()] == ["a", None]

@@ -10,7 +10,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.work import ledger
 from duelpool.panels.base import Due, ReportedSubmission, SubmissionStatus, WorkerIdentity
 from duelpool.recruitment.arrivals import LetIn, let_in
-from duelpool.recruitment.payments import Intent, PaymentBook, _shared, answer, payments
+from duelpool.recruitment.payments import Intent, StoredPayments, _shared, answer, payments
 from duelpool.recruitment.reports import take_reports
 from duelpool.store import Writing, schema
 from support.campaigns import make_campaign
@@ -30,8 +30,8 @@ class Desk:
             lambda tx: ledger.compensate(tx, came.assessor, campaign.settings, amount=100, reason="x")
         )
 
-    def book(self) -> PaymentBook:
-        return PaymentBook(self.campaign.own_store, "prolific", "USD")
+    def book(self) -> StoredPayments:
+        return StoredPayments(self.campaign.own_store, "prolific", "USD")
 
     def states(self) -> list[str]:
         return [each.state for each in self.campaign.read(payments)]

@@ -137,7 +137,7 @@ def test_challenges_follow_one_another(store: Store) -> None:
 def test_those_tied_with_the_best_share_its_fate(store: Store) -> None:
     campaign = make_campaign(store, {"one": "cde"}, ties=True)
     for left, right in ("cd", "ce", "de"):
-        campaign.take_in([Judgment("one", left, right, Outcome.TIE, phase="final-1")])
+        campaign.add_judgments([Judgment("one", left, right, Outcome.TIE, phase="final-1")])
     assert campaign.result("one").best == ("c", "d", "e")
     challenge(campaign, find_challenges(campaign, run_of(one="ax")))
     judge_all(campaign)

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.campaign import Settings
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.settings.changes import EFFECTS, FIXED, changed, changes
 from duelpool.campaign.settings.file import CHANGEABLE
 from duelpool.cli import app
@@ -158,7 +158,7 @@ def test_a_pilot_is_observed_by_what_counts(tmp_path: Path) -> None:
         assert observe(campaign).judgments == 0
         for name in ("anna", "ben"):
             campaign.enrol(name, "dedicated")
-        in_turns([Sitting(campaign, name, Knows()) for name in ("anna", "ben")])
+        in_turns([JudgingSession(campaign, name, Knows()) for name in ("anna", "ben")])
         seen = observe(campaign)
         assert (seen.judgments, seen.topics, seen.sizes) == (12, 1, (4,))
         assert (seen.compared, seen.agreement, seen.usable) == (6, 1.0, 1.0)

@@ -17,7 +17,7 @@ from duelpool.files import Run
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from duelpool.store.schema import SCHEMA_VERSION
 
@@ -41,7 +41,7 @@ def better(question: Question) -> Answer:
 def crowd(store_path: Path) -> None:
     """A crowd: an assignment that is finished, one that is stopped, one that failed, and one at work."""
     with open_store(store_path, create=True) as store:
-        known = [KnownPair(f"known-{at}", "one", "a", f"off-{at}") for at in range(12)]
+        known = [TestPair(f"known-{at}", "one", "a", f"off-{at}") for at in range(12)]
         campaign = Campaign.create(
             store,
             "crowd",
@@ -58,7 +58,7 @@ def crowd(store_path: Path) -> None:
                 Passage("a", "Text of **a**.", "Title", "https://example.org/a", "markdown"),
                 *(Passage(item, f"Text of {item}: \N{SNOWMAN}") for item in LETTERS[1:]),
             ],
-            known_pairs=known,
+            test_pairs=known,
         )
         keep_runs(
             campaign, [Run.from_rankings("bm25", {"one": [("b", 2.0), ("a2", 1.5)], "two": [("a", 0.5)]})]
@@ -87,7 +87,9 @@ def crowd(store_path: Path) -> None:
             open_one.questions, (Outcome.CANNOT_JUDGE, Outcome.SKIP, Outcome.LEFT_BAD), strict=False
         ):
             campaign.answer(question.id, "worker-3", Answer(outcome))
-        campaign.take_in([Judgment("two", "a", "b", Outcome.LEFT, assessor="elsewhere", propensity=0.25)])
+        campaign.add_judgments(
+            [Judgment("two", "a", "b", Outcome.LEFT, assessor="elsewhere", propensity=0.25)]
+        )
 
 
 def dedicated(store_path: Path) -> None:

@@ -491,7 +491,7 @@ def test_a_lost_connection_in_the_middle() -> None:
         question = scene.leased("p0")
 
         def cut(tx: Writing) -> None:
-            leases.answer(tx, question.id, "p0", leases.Answer(Outcome.LEFT), cap=3, told=True)
+            leases.answer(tx, question.id, "p0", leases.Answer(Outcome.LEFT), cap=3, at_once=True)
             own = tx.connection.execute(text("select pg_backend_pid()")).scalar_one()
             with psycopg.connect(url, autocommit=True) as other:
                 other.execute("select pg_terminate_backend(%s)", [own])

@@ -214,7 +214,7 @@ class StoreMachine(RuleBasedStateMachine):
         name = self.known(at)
         person = self.holder(name, stranger)
         self.both(
-            lambda tx: leases.answer(tx, name, person, Answer(outcome), cap=CAP, told=True).seq,
+            lambda tx: leases.answer(tx, name, person, Answer(outcome), cap=CAP, at_once=True).seq,
             lambda: self.book.answer(name, person, outcome),
         )
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select, text
 from duelpool.campaign import Campaign, Settings
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import open_store, schema
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.web.server.app import make_app
 from support.accessibility import name_templates
 
@@ -75,7 +75,7 @@ class Site:
         )
         pools = [Pool(topic.id, tuple(f"{topic.id}-{at}" for at in range(items))) for topic in asked]
         tests = [
-            KnownPair(f"k{at}", asked[at % len(asked)].id, f"good-{at}", f"off-{at}") for at in range(known)
+            TestPair(f"k{at}", asked[at % len(asked)].id, f"good-{at}", f"off-{at}") for at in range(known)
         ]
         passages = [texts(item) if texts else plain(item) for pool in pools for item in pool.items]
         for at, pair in enumerate(tests):
@@ -90,7 +90,7 @@ class Site:
             topics=asked,
             pools=pools,
             passages=passages,
-            known_pairs=tests,
+            test_pairs=tests,
         )
 
     def crowd(self, **settings: Any) -> Campaign:

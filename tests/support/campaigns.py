@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.judges.live import Reply, Sheet
 from duelpool.records import Outcome, Passage, Pool, Topic
 from duelpool.store import Store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 
 
 def make_campaign(
@@ -16,7 +16,7 @@ def make_campaign(
     pools: Mapping[str, str] | Iterable[Pool] = {"one": "abcde", "two": "abcd"},
     *,
     name: str = "letters",
-    known: Iterable[KnownPair] = (),
+    known: Iterable[TestPair] = (),
     **settings: Any,
 ) -> Campaign:
     """Make a campaign from topics with their letters (or from pools)."""
@@ -31,7 +31,7 @@ def make_campaign(
         topics=[Topic(pool.topic, f"Question {pool.topic}?") for pool in made],
         pools=made,
         passages=[Passage(item, f"Text of {item}.") for pool in made for item in pool.items],
-        known_pairs=known,
+        test_pairs=known,
     )
 
 
@@ -47,4 +47,4 @@ def judge_all(campaign: Campaign, people: int = 3) -> int:
     """Let people who know judge until nothing is left; return how many judgments that took."""
     for at in range(people):
         campaign.enrol(f"p{at}", "dedicated")
-    return in_turns([Sitting(campaign, f"p{at}", Knows()) for at in range(people)]).judged
+    return in_turns([JudgingSession(campaign, f"p{at}", Knows()) for at in range(people)]).judged

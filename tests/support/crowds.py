@@ -104,7 +104,7 @@ def answer(store: Store, campaign: str, question: Question, given: Answer) -> le
     """Answer, or come too late."""
     with contextlib.suppress(leases.TooLate):
         return store.of(campaign).write(
-            lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=CAP, told=True)
+            lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=CAP, at_once=True)
         )
     return None
 

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from sqlalchemy import update
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.files import Run
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.records import Pool, Topic
@@ -57,7 +57,7 @@ def judge(campaign: Campaign, judgments: int, people: Iterable[str] = ("anna", "
     names = list(people)
     for name in names:
         campaign.enrol(name, "dedicated")
-    return in_turns([Sitting(campaign, name, Knows()) for name in names], limit=judgments).judged
+    return in_turns([JudgingSession(campaign, name, Knows()) for name in names], limit=judgments).judged
 
 
 def key_for(app: FastAPI, campaign: str, days: float = 1.0) -> str:

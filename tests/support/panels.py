@@ -15,13 +15,13 @@ from duelpool.campaign import Campaign
 from duelpool.panels import Panel, PanelAccess, make_panel
 from duelpool.records import Passage, Pool
 from duelpool.store import Store, holdings, schema
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from support.campaigns import make_campaign
 from support.fake_prolific import FakeProlific, Submission, serving
 from support.visitors import LETTERS, Person, crowd_settings, new_store, served
 
 TOPICS = ("one", "two", "three", "four", "five", "six")
-TESTS = [KnownPair(f"test-{at}", topic, "a", f"z{at}") for at, topic in enumerate(TOPICS * 3)]
+TESTS = [TestPair(f"test-{at}", topic, "a", f"z{at}") for at, topic in enumerate(TOPICS * 3)]
 CODES = {"completion_code": "DONE1", "failed_code": "FAIL2", "stopped_code": "STOP3", "no_work_code": "NONE4"}
 ACTIONS = {
     "DONE1": "MANUALLY_REVIEW",

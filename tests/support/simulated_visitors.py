@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select
 from duelpool.campaign import Campaign, Settings
 from duelpool.records import Passage, Pool, Topic
 from duelpool.store import Store, schema
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.testing.stores import audit
 from duelpool.web.access.links import link_keys
 from support.plainhttp import Dropped, Reply, Wire
@@ -56,7 +56,7 @@ def set_up(
         return f"{number:03d} " + " ".join(rng.choices(WORDS, k=90))
 
     known = [
-        KnownPair(f"k{at}", pools[at % topics].topic, pools[at % topics].items[0], f"off-{at}")
+        TestPair(f"k{at}", pools[at % topics].topic, pools[at % topics].items[0], f"off-{at}")
         for at in range(60)
     ]
     passages = [Passage(item, text(at)) for pool in pools for at, item in enumerate(pool.items)]
@@ -78,7 +78,7 @@ def set_up(
         topics=[Topic(pool.topic, f"What is {pool.topic}?") for pool in pools],
         pools=pools,
         passages=passages,
-        known_pairs=known,
+        test_pairs=known,
     )
 
 

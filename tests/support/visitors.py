@@ -19,13 +19,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from duelpool.campaign import Campaign
 from duelpool.records import Passage, Pool
 from duelpool.store import Store, holdings, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.web.server.app import make_app
 from support.campaigns import make_campaign
 
 ORIGIN = "http://testserver"
 LETTERS = "abcdefgh"
-TESTS = [KnownPair(f"test-{at}", topic, "a", f"z{at}") for at, topic in enumerate(("one", "two") * 6)]
+TESTS = [TestPair(f"test-{at}", topic, "a", f"z{at}") for at, topic in enumerate(("one", "two") * 6)]
 NO_STEPS: dict[str, Any] = {"steps": ()}
 
 

@@ -72,7 +72,7 @@ def _kinds(tx: Reading, campaign: Campaign) -> dict[str, str]:
 
 
 def _better(tx: Reading, campaign: Campaign) -> dict[str, str]:
-    return {pair.id: pair.better for pair in holdings.known_pairs(tx).values()}
+    return {pair.id: pair.better for pair in holdings.test_pairs(tx).values()}
 
 
 def _feedback(tx: Reading, campaign: Campaign) -> tuple[Feedback, ...]:

@@ -14,9 +14,9 @@ from sqlalchemy import Row
 from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.log.replay import TopicState, usable
 from duelpool.campaign.questions import grading
-from duelpool.campaign.questions.crossed_design import Crossing
-from duelpool.campaign.questions.dispatch import Handing
-from duelpool.campaign.questions.proposals import Asking
+from duelpool.campaign.questions.crossed_design import CrossedDesign
+from duelpool.campaign.questions.dispatch import Dispatch
+from duelpool.campaign.questions.proposals import Proposals
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.settings.file import decides_alike
 from duelpool.campaign.work import assignments, exclusion, participants
@@ -64,9 +64,9 @@ class Campaign:
         else:
             self.live = LiveTopics(self.own_store, settings)
         self.settings = settings
-        self._asking = Asking(self.own_store, settings, self.live)
-        self._crossing = Crossing(self.own_store, settings, self.live, self._asking)
-        self._handing = Handing(self.own_store, settings, self._asking, self._crossing)
+        self._proposals = Proposals(self.own_store, settings, self.live)
+        self._crossed_design = CrossedDesign(self.own_store, settings, self.live, self._proposals)
+        self._dispatch = Dispatch(self.own_store, settings, self._proposals, self._crossed_design)
 
     def read(self, work: Callable[[Reading], T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot of the campaign; it may run again, unless `once`."""
@@ -88,13 +88,13 @@ class Campaign:
         topics: Iterable[Topic],
         pools: Iterable[Pool],
         passages: Iterable[Passage] = (),
-        known_pairs: Iterable[holdings.KnownPair] = (),
+        test_pairs: Iterable[holdings.TestPair] = (),
         runs: Iterable[holdings.PackedRun] = (),
         state: Literal["open", "paused"] = "open",
     ) -> Self:
         """Make a campaign with all it needs, in one transaction; topics without a pool are left out."""
         campaign = secrets.token_hex(8)
-        pools, passages, known_pairs, runs = list(pools), list(passages), list(known_pairs), list(runs)
+        pools, passages, test_pairs, runs = list(pools), list(passages), list(test_pairs), list(runs)
         known = {topic.id: topic for topic in topics}
         asked = [known.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
 
@@ -104,7 +104,7 @@ class Campaign:
             for pool in pools:
                 holdings.add_pool(tx, pool)
             holdings.add_passages(tx, passages)
-            holdings.add_test_pairs(tx, known_pairs)
+            holdings.add_test_pairs(tx, test_pairs)
             for run in runs:
                 holdings.add_run(tx, run)
             if state != "open":
@@ -154,7 +154,7 @@ class Campaign:
         self.live.forget(pool.topic)
         return added
 
-    def let_go(self, topic: str, item: str | None = None) -> None:
+    def remove(self, topic: str, item: str | None = None) -> None:
         """Let an item leave its topic, or a whole topic leave; what was judged stays in the log."""
 
         def work(tx: Writing) -> bool:
@@ -216,10 +216,10 @@ class Campaign:
         With `one_topic`, what is added to the first is of its topic: nobody is sent to and fro between topics.
         """
         self._check(assessor)
-        held = self._handing.held(assessor)[:n]
+        held = self._dispatch.held(assessor)[:n]
         while len(held) < n:
             among = {held[0].topic} if one_topic and held else topics
-            another = self._handing.one_more(assessor, among)
+            another = self._dispatch.one_more(assessor, among)
             if another is None:
                 break
             held.append(another)
@@ -227,7 +227,7 @@ class Campaign:
 
     def held(self, assessor: str) -> list[Question]:
         """Return the questions outside of assignments that this person holds."""
-        return self._handing.held(assessor)
+        return self._dispatch.held(assessor)
 
     def next_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, or a new one; None when there is no work or money.
@@ -239,7 +239,7 @@ class Campaign:
         held = self.open_assignment(assessor)
         if held is not None:
             return held
-        return self._handing.new_assignment(assessor)
+        return self._dispatch.new_assignment(assessor)
 
     def open_assignment(self, assessor: str) -> Assignment | None:
         """Return the assignment that this person has open, with all its questions in order."""
@@ -265,7 +265,7 @@ class Campaign:
                 raise leases.TooLate("You take part no more.", remedy="What was done is paid.")
             # What comes after its assignment has ended waits for nothing any more.
             at_once = kind != "crowd" or assignment not in (None, "open")
-            return leases.answer(tx, question, assessor, given, cap=self.settings.slots, told=at_once)
+            return leases.answer(tx, question, assessor, given, cap=self.settings.slots, at_once=at_once)
 
         return self.write(work)
 
@@ -284,7 +284,7 @@ class Campaign:
 
         return self.write(work)
 
-    def let_pass(self, question: str, assessor: str) -> None:
+    def forfeit(self, question: str, assessor: str) -> None:
         """Count a question as done whose answer came too late to be kept: the person is paid for it."""
 
         def work(tx: Writing) -> None:
@@ -397,7 +397,7 @@ class Campaign:
         )
         return aside
 
-    def take_in(self, judgments: Iterable[Judgment]) -> int:
+    def add_judgments(self, judgments: Iterable[Judgment]) -> int:
         """Add judgments from elsewhere to the log, as they are; unknown topics and items are refused."""
         given = list(judgments)
         known = {topic: set(self.live.items(topic)) for topic in self.live.heads()}
@@ -413,7 +413,7 @@ class Campaign:
                         remedy="Add it to the pool first, or leave it out.",
                     )
 
-        return len(self.write(lambda tx: imports.take_in(tx, given)))
+        return len(self.write(lambda tx: imports.add_judgments(tx, given)))
 
     # ---- what was found
 
@@ -431,7 +431,7 @@ class Campaign:
     def done(self) -> bool:
         """Whether every open topic has all that it needs."""
         if self.settings.crossed:
-            return self._crossing.done
+            return self._crossed_design.done
         if self.settings.stage == "grading":
             return self.read(lambda tx: grading.all_graded(tx, self.settings))
         return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
@@ -451,7 +451,7 @@ class Campaign:
     # ---- inside
 
     def _check(self, assessor: str) -> None:
-        state, person = self.read(lambda tx: participants.standing_of(tx, assessor))
+        state, person = self.read(lambda tx: participants.participant_state(tx, assessor))
         if state != "open":
             raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
         if person is None:

@@ -12,8 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.judging_session import Sat, Sitting, Worked, in_turns, work_assignments
-from duelpool.campaign.runners.llm_session import ModelSitting
+from duelpool.campaign.runners.judging_session import (
+    AssignmentsTally,
+    JudgingSession,
+    SessionTally,
+    in_turns,
+    work_assignments,
+)
+from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.campaign.views.status import status
 from duelpool.cli.helptext import DuelpoolGroup, command_group
 from duelpool.cli.llm import LLMOptions
@@ -143,7 +149,7 @@ def terminal(
     name = assessor or getpass.getuser()
     with opened(store, judging.campaign, writable=True) as campaign:
         campaign.enrol(name, "dedicated")
-        session = Sitting(campaign, name, TerminalJudge(), topics=judging.topic)
+        session = JudgingSession(campaign, name, TerminalJudge(), topics=judging.topic)
         _report(session.run(judging.limit), judging.as_json)
 
 
@@ -215,7 +221,7 @@ def command(
             raise BadParameter("No program is named.", remedy='Give one: --command "python judge.py".')
         with CommandJudge(shlex.split(command), timeout=timeout) as program:
             campaign.enrol(assessor or "command", "program")
-            session = Sitting(
+            session = JudgingSession(
                 campaign, assessor or "command", program, topics=judging.topic, patience=patience
             )
             result = session.run(judging.limit)
@@ -243,7 +249,7 @@ def llm(
     with opened(store, judging.campaign, writable=True) as campaign:
         enrolled = model.enrol(campaign)
         with _judging_bar(campaign, judging.limit) as advance:
-            session = ModelSitting(
+            session = LlmSession(
                 enrolled, topics=judging.topic, patience=patience, heard=lambda *_: advance(1)
             )
             result = session.run(judging.limit)
@@ -281,7 +287,7 @@ def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, jud
             if options.pace:
                 time.sleep(options.pace)
 
-        result: Sat | Worked
+        result: SessionTally | AssignmentsTally
         if campaign.settings.judges == "crowd":
             workers = islice(people, options.assessors)
             result = work_assignments(
@@ -291,7 +297,7 @@ def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, jud
             sessions = []
             for name, person in islice(people, options.assessors or DEDICATED):
                 campaign.enrol(name)
-                sessions.append(Sitting(campaign, name, person, topics=judging.topic, heard=answered))
+                sessions.append(JudgingSession(campaign, name, person, topics=judging.topic, heard=answered))
             result = in_turns(sessions, judging.limit)
     _report(result, judging.as_json)
 
@@ -305,10 +311,10 @@ def _judging_bar(campaign: Campaign, limit: int | None) -> Iterator[Progress]:
         yield advance
 
 
-def _report(result: Sat | Worked, as_json: bool) -> None:
+def _report(result: SessionTally | AssignmentsTally, as_json: bool) -> None:
     if as_json:
         print_json(asdict(result))
-    elif isinstance(result, Worked):
+    elif isinstance(result, AssignmentsTally):
         typer.echo(
             f"{result.judged} answers in {result.assignments} assignments by {result.workers} workers; "
             f"{len(result.excluded)} of them excluded; rewards {result.reward / 100:,.2f}."

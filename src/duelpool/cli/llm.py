@@ -9,7 +9,7 @@ from rich.table import Table
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import CountedShare, ModelFigures, model_figures
-from duelpool.campaign.runners.llm_judge import Model, Terms
+from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
 from duelpool.cli.output import print_json, print_table, quiet_broken_pipe, tell
@@ -85,14 +85,14 @@ class LLMOptions:
     ] = "max_tokens"
     temperature: Annotated[float, typer.Option(help="Below 0: not sent.", rich_help_panel=_REQUESTS)] = 0.0
 
-    def enrol(self, campaign: Campaign) -> Model:
+    def enrol(self, campaign: Campaign) -> LlmJudge:
         """Enrol the model as an assessor of a campaign."""
         if not self.url:
             raise BadParameter("No API is named.", remedy="Give its URL: --url https://host/v1.")
         terms = self.terms(campaign)
         address = parse_address(self.url, tuple(self.allow_host or ()))
         endpoint = Endpoint(address, os.environ.get(self.key_from, ""), self.timeout)
-        return Model.enrol(campaign, self.assessor or f"llm-{terms.model}", endpoint, terms)
+        return LlmJudge.enrol(campaign, self.assessor or f"llm-{terms.model}", endpoint, terms)
 
     def terms(self, campaign: Campaign) -> Terms:
         """Return how the model is asked."""

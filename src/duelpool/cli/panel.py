@@ -28,7 +28,7 @@ from duelpool.recruitment.payments import Payment, answer
 from duelpool.recruitment.reports import Change
 from duelpool.recruitment.settlement import Plan, Settled, carry_through, look, plan, strangers, totals
 from duelpool.recruitment.settlement import reconcile as take_over
-from duelpool.recruitment.submissions import stays
+from duelpool.recruitment.submissions import submissions
 
 panel = command_group(
     "Work with the panel that paid people come from: Prolific, Connect or any other.",
@@ -335,7 +335,7 @@ def _show_plan(campaign: Campaign, chosen: Panel, found: Settled) -> None:
 
 
 def _names(campaign: Campaign) -> dict[str, str]:
-    found = campaign.read(lambda tx: stays(tx, campaign.settings.panel))
+    found = campaign.read(lambda tx: submissions(tx, campaign.settings.panel))
     return {stay.id: stay.assessor for stay in found}
 
 
@@ -410,7 +410,7 @@ def reject(
         chosen = _panel_of(found)
         if not isinstance(chosen, ApiPanel):
             raise BadParameter("This panel can't be asked.", remedy="Reject the work on its site.")
-        own = found.read(lambda tx: stays(tx, found.settings.panel, assessor))
+        own = found.read(lambda tx: submissions(tx, found.settings.panel, assessor))
         waiting = [stay for stay in own if stay.status is SubmissionStatus.SUBMITTED]
         if not waiting:
             raise BadParameter(

@@ -425,7 +425,7 @@ def _found_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[Top
             while upto < len(lines) and lines[upto].time <= time:
                 upto += 1
             if upto > at or not found:
-                then.take(lines[at:upto])
+                then.feed(lines[at:upto])
                 at = upto
                 found.append(read(then))
             else:

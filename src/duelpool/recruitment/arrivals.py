@@ -7,7 +7,7 @@ from sqlalchemy import Connection, insert
 
 from duelpool.campaign.work import participants
 from duelpool.panels.base import RefusedVisit, WorkerIdentity
-from duelpool.recruitment.submissions import find_stay
+from duelpool.recruitment.submissions import find_submission
 from duelpool.store import Store, Writing, schema
 
 
@@ -27,7 +27,7 @@ def let_in(
 
     def work(tx: Writing) -> LetIn | RefusedVisit:
         known = participants.known_as(tx, panel, identity.person)
-        before = find_stay(tx, panel, identity.submission)
+        before = find_submission(tx, panel, identity.submission)
         if before is not None and before.assessor != known:
             refused = RefusedVisit("the stay is another person's")
             note(tx.connection, campaign, panel, tx.now, reason=refused.reason)

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select, update
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.recruitment.payments import BY_HAND, CLAIMED, PAYING, PLANNED, UNKNOWN, payments
-from duelpool.recruitment.submissions import owed, stays
+from duelpool.recruitment.submissions import owed, submissions
 from duelpool.store import Reading, Writing, schema
 
 _OPEN = (PLANNED, CLAIMED, PAYING, UNKNOWN, BY_HAND)
@@ -62,7 +62,7 @@ def unsettled(tx: Reading, campaign: Campaign) -> set[str]:
     settings = campaign.settings
     if not settings.panel:
         return set()
-    everything = stays(tx, settings.panel)
+    everything = submissions(tx, settings.panel)
     rows, _ = owed(tx, everything, settings.fee_percent)
     booked = payments(tx)
     settled = {each.ledger for each in booked if each.live and each.state not in _OPEN}

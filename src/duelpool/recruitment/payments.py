@@ -67,7 +67,7 @@ class Payment:
     changed: float
 
 
-class PaymentBook:
+class StoredPayments:
     """The book of one campaign; one object is one process that settles."""
 
     def __init__(self, store: CampaignStore, panel: str, currency: str) -> None:

@@ -8,7 +8,14 @@ from sqlalchemy import insert, select, update
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import assignments, ledger
 from duelpool.panels.base import FINAL_STATUSES, PanelMessage, ReportedSubmission, SubmissionStatus
-from duelpool.recruitment.submissions import Owed, Stay, assignments_of, find_stay, owed, stays
+from duelpool.recruitment.submissions import (
+    Owed,
+    Submission,
+    assignments_of,
+    find_submission,
+    owed,
+    submissions,
+)
 from duelpool.store import Store, Writing, retractions, schema
 
 KEEP_SECONDS = 60 * 86400.0  # messages that were taken are known for so long
@@ -100,7 +107,7 @@ def take_report(
 
     Messages come in any order: one of them doesn't take back what is final.
     """
-    stay = find_stay(tx, settings.panel, reported.submission)
+    stay = find_submission(tx, settings.panel, reported.submission)
     if stay is None or (stay.status, stay.said) == (reported.status, reported.raw_status):
         return None
     if message and stay.status in FINAL_STATUSES and reported.status not in FINAL_STATUSES:
@@ -123,7 +130,7 @@ class _Following:
     tx: Writing
     settings: Settings
 
-    def end_work(self, stay: Stay, status: SubmissionStatus) -> list[str]:
+    def end_work(self, stay: Submission, status: SubmissionStatus) -> list[str]:
         """End what is open of a stay that is over, so that its slots are free."""
         if status not in _ENDINGS:
             return []
@@ -134,11 +141,11 @@ class _Following:
                 effects.append(f"{ended.questions - ended.answered} open questions go to others")
         return effects
 
-    def withdraw(self, stay: Stay, status: SubmissionStatus) -> list[str]:
+    def withdraw(self, stay: Submission, status: SubmissionStatus) -> list[str]:
         """Take out what somebody gave back after finishing it, or what was rejected: it isn't paid or counted."""
         if status not in (SubmissionStatus.RETURNED, SubmissionStatus.REJECTED):
             return []
-        everything = stays(self.tx, self.settings.panel)
+        everything = submissions(self.tx, self.settings.panel)
         rows, _ = owed(self.tx, everything, self.settings.fee_percent)
         effects = []
         for row in rows.get(stay.id, ()):
@@ -163,7 +170,7 @@ class _Following:
         ).first()
         return found is not None
 
-    def _take_back(self, stay: Stay, row: Owed, why: str) -> str:
+    def _take_back(self, stay: Submission, row: Owed, why: str) -> str:
         tx = self.tx
         columns = schema.payment.c
         tx.connection.execute(

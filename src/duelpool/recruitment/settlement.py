@@ -19,12 +19,12 @@ from duelpool.recruitment.payments import (
     UNPAID,
     Intent,
     Payment,
-    PaymentBook,
+    StoredPayments,
     payments,
     sums,
 )
 from duelpool.recruitment.reports import Change, take_reports
-from duelpool.recruitment.submissions import GRANTED, Owed, Stay, owed, stays
+from duelpool.recruitment.submissions import GRANTED, Owed, Submission, owed, submissions
 from duelpool.store import Reading, schema
 
 ASK_TO_RETURN = (
@@ -43,7 +43,7 @@ _BY_BONUS = (
 class Covered:
     """A stay that the panel has approved of its own accord, and what the ledger owed for it."""
 
-    stay: Stay
+    stay: Submission
     row: Owed | None
 
 
@@ -53,9 +53,9 @@ class Plan:
 
     intents: list[Intent] = field(default_factory=list)
     covered: list[Covered] = field(default_factory=list)
-    returns: list[Stay] = field(default_factory=list)
-    waiting: list[tuple[Stay, int]] = field(default_factory=list)
-    looks: list[tuple[Stay, str]] = field(default_factory=list)
+    returns: list[Submission] = field(default_factory=list)
+    waiting: list[tuple[Submission, int]] = field(default_factory=list)
+    looks: list[tuple[Submission, str]] = field(default_factory=list)
     elsewhere: int = 0
 
     @property
@@ -78,7 +78,7 @@ def reconcile(campaign: Campaign, panel: Panel, *, carry_out: bool) -> list[Chan
     settings = campaign.settings
     reports = {report.submission: report for report in panel.reconcile()}
     if isinstance(panel, ApiPanel):
-        own = campaign.read(lambda tx: stays(tx, settings.panel))
+        own = campaign.read(lambda tx: submissions(tx, settings.panel))
         for stay in own:  # a list may leave out what it was asked about while it grew
             if stay.external and stay.external not in reports:
                 report = panel.fetch_submission(stay.external)
@@ -87,11 +87,11 @@ def reconcile(campaign: Campaign, panel: Panel, *, carry_out: bool) -> list[Chan
     return take_reports(campaign.store, campaign.id, settings, reports.values(), carry_out=carry_out)
 
 
-def strangers(campaign: Campaign, panel: Panel) -> list[Stay]:
+def strangers(campaign: Campaign, panel: Panel) -> list[Submission]:
     """Return the stays that the panel doesn't know: somebody has made up a link. They are never paid."""
     if not isinstance(panel, ApiPanel):
         return []
-    own = campaign.read(lambda tx: stays(tx, campaign.settings.panel))
+    own = campaign.read(lambda tx: submissions(tx, campaign.settings.panel))
     return [
         stay
         for stay in own
@@ -131,7 +131,7 @@ def look(campaign: Campaign, found: Plan | None = None) -> Settled:
 
 def _carry_out(campaign: Campaign, panel: Panel, found: Plan) -> None:
     settings = campaign.settings
-    book = PaymentBook(campaign.own_store, settings.panel, settings.currency)
+    book = StoredPayments(campaign.own_store, settings.panel, settings.currency)
     if isinstance(panel, ApiPanel) and found.covered:
         reward = panel.reward()
         for each in found.covered:
@@ -144,7 +144,7 @@ def _carry_out(campaign: Campaign, panel: Panel, found: Plan) -> None:
         panel.settle(dues, book)
 
 
-def _ask_to_return(campaign: Campaign, ask: Callable[[str, str], None], stay: Stay) -> None:
+def _ask_to_return(campaign: Campaign, ask: Callable[[str, str], None], stay: Submission) -> None:
     """Ask once: it is written down first, and taken back only where it is sure that nobody was asked."""
 
     def mark(asked: bool) -> None:
@@ -170,7 +170,7 @@ class _Planning:
 
     def __init__(self, tx: Reading, campaign: Campaign, panel: Panel, reward: int) -> None:
         settings = campaign.settings
-        self._stays = stays(tx, settings.panel)
+        self._stays = submissions(tx, settings.panel)
         self._owed, elsewhere = owed(tx, self._stays, settings.fee_percent)
         booked = payments(tx)
         self._taken = {(each.ledger, each.kind) for each in booked if each.live}
@@ -199,7 +199,7 @@ class _Planning:
                 self._pay(stay, rows, approve=True)
         return self._plan
 
-    def _of_status(self, stay: Stay, rows: list[Owed]) -> None:
+    def _of_status(self, stay: Submission, rows: list[Owed]) -> None:
         left = [row for row in rows if not self._is_paid(row)]
         if stay.status in _WAITING:
             if left:
@@ -215,7 +215,7 @@ class _Planning:
         elif left or stay.status is SubmissionStatus.OTHER:
             self._plan.looks.append((stay, f"the panel says '{stay.said}', which is no status we know"))
 
-    def _submitted(self, stay: Stay, rows: list[Owed], left: list[Owed]) -> None:
+    def _submitted(self, stay: Submission, rows: list[Owed], left: list[Owed]) -> None:
         if any(self._is_full(row) for row in left) or stay.id in self._approvals:
             self._pay(stay, rows, approve=True)
         elif rows:  # a part is paid as a bonus, once the place is returned: approving would pay the whole
@@ -228,7 +228,7 @@ class _Planning:
         else:
             self._plan.looks.append((stay, "submitted at the panel, and nothing is finished here"))
 
-    def _approved(self, stay: Stay, rows: list[Owed]) -> None:
+    def _approved(self, stay: Submission, rows: list[Owed]) -> None:
         held = self._approvals.get(stay.id)
         if held is None:
             left = [row for row in rows if row.entry == REWARD and not self._is_paid(row)]
@@ -243,7 +243,7 @@ class _Planning:
             self._plan.covered.append(Covered(stay, None))
         self._pay(stay, rows, approve=False)
 
-    def _partly_approved(self, stay: Stay, rows: list[Owed]) -> None:
+    def _partly_approved(self, stay: Submission, rows: list[Owed]) -> None:
         """The panel paid some amount that it doesn't tell: a person says whether that is all."""
         left = [row for row in rows if row.entry == REWARD and not self._is_paid(row)]
         if stay.id in self._approvals or stay.id in self._denied or not left:
@@ -256,7 +256,7 @@ class _Planning:
         )
         self._pay(stay, [row for row in rows if row is not first], approve=False)
 
-    def _pay(self, stay: Stay, rows: list[Owed], *, approve: bool) -> None:
+    def _pay(self, stay: Submission, rows: list[Owed], *, approve: bool) -> None:
         """Plan to approve for the first reward that is a whole one, and to pay the others as bonuses."""
         for row in rows:
             approved = self._approvals.get(stay.id)
@@ -279,11 +279,11 @@ class _Planning:
             else:
                 self._add(stay, row, "bonus", row.amount)
 
-    def _again(self, stay: Stay, row: Owed) -> None:
+    def _again(self, stay: Submission, row: Owed) -> None:
         if (row.ledger, "approval") in self._going:
             self._plan.intents.append(Intent(stay.id, row.ledger, "approval", self._reward, row.fee))
 
-    def _add(self, stay: Stay, row: Owed, kind: str, amount: int) -> None:
+    def _add(self, stay: Submission, row: Owed, kind: str, amount: int) -> None:
         key = (row.ledger, kind)
         if key in self._taken and key not in self._going:
             return

@@ -13,7 +13,7 @@ from duelpool.store import Reading, schema
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class Submission:
     """One stay of a person from a panel; an empty status: the panel hasn't said anything of it."""
 
     id: str
@@ -37,9 +37,9 @@ class Owed:
     fee: int
 
 
-def stay_of(row: Row[Any]) -> Stay:
+def submission_of(row: Row[Any]) -> Submission:
     """Return a stay from its row."""
-    return Stay(
+    return Submission(
         row.id,
         row.assessor,
         row.external or "",
@@ -50,16 +50,16 @@ def stay_of(row: Row[Any]) -> Stay:
     )
 
 
-def stays(tx: Reading, panel: str, assessor: str | None = None) -> list[Stay]:
+def submissions(tx: Reading, panel: str, assessor: str | None = None) -> list[Submission]:
     """Return the stays of a campaign's people from a panel, or of one of them, the oldest first."""
     columns = schema.submission.c
     query = select(schema.submission).where(columns.campaign == tx.campaign, columns.panel == panel)
     if assessor is not None:
         query = query.where(columns.assessor == assessor)
-    return sorted(map(stay_of, tx.connection.execute(query)), key=lambda stay: (stay.created, stay.id))
+    return sorted(map(submission_of, tx.connection.execute(query)), key=lambda stay: (stay.created, stay.id))
 
 
-def find_stay(tx: Reading, panel: str, external: str) -> Stay | None:
+def find_submission(tx: Reading, panel: str, external: str) -> Submission | None:
     """Return a stay by the panel's id."""
     columns = schema.submission.c
     row = tx.connection.execute(
@@ -67,18 +67,18 @@ def find_stay(tx: Reading, panel: str, external: str) -> Stay | None:
             columns.campaign == tx.campaign, columns.panel == panel, columns.external == external
         )
     ).one_or_none()
-    return None if row is None else stay_of(row)
+    return None if row is None else submission_of(row)
 
 
-def behind(assignment_made: float, own: Sequence[Stay]) -> Stay:
+def behind(assignment_made: float, own: Sequence[Submission]) -> Submission:
     """Return the stay that an assignment belongs to: the last one that began before it."""
     earlier = [stay for stay in own if stay.created <= assignment_made]
     return earlier[-1] if earlier else own[0]
 
 
-def assignments_of(tx: Reading, panel: str, stay: Stay) -> list[Row[Any]]:
+def assignments_of(tx: Reading, panel: str, stay: Submission) -> list[Row[Any]]:
     """Return the assignments of a stay."""
-    own = stays(tx, panel, stay.assessor)
+    own = submissions(tx, panel, stay.assessor)
     columns = schema.assignment.c
     rows = tx.connection.execute(
         select(schema.assignment)
@@ -88,9 +88,9 @@ def assignments_of(tx: Reading, panel: str, stay: Stay) -> list[Row[Any]]:
     return [row for row in rows if behind(row.created, own).id == stay.id]
 
 
-def owed(tx: Reading, all_stays: Iterable[Stay], fee_percent: int) -> tuple[dict[str, list[Owed]], int]:
+def owed(tx: Reading, all_stays: Iterable[Submission], fee_percent: int) -> tuple[dict[str, list[Owed]], int]:
     """Return what the ledger owes to each stay, and what it owes to people who came another way."""
-    own: dict[str, list[Stay]] = defaultdict(list)
+    own: dict[str, list[Submission]] = defaultdict(list)
     for stay in all_stays:
         own[stay.assessor].append(stay)
     ledger, assignment = schema.ledger.c, schema.assignment.c

@@ -16,9 +16,9 @@ from duelpool.pool import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.seeds import rng_for
 from duelpool.setup.inputs import Brought
-from duelpool.setup.test_pairs import draw_known_pairs, read_known_pairs
+from duelpool.setup.test_pairs import draw_test_pairs, read_test_pairs
 from duelpool.store import Store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Draft:
         known = {topic.id for topic in self.brought.topics} if self.brought.topics is not None else set()
         return tuple(topic for topic in self.pools.sizes if topic not in known)
 
-    def test_pairs(self) -> tuple[list[KnownPair], tuple[Notice, ...]]:
+    def test_pairs(self) -> tuple[list[TestPair], tuple[Notice, ...]]:
         """Return the test pairs: drawn, of a file, or none; a crowd gets drawn ones unless told otherwise."""
         way = self.brought.files.tests or ("auto" if self.settings.judges == "crowd" else "none")
         if way == "none":
@@ -61,11 +61,11 @@ class Draft:
             qrels = self.brought.qrels
             grades = qrels.grades() if qrels is not None else {}
             notices: tuple[Notice, ...] = ()
-            found = draw_known_pairs(
+            found = draw_test_pairs(
                 self.pools.pools, texts=self.texts, grades=grades, seed=self.settings.seed
             )
         else:
-            found, notices = read_known_pairs(way, self.pools.sizes)
+            found, notices = read_test_pairs(way, self.pools.sizes)
         if self.settings.judges == "crowd" and len(found) < self.settings.tests:
             raise BadParameter(
                 f"An assignment takes {self.settings.tests} test pairs, and there are {len(found)}.",
@@ -84,7 +84,7 @@ class Ready:
     """All that a campaign needs: what is left is to write it down."""
 
     draft: Draft
-    known: tuple[KnownPair, ...]
+    known: tuple[TestPair, ...]
     notices: tuple[Notice, ...]
 
     def found(
@@ -103,7 +103,7 @@ class Ready:
             topics=draft.brought.topics or (),
             pools=draft.pools.pools,
             passages=passages,
-            known_pairs=self.known,
+            test_pairs=self.known,
             runs=packed(draft.brought.runs),
             state=state,
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from duelpool.budget.plans.plan import Plan
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.log.replay import standing
+from duelpool.campaign.log.replay import counted_lines
 from duelpool.campaign.settings import Scale, Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Pool
@@ -62,7 +62,7 @@ def plan_judgments(campaign: Campaign) -> list[Judgment]:
         found = []
         for topic in dict.fromkeys(row[0] for row in campaign.settings.plan):
             lines = list(log.read_lines(tx, topic))
-            gone = standing(lines).retracted
+            gone = counted_lines(lines).retracted
             released = {line.assignment for line in lines if line.event == log.RELEASE}
             found += [
                 line.judgment
@@ -71,7 +71,7 @@ def plan_judgments(campaign: Campaign) -> list[Judgment]:
                 and line.test_pair is None
                 and not line.judgment.repeated
                 and line.seq not in gone
-                and (line.told or line.assignment is None or line.assignment in released)
+                and (line.at_once or line.assignment is None or line.assignment in released)
             ]
         return found
 

@@ -8,16 +8,16 @@ from duelpool.files import Notice, read_preferences
 from duelpool.files.notices import Tally
 from duelpool.records import Passage, Pool
 from duelpool.seeds import rng_for
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 
 
-def read_known_pairs(
+def read_test_pairs(
     path: str | os.PathLike[str], topics: Collection[str]
-) -> tuple[list[KnownPair], tuple[Notice, ...]]:
+) -> tuple[list[TestPair], tuple[Notice, ...]]:
     """Read test pairs from a file of preferences: the winner is the better one, beyond doubt."""
     preferences = read_preferences(path)
     tally = Tally()
-    found: dict[tuple[str, str, str], KnownPair] = {}
+    found: dict[tuple[str, str, str], TestPair] = {}
     for judgment in preferences.judgments():
         if judgment.winner is None or judgment.loser is None:
             tally.add("pairs without a winner left out")
@@ -25,26 +25,26 @@ def read_known_pairs(
             tally.add("test pairs of topics that the campaign doesn't have, left out")
         else:
             key = (judgment.topic, judgment.winner, judgment.loser)
-            found.setdefault(key, KnownPair(f"test-{len(found) + 1}", *key))
+            found.setdefault(key, TestPair(f"test-{len(found) + 1}", *key))
     if not found:
         raise BadFile.at(os.fspath(path), None, "No test pair is of a topic of the campaign.")
     return list(found.values()), (*preferences.notices, *tally.notices)
 
 
-def draw_known_pairs(
+def draw_test_pairs(
     pools: Sequence[Pool],
     *,
     texts: Mapping[str, Passage] | None = None,
     grades: Mapping[str, Mapping[str, float]] | None = None,
     seed: int = 1,
     per_topic: int = 5,
-) -> list[KnownPair]:
+) -> list[TestPair]:
     """Draw test pairs: the candidate of the highest grade against candidates of other topics.
 
     What has a grade above 0 in the topic, what stands in its pool and what has no text is passed over.
     """
     others = {pool.topic: list(pool.items) for pool in pools}
-    found: list[KnownPair] = []
+    found: list[TestPair] = []
     for pool in pools:
         graded = (grades or {}).get(pool.topic, {})
         members = set(_members(pool))
@@ -61,8 +61,7 @@ def draw_known_pairs(
         rng = rng_for(seed, pool.topic, "test pairs")
         picked = [off_topic[at] for at in rng.permutation(len(off_topic))[:per_topic]]
         found += [
-            KnownPair(f"test-{pool.topic}-{at}", pool.topic, best, worse)
-            for at, worse in enumerate(picked, 1)
+            TestPair(f"test-{pool.topic}-{at}", pool.topic, best, worse) for at, worse in enumerate(picked, 1)
         ]
     if not found:
         raise BadParameter(

@@ -43,8 +43,10 @@ class ItemRow:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPair:
-    """A pair whose answer is known, to see whether somebody looks."""
+class TestPair:
+    """A pair whose better item is known, to check assessors with."""
+
+    __test__ = False  # not one of pytest's
 
     id: str
     topic: str
@@ -367,7 +369,7 @@ def twins(tx: Reading) -> list[tuple[str, str, str]]:
     ]
 
 
-def add_test_pairs(tx: Writing, pairs: Iterable[KnownPair]) -> int:
+def add_test_pairs(tx: Writing, pairs: Iterable[TestPair]) -> int:
     """Add test pairs that aren't there yet; return how many are new."""
     rows = [
         {
@@ -382,11 +384,11 @@ def add_test_pairs(tx: Writing, pairs: Iterable[KnownPair]) -> int:
     return _insert_new(tx.connection, schema.test_pair, rows)
 
 
-def known_pairs(tx: Reading) -> dict[str, KnownPair]:
+def test_pairs(tx: Reading) -> dict[str, TestPair]:
     """Return the test pairs by id."""
     columns = schema.test_pair.c
     rows = tx.connection.execute(select(schema.test_pair).where(columns.campaign == tx.campaign))
-    return {row.id: KnownPair(row.id, row.topic, row.better, row.worse) for row in sorted(rows, key=_id)}
+    return {row.id: TestPair(row.id, row.topic, row.better, row.worse) for row in sorted(rows, key=_id)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,14 +74,14 @@ def _first_free(taken: set[int]) -> int:
     return free
 
 
-def take_in(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
+def add_judgments(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
     """Add judgments from elsewhere to the log, with the slots that they hold; return their places."""
     questions = hold(tx, dict(enumerate(judgments)))
     return [
         log.append_judgment(
             tx,
             replace(judgment, question=questions.get(at, "")),
-            told=True,
+            at_once=True,
             attempt=1 if at in questions else None,
         )
         for at, judgment in enumerate(judgments)

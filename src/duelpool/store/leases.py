@@ -323,7 +323,9 @@ def held_by(tx: Reading, assessor: str) -> list[Row[Any]]:
     return _HELD_BY.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
 
 
-def answer(tx: Writing, question_id: str, assessor: str, given: Answer, *, cap: int, told: bool) -> Receipt:
+def answer(
+    tx: Writing, question_id: str, assessor: str, given: Answer, *, cap: int, at_once: bool
+) -> Receipt:
     """Store an answer once; the same answer again changes nothing, another one is a conflict."""
     row = held(tx, question_id, assessor)
     attempt = row.attempt if given.attempt is None else given.attempt
@@ -362,7 +364,7 @@ def answer(tx: Writing, question_id: str, assessor: str, given: Answer, *, cap: 
     seq = log.append_judgment(
         tx,
         judgment,
-        told=told and row.test_pair is None,
+        at_once=at_once and row.test_pair is None,
         attempt=row.attempt,
         assignment=row.assignment,
         test_pair=row.test_pair,

@@ -57,7 +57,7 @@ class UnknownTopic(DuelpoolError):
 class Line:
     """One line of a topic's log.
 
-    `judgment` is there for judgments; `told` says whether strategies hear of it at once, or only when its
+    `judgment` is there for judgments; `at_once` says whether strategies hear of it at once, or only when its
     assignment is released. `refers_to` is the line that a retraction or restoration is about.
     """
 
@@ -66,7 +66,7 @@ class Line:
     event: str
     time: float
     judgment: Judgment | None = None
-    told: bool = True
+    at_once: bool = True
     assignment: str | None = None
     test_pair: str | None = None
     refers_to: int | None = None
@@ -95,7 +95,7 @@ def append_judgment(
     tx: Writing,
     judgment: Judgment,
     *,
-    told: bool,
+    at_once: bool,
     attempt: int | None = None,
     assignment: str | None = None,
     test_pair: str | None = None,
@@ -109,7 +109,7 @@ def append_judgment(
         attempt=attempt,
         assignment=assignment,
         test_pair=test_pair,
-        told=int(told),
+        told=int(at_once),
         **columns_of(judgment),
     )
 
@@ -195,7 +195,7 @@ def line_of(row: Row[Any]) -> Line:
         event=row.event,
         time=row.time,
         judgment=_judgment_of(row) if row.event == JUDGMENT else None,
-        told=bool(row.told),
+        at_once=bool(row.told),
         assignment=row.assignment,
         test_pair=row.test_pair,
         refers_to=row.refers_to,

@@ -20,7 +20,7 @@ from duelpool.errors import BadFile, BadParameter, DuelpoolError
 from duelpool.files import read_qrels
 from duelpool.records import Judgment, Outcome, Pool
 from duelpool.store import Reading, Store, log, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from duelpool.testing.stores import audit
 from support.campaigns import judge_all, make_campaign
@@ -188,7 +188,7 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
     def planned_then_judged(*given: object, **more: object) -> object:
         found = plan(*given, **more)  # type: ignore[arg-type]
         if not tries:
-            campaign.take_in([Judgment("one", "d", "e", Outcome.LEFT)])
+            campaign.add_judgments([Judgment("one", "d", "e", Outcome.LEFT)])
         tries.append(1)
         return found
 
@@ -199,7 +199,7 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
 
     def never_first(*given: object, **more: object) -> object:
         found = plan(*given, **more)  # type: ignore[arg-type]
-        campaign.take_in([Judgment("one", "d", "e", Outcome.LEFT)])
+        campaign.add_judgments([Judgment("one", "d", "e", Outcome.LEFT)])
         return found
 
     monkeypatch.setattr(intake_module, "_plan", never_first)
@@ -301,7 +301,7 @@ def test_a_log_with_phases_of_its_own_needs_no_blocks(store: Store, tmp_path: Pa
 @pytest.mark.parametrize("strategy", ["prefbest:n=3,m=5", "swissfinals"])
 def test_a_whole_log_moves_to_another_campaign(store: Store, tmp_path: Path, strategy: str) -> None:
     pools = {"one": "abcdefghij", "two": "abcd"}
-    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(9)]
+    known = [TestPair(f"k{n}", "one", "a", f"off{n}") for n in range(9)]
     first = make_campaign(store, pools, strategy=strategy, judges="crowd", known=known)
     for name in ("w1", "w2", "w3"):
         first.enrol(name, "crowd")
@@ -517,7 +517,7 @@ def test_people_judge_between_the_pieces(
         if not at_work:
             at_work = True
             for topic in POOLS:
-                campaign.take_in([Judgment(topic, "d", "e", Outcome.LEFT, assessor="in between")])
+                campaign.add_judgments([Judgment(topic, "d", "e", Outcome.LEFT, assessor="in between")])
             at_work = False
         return write(work)  # type: ignore[arg-type]
 

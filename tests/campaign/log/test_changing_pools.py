@@ -64,8 +64,8 @@ def test_an_item_that_leaves_is_asked_about_nowhere(two_processes: Processes) ->
         return {item for each in there.live.proposals("one", 30, (), (), head) for item in each.pair}
 
     assert proposed() == set("abcdefg")
-    here.let_go("one", "a")
-    here.let_go("two")
+    here.remove("one", "a")
+    here.remove("two")
     assert proposed() == set("bcdefg")
     judge_all(there)
     asked = {judgment.pair for judgment in there.live.judged_by("one", "p0")}
@@ -167,7 +167,7 @@ def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> No
     before, history = rows(standings), standings.history("ndcg@3", wait=True)
     assert history.ready
     assert len(history.points) > 2
-    here.let_go("one", "a")
+    here.remove("one", "a")
     anew = Standings(Watch(Campaign.open(there.store, there.id)))
     assert rows(standings) == rows(anew) != before
     assert standings.history("ndcg@3", wait=True).points[:-1] == anew.history("ndcg@3", wait=True).points[:-1]

@@ -13,36 +13,38 @@ from sqlalchemy import Connection, event
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.questions import proposals
-from duelpool.campaign.questions.proposals import Asking, Out
-from duelpool.campaign.questions.sampler import Urn
+from duelpool.campaign.questions.proposals import Outstanding, Proposals
+from duelpool.campaign.questions.sampler import Sampler
 from duelpool.campaign.work.assignments import judgments_in
 from duelpool.records import Outcome, Passage, Pool, Proposal, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer, Wanted
 from support.stores import BACK_ENDS, new_target
 
 SIZES = {"small": 4, "middle": 12, "large": 24}
 
 
-class Told(Asking):
+class Told(Proposals):
     """Topics with so many open questions; whoever is asked is written down."""
 
     def __init__(self, guesses: dict[str, float] | None = None) -> None:
         self.guesses = guesses or {topic: float(size) for topic, size in SIZES.items()}
         self.asked: list[str] = []
 
-    def sizes(self, heads: object, out: Out) -> list[float]:
+    def sizes(self, heads: object, out: Outstanding) -> list[float]:
         return [self.guesses[topic] for topic in SIZES]
 
-    def proposals(self, topic: str, head: int, out: Out, n: int = 0) -> list[Proposal]:
+    def proposals(self, topic: str, head: int, out: Outstanding, n: int = 0) -> list[Proposal]:
         self.asked.append(topic)
         return [Proposal((topic, f"{at:02d}")) for at in range(SIZES[topic])]
 
 
-def an_urn(told: Told, number: int, skipped: dict[str, set[tuple[str, str]]] | None = None) -> Urn:
-    return Urn(told, Out({}, skipped or {}, {}, {}), dict.fromkeys(SIZES, 0), rng_for(1, "urn", number))
+def an_urn(told: Told, number: int, skipped: dict[str, set[tuple[str, str]]] | None = None) -> Sampler:
+    return Sampler(
+        told, Outstanding({}, skipped or {}, {}, {}), dict.fromkeys(SIZES, 0), rng_for(1, "urn", number)
+    )
 
 
 def test_the_first_is_any_open_question_with_the_same_chance() -> None:
@@ -106,7 +108,7 @@ def a_crowd(store: Store, topics: int, items: int, **settings: object) -> Campai
         topics=[Topic(name, f"What is {name}?") for name in names],
         pools=[Pool(name, tuple(texts)) for name in names],
         passages=[Passage(item, f"text of {item}") for item in texts],
-        known_pairs=[KnownPair(f"k{at}", names[at % topics], texts[0], f"off-{at}") for at in range(20)],
+        test_pairs=[TestPair(f"k{at}", names[at % topics], texts[0], f"off-{at}") for at in range(20)],
     )
 
 
@@ -150,17 +152,17 @@ def test_two_tabs_of_a_person_get_the_same_assignment(store: Store, monkeypatch:
     campaign, other = a_crowd(store, topics=4, items=6, strategy="allpairs", tests=20), Campaign.open(store)
     monkeypatch.setattr(Campaign, "open_assignment", lambda *_: None)
     campaign.enrol("w")
-    tests = Asking.tests
+    tests = Proposals.tests
     opened: list[str | None] = []
 
-    def meanwhile(self: Asking, assessor: str, rng: np.random.Generator) -> list[Wanted]:
+    def meanwhile(self: Proposals, assessor: str, rng: np.random.Generator) -> list[Wanted]:
         found = tests(self, assessor, rng)
         if not opened:
             opened.append("")
             opened.append(getattr(other.next_assignment("w"), "id", None))
         return found
 
-    monkeypatch.setattr(Asking, "tests", meanwhile)
+    monkeypatch.setattr(Proposals, "tests", meanwhile)
     first = campaign.next_assignment("w")
     again = campaign.next_assignment("w")
     assert first is not None

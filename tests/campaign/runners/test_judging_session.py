@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from duelpool.campaign import Settings
-from duelpool.campaign.runners.judging_session import Desk, Sitting, in_turns, work_assignments
+from duelpool.campaign.runners.judging_session import (
+    JudgingSession,
+    QuestionTexts,
+    in_turns,
+    work_assignments,
+)
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadParameter
 from duelpool.judges import make_judges
@@ -21,7 +26,7 @@ from duelpool.judges.live import (
 )
 from duelpool.records import Outcome, Passage, Topic
 from duelpool.store import Store, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from support.campaigns import Knows, judge_all, make_campaign
 
 
@@ -51,7 +56,7 @@ def test_undo_shows_the_last_question_again(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"})
     campaign.enrol("anna")
     script = Script(Outcome.LEFT, JudgeAction.UNDO, Outcome.RIGHT)
-    sat = Sitting(campaign, "anna", script).run()
+    sat = JudgingSession(campaign, "anna", script).run()
     assert script.shown[0] == script.shown[2]
     assert (sat.judged, sat.undone, sat.ended) == (3, 1, "done")
     assert len(campaign.judgments("one")) == 3
@@ -62,7 +67,7 @@ def test_undo_with_nothing_to_undo_shows_the_same_question(store: Store) -> None
     campaign = make_campaign(store, {"one": "ab"})
     campaign.enrol("anna")
     script = Script(JudgeAction.UNDO)
-    sat = Sitting(campaign, "anna", script).run()
+    sat = JudgingSession(campaign, "anna", script).run()
     assert script.shown == ["ab", "ab"]
     assert (sat.judged, sat.undone) == (1, 0)
 
@@ -70,7 +75,7 @@ def test_undo_with_nothing_to_undo_shows_the_same_question(store: Store) -> None
 def test_undo_of_a_skip_counts_it_no_more(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab", "two": "cd"})
     campaign.enrol("anna")
-    sat = Sitting(campaign, "anna", Script(Outcome.SKIP, JudgeAction.UNDO, Outcome.LEFT)).run()
+    sat = JudgingSession(campaign, "anna", Script(Outcome.SKIP, JudgeAction.UNDO, Outcome.LEFT)).run()
     assert (sat.judged, sat.skipped, sat.undone) == (2, 0, 1)
 
 
@@ -78,28 +83,28 @@ def test_what_was_skipped_is_not_shown_again_in_this_sitting(store: Store) -> No
     campaign = make_campaign(store, {"one": "ab", "two": "cde"})
     campaign.enrol("anna")
     script = Script(Outcome.SKIP)
-    sat = Sitting(campaign, "anna", script).run()
+    sat = JudgingSession(campaign, "anna", script).run()
     assert script.shown.count("ab") == 1
     assert (sat.judged, sat.skipped, sat.ended) == (3, 1, "skipped")
-    assert Sitting(campaign, "anna", Script()).run().judged == 1
+    assert JudgingSession(campaign, "anna", Script()).run().judged == 1
 
 
 def test_cannot_judge_goes_to_others(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab"})
     campaign.enrol("anna")
     campaign.enrol("ben")
-    assert Sitting(campaign, "anna", Script(Outcome.CANNOT_JUDGE)).run().skipped == 1
-    assert Sitting(campaign, "ben", Script()).run().ended == "done"
+    assert JudgingSession(campaign, "anna", Script(Outcome.CANNOT_JUDGE)).run().skipped == 1
+    assert JudgingSession(campaign, "ben", Script()).run().ended == "done"
 
 
 def test_stopping_gives_the_question_back(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"})
     campaign.enrol("anna")
     campaign.enrol("ben")
-    sat = Sitting(campaign, "anna", Script(Outcome.LEFT, JudgeAction.STOP)).run()
+    sat = JudgingSession(campaign, "anna", Script(Outcome.LEFT, JudgeAction.STOP)).run()
     assert (sat.judged, sat.ended) == (1, "stopped")
     assert status(campaign).total("leased") == 0
-    assert Sitting(campaign, "ben", Script()).run().judged == 2
+    assert JudgingSession(campaign, "ben", Script()).run().judged == 2
 
 
 def test_a_crash_of_the_judge_gives_the_question_back_too(store: Store) -> None:
@@ -110,17 +115,17 @@ def test_a_crash_of_the_judge_gives_the_question_back_too(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"})
     campaign.enrol("anna")
     with pytest.raises(KeyboardInterrupt):
-        Sitting(campaign, "anna", Crashes()).run()
+        JudgingSession(campaign, "anna", Crashes()).run()
     assert status(campaign).total("leased") == 0
 
 
 def test_limits_and_topics(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcd", "two": "abcd"})
     campaign.enrol("anna")
-    sat = Sitting(campaign, "anna", Knows(), topics=["two"]).run(4)
+    sat = JudgingSession(campaign, "anna", Knows(), topics=["two"]).run(4)
     assert (sat.judged, sat.ended) == (4, "limit")
     assert len(campaign.judgments("two")) == 4
-    assert Sitting(campaign, "anna", Knows(), topics=["two"]).run().ended == "nothing"
+    assert JudgingSession(campaign, "anna", Knows(), topics=["two"]).run().ended == "nothing"
 
 
 def test_in_turns_everybody_judges_and_the_limit_holds_for_all(store: Store) -> None:
@@ -128,8 +133,8 @@ def test_in_turns_everybody_judges_and_the_limit_holds_for_all(store: Store) -> 
     people = ["anna", "ben"]
     for name in people:
         campaign.enrol(name)
-    assert in_turns([Sitting(campaign, name, Knows()) for name in people], limit=7).ended == "limit"
-    rest = in_turns([Sitting(campaign, name, Knows()) for name in people])
+    assert in_turns([JudgingSession(campaign, name, Knows()) for name in people], limit=7).ended == "limit"
+    rest = in_turns([JudgingSession(campaign, name, Knows()) for name in people])
     assert (rest.judged, campaign.done) == (13, True)
     assert {judgment.assessor for judgment in campaign.judgments("one")} == set(people)
 
@@ -139,7 +144,7 @@ def test_the_desk_puts_texts_beside_questions(store: Store) -> None:
     campaign.enrol("anna")
     question = campaign.next_question("anna")
     assert question is not None
-    sheet = Desk(campaign).sheet(question)
+    sheet = QuestionTexts(campaign).sheet(question)
     assert {sheet.left.text, sheet.right.text if sheet.right else ""} == {"Text of a.", "Text of b."}
     assert (sheet.topic.text, sheet.guidelines) == ("Question one?", "Look.")
 
@@ -213,7 +218,7 @@ def test_models_and_shares_out_of_range_are_refused() -> None:
 
 def test_a_crowd_with_careless_workers_adds_up_by_hand(store: Store) -> None:
     topics = {f"t{n}": "abcdefg" for n in range(4)}
-    known = [KnownPair(f"k{n}", f"t{n % 4}", "a", f"off{n}") for n in range(30)]
+    known = [TestPair(f"k{n}", f"t{n % 4}", "a", f"off{n}") for n in range(30)]
     campaign = make_campaign(store, topics, judges="crowd", known=known, reward=200, fee_percent=20)
     truth = Utilities(
         {topic: {item: 3.0 * (7 - at) for at, item in enumerate("abcdefg")} for topic in topics}
@@ -243,7 +248,7 @@ def test_a_crowd_with_careless_workers_adds_up_by_hand(store: Store) -> None:
 
 
 def test_a_budget_ends_the_work(store: Store) -> None:
-    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(9)]
+    known = [TestPair(f"k{n}", "one", "a", f"off{n}") for n in range(9)]
     campaign = make_campaign(store, {"one": "abcdefghi"}, judges="crowd", known=known, budget=500)
     worked = work_assignments(campaign, ((f"w{n}", Knows()) for n in range(100)), each=1)
     assert (worked.assignments, campaign.done) == (2, False)
@@ -258,5 +263,5 @@ def test_trouble_is_for_the_judge_not_for_the_campaign(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"})
     campaign.enrol("tool")
     with pytest.raises(Exception, match="failed 2 times"):
-        Sitting(campaign, "tool", Fails(), patience=2).run()
+        JudgingSession(campaign, "tool", Fails(), patience=2).run()
     assert judge_all(campaign) == 3

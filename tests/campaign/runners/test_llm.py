@@ -18,11 +18,11 @@ import pytest
 from sqlalchemy import select
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.judging_session import JudgeGaveUp, Sat, Sitting
+from duelpool.campaign.runners.judging_session import JudgeGaveUp, JudgingSession, SessionTally
 from duelpool.campaign.runners.llm_figures import model_figures
-from duelpool.campaign.runners.llm_judge import EndpointRefuses, Model, OutOfBudget, Terms, combined
+from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget, Terms, combined
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
-from duelpool.campaign.runners.llm_session import ModelSitting
+from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadParameter
@@ -61,14 +61,14 @@ def store(blank: Path, tmp_path: Path) -> Iterator[Store]:
         yield found
 
 
-def model(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any) -> Model:
+def model(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any) -> LlmJudge:
     endpoint = Endpoint(parse_address(f"{provider.address}/v1", ["localhost"]), KEY, timeout=10.0)
     values = {"prompt": PROMPTS["preference"], "prices": PRICES, "first_wait": 0.001, "concurrency": 4}
-    return Model.enrol(campaign, name, endpoint, Terms("gpt", **{**values, **terms}))
+    return LlmJudge.enrol(campaign, name, endpoint, Terms("gpt", **{**values, **terms}))
 
 
-def sit(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any) -> Sat:
-    return ModelSitting(model(campaign, provider, name, **terms), patience=50).run()
+def sit(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any) -> SessionTally:
+    return LlmSession(model(campaign, provider, name, **terms), patience=50).run()
 
 
 def kept(store: Store, campaign: Campaign, name: str = "gpt") -> dict[Order, Said]:
@@ -99,7 +99,7 @@ def check_sums(store: Store, campaign: Campaign) -> None:
 
 def test_a_model_judges_a_campaign(store: Store, provider: Provider) -> None:
     campaign = make_campaign(store, strategy="allpairs")
-    assert sit(campaign, provider) == Sat(judged=16, ended="done")
+    assert sit(campaign, provider) == SessionTally(judged=16, ended="done")
     assert campaign.result("one").levels[0] == ("a",)
     judgment = campaign.judgments("one")[0]
     assert judgment.assessor == "gpt"
@@ -110,7 +110,7 @@ def test_a_model_judges_a_campaign(store: Store, provider: Provider) -> None:
     assert (person.kind, person.judgments) == ("llm", 16)
     assert provider.number == 32
     assert set(provider.counts.values()) == {1}
-    assert sit(campaign, provider) == Sat(ended="done")
+    assert sit(campaign, provider) == SessionTally(ended="done")
     assert provider.number == 32
     judge = row(store, campaign)
     assert judge.spent == provider.billed
@@ -198,7 +198,7 @@ def test_what_can_not_be_read_is_not_asked(store: Store, provider: Provider) -> 
     campaign.add_items(
         Pool("one", ("silent", "picture")), [Passage("picture", "https://x.org/y.png", format="image")]
     )
-    assert sit(campaign, provider) == Sat(judged=1, skipped=5, ended="nothing")
+    assert sit(campaign, provider) == SessionTally(judged=1, skipped=5, ended="nothing")
     assert provider.number == 2
 
 
@@ -223,7 +223,7 @@ def test_whatever_the_server_does_there_is_one_outcome(
 ) -> None:
     provider.fault = by_key(faults, share=1.0)
     campaign = make_campaign(store, {"one": "abcdefg"}, strategy="allpairs")
-    assert sit(campaign, provider, concurrency=8) == Sat(judged=21, ended="done")
+    assert sit(campaign, provider, concurrency=8) == SessionTally(judged=21, ended="done")
     replies = kept(store, campaign)
     assert len(replies) == 42
     for order, said in replies.items():
@@ -253,12 +253,12 @@ def test_refusals_and_malformed_replies_are_counted(
 ) -> None:
     provider.fault = lambda _: fault
     campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs")
-    assert sit(campaign, provider) == Sat(skipped=1, ended="nothing")
+    assert sit(campaign, provider) == SessionTally(skipped=1, ended="nothing")
     (found,) = model_figures(campaign)
     assert found.replies == {outcome: 2}
     assert provider.number == 2 * requests
     assert (found.refusals.part, found.malformed.part) == ((2, 0) if outcome == "refused" else (0, 2))
-    assert sit(campaign, provider) == Sat(ended="nothing")
+    assert sit(campaign, provider) == SessionTally(ended="nothing")
     assert provider.number == 2 * requests
 
 
@@ -266,12 +266,12 @@ def test_a_server_that_never_answers_leaves_the_question_open(store: Store, prov
     campaign = make_campaign(store, {"one": "abcd"}, strategy="allpairs")
     provider.fault = lambda _: "500"
     with pytest.raises(JudgeGaveUp, match=r"3 tries; the last time: status 500"):
-        ModelSitting(model(campaign, provider, tries=3), patience=2).run()
+        LlmSession(model(campaign, provider, tries=3), patience=2).run()
     assert kept(store, campaign) == {}
     assert row(store, campaign).spent == 0
     assert status(campaign).total("leased") == 0
     provider.fault = lambda asked: "500" if asked.parts["left"] == "Text of a." else "good"
-    sat = ModelSitting(model(campaign, provider, tries=2), patience=100).run()
+    sat = LlmSession(model(campaign, provider, tries=2), patience=100).run()
     assert (sat.judged, sat.failed, sat.ended) == (3, 3, "trouble")
     provider.fault = lambda _: "good"
     assert sit(campaign, provider).judged == 3
@@ -301,14 +301,14 @@ def test_it_waits_as_long_as_it_is_told(
     found = model(campaign, provider, first_wait=1.0)
     waits: list[float] = []
     monkeypatch.setattr(found.stopping, "wait", waits.append)
-    ModelSitting(found).run()
+    LlmSession(found).run()
     assert [waits[0], waits[3]] == [7.0, 7.0]
     for first, second in (waits[1:3], waits[4:]):
         assert 1.0 <= first <= 2.0 <= second <= 4.0
     provider.fault = lambda _: "429 100000"
     other = make_campaign(store, {"one": "ab"}, name="other", strategy="allpairs")
     with pytest.raises(JudgeGaveUp, match="429"):
-        ModelSitting(model(other, provider), patience=1).run()
+        LlmSession(model(other, provider), patience=1).run()
 
 
 def test_a_server_that_reports_too_many_tokens_is_left(store: Store, provider: Provider) -> None:
@@ -372,7 +372,7 @@ def test_what_became_free_is_used(store: Store) -> None:
             self.settled = 1
             raise OutOfBudget
 
-    sat = ModelSitting(Poor()).run()  # type: ignore[arg-type]
+    sat = LlmSession(Poor()).run()  # type: ignore[arg-type]
     assert (sat.judged, sat.ended) == (3, "done")
     assert len(asked) == 5
 
@@ -424,7 +424,7 @@ def test_the_key_is_nowhere(store: Store, provider: Provider, tmp_path: Path) ->
     campaign = make_campaign(store, {"one": "abc"}, strategy="allpairs")
     found = model(campaign, provider)
     assert KEY not in repr(found)
-    ModelSitting(found).run()
+    LlmSession(found).run()
     write_log(campaign, tmp_path / "log.jsonl")
     store.close()
     for path in tmp_path.iterdir():
@@ -642,7 +642,7 @@ def test_figures_by_hand(store: Store, provider: Provider) -> None:
 
     provider.model = answers
     campaign.enrol("anna", "dedicated")
-    Sitting(campaign, "anna", Knows()).run()  # prefers a to b, a to c, b to c
+    JudgingSession(campaign, "anna", Knows()).run()  # prefers a to b, a to c, b to c
     sit(campaign, provider)
     (found,) = model_figures(campaign)
     assert (found.pairs, found.decided) == (3, 3)
@@ -729,7 +729,7 @@ def replayed(data: Path, store: Store, provider: Provider, topics: int | None) -
         store.of(campaign.id).write(keep)
     else:
         assert sit(campaign, provider, concurrency=4).ended == "done"
-    campaign.take_in(
+    campaign.add_judgments(
         [
             Judgment(topic, left, right, Outcome.LEFT if winner == left else Outcome.RIGHT, assessor="people")
             for topic, left, right, winner in people

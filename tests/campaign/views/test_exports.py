@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.log.replay import standing
+from duelpool.campaign.log.replay import counted_lines
 from duelpool.campaign.views import bundle as bundle_module
 from duelpool.campaign.views.bundle import write_bundle
 from duelpool.campaign.views.exports import (
@@ -34,7 +34,7 @@ from duelpool.files.spreadsheets import harmless
 from duelpool.records import Judgment, Outcome, Pool
 from duelpool.report import Table, csv_text
 from duelpool.store import Store, log, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from support.campaigns import judge_all, make_campaign
 from support.stores import BACK_ENDS, new_target
@@ -186,7 +186,7 @@ def test_reading_a_topic_gives_the_live_state(store: Store) -> None:
     assert read.strategy.ask(50) == state.strategy.ask(50)
     assert read.strategy.result() == state.strategy.result()
     assert read.usable == len(campaign.judgments("one"))
-    assert store.of(campaign.id).read(lambda tx: standing_of(tx, "one")) == standing(state.lines)
+    assert store.of(campaign.id).read(lambda tx: standing_of(tx, "one")) == counted_lines(state.lines)
 
 
 # ---- the log and the spreadsheet
@@ -243,7 +243,7 @@ def test_a_formula_is_made_harmless(sign: str) -> None:
 def test_no_field_of_a_spreadsheet_is_a_formula(store: Store, tmp_path: Path) -> None:
     """Topics, items, people, test pairs, criteria and notes, each with a name that would compute."""
     made = make_campaign(
-        store, [Pool("=1+1", ("+a", "-b"))], criterion="@taste", known=[KnownPair("=k", "=1+1", "+a", "-b")]
+        store, [Pool("=1+1", ("+a", "-b"))], criterion="@taste", known=[TestPair("=k", "=1+1", "+a", "-b")]
     )
     made.enrol("@sum")
     question = made.next_question("@sum")
@@ -324,7 +324,7 @@ def test_the_files_of_a_bundle_agree_while_people_judge_on(
     write = write_prefs
 
     def judged_meanwhile(*given: Any) -> object:
-        Campaign.open(judged.store).take_in([Judgment("one", "a", "b", Outcome.LEFT, assessor="late")])
+        Campaign.open(judged.store).add_judgments([Judgment("one", "a", "b", Outcome.LEFT, assessor="late")])
         return write(*given)
 
     monkeypatch.setattr(bundle_module, "write_prefs", judged_meanwhile)
@@ -423,7 +423,7 @@ def test_exports_stream(tmp_path: Path, back_end: str, judgments: int, measured:
 
 def test_a_judgment_from_elsewhere_without_an_assessor(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, {"one": "ab"})
-    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT, sides_known=False)])
+    campaign.add_judgments([Judgment("one", "a", "b", Outcome.LEFT, sides_known=False)])
     write_log(campaign, tmp_path / "log.jsonl")
     line = json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])
     assert line["sides_known"] is False

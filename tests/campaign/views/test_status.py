@@ -10,7 +10,7 @@ from duelpool.campaign.views.status import status
 from duelpool.cli.status import shared_beginning, show
 from duelpool.records import Judgment, Outcome, Pool, Question
 from duelpool.store import Store, open_store
-from duelpool.store.holdings import KnownPair
+from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from support.campaigns import judge_all, make_campaign
 
@@ -60,7 +60,7 @@ def test_expired_leases_are_not_out(store: Store) -> None:
 
 
 def test_held_judgments_and_parked_pairs_say_why_a_topic_waits(store: Store) -> None:
-    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
+    known = [TestPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
     campaign = make_campaign(store, {"one": "abc"}, judges="crowd", known=known, parked_after=1)
     campaign.enrol("w", "crowd")
     assignment = campaign.next_assignment("w")
@@ -92,7 +92,7 @@ def test_assessors_by_hand(store: Store) -> None:
         assert question is not None
         seqs.append(campaign.answer(question.id, "p", Answer(outcome, seconds=float(at))).seq)
     campaign.retract("one", [seqs[0]], "mistaken")
-    campaign.take_in([Judgment("one", "a", "b", Outcome.LEFT, assessor="other", sides_known=False)])
+    campaign.add_judgments([Judgment("one", "a", "b", Outcome.LEFT, assessor="other", sides_known=False)])
     found = {person.assessor: person for person in status(campaign).assessors}
     p = found["p"]
     assert (p.judgments, p.usable, p.left, p.seconds) == (5, 3, 0.5, 2.0)
@@ -101,7 +101,7 @@ def test_assessors_by_hand(store: Store) -> None:
 
 
 def test_pay_per_hour_by_hand(store: Store) -> None:
-    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
+    known = [TestPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
     campaign = make_campaign(store, {"one": "abcde"}, judges="crowd", known=known, budget=1000)
     campaign.enrol("w", "crowd")
     assignment = campaign.next_assignment("w")
@@ -122,7 +122,7 @@ def test_pay_per_hour_by_hand(store: Store) -> None:
 
 
 def test_test_pairs_that_were_undone_or_skipped_are_not_seen(store: Store) -> None:
-    known = [KnownPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
+    known = [TestPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
     campaign = make_campaign(store, {"one": "abcde"}, judges="crowd", known=known)
     campaign.enrol("w", "crowd")
     assignment = campaign.next_assignment("w")

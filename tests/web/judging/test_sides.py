@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from duelpool.campaign.questions.proposals import what_is_out
+from duelpool.campaign.questions.proposals import read_outstanding
 from duelpool.records import Pool
 from duelpool.store import schema
 from support.campaigns import make_campaign
@@ -28,12 +28,12 @@ def test_sides_are_fair_and_know_nothing_of_systems(tmp_path: Path) -> None:
     systems = {f"{'a' if at < 25 else 'b'}{at:02d}": "first" if at < 25 else "second" for at in range(50)}
     with new_store(tmp_path / "campaign.db") as store:
         campaign = make_campaign(store, [Pool("one", tuple(systems))], strategy="allpairs", cap=9)
-        out = store.of(campaign.id).read(lambda tx: what_is_out(tx, "nobody", 3))
+        out = store.of(campaign.id).read(lambda tx: read_outstanding(tx, "nobody", 3))
         drawn: Counter[tuple[str, str]] = Counter()
         lower_left = 0
         number = 0
         while number < DRAWS:
-            for want in campaign._asking.of_topic("one", 0, out, f"person-{number}", n=1225):
+            for want in campaign._proposals.of_topic("one", 0, out, f"person-{number}", n=1225):
                 assert want.right is not None
                 drawn[systems[want.left], systems[want.right]] += 1
                 lower_left += want.left < want.right
@@ -52,7 +52,7 @@ def test_a_test_pair_has_its_better_item_on_either_side(tmp_path: Path) -> None:
 
         lefts = total = 0
         for at in range(150):
-            for want in campaign._asking.tests(f"person-{at}", rng_for(1, "draw", at)):
+            for want in campaign._proposals.tests(f"person-{at}", rng_for(1, "draw", at)):
                 lefts += want.left == "a"
                 total += 1
     assert abs(lefts - total / 2) <= SIGMAS * math.sqrt(total / 4)

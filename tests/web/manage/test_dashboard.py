@@ -13,7 +13,7 @@ from sqlalchemy import update
 from duelpool.agreement import STATISTICS, Options, find
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.runners.judging_session import Sitting, in_turns
+from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.files import Run
 from duelpool.records import Kind, Pool, Topic
 from duelpool.store import schema
@@ -299,7 +299,7 @@ def crossed(site: Site) -> Campaign:
     names = list(study.people)[:6]
     for name in names:
         campaign.enrol(name, "program" if name == names[-1] else "dedicated")
-    in_turns([Sitting(campaign, name, study.people[name]) for name in names])
+    in_turns([JudgingSession(campaign, name, study.people[name]) for name in names])
     return campaign
 
 

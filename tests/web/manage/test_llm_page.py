@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.llm_judge import Model, Terms
-from duelpool.campaign.runners.llm_session import ModelSitting
+from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
+from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from support.accessibility import look_with_axe
 from support.browsing import People, Site
@@ -35,7 +35,7 @@ def let_judge(campaign: Campaign, provider: Provider, name: str, **terms: object
     endpoint = Endpoint(parse_address(f"{provider.address}/v1", ["localhost"]), "sk-secret-key")
     values = {"prices": Prices.per_million("2.50", "10"), "budget": 5 * 10**12, "first_wait": 0.001, **terms}
     made = Terms("example-model", PROMPTS["preference"], concurrency=1, **values)  # type: ignore[arg-type]
-    ModelSitting(Model.enrol(campaign, name, endpoint, made)).run()
+    LlmSession(LlmJudge.enrol(campaign, name, endpoint, made)).run()
 
 
 def test_the_page_of_language_models(site: Site, people: People, provider: Provider) -> None:

@@ -14,7 +14,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.runners import judging_session
-from duelpool.campaign.runners.judging_session import Desk
+from duelpool.campaign.runners.judging_session import QuestionTexts
 from duelpool.records import Judgment, Outcome, Passage
 from duelpool.store import Store, database, open_store
 from duelpool.store.leases import Answer
@@ -225,7 +225,7 @@ def test_a_desk_keeps_few_texts_and_finds_them_all(store: Store, monkeypatch: py
     questions = campaign.next_questions("anna", 15)
     assert len(questions) == 15
     monkeypatch.setattr(judging_session, "TEXTS_AT_MOST", 3 * len("Text of a."))
-    desk = Desk(campaign)
+    desk = QuestionTexts(campaign)
     every = desk.gather(questions)
     assert every == {item: Passage(item, f"Text of {item}.") for item in "abcdef"}
     for question in questions * 2:

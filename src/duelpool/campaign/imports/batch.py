@@ -16,7 +16,7 @@ from sqlalchemy import delete, insert, select, update
 
 from duelpool.campaign.imports.entries import FOLLOW_UPS, Entry
 from duelpool.campaign.log.newcomers import is_challenge
-from duelpool.campaign.log.replay import standing
+from duelpool.campaign.log.replay import counted_lines
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.files.source import Source
 from duelpool.store import Reading, Writing, imports, log, schema
@@ -165,7 +165,7 @@ def as_line(entry: Entry, seq: int, seqs: Mapping[int | None, int]) -> log.Line:
         entry.event,
         0.0,
         judgment=entry.judgment,
-        told=entry.told,
+        at_once=entry.at_once,
         assignment=entry.assignment,
         test_pair=entry.test_pair,
         refers_to=_referred(entry, seqs),
@@ -235,7 +235,7 @@ def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
 def _held(tx: Writing, part: Part, seqs: Mapping[int | None, int]) -> dict[int, str]:
     """Return the questions that hold the slots of the entries which count to the cap, by their place."""
     lines = [as_line(entry, part.after + at, seqs) for at, entry in enumerate(part.entries, 1)]
-    retracted = standing(lines).retracted
+    retracted = counted_lines(lines).retracted
     judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
     gone = {at for at in judged if lines[at].seq in retracted}
     return imports.hold(tx, judged, gone=gone)
@@ -250,5 +250,5 @@ def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], 
         row["phase"] = entry.phase
         row["survivors"] = json.dumps(entry.survivors) if entry.event == log.PHASE_CLOSED else None
     if entry.judgment is not None:
-        row |= log.columns_of(entry.judgment) | {"test_pair": entry.test_pair, "told": int(entry.told)}
+        row |= log.columns_of(entry.judgment) | {"test_pair": entry.test_pair, "told": int(entry.at_once)}
     return row

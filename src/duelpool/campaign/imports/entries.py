@@ -28,7 +28,7 @@ class Entry:
     event: str
     line: int | None = None
     judgment: Judgment | None = None
-    told: bool = True
+    at_once: bool = True
     assignment: str | None = None
     test_pair: str | None = None
     phase: str = ""
@@ -68,11 +68,16 @@ def _entry_from_json(row: Row, line: int) -> Entry:
     }
     if event == log.JUDGMENT:
         judgment = replace(judgment_from_json(row), question="", seq=None, time="")
-        told = row.get("told", True)
-        if not isinstance(told, bool):
+        at_once = row.get("told", True)
+        if not isinstance(at_once, bool):
             raise BadRecord('"told" must be true or false.')
         return Entry(
-            judgment.topic, event, judgment=judgment, told=told, test_pair=text_of(row, "test_pair"), **common
+            judgment.topic,
+            event,
+            judgment=judgment,
+            at_once=at_once,
+            test_pair=text_of(row, "test_pair"),
+            **common,
         )
     topic = text_of(row, "topic")
     if topic is None:
@@ -145,7 +150,7 @@ def known_to(tx: Reading) -> Known:
         select(columns.topic, columns.id, columns.twin_of).where(columns.campaign == tx.campaign)
     ):
         topics[row.topic][row.id] = row.twin_of or row.id
-    return Known(topics, frozenset(holdings.known_pairs(tx)))
+    return Known(topics, frozenset(holdings.test_pairs(tx)))
 
 
 def fitting(

@@ -30,7 +30,7 @@ from duelpool.campaign.imports.batch import (
 )
 from duelpool.campaign.imports.entries import Entry, chosen, entries_of, fitting, known_to
 from duelpool.campaign.log.newcomers import own_strategy
-from duelpool.campaign.log.replay import Telling, standing
+from duelpool.campaign.log.replay import LogReplay, counted_lines
 from duelpool.campaign.views.reading import read_topic
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Notice, PreferenceForm
@@ -231,11 +231,11 @@ def _refuse_misfits(tx: Reading, campaign: Campaign, file: str, topic: str, entr
     after = lines[-1].seq if lines else 0
     seqs = places_of(entries, after)
     lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
-    telling = Telling(standing(lines))
+    replay = LogReplay(counted_lines(lines))
     strategy = campaign.live.fresh(tx, topic, newcomers_of(entries))
     for line in lines:
         try:
-            for event in telling.hear(line):
+            for event in replay.feed(line):
                 strategy.tell(event)
         except (BadRecord, KeyError) as error:
             said = error.problem if isinstance(error, BadRecord) else f"There is no candidate {error}."

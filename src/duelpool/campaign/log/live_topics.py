@@ -145,7 +145,7 @@ class LiveTopics:
                     return False
                 head = now.next_seq - 1
             if kept.state.position < head:
-                kept.state.take(self._new_lines(topic, kept.state.position, head))
+                kept.state.feed(self._new_lines(topic, kept.state.position, head))
             closings = kept.state.unlogged_closings()
             if not closings:
                 return True

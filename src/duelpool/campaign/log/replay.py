@@ -20,7 +20,7 @@ TURNS_BACK = frozenset({log.RETRACTION, log.RESTORATION, log.REWIND})
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CountedLines:
     """Which lines of a log count: retracted ones don't, and rewound phases and what followed them neither."""
 
     retracted: frozenset[int]
@@ -28,9 +28,9 @@ class Standing:
     rewound: frozenset[int]  # closings that fell away
 
 
-def standing(
+def counted_lines(
     lines: Sequence[Line], judged_apart: Callable[[int, Set[str]], Iterable[int]] | None = None
-) -> Standing:
+) -> CountedLines:
     """Return what counts at the end of these lines.
 
     Where they are only those about others, `judged_apart` finds the judgments before a place that are of none of
@@ -61,10 +61,10 @@ def standing(
             rewound.update(closing.seq for closing in gone)
             kept = {closing.phase for closing in closings} | {line.phase, ""}
             set_aside.update(find(line.seq, kept))
-    return Standing(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
+    return CountedLines(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
 
 
-def usable(line: Line, counts: Standing) -> bool:
+def usable(line: Line, counts: CountedLines) -> bool:
     """Say whether a line is a judgment that scores and strategies may use."""
     return (
         line.judgment is not None
@@ -77,17 +77,17 @@ def usable(line: Line, counts: Standing) -> bool:
 
 
 @dataclass(slots=True)
-class Telling:
+class LogReplay:
     """Turns lines into what a strategy hears, one line at a time."""
 
-    counts: Standing
+    counts: CountedLines
     _held: dict[str, list[Judgment]] = field(default_factory=dict)
 
     def held(self) -> list[Judgment]:
         """Return what waits for its assignment to be released."""
         return [judgment for judgments in self._held.values() for judgment in judgments]
 
-    def hear(self, line: Line) -> Iterator[Judgment | PhaseClosed]:
+    def feed(self, line: Line) -> Iterator[Judgment | PhaseClosed]:
         """Yield what the strategy hears because of this line."""
         if line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
             yield PhaseClosed(line.topic, line.phase, line.survivors)
@@ -96,7 +96,7 @@ class Telling:
         elif (
             line.judgment is not None and usable(line, self.counts) and line.seq not in self.counts.set_aside
         ):
-            if line.told or line.assignment is None:
+            if line.at_once or line.assignment is None:
                 yield line.judgment
             else:
                 self._held.setdefault(line.assignment, []).append(line.judgment)
@@ -118,14 +118,14 @@ class TopicState:
     closed_in_log: tuple[str, ...] = ()
     _lines: list[Line] | None = None
     _looked: float = 0.0
-    _telling: Telling = field(default_factory=lambda: Telling(standing(())))
+    _replay: LogReplay = field(default_factory=lambda: LogReplay(counted_lines(())))
 
     @classmethod
     def new(cls, make: Callable[[], Strategy], read_again: Callable[[int], Sequence[Line]]) -> "TopicState":
         """Return the state of an empty log."""
         return cls(make, read_again, make())
 
-    def take(self, lines: Iterable[Line]) -> None:
+    def feed(self, lines: Iterable[Line]) -> None:
         """Take in new lines; after a retraction, a restoration or a rewind everything is told anew."""
         new = list(lines)
         if not new:
@@ -139,18 +139,18 @@ class TopicState:
         if turned:
             new = [*before, *new]
             self.strategy = self.make()
-            self._telling = Telling(standing(new))
+            self._replay = LogReplay(counted_lines(new))
             self.closed_in_log = ()
         for line in new:
-            for event in self._telling.hear(line):
+            for event in self._replay.feed(line):
                 self.strategy.tell(event)
-            if line.event == log.PHASE_CLOSED and line.seq not in self._telling.counts.rewound:
+            if line.event == log.PHASE_CLOSED and line.seq not in self._replay.counts.rewound:
                 self.closed_in_log = (*self.closed_in_log, line.phase)
 
     @property
-    def counts(self) -> Standing:
+    def counts(self) -> CountedLines:
         """Which lines count now."""
-        return self._telling.counts
+        return self._replay.counts
 
     @property
     def lines(self) -> Sequence[Line]:
@@ -172,7 +172,7 @@ class TopicState:
 
     def held(self) -> list[Judgment]:
         """Return the judgments that are stored but not told yet: to a strategy they are pending."""
-        return self._telling.held()
+        return self._replay.held()
 
     def unlogged_closings(self) -> tuple[PhaseClosed, ...]:
         """Return the phases that the strategy has closed and the log doesn't say so yet."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from duelpool.campaign.log.live_topics import LiveTopics
-from duelpool.campaign.questions.proposals import Asking, Out
+from duelpool.campaign.questions.proposals import Outstanding, Proposals
 from duelpool.campaign.settings import Settings
 from duelpool.records import Kind, Proposal
 from duelpool.store import CampaignStore, Reading, Writing, holdings, schema
@@ -29,16 +29,20 @@ class Place:
     number: int
 
 
-class Crossing:
+class CrossedDesign:
     """Who judges what in a crossed study."""
 
-    def __init__(self, store: CampaignStore, settings: Settings, live: LiveTopics, asking: Asking) -> None:
+    def __init__(
+        self, store: CampaignStore, settings: Settings, live: LiveTopics, proposals: Proposals
+    ) -> None:
         self._store = store
         self._settings = settings
         self._live = live
-        self._asking = asking
+        self._proposals = proposals
 
-    def wanted(self, assessor: str, out: Out, n: int, topics: Collection[str] | None = None) -> list[Wanted]:
+    def wanted(
+        self, assessor: str, out: Outstanding, n: int, topics: Collection[str] | None = None
+    ) -> list[Wanted]:
         """Return the next questions of a person: of a topic that they have begun, or of a new one.
 
         Where only some topics are asked for, nobody takes a new place.
@@ -69,10 +73,10 @@ class Crossing:
         """Whether every place is taken and worked off."""
         places = self.places()
         wanted = len(self._live.heads()) * len(self._settings.crossed) * self._settings.people_per_kind
-        nothing = Out({}, {}, {}, {})
+        nothing = Outstanding({}, {}, {}, {})
         return len(places) >= wanted and not any(self._open(place, nothing, 1) for place in places)
 
-    def _open(self, place: Place, out: Out, n: int) -> list[Wanted]:
+    def _open(self, place: Place, out: Outstanding, n: int) -> list[Wanted]:
         judged = self._live.judged_by(place.topic, place.assessor)
         if place.kind is Kind.GRADE:
             done = {judgment.left for judgment in judged} | {a for a, _ in out.own.get(place.topic, ())}
@@ -86,7 +90,7 @@ class Crossing:
             proposals = strategy.ask(n + len(own), leased)
             proposals = [proposal for proposal in proposals if proposal.pair not in own]
         return [
-            self._asking.want(place.topic, each.pair, each, place.assessor, kind=place.kind)
+            self._proposals.want(place.topic, each.pair, each, place.assessor, kind=place.kind)
             for each in proposals[:n]
         ]
 

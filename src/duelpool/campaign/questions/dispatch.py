@@ -1,4 +1,4 @@
-"""Handing out: what somebody holds, and what they get next, leased to them in the same breath."""
+"""Dispatch out: what somebody holds, and what they get next, leased to them in the same breath."""
 
 import secrets
 import threading
@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 from duelpool.campaign.questions import repeats
-from duelpool.campaign.questions.crossed_design import Crossing
-from duelpool.campaign.questions.proposals import Asking, Out, what_is_out
-from duelpool.campaign.questions.sampler import Open, Urn
+from duelpool.campaign.questions.crossed_design import CrossedDesign
+from duelpool.campaign.questions.proposals import Outstanding, Proposals, read_outstanding
+from duelpool.campaign.questions.sampler import OpenQuestion, Sampler
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import assignments
 from duelpool.campaign.work.assignments import Assignment, TooFew
@@ -21,14 +21,16 @@ _RESERVE = 6  # more questions are chosen than needed, for others may be quicker
 _TRIES = 3
 
 
-class Handing:
+class Dispatch:
     """Leases to one person what may be asked of them."""
 
-    def __init__(self, store: CampaignStore, settings: Settings, asking: Asking, crossing: Crossing) -> None:
+    def __init__(
+        self, store: CampaignStore, settings: Settings, proposals: Proposals, crossed_design: CrossedDesign
+    ) -> None:
         self._store = store
         self._settings = settings
-        self._asking = asking
-        self._crossing = crossing
+        self._proposals = proposals
+        self._crossed_design = crossed_design
         self._filling = threading.Lock()
 
     def held(self, assessor: str) -> list[Question]:
@@ -57,15 +59,15 @@ class Handing:
         for _ in range(_TRIES):  # everything chosen may just have been taken by others
             out = self._out(assessor)
             if self._settings.crossed:
-                own = self._crossing.wanted(assessor, out, _RESERVE, topics)
+                own = self._crossed_design.wanted(assessor, out, _RESERVE, topics)
                 return self._lease(own, assessor)
             skipped: list[Wanted] = []
             taken = False
-            among = self._asking.topics_for(assessor, topics)
+            among = self._proposals.topics_for(assessor, topics)
             # Who is at a topic stays with it; who comes to another leaves to others what they are at.
             for topic in sorted(among, key=lambda each: (each not in out.own, each in out.leased)):
                 head = among[topic]
-                chosen = self._asking.of_topic(topic, head, out, assessor, n=_RESERVE)
+                chosen = self._proposals.of_topic(topic, head, out, assessor, n=_RESERVE)
                 fresh = [want for want in chosen if want.key not in out.skipped.get(topic, ())]
                 skipped += [want for want in chosen if want not in fresh]
                 granted = self._lease(fresh, assessor)
@@ -78,7 +80,7 @@ class Handing:
         return None
 
     def new_assignment(self, assessor: str) -> Assignment | None:
-        """Open an assignment; None when there is no work or money for one.
+        """OpenQuestion an assignment; None when there is no work or money for one.
 
         One at a time in a process: a hundred people who come at once wait for each other, and those who answer
         meanwhile don't wait for all of them.
@@ -90,14 +92,14 @@ class Handing:
 
     def _new_assignment(self, assessor: str) -> Assignment | None:
         out = self._out(assessor)
-        heads = self._asking.topics_for(assessor)
+        heads = self._proposals.topics_for(assessor)
         rng = rng_for(self._settings.seed, "assignment", assessor, out.seen)
-        drawn = Urn(self._asking, out, heads, rng).draw(self._settings.per_topic)
+        drawn = Sampler(self._proposals, out, heads, rng).draw(self._settings.per_topic)
         enough = self._settings.targets + _RESERVE
         picked = list(islice(drawn, enough))
         if not picked:
             return None
-        tests, again = self._asking.tests(assessor, rng), self._repeats(assessor)
+        tests, again = self._proposals.tests(assessor, rng), self._repeats(assessor)
         order = rng.permutation(self._settings.targets + len(tests) + len(again)).tolist()
         if len(picked) == enough:  # there may be more, should others be quicker with many of these
             try:
@@ -109,7 +111,7 @@ class Handing:
     def _open(
         self,
         assessor: str,
-        picked: Sequence[Open],
+        picked: Sequence[OpenQuestion],
         tests: Sequence[Wanted],
         again: Sequence[Wanted],
         order: Sequence[int],
@@ -117,7 +119,7 @@ class Handing:
         short: bool,
     ) -> Assignment | None:
         chosen = [
-            self._asking.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
+            self._proposals.want(each.topic, each.proposal.pair, each.proposal, assessor) for each in picked
         ]
 
         def work(tx: Writing) -> Assignment | None:
@@ -140,8 +142,8 @@ class Handing:
 
         return self._store.write(work)
 
-    def _out(self, assessor: str) -> Out:
-        return self._store.read(lambda tx: what_is_out(tx, assessor, self._settings.parked_after))
+    def _out(self, assessor: str) -> Outstanding:
+        return self._store.read(lambda tx: read_outstanding(tx, assessor, self._settings.parked_after))
 
     def _repeats(self, assessor: str, topics: Collection[str] | None = None) -> list[Wanted]:
         if not self._settings.repeat_every:

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from sqlalchemy import update
 
-from duelpool.campaign.log.replay import standing
+from duelpool.campaign.log.replay import counted_lines
 from duelpool.campaign.settings import Settings
 from duelpool.store import Reading, Writing, holdings, log, schema
 
@@ -13,7 +13,7 @@ from duelpool.store import Reading, Writing, holdings, log, schema
 def grades_of(tx: Reading, topic: str) -> dict[str, list[float]]:
     """Return the grades that count, by item."""
     lines = list(log.read_lines(tx, topic))
-    gone = standing(lines).retracted
+    gone = counted_lines(lines).retracted
     found: dict[str, list[float]] = {}
     for line in lines:
         judgment = line.judgment

@@ -20,7 +20,7 @@ Pairs = Collection[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
+class Outstanding:
     """What is not to be asked now, by topic: a person's own pairs, what is leased, what waits for the manager.
 
     What the person skipped is asked last.
@@ -68,7 +68,7 @@ _OUT = Statement(
 )
 
 
-def what_is_out(tx: Reading, assessor: str, parked_after: int) -> Out:
+def read_outstanding(tx: Reading, assessor: str, parked_after: int) -> Outstanding:
     """Look up what is not to be asked of this person now."""
     rows = _OUT.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     own: dict[str, set[tuple[str, str]]] = {}
@@ -90,10 +90,10 @@ def what_is_out(tx: Reading, assessor: str, parked_after: int) -> Out:
         topic: {pair for pair, count in counts.items() if count >= parked_after}
         for topic, counts in refused.items()
     }
-    return Out(own, skipped, leased, parked)
+    return Outstanding(own, skipped, leased, parked)
 
 
-class Asking:
+class Proposals:
     """Turns what the strategies propose into questions for one person."""
 
     def __init__(self, store: CampaignStore, settings: Settings, live: LiveTopics) -> None:
@@ -101,14 +101,14 @@ class Asking:
         self._settings = settings
         self._live = live
 
-    def of_topic(self, topic: str, head: int, out: Out, assessor: str, n: int = ALL) -> list[Wanted]:
+    def of_topic(self, topic: str, head: int, out: Outstanding, assessor: str, n: int = ALL) -> list[Wanted]:
         """Return questions of a topic that this person may be asked, the strategy's first choice first.
 
         What they skipped comes after everything else.
         """
         return [self.want(topic, each.pair, each, assessor) for each in self.proposals(topic, head, out, n)]
 
-    def proposals(self, topic: str, head: int, out: Out, n: int = ALL) -> list[Proposal]:
+    def proposals(self, topic: str, head: int, out: Outstanding, n: int = ALL) -> list[Proposal]:
         """Return the same as proposals, before the sides are drawn."""
         own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
         if self._settings.stage == "grading":
@@ -130,7 +130,7 @@ class Asking:
         fresh.sort(key=lambda proposal: proposal.pair in skipped)
         return fresh[:n]
 
-    def sizes(self, heads: Mapping[str, int], out: Out) -> list[float]:
+    def sizes(self, heads: Mapping[str, int], out: Outstanding) -> list[float]:
         """Return about how many questions each topic has for everybody, without asking any of them."""
         return self._live.sizes(heads, {topic: len(leased) for topic, leased in out.leased.items()})
 
@@ -169,7 +169,7 @@ class Asking:
             for pair in picked
         ]
 
-    def _fresh_tests(self, tx: Reading, assessor: str) -> list[holdings.KnownPair]:
+    def _fresh_tests(self, tx: Reading, assessor: str) -> list[holdings.TestPair]:
         columns = schema.question.c
         seen = set(
             tx.connection.execute(
@@ -180,7 +180,7 @@ class Asking:
                 )
             ).scalars()
         )
-        known = holdings.known_pairs(tx)
+        known = holdings.test_pairs(tx)
         return [pair for name, pair in known.items() if name not in seen]
 
     def want(

@@ -9,37 +9,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelpool.campaign.questions.proposals import Asking, Out
+from duelpool.campaign.questions.proposals import Outstanding, Proposals
 from duelpool.records import Proposal
 
 
-class Open(NamedTuple):
+class OpenQuestion(NamedTuple):
     """What may be asked of somebody; which side is which is drawn only when it is asked."""
 
     topic: str
     proposal: Proposal
 
 
-class Urn:
+class Sampler:
     """The open questions of those topics that are somebody's business, to be drawn one after the other."""
 
-    def __init__(self, asking: Asking, out: Out, heads: Mapping[str, int], rng: np.random.Generator) -> None:
-        self._asking = asking
+    def __init__(
+        self, proposals: Proposals, out: Outstanding, heads: Mapping[str, int], rng: np.random.Generator
+    ) -> None:
+        self._proposals = proposals
         self._out = out
         self._rng = rng
         self._topics = list(heads.items())
         self._open: dict[int, list[Proposal]] = {}
-        self._skipped: list[Open] = []
-        self._left = np.array(asking.sizes(heads, out), dtype=float)
+        self._skipped: list[OpenQuestion] = []
+        self._left = np.array(proposals.sizes(heads, out), dtype=float)
         self._drawn = np.zeros(len(self._topics), dtype=int)
 
-    def draw(self, per_topic: int) -> Iterator[Open]:
+    def draw(self, per_topic: int) -> Iterator[OpenQuestion]:
         """Yield questions at random: so many of a topic at most, then the rest, then what was skipped before."""
         yield from self._draw(per_topic)
         yield from self._draw(None)
         yield from (self._skipped[at] for at in self._rng.permutation(len(self._skipped)))
 
-    def _draw(self, limit: int | None) -> Iterator[Open]:
+    def _draw(self, limit: int | None) -> Iterator[OpenQuestion]:
         while True:
             chances = self._left if limit is None else np.where(self._drawn < limit, self._left, 0.0)
             ends = np.cumsum(chances)
@@ -49,7 +51,7 @@ class Urn:
             found = self._questions(at)
             if found:
                 self._drawn[at] += 1
-                yield Open(self._topics[at][0], found.pop())
+                yield OpenQuestion(self._topics[at][0], found.pop())
             self._left[at] = len(found)
 
     def _questions(self, at: int) -> list[Proposal]:
@@ -57,8 +59,8 @@ class Urn:
         if at not in self._open:
             topic, head = self._topics[at]
             skipped = self._out.skipped.get(topic, ())
-            proposals = self._asking.proposals(topic, head, self._out)
+            proposals = self._proposals.proposals(topic, head, self._out)
             mixed = [proposals[place] for place in self._rng.permutation(len(proposals))]
             self._open[at] = [each for each in mixed if each.pair not in skipped]
-            self._skipped += [Open(topic, each) for each in mixed if each.pair in skipped]
+            self._skipped += [OpenQuestion(topic, each) for each in mixed if each.pair in skipped]
         return self._open[at]

@@ -23,7 +23,7 @@ class JudgeGaveUp(DuelpoolError):
 
 
 @dataclass(slots=True)
-class Sat:
+class SessionTally:
     """What came of a sitting, and why it ended: "done", "nothing", "skipped", "stopped" or "limit"."""
 
     judged: int = 0
@@ -35,7 +35,7 @@ class Sat:
 
 
 @dataclass(slots=True)
-class Worked:
+class AssignmentsTally:
     """What came of assignments."""
 
     workers: int = 0
@@ -45,7 +45,7 @@ class Worked:
     reward: int = 0
 
 
-class Desk:
+class QuestionTexts:
     """Puts the texts beside a question; those that were read last lie ready."""
 
     def __init__(self, campaign: Campaign) -> None:
@@ -112,7 +112,7 @@ def _key(question: Question) -> tuple[str, Pair]:
     return question.topic, (question.left, "") if question.right is None else question.pair
 
 
-class Sitting:
+class JudgingSession:
     """One judge before a campaign, question by question.
 
     A judge in trouble gives the question back; after `patience` troubles in a row the sitting ends with an
@@ -131,9 +131,9 @@ class Sitting:
     ) -> None:
         self.campaign = campaign
         self.assessor = assessor
-        self.sat = Sat()
+        self.sat = SessionTally()
         self._judge = judge
-        self._desk = Desk(campaign)
+        self._texts = QuestionTexts(campaign)
         self._topics = None if topics is None else set(topics)
         self._patience = patience
         self._heard = heard
@@ -141,7 +141,7 @@ class Sitting:
         self._answered: list[str] = []
         self._skipped: set[tuple[str, Pair]] = set()
 
-    def run(self, limit: int | None = None) -> Sat:
+    def run(self, limit: int | None = None) -> SessionTally:
         """Judge until there is nothing more, the judge wants to stop, or the limit is reached."""
         while limit is None or self.sat.judged < limit:
             question = self._next()
@@ -173,7 +173,7 @@ class Sitting:
         """Show a question and store the answer; return False when the judge wants to stop."""
         while True:
             try:
-                reply = self._judge.reply(self._desk.sheet(question, self.sat.judged))
+                reply = self._judge.reply(self._texts.sheet(question, self.sat.judged))
             except JudgeError as trouble:
                 self.campaign.give_back(question.id, self.assessor)
                 self._trouble(trouble)
@@ -228,14 +228,14 @@ class Sitting:
             ) from trouble
 
 
-def in_turns(sittings: Iterable[Sitting], limit: int | None = None) -> Sat:
+def in_turns(sittings: Iterable[JudgingSession], limit: int | None = None) -> SessionTally:
     """Let several judges answer one question each, again and again, until none of them finds another."""
     at_work = list(sittings)
-    total = Sat()
+    total = SessionTally()
     for sitting in at_work:
         sitting.sat = total
     while at_work:
-        still: list[Sitting] = []
+        still: list[JudgingSession] = []
         for sitting in at_work:
             if limit is not None and total.judged >= limit:
                 total.ended = "limit"
@@ -254,10 +254,10 @@ def work_assignments(
     each: int,
     limit: int | None = None,
     heard: Heard | None = None,
-) -> Worked:
+) -> AssignmentsTally:
     """Let workers come one after the other, each for a few assignments, until the campaign needs nobody."""
-    desk = Desk(campaign)
-    total = Worked()
+    desk = QuestionTexts(campaign)
+    total = AssignmentsTally()
     idle = 0
     leaves = campaign.settings.test_rule == "share"  # after failed tests; else only the assignment goes
     for name, judge in workers:

@@ -103,7 +103,7 @@ class Terms:
 
 
 @dataclass(slots=True)
-class Model:
+class LlmJudge:
     """A model that judges in a campaign under a pseudonym: asks, stores, counts. Several threads may ask at once."""
 
     campaign: Campaign
@@ -116,7 +116,7 @@ class Model:
     settled: int = 0  # calls whose cost is known: where it grows, held money became free
 
     @classmethod
-    def enrol(cls, campaign: Campaign, assessor: str, endpoint: Endpoint, terms: Terms) -> "Model":
+    def enrol(cls, campaign: Campaign, assessor: str, endpoint: Endpoint, terms: Terms) -> "LlmJudge":
         """Let a model in, or take it up again where it stopped; what another process left open is closed."""
         found = cls(campaign, assessor, endpoint, terms)
         prices = terms.prices

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from duelpool.campaign.runners.judging_session import Desk, Heard, JudgeGaveUp, Sat
-from duelpool.campaign.runners.llm_judge import EndpointRefuses, Model, OutOfBudget
+from duelpool.campaign.runners.judging_session import Heard, JudgeGaveUp, QuestionTexts, SessionTally
+from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
 from duelpool.judges.live import JudgeError, Reply
 from duelpool.records import Outcome, Question
 from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
@@ -12,28 +12,28 @@ from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
 _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)
 
 
-class ModelSitting:
+class LlmSession:
     """A model before a campaign. A question in trouble is set aside until the sitting ends."""
 
     def __init__(
         self,
-        model: Model,
+        model: LlmJudge,
         *,
         topics: Collection[str] | None = None,
         patience: int = 3,
         heard: Heard | None = None,
     ) -> None:
-        self.sat = Sat()
+        self.sat = SessionTally()
         self._model = model
         self._campaign = model.campaign
-        self._desk = Desk(model.campaign)
+        self._texts = QuestionTexts(model.campaign)
         self._topics = None if topics is None else set(topics)
         self._patience = patience
         self._heard = heard
         self._in_a_row = 0
         self._aside: dict[str, Question] = {}
 
-    def run(self, limit: int | None = None) -> Sat:
+    def run(self, limit: int | None = None) -> SessionTally:
         """Judge until there is nothing more, the budget is used up, or the limit is reached."""
         at_work: dict[Future[Reply], Question] = {}
         poor: list[Question] = []
@@ -69,7 +69,7 @@ class ModelSitting:
                     self._campaign.give_back(question.id, self._model.assessor)
 
     def _submit(self, pool: ThreadPoolExecutor, question: Question) -> Future[Reply]:
-        return pool.submit(self._model.answer, self._desk.sheet(question, self.sat.judged))
+        return pool.submit(self._model.answer, self._texts.sheet(question, self.sat.judged))
 
     def _next(self, at_work: Mapping[Future[Reply], Question], limit: int | None) -> list[Question]:
         wanted = self._model.terms.concurrency

@@ -108,7 +108,7 @@ def _taken_out(tx: Reading) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Return, by assessor, usable judgments that were retracted, and test pairs passed and seen."""
     columns = schema.log.c
     gone = retracted(tx)
-    better = {name: pair.better for name, pair in holdings.known_pairs(tx).items()}
+    better = {name: pair.better for name, pair in holdings.test_pairs(tx).items()}
     lost: Counter[str] = Counter()
     passed: Counter[str] = Counter()
     seen: Counter[str] = Counter()

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.log.replay import Standing, Telling, standing, usable
+from duelpool.campaign.log.replay import CountedLines, LogReplay, counted_lines, usable
 from duelpool.records import Judgment
 from duelpool.store import Reading, log, schema
 from duelpool.strategies import Strategy
 
 
-def standing_of(tx: Reading, topic: str, until: float | None = None) -> Standing:
-    """Return which lines of a topic's log count, as `fold.standing` does, from its few lines about others.
+def standing_of(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
+    """Return which lines of a topic's log count, as `replay.counted_lines` does, from its few lines about others.
 
     With `until`, a time, as they did then.
     """
@@ -50,7 +50,7 @@ def standing_of(tx: Reading, topic: str, until: float | None = None) -> Standing
         )
         return (int(seq) for seq in found.scalars())
 
-    return standing(lines, judged_apart)
+    return counted_lines(lines, judged_apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def read_topic(
     """
     counts = standing_of(tx, topic, until)
     strategy = campaign.live.fresh(tx, topic)
-    telling = Telling(counts)
+    replay = LogReplay(counts)
     found = position = 0
     for line in log.read_lines(tx, topic):
         if until is not None and line.time > until:
@@ -93,9 +93,9 @@ def read_topic(
             if heard is not None:
                 heard(line.judgment)
         position = line.seq
-        for event in telling.hear(line):
+        for event in replay.feed(line):
             strategy.tell(event)
-    return Read(topic, strategy, found, tuple(telling.held()), position)
+    return Read(topic, strategy, found, tuple(replay.held()), position)
 
 
 def topics_of(tx: Reading) -> list[str]:

@@ -323,7 +323,7 @@ def blocks_of(
     if settings.judges == "crowd":
         if spent.left is not None and spent.left < full_price(settings):
             found.append("The budget has no room for another assignment.")
-        known = len(holdings.known_pairs(tx))
+        known = len(holdings.test_pairs(tx))
         if settings.tests and settings.stage != "grading" and known < settings.tests:
             found.append(f"An assignment takes {settings.tests} test pairs, and there are {known}.")
     if parked := sum(topic.parked for topic in topics):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from duelpool.campaign.log.replay import Standing, TopicState, usable
+from duelpool.campaign.log.replay import CountedLines, TopicState, usable
 from duelpool.records import Judgment, Outcome
 from duelpool.store.log import Line
 
@@ -42,7 +42,7 @@ class PairTally:
     seconds: float | None
 
 
-def why_not_counted(line: Line, counts: Standing) -> str:
+def why_not_counted(line: Line, counts: CountedLines) -> str:
     """Say why a judgment scores nothing; empty where it does."""
     judgment = line.judgment
     if judgment is None or usable(line, counts):
@@ -56,7 +56,7 @@ def why_not_counted(line: Line, counts: Standing) -> str:
     return "grade" if judgment.outcome is Outcome.GRADE else "no preference"
 
 
-def vote_of(line: Line, judgment: Judgment, counts: Standing) -> Vote:
+def vote_of(line: Line, judgment: Judgment, counts: CountedLines) -> Vote:
     """Return a judgment of the log as a vote."""
     return Vote(
         topic=line.topic,

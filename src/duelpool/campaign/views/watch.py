@@ -268,7 +268,7 @@ class Watch:
             texts = campaign.read(holdings.topics)
             self._texts = {topic: texts[topic] for topic in signs.heads}
         if len(self._better) != signs.known:
-            known = campaign.read(holdings.known_pairs)
+            known = campaign.read(holdings.test_pairs)
             self._better = {name: pair.better for name, pair in known.items()}
             self._kept.clear()
             self._deeds.clear()

@@ -183,7 +183,7 @@ def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) 
 
 
 def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -> None:
-    staying, _ = exclusion.keeps(tx, row.assessor, row.id, settings)
+    staying, _ = exclusion.passes_test_rule(tx, row.assessor, row.id, settings)
     places = judgments_in(tx, row.id)
     for topic in places:
         log.append(tx, topic, log.RELEASE, assignment=row.id)
@@ -240,7 +240,7 @@ def _as_finished(tx: Reading, settings: Settings, row: Row[Any]) -> Finished:
             columns.assignment == row.id, columns.entry == ledger.REWARD
         )
     ).scalar_one()
-    staying, record = exclusion.keeps(tx, row.assessor, row.id, settings)
+    staying, record = exclusion.passes_test_rule(tx, row.assessor, row.id, settings)
     return Finished(
         row.id,
         row.state,

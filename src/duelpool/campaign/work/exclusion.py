@@ -5,18 +5,20 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from duelpool.campaign.log.replay import Standing, standing, usable
+from duelpool.campaign.log.replay import CountedLines, counted_lines, usable
 from duelpool.campaign.settings import Settings
 from duelpool.records import Outcome
 from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
 
 _AT_ONCE = 500  # places in one question to the database
-_EVERYTHING = Standing(frozenset(), frozenset(), frozenset())  # nothing is retracted
+_EVERYTHING = CountedLines(frozenset(), frozenset(), frozenset())  # nothing is retracted
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """How somebody did on test pairs so far."""
+class TestResult:
+    """How many test pairs an assessor has seen and passed."""
+
+    __test__ = False  # not one of pytest's
 
     passed: int
     seen: int
@@ -82,10 +84,10 @@ def _retracted_of(tx: Reading, places: Sequence[tuple[str, int]]) -> frozenset[t
     return frozenset(gone)
 
 
-def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> Record:
+def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> TestResult:
     """Return how somebody did on all test pairs so far, or on those of one assignment."""
     columns = schema.log.c
-    known = holdings.known_pairs(tx)
+    known = holdings.test_pairs(tx)
     query = select(schema.log).where(
         columns.campaign == tx.campaign,
         columns.assessor == assessor,
@@ -102,10 +104,12 @@ def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> Reco
             continue
         seen += 1
         passed += line.judgment.winner == known[str(line.test_pair)].better
-    return Record(passed, seen)
+    return TestResult(passed, seen)
 
 
-def keeps(tx: Reading, assessor: str, assignment: str, settings: Settings) -> tuple[bool, Record]:
+def passes_test_rule(
+    tx: Reading, assessor: str, assignment: str, settings: Settings
+) -> tuple[bool, TestResult]:
     """Say whether somebody stays after an assignment, by the campaign's rule, and on what record."""
     if settings.test_rule == "any-failed":
         record = record_of(tx, assessor, assignment)
@@ -164,6 +168,6 @@ def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:
 def _undone_by_exclusion(tx: Reading, topic: str, own: set[int]) -> list[int]:
     """Return the judgments whose last retraction came from an exclusion, not from the person's own undo."""
     lines = [line for line in log.read_lines(tx, topic) if line.refers_to in own or line.judgment is not None]
-    gone = standing(lines).retracted
+    gone = counted_lines(lines).retracted
     last = {line.refers_to: line.reason for line in lines if line.event == log.RETRACTION}
     return sorted(seq for seq in gone & own if last.get(seq) != "undone")

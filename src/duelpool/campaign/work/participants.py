@@ -123,7 +123,7 @@ _ANSWERED_BY = Statement(
 )
 
 
-def standing_of(tx: Reading, assessor: str) -> tuple[str, str | None]:
+def participant_state(tx: Reading, assessor: str) -> tuple[str, str | None]:
     """Return a campaign's state, and somebody's in it: None for who doesn't take part."""
     found = _STATE_AND_PERSON.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})[0]
     return found.campaign, found.person

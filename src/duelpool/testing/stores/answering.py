@@ -147,7 +147,7 @@ def check_retract_and_restore(store: Store) -> None:
 def check_slots_of_imported_judgments(store: Store) -> None:
     """Judgments from elsewhere count to the cap, be there more of them than it allows; retracted, they free it."""
     scene = Scene.set_up(store, cap=3)
-    seqs = scene.take_in(
+    seqs = scene.add_judgments(
         Judgment(TOPIC, "a", "b", Outcome.LEFT, assessor="p0"), Judgment(TOPIC, "b", "a", Outcome.TIE)
     )
     require(scene.lease("p0") is None, "who judged a pair elsewhere isn't asked again")
@@ -159,7 +159,7 @@ def check_slots_of_imported_judgments(store: Store) -> None:
     require(scene.restore(seqs[0]) == [], "and has none to come back to")
     scene.sound()
     many = Scene.set_up(store, cap=2)
-    taken = many.take_in(*(Judgment(TOPIC, "a", "b", Outcome.RIGHT, assessor="p0") for _ in range(4)))
+    taken = many.add_judgments(*(Judgment(TOPIC, "a", "b", Outcome.RIGHT, assessor="p0") for _ in range(4)))
     require(len(many.lines()) == 4 and many.lease("p1") is None, "a file may hold more than the cap")
     many.retract(*taken[:2])
     require(many.lease("p1") is None, "two are the cap")
@@ -170,7 +170,7 @@ def check_slots_of_imported_judgments(store: Store) -> None:
     def take_or_lease(at: int) -> object:
         if at % 2:
             return racing.lease(f"p{at}")
-        return racing.take_in(Judgment(TOPIC, "a", "b", Outcome.LEFT, assessor=f"p{at}"))
+        return racing.add_judgments(Judgment(TOPIC, "a", "b", Outcome.LEFT, assessor=f"p{at}"))
 
     at_once(take_or_lease, range(6))
     require(len(racing.lines()) == 3, "no import loses against a lease", seen=racing.lines())
@@ -188,8 +188,8 @@ def check_repeated_questions(store: Store) -> None:
     scene.answer(question, "p0", Outcome.RIGHT)
     require(scene.lease("p0", again) is None, "and answered once")
     scene.answer(scene.undo(question, "p0"), "p0", Outcome.LEFT)
-    told = [line.judgment.repeated for line in scene.lines() if line.judgment is not None]
-    require(told == [False, True, True], "the log tells them apart", seen=told)
+    sources = [line.judgment.repeated for line in scene.lines() if line.judgment is not None]
+    require(sources == [False, True, True], "the log tells them apart", seen=sources)
     require(scene.lease("p1") is None, "the cap is as it was")
     scene.sound()
 
@@ -198,7 +198,7 @@ def check_imported_lines(store: Store) -> None:
     """Judgments without a question are lines like others, and hold no slot."""
     scene = Scene.set_up(store)
     judgment = Judgment(TOPIC, "a", "b", Outcome.LEFT, sides_known=False)
-    seq = store.of(scene.campaign).write(lambda tx: log.append_judgment(tx, judgment, told=True))
+    seq = store.of(scene.campaign).write(lambda tx: log.append_judgment(tx, judgment, at_once=True))
     require(scene.retract(seq) == [seq] and scene.restore(seq) == [seq], "they are retracted and restored")
     refused(
         log.UnknownTopic,
@@ -227,7 +227,9 @@ def check_test_pairs(store: Store) -> None:
     require(scene.lease("p0", test) is None, "a test is held once a person")
     for at, question in enumerate(questions):
         scene.answer(question, f"p{at}")
-    require(all(line.test_pair == "k1" and not line.told for line in scene.lines()), "a test is never told")
+    require(
+        all(line.test_pair == "k1" and not line.at_once for line in scene.lines()), "a test is never told"
+    )
     other = Wanted(TOPIC, "good", "poor", criterion="c", test_pair="k2")
     old = scene.leased("p0", other)
     scene.expire()

@@ -42,7 +42,7 @@ def check_holdings(store: Store) -> None:
     ]
     passages = [Passage(f"d{at}", f"text {at} \N{SNOWMAN}", "title", "https://x.test/") for at in range(2500)]
     pool = Pool("zebra", ("b", "a", "c"), {"a": 1.5}, {"a": ("a2", "A3")})
-    checks = [holdings.KnownPair(name, "zebra", "a", "b") for name in ("b", "B", "a", "ä")]
+    checks = [holdings.TestPair(name, "zebra", "a", "b") for name in ("b", "B", "a", "ä")]
 
     def work(tx: Writing) -> tuple[int, ...]:
         return (
@@ -77,7 +77,7 @@ def check_holdings(store: Store) -> None:
     ids = [each.id for each in passages] + ["unknown"]
     texts = store.of(scene.campaign).read(lambda tx: holdings.passages(tx, ids))
     require(texts == {each.id: each for each in passages}, "texts come back, however many")
-    known = store.of(scene.campaign).read(holdings.known_pairs)
+    known = store.of(scene.campaign).read(holdings.test_pairs)
     require(list(known) == ["B", "a", "b", "ä"], "ids are in the order of their codes", seen=list(known))
     people = store.of(scene.campaign).read(holdings.assessors)
     require(list(people) == ["zoe", "Åsa", "adam"], "people are in the order in which they came")

@@ -22,7 +22,7 @@ def check_the_log_keeps_everything(store: Store) -> None:
     )
     question = scene.leased("p0", want)
     given = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4, True)
-    receipt = scene.give(question, "p0", given, told=False)
+    receipt = scene.give(question, "p0", given, at_once=False)
     grade = scene.leased("p0", Wanted(TOPIC, "a", None, kind=Kind.GRADE))
     scene.give(grade, "p0", Answer(Outcome.GRADE, 2.5))
     line, second = scene.lines()
@@ -59,7 +59,7 @@ def check_the_log_keeps_everything(store: Store) -> None:
         "every field is kept",
         seen=kept,
     )
-    require(not line.told and second.told, "whether it is told is kept")
+    require(not line.at_once and second.at_once, "whether it is told is kept")
     require(second.judgment is not None and second.judgment.grade == 2.5, "a grade is kept", seen=second)
     scene.sound()
 

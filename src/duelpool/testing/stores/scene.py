@@ -82,20 +82,20 @@ class Scene:
         """Answer a question."""
         return self.give(question, person, Answer(outcome))
 
-    def give(self, question: Question | str, person: str, given: Answer, *, told: bool = True) -> Receipt:
+    def give(self, question: Question | str, person: str, given: Answer, *, at_once: bool = True) -> Receipt:
         """Answer a question, with all that belongs to an answer."""
         name = question if isinstance(question, str) else question.id
         return self.store.of(self.campaign).write(
-            lambda tx: leases.answer(tx, name, person, given, cap=self.cap, told=told)
+            lambda tx: leases.answer(tx, name, person, given, cap=self.cap, at_once=at_once)
         )
 
     def judged(self, person: str, outcome: Outcome = Outcome.LEFT, want: Wanted | None = None) -> Receipt:
         """Lease and answer."""
         return self.answer(self.leased(person, want), person, outcome)
 
-    def take_in(self, *judgments: Judgment) -> list[int]:
+    def add_judgments(self, *judgments: Judgment) -> list[int]:
         """Add judgments from elsewhere; return their places."""
-        return self.store.of(self.campaign).write(lambda tx: imports.take_in(tx, judgments))
+        return self.store.of(self.campaign).write(lambda tx: imports.add_judgments(tx, judgments))
 
     def undo(self, question: Question, person: str) -> Question:
         """Take an answer back."""

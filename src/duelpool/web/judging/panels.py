@@ -24,7 +24,7 @@ from duelpool.panels.base import (
 )
 from duelpool.recruitment import arrivals as kept
 from duelpool.recruitment.reports import take_message
-from duelpool.recruitment.submissions import Stay, assignments_of, stays
+from duelpool.recruitment.submissions import Submission, assignments_of, submissions
 from duelpool.store import Reading, Writing, schema
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.links import ExpiredLink
@@ -114,7 +114,7 @@ def leave(found: Annotated[Visit, Depends(visit)]) -> Response:
     return found.back()
 
 
-def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Stay | None] | None:
+def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Submission | None] | None:
     """Return how a visitor's stay has ended, None where it hasn't.
 
     One finished assignment makes a stay complete, whatever came after it: further ones are paid beside it.
@@ -125,9 +125,9 @@ def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Stay | None] | 
     if campaign.settings.judges != "crowd":
         return FinishedWork(WorkOutcome.COMPLETED), None
 
-    def work(tx: Reading) -> tuple[FinishedWork, Stay | None]:
+    def work(tx: Reading) -> tuple[FinishedWork, Submission | None]:
         name = campaign.settings.panel
-        own = stays(tx, name, found.assessor)
+        own = submissions(tx, name, found.assessor)
         rows = assignments_of(tx, name, own[-1]) if own else []
         by_state = {row.state: row.id for row in rows}
         stay = own[-1] if own else None
@@ -157,7 +157,7 @@ def _way(found: Visit, ending: FinishedWork) -> Completion:
     return make_panel(found.flow.campaign.settings.panel_settings).completion(ending)
 
 
-def _note(campaign: Campaign, stay: Stay, ending: FinishedWork) -> None:
+def _note(campaign: Campaign, stay: Submission, ending: FinishedWork) -> None:
     def work(tx: Writing) -> None:
         columns = schema.submission.c
         tx.connection.execute(

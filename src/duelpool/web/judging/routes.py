@@ -205,7 +205,7 @@ def answer(found: Changing) -> Response:
     try:
         receipt = campaign.answer(question, found.assessor, given)
     except TooLate:
-        campaign.let_pass(question, found.assessor)
+        campaign.forfeit(question, found.assessor)
         raise
     if not wants_json(found.request):
         return found.back()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.judging_session import Desk
+from duelpool.campaign.runners.judging_session import QuestionTexts
 from duelpool.errors import BadRecord
 from duelpool.records import Kind, Outcome, Passage, Question, Topic
 from duelpool.store.leases import Answer
@@ -74,11 +74,11 @@ class Sheets:
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
-        self._desk = Desk(campaign)
+        self._texts = QuestionTexts(campaign)
 
     def question(self, question: Question, words: Words, now: float) -> dict[str, Any]:
         """Return a question as the page gets it."""
-        sheet = self._desk.sheet(question)
+        sheet = self._texts.sheet(question)
         settings = self.campaign.settings
         kind = question.kind
         frame = f"/j/{self.campaign.id}/frame/{question.id}"
@@ -101,7 +101,7 @@ class Sheets:
     ) -> list[dict[str, Any]]:
         """Return questions as the page gets them; of those that it has, only what changes."""
         known = {each.id for each in questions if f"{each.id}:{each.attempt}" in have}
-        self._desk.gather(each for each in questions if each.id not in known)
+        self._texts.gather(each for each in questions if each.id not in known)
         return [
             self.brief(each, now) if each.id in known else self.question(each, words, now)
             for each in questions
@@ -113,12 +113,12 @@ class Sheets:
 
     def passages_of(self, question: Question) -> tuple[Passage, Passage | None]:
         """Return the texts of a question."""
-        sheet = self._desk.sheet(question)
+        sheet = self._texts.sheet(question)
         return sheet.left, sheet.right
 
     def topic(self, question: Question) -> Topic:
         """Return the topic of a question."""
-        return self._desk.sheet(question).topic
+        return self._texts.sheet(question).topic
 
 
 def expires_in(question: Question, now: float) -> int:
