@@ -330,7 +330,7 @@ def try_on(name: str, data: bytes, folder: Path) -> str:
 
 def fuzz(name: str, examples: int, number: int | None, folder: Path) -> Counter[str]:
     """Try so many files on a reader; return how often what came of it. A number makes other files each time."""
-    found: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
 
     @settings(
         max_examples=examples,
@@ -342,10 +342,10 @@ def fuzz(name: str, examples: int, number: int | None, folder: Path) -> Counter[
     )
     @given(data=nearly_right(READERS[name][1]))
     def attempt(data: bytes) -> None:
-        found[try_on(name, data, folder)] += 1
+        outcomes[try_on(name, data, folder)] += 1
 
     (attempt if number is None else seed(number)(attempt))()
-    return found
+    return outcomes
 
 
 def main() -> int:
@@ -357,30 +357,30 @@ def main() -> int:
     reading.add_argument("--reader", choices=READERS, action="append")
     asked = reading.parse_args()
     end = time.monotonic() + asked.seconds
-    found: dict[str, Counter[str]] = {name: Counter() for name in asked.reader or READERS}
+    outcomes: dict[str, Counter[str]] = {name: Counter() for name in asked.reader or READERS}
     crashed: dict[str, BaseException] = {}
     number = 0
     with tempfile.TemporaryDirectory() as folder:
-        while time.monotonic() < end and len(crashed) < len(found):
+        while time.monotonic() < end and len(crashed) < len(outcomes):
             number += 1
-            for name in found:
+            for name in outcomes:
                 if name in crashed or time.monotonic() > end:
                     continue
                 try:
-                    found[name] += fuzz(name, 100, number, Path(folder))
+                    outcomes[name] += fuzz(name, 100, number, Path(folder))
                 except BaseException as error:
                     if isinstance(error, KeyboardInterrupt):
                         raise
                     crashed[name] = error
-    for name, counts in found.items():
-        told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    for name, counts in outcomes.items():
+        counted = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
         verdict = (
             f"CRASHED: {type(crashed[name]).__name__}: {crashed[name]}" if name in crashed else "all well"
         )
-        print(f"{name}: {told}: {verdict}", flush=True)
+        print(f"{name}: {counted}: {verdict}", flush=True)
         if name in crashed:
             print("\n".join(getattr(crashed[name], "__notes__", [])), flush=True)
-    print(f"{sum(sum(each.values()) for each in found.values())} files, {len(crashed)} readers crashed")
+    print(f"{sum(sum(each.values()) for each in outcomes.values())} files, {len(crashed)} readers crashed")
     return len(crashed)
 
 

@@ -65,8 +65,8 @@ class Trial:
 
 
 @dataclass
-class Found:
-    """What came of a part: figures to print, and what is wrong, in words."""
+class PartResult:
+    """The result of one part: figures to print, and messages about what is wrong."""
 
     figures: dict[str, Any] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
@@ -128,22 +128,22 @@ def scene(trial: Trial, **settings: Any) -> Iterator[Scene]:
 # ---- the parts
 
 
-def load(trial: Trial) -> Found:
-    """Let everybody judge; then one answer ten times at once."""
-    found = Found()
+def load(trial: Trial) -> PartResult:
+    """All visitors judge; then one answer is sent ten times at once."""
+    result = PartResult()
     with scene(trial) as at:
         seen = asyncio.run(visit_all(at.server.port, at.doors, trial.people, trial.seconds, trial.median))
         for door in at.doors * 3:
-            found.wrong += asyncio.run(ten_at_once(at.server.port, *door))
-        found.saw(seen)
-        found.wrong += at.judged(seen)
-    found.hold(trial, SUBMIT_MS)
-    return found
+            result.wrong += asyncio.run(ten_at_once(at.server.port, *door))
+        result.saw(seen)
+        result.wrong += at.judged(seen)
+    result.hold(trial, SUBMIT_MS)
+    return result
 
 
-def kills(trial: Trial) -> Found:
-    """Kill a random process every so often while everybody judges."""
-    found = Found()
+def kills(trial: Trial) -> PartResult:
+    """Kill a random process at intervals while all visitors judge."""
+    result = PartResult()
     killed = 0
 
     async def kill_on(server: Server) -> None:
@@ -164,14 +164,14 @@ def kills(trial: Trial) -> Found:
 
     with scene(trial) as at:
         seen = asyncio.run(both(at))
-        found.saw(seen)
-        found.figures["kills"] = killed
-        found.wrong += at.judged(seen)
+        result.saw(seen)
+        result.figures["kills"] = killed
+        result.wrong += at.judged(seen)
     if killed < trial.kills * 0.9:
-        found.wrong.append(f"only {killed} of {trial.kills} processes could be killed")
+        result.wrong.append(f"only {killed} of {trial.kills} processes could be killed")
     if len(seen.acknowledged) < min(ENOUGH, trial.kills * ENOUGH / 100):
-        found.wrong.append(f"only {len(seen.acknowledged)} judgments were acknowledged meanwhile")
-    return found
+        result.wrong.append(f"only {len(seen.acknowledged)} judgments were acknowledged meanwhile")
+    return result
 
 
 class Onlooker:
@@ -238,9 +238,9 @@ async def _beside_import(trial: Trial, at: Scene, file: Path, onlooker: Onlooker
     return seen
 
 
-def beside_import(trial: Trial) -> Found:
+def beside_import(trial: Trial) -> PartResult:
     """Take a large file in and watch the dashboard while people judge."""
-    found = Found()
+    result = PartResult()
     with scene(trial) as at:
         file = at.folder / "judgments.jsonl"
         with open_store(at.target) as store:
@@ -249,22 +249,22 @@ def beside_import(trial: Trial) -> Found:
         lines = large_file(file, trial.megabytes, trial.topics)
         onlooker = Onlooker(at)
         seen = asyncio.run(_beside_import(trial, at, file, onlooker))
-        found.saw(seen)
+        result.saw(seen)
         pages = sorted(onlooker.seconds)
-        found.figures |= {
+        result.figures |= {
             "imported_lines": lines,
             "megabytes": round(file.stat().st_size / 1e6, 1),
             "seconds": round(seen.seconds, 1),
             "dashboard_requests": len(pages),
             "dashboard_p99_ms": round(1000 * pages[int(len(pages) * 0.99)], 1) if pages else None,
         }
-        found.wrong += onlooker.odd[:3] + at.judged(seen)
+        result.wrong += onlooker.odd[:3] + at.judged(seen)
         with open_store(at.target) as store:
             kept = sum(len(Campaign.open(store, "imported").judgments(topic)) for topic in topics)
         if kept != lines:
-            found.wrong.append(f"{lines} judgments were in the file, and {kept} are in the campaign")
-    found.hold(trial, SUBMIT_MS_BESIDE_IMPORT)
-    return found
+            result.wrong.append(f"{lines} judgments were in the file, and {kept} are in the campaign")
+    result.hold(trial, SUBMIT_MS_BESIDE_IMPORT)
+    return result
 
 
 def large_file(file: Path, megabytes: float, topics: int) -> int:
@@ -295,9 +295,9 @@ def large_file(file: Path, megabytes: float, topics: int) -> int:
     return lines
 
 
-def limit(trial: Trial) -> Found:
+def limit(trial: Trial) -> PartResult:
     """Let more and more people judge, until the bar is passed; report the last load below it."""
-    found = Found({"held_per_second": 0.0, "held_p99_ms": None, "steps": []})
+    result = PartResult({"held_per_second": 0.0, "held_p99_ms": None, "steps": []})
     people = max(1, trial.people // 4)
     with scene(trial) as at:
         whole = Seen()
@@ -306,19 +306,19 @@ def limit(trial: Trial) -> Found:
                 visit_all(at.server.port, at.doors, people, max(5.0, trial.seconds / 3), 1.0, seed=step)
             )
             p99, rate = round(seen.percentile(0.99), 1), round(seen.rate, 1)
-            found.figures["steps"].append((people, rate, p99))
+            result.figures["steps"].append((people, rate, p99))
             whole += seen
             if not p99 < SUBMIT_MS:
                 break
-            found.figures["held_per_second"], found.figures["held_p99_ms"] = rate, p99
+            result.figures["held_per_second"], result.figures["held_p99_ms"] = rate, p99
             people = round(people * 1.4)
-        found.wrong += at.judged(whole)
-    return found
+        result.wrong += at.judged(whole)
+    return result
 
 
-def soak(trial: Trial) -> Found:
+def soak(trial: Trial) -> PartResult:
     """Judge at a steady pace, and look at what the processes hold every few seconds."""
-    found = Found()
+    result = PartResult()
     samples: list[tuple[float, int, int]] = []
 
     async def sample(at: Scene) -> None:
@@ -335,18 +335,18 @@ def soak(trial: Trial) -> Found:
 
     with scene(trial) as at:
         seen = asyncio.run(both(at))
-        found.saw(seen)
-        found.wrong += at.judged(seen)
+        result.saw(seen)
+        result.wrong += at.judged(seen)
     third = len(samples) // 3
     for column, name in enumerate(("memory_mb", "open_files", "wal_kb")):
         parts = [[each[column] for each in samples[at * third : (at + 1) * third]] for at in range(3)]
         middle, last = (sorted(part)[len(part) // 2] for part in parts[1:])
-        found.figures[name] = [round(sorted(part)[len(part) // 2], 1) for part in parts]
+        result.figures[name] = [round(sorted(part)[len(part) // 2], 1) for part in parts]
         level = LEVEL if trial.soak_seconds >= SETTLING else 1.5
         at_most = {"memory_mb": middle * level, "open_files": middle + FILES_MORE, "wal_kb": LOG_KB}[name]
         if last > at_most:
-            found.wrong.append(f"{name} still grows: {middle:.0f}, then {last:.0f}")
-    return found
+            result.wrong.append(f"{name} still grows: {middle:.0f}, then {last:.0f}")
+    return result
 
 
 def held_by(at: Scene) -> tuple[float, int, int]:
@@ -363,7 +363,7 @@ def held_by(at: Scene) -> tuple[float, int, int]:
     return memory, files, log.stat().st_size // 1024 if log.exists() else 0
 
 
-PARTS: dict[str, Callable[[Trial], Found]] = {
+PARTS: dict[str, Callable[[Trial], PartResult]] = {
     "load": load,
     "kills": kills,
     "import": beside_import,
@@ -398,11 +398,11 @@ def main() -> int:
     for name in parts or PARTS:
         for each in [back_end] if back_end else BACK_ENDS:
             before = os.getloadavg()[0]
-            found = PARTS[name](Trial(each, timed=timed, **asked))
-            failed += bool(found.wrong)
-            figures[f"{name} {each}"] = found.figures | {"wrong": found.wrong, "load_before": before}
-            told = ", ".join(f"{what} {value}" for what, value in found.figures.items())
-            print(f"{name} on {each}: {told}:", "; ".join(found.wrong[:5]) or "all well", flush=True)
+            result = PARTS[name](Trial(each, timed=timed, **asked))
+            failed += bool(result.wrong)
+            figures[f"{name} {each}"] = result.figures | {"wrong": result.wrong, "load_before": before}
+            told = ", ".join(f"{what} {value}" for what, value in result.figures.items())
+            print(f"{name} on {each}: {told}:", "; ".join(result.wrong[:5]) or "all well", flush=True)
     if file is not None:
         file.write_text(json.dumps(figures, indent=1), encoding="utf-8")
     return failed

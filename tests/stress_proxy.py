@@ -279,9 +279,9 @@ def main() -> int:
         "compose": lambda: compose(asked.people, asked.seconds),
     }
     for name, trial in trials.items():
-        found = trial()
-        failed += bool(found)
-        print(f"{name}:", "; ".join(found[:5]) or "all well", flush=True)
+        problems = trial()
+        failed += bool(problems)
+        print(f"{name}:", "; ".join(problems[:5]) or "all well", flush=True)
     return failed
 
 

@@ -222,9 +222,9 @@ def sections(page: Path) -> list[str]:
 
 def page_of(name: str, overview: str) -> Path:
     """The page to which the overview's table leads from a name, such as nDCG (or nDCG@k)."""
-    found = re.search(rf"\[`{re.escape(name)}(?:@k)?`\]\(([^)]+)\)", (DOCS / overview).read_text())
-    assert found, f"docs/{overview} doesn't lead to {name}"
-    return DOCS / found[1]
+    link = re.search(rf"\[`{re.escape(name)}(?:@k)?`\]\(([^)]+)\)", (DOCS / overview).read_text())
+    assert link, f"docs/{overview} doesn't lead to {name}"
+    return DOCS / link[1]
 
 
 NAMED = [(name, "strategies.md", list(parameters_of(each))) for name, each in STRATEGIES.items()]
@@ -296,8 +296,8 @@ BYTES = {"k": 2**10, "m": 2**20, "g": 2**30}
 
 def allowed(configuration: str) -> list[int]:
     """Return how large bodies may be, in the configuration's order: everywhere, then where files are sent."""
-    found = re.findall(r"client_max_body_size (\d+)([kmg]);", configuration)
-    return [int(number) * BYTES[unit] for number, unit in found]
+    limits = re.findall(r"client_max_body_size (\d+)([kmg]);", configuration)
+    return [int(number) * BYTES[unit] for number, unit in limits]
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ LOOK = """([part, runOnly]) => axe.run(part, { runOnly, resultTypes: ['violation
   .then(result => result.violations.map(each => each.id + ': '
     + each.nodes.map(node => node.html.slice(0, 120) + ' ' + node.failureSummary).join(' | ')))"""
 NAMES = """() => {
-  const found = [], walk = document.createTreeWalker(document, NodeFilter.SHOW_COMMENT);
+  const comments = [], walk = document.createTreeWalker(document, NodeFilter.SHOW_COMMENT);
   while (walk.nextNode()) if (walk.currentNode.data.startsWith(' template: '))
-    found.push(walk.currentNode.data.slice(11).trim());
-  return found;
+    comments.push(walk.currentNode.data.slice(11).trim());
+  return comments;
 }"""
 
 LOOKED_AT_IN = {
@@ -107,10 +107,10 @@ def name_templates() -> None:
 
 def every_page() -> set[str]:
     """Return the templates that are pages, or parts that only some pages have."""
-    found = {
+    names = {
         path.relative_to(templating.TEMPLATES).as_posix() for path in templating.TEMPLATES.rglob("*.html")
     }
-    return {name for name in found if not name.rpartition("/")[2].startswith(("_", "base."))}
+    return {name for name in names if not name.rpartition("/")[2].startswith(("_", "base."))}
 
 
 def look_with_axe(page: Page, where: str, part: str = "html") -> None:
@@ -123,16 +123,16 @@ def look_with_axe(page: Page, where: str, part: str = "html") -> None:
         page.evaluate(AXE)
     if part == "html":
         _looked_at.update(page.evaluate(NAMES))
-    found: list[str] = []
+    violations: list[str] = []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
         for scheme in LOOKS.get(width, ()):
             page.emulate_media(color_scheme=scheme)
             wrong = page.evaluate(LOOK, [part, RULES if scheme == "light" else COLOURS])
-            found += [f"{where}, {width} px, {scheme}: {each}" for each in wrong]
+            violations += [f"{where}, {width} px, {scheme}: {each}" for each in wrong]
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{where} is cut at {width}"
     page.emulate_media(color_scheme="light")
-    assert not found, "\n".join(found)
+    assert not violations, "\n".join(violations)
 
 
 def begin() -> None:

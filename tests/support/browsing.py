@@ -33,8 +33,8 @@ PATIENCE = 60_000  # milliseconds; a loaded machine is slow, and a test that wai
 
 def chromium_path() -> str | None:
     """Return where the system's chromium is, or None: then it is the one that `make setup` had Playwright fetch."""
-    found = (shutil.which(name) for name in ("chromium-headless-shell", "chromium", "chromium-browser"))
-    return os.environ.get(CHROMIUM) or next(filter(None, found), None)
+    installed = (shutil.which(name) for name in ("chromium-headless-shell", "chromium", "chromium-browser"))
+    return os.environ.get(CHROMIUM) or next(filter(None, installed), None)
 
 
 @contextmanager

@@ -81,14 +81,14 @@ def synth(queries: int, items: int = 2000, seed: int = 0) -> tuple[Population, F
 
 def pivotal_by_definition(probabilities: list[float]) -> dict[frozenset[int], float]:
     """Return the chance of every sample under pivotal sampling in order: two units fight until one is decided."""
-    found: dict[frozenset[int], float] = {}
+    chances_of_sets: dict[frozenset[int], float] = {}
 
     def go(chance: float, holder: int, level: float, place: int, taken: frozenset[int]) -> None:
         if chance == 0:
             return
         if place == len(probabilities):
             final = taken | {holder} if level > 0.5 else taken
-            found[final] = found.get(final, 0.0) + chance
+            chances_of_sets[final] = chances_of_sets.get(final, 0.0) + chance
             return
         other = probabilities[place]
         total = level + other
@@ -104,7 +104,7 @@ def pivotal_by_definition(probabilities: list[float]) -> dict[frozenset[int], fl
             go(chance * (1 - win), holder, total - 1, place + 1, taken | {place})
 
     go(1.0, 0, probabilities[0], 1, frozenset())
-    return found
+    return chances_of_sets
 
 
 Law: TypeAlias = dict[tuple[tuple[int, ...], tuple[int, ...]], float]
@@ -143,13 +143,13 @@ def _pieces(of: Callable[[float], object], low: float, high: float) -> list[tupl
     middle = (low + high) / 2
     if high - low < 1e-11 or middle in (low, high):
         return [(low, middle), (middle, high)]
-    found = _pieces(of, low, middle)
+    pieces = _pieces(of, low, middle)
     for start, end in _pieces(of, middle, high):
-        if of(found[-1][0]) == of(start):
-            found[-1] = (found[-1][0], end)
+        if of(pieces[-1][0]) == of(start):
+            pieces[-1] = (pieces[-1][0], end)
         else:
-            found.append((start, end))
-    return found
+            pieces.append((start, end))
+    return pieces
 
 
 LAST = float(np.nextafter(1.0, 0.0))
@@ -164,13 +164,13 @@ def _law_replacing(lottery: Lottery) -> Law:
     chances: dict[int, float] = {}
     for start, end in _pieces(cache(first), 0.0, LAST):
         chances[first(start)] = chances.get(first(start), 0.0) + end - start
-    found: Law = {}
+    law: Law = {}
     for draws in itertools.product(chances, repeat=lottery.n):
         counts = Counter(draws)
         units = tuple(sorted(counts))
         key = (units, tuple(counts[unit] for unit in units))
-        found[key] = found.get(key, 0.0) + float(np.prod([chances[unit] for unit in draws]))
-    return found
+        law[key] = law.get(key, 0.0) + float(np.prod([chances[unit] for unit in draws]))
+    return law
 
 
 def _law_pivotal(lottery: Lottery) -> Law:
@@ -180,7 +180,7 @@ def _law_pivotal(lottery: Lottery) -> Law:
     """
     certain = set(np.flatnonzero(lottery.expected >= 1.0).tolist())
     parts = lottery.n - len(certain)
-    found: Law = {}
+    law: Law = {}
 
     def taken(given: tuple[float, ...], place: int) -> int:
         numbers = [*given, *(0.5 for _ in range(2 * parts - len(given)))]
@@ -190,7 +190,7 @@ def _law_pivotal(lottery: Lottery) -> Law:
     def go(chance: float, given: tuple[float, ...], units: tuple[int, ...]) -> None:
         if len(units) == parts:
             key = tuple(sorted((*units, *certain)))
-            found[key, (1,) * len(key)] = found.get((key, (1,) * len(key)), 0.0) + chance
+            law[key, (1,) * len(key)] = law.get((key, (1,) * len(key)), 0.0) + chance
             return
 
         @cache
@@ -207,14 +207,14 @@ def _law_pivotal(lottery: Lottery) -> Law:
                 go(chance * (high - low) * (end - start), (*given, low, start), (*units, unit(start)))
 
     go(1.0, (), ())
-    return found
+    return law
 
 
 def _law_of_topics(lottery: Lottery, population: Population) -> Law:
     orders = list(itertools.permutations(range(len(population.topics))))
-    found: Law = {}
+    law: Law = {}
     for order in orders:
         units = lottery.draw(GivenChances(list(order)), population).units.tolist()
         key = (tuple(units), (1,) * len(units))
-        found[key] = found.get(key, 0.0) + 1 / len(orders)
-    return found
+        law[key] = law.get(key, 0.0) + 1 / len(orders)
+    return law

@@ -33,12 +33,12 @@ class Server:
         """Return the processes that answer requests, not the one that watches over them."""
         if self.workers == 1:
             return [self.process.pid]
-        found = []
+        pids = []
         for child in children_of(self.process.pid):
             with contextlib.suppress(OSError):
                 if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.append(child)
-        return found
+                    pids.append(child)
+        return pids
 
     def wait(self, seconds: float = 300.0) -> None:
         """Wait until it answers."""

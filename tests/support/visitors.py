@@ -104,9 +104,9 @@ class Person:
     def state(self) -> str:
         page = self.page()
         assert page.status_code == 200, page.text
-        found = re.search(r'data-state="([^"]*)"', page.text)
-        assert found is not None
-        return found[1]
+        match = re.search(r'data-state="([^"]*)"', page.text)
+        assert match is not None
+        return match[1]
 
     def work(self) -> dict[str, Any]:
         got = self.client.get(f"{self.base}/work")

@@ -41,7 +41,7 @@ _SCHEMES = (
 
 
 def _payloads() -> list[str]:
-    found = [
+    payloads = [
         # scripts, as they are and disguised
         *(
             "<script>alert(1)</script>",
@@ -204,13 +204,13 @@ def _payloads() -> list[str]:
             "&copy=1",
         ),
     ]
-    found += [
+    payloads += [
         f"<{tag} src=x {event.split()[0]}={_ALERT} {' '.join(event.split()[1:])}>"
         for tag in _TAGS[:8]
         for event in _EVENTS[:4]
     ]
-    found += [f'<a href="{scheme}">x</a>' for scheme in _SCHEMES]
-    return list(dict.fromkeys(found))
+    payloads += [f'<a href="{scheme}">x</a>' for scheme in _SCHEMES]
+    return list(dict.fromkeys(payloads))
 
 
 PAYLOADS = _payloads()
