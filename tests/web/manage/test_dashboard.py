@@ -312,7 +312,9 @@ def test_the_agreement_of_judges_is_shown_in_every_table(
     empty = Manager(site, people(), managed(site.store, f"nobody {next(_NUMBERS)}"))
     empty.go("agreement")
     assert empty.page.inner_text(".empty h2") == "No judgments yet"
-    assert "duelpool judge campaigns.db" in empty.page.locator(".empty .command code").all_inner_texts()
+    assert (
+        "duelpool judge terminal campaigns.db" in empty.page.locator(".empty .command code").all_inner_texts()
+    )
     campaign = crossed(site)
     manager = Manager(site, people(), campaign)
     manager.go("agreement")
