@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from duelpool.access import accounts, audit_log, keys, limits, tokens
 from duelpool.access.limits import Limit, RequestLimiter, TooMany
 from duelpool.errors import BadParameter, UnknownName
-from duelpool.store import Store, StoreTrouble, open_store, schema
+from duelpool.store import Store, StoreError, open_store, schema
 from duelpool.web.access.links import ForgedLink, link_keys
 from duelpool.web.access.pages import way_to
 from duelpool.web.access.sessions import COOKIE
@@ -436,7 +436,7 @@ def test_audit_log_only_grows(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target, open_store(target, create=True) as store:
         store.write(lambda connection, now: audit_log.record(connection, now, "anna", "excluded", "ben"))
         for change in (update(schema.deed).values(who="nobody"), delete(schema.deed)):
-            with pytest.raises((DBAPIError, StoreTrouble), match="only grows"):
+            with pytest.raises((DBAPIError, StoreError), match="only grows"):
                 store.write(lambda connection, now: connection.execute(change))  # noqa: B023
         assert [each.who for each in store.read(lambda connection: audit_log.read(connection, None))] == [
             "anna"

@@ -92,7 +92,7 @@ people_votes = st.lists(
 )
 
 
-def said_of(judgment: Judgment) -> str:
+def answer_of(judgment: Judgment) -> str:
     """What a vote says of its pair, whichever side things stood on."""
     if judgment.winner is not None:
         return judgment.winner
@@ -133,7 +133,7 @@ def test_tables_equal_their_definition(judgments: list[Judgment]) -> None:
     for (_, (a, b)), votes in by_unit(judgments).items():
         names = {a: "A>B", b: "A<B", "tie": "tie", "both-bad": "both bad"}
         for one, other in itertools.permutations(votes, 2):
-            wanted[names[said_of(one)], names[said_of(other)]] += 1
+            wanted[names[answer_of(one)], names[answer_of(other)]] += 1
     found = {
         (row, column): count
         for row, counts in zip(table.labels, table.counts, strict=True)
@@ -463,7 +463,7 @@ def test_agreement_with_the_rest_equals_its_definition(judgments: list[Judgment]
         for unit in by_unit(judgments).values():
             own = [each for each in unit if each.assessor == person.name]
             others = [each for each in unit if each.assessor != person.name]
-            agreed = sum(said_of(one) == said_of(other) for one in own for other in others)
+            agreed = sum(answer_of(one) == answer_of(other) for one in own for other in others)
             if own and others:
                 parts.append(agreed)
                 wholes.append(len(own) * len(others))

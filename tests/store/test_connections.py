@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event, literal, select, text
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import write_csv, write_log, write_prefs, write_qrels
-from duelpool.store import Reading, Store, StoreTrouble, clocks, database, open_store
+from duelpool.store import Reading, Store, StoreError, clocks, database, open_store
 from duelpool.store.clocks import CLOCK_SECONDS, JOURNEY_SECONDS
 from duelpool.store.database import RESTED_SECONDS
 from duelpool.store.statements import Statement
@@ -138,7 +138,7 @@ def test_after_a_restart_every_read_and_write_finds_a_connection(store: Store) -
 
 def test_reads_together_go_on_when_their_connection_breaks(store: Store) -> None:
     open_connections(store, 4)
-    with store.together():
+    with store.shared_snapshot():
         assert store.read(one) == 1
         hang_up(store)
         assert store.read(one) == 1
@@ -170,7 +170,7 @@ def test_what_may_have_been_committed_is_not_done_again(store: Store) -> None:
         connection.execute(text("insert into number values (1)"))
         hang_up(store)  # the next to hear of it is the commit
 
-    with pytest.raises(StoreTrouble):
+    with pytest.raises(StoreError):
         store.write(work)
     assert len(runs) == 1
 
@@ -192,7 +192,7 @@ def test_what_runs_once_is_not_run_again(store: Store) -> None:
         hang_up(store)
         one(connection)
 
-    with pytest.raises(StoreTrouble, match="connection"):
+    with pytest.raises(StoreError, match="connection"):
         store.read(work, once=True)
     assert len(runs) == 1
 
@@ -215,7 +215,7 @@ def test_an_export_to_standard_output_tells_no_line_twice(
             hang_up(store)
         broken.append(1)
 
-    with pytest.raises(StoreTrouble):
+    with pytest.raises(StoreError):
         write(campaign, "-", progress=after_a_topic)
     gc.collect()  # no cursor is left open, about which its driver would complain
     assert len(broken) == 1
@@ -255,7 +255,7 @@ def test_an_export_that_breaks_off_on_its_way_to_a_browser_is_not_begun_anew(
     monkeypatch.setattr(streams, "export_lines", lines)
     pieces = streams.stream(campaign, "jsonl")
     assert next(pieces) == b"the first judgment\n"
-    with pytest.raises(StoreTrouble):
+    with pytest.raises(StoreError):
         next(pieces)
 
 

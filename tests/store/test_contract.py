@@ -44,7 +44,7 @@ def break_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def break_retraction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that was said always counts."""
-    monkeypatch.setattr(retractions, "_stands", lambda *_: True)
+    monkeypatch.setattr(retractions, "_counts", lambda *_: True)
 
 
 @pytest.mark.parametrize(

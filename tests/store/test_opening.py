@@ -20,7 +20,7 @@ from duelpool.errors import MissingExtra
 from duelpool.records import Outcome, Passage
 from duelpool.store import (
     Store,
-    StoreTrouble,
+    StoreError,
     Writing,
     database,
     holdings,
@@ -47,8 +47,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "campaign.db"
 
 
-def refuses(target: str | Path, words: str, *, create: bool = False, writable: bool = True) -> StoreTrouble:
-    with pytest.raises(StoreTrouble, match=words) as caught:
+def refuses(target: str | Path, words: str, *, create: bool = False, writable: bool = True) -> StoreError:
+    with pytest.raises(StoreError, match=words) as caught:
         open_store(target, create=create, writable=writable)
     assert caught.value.problem
     assert caught.value.remedy
@@ -244,7 +244,7 @@ def test_without_room_for_the_backup_nothing_is_upgraded(
     old_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(source: Path, target: Path) -> None:
-        raise StoreTrouble("The disk is full.", remedy="Free some space.")
+        raise StoreError("The disk is full.", remedy="Free some space.")
 
     upgraded: list[object] = []
     monkeypatch.setattr(opening, "bring_to", upgraded.append)
@@ -256,7 +256,7 @@ def test_without_room_for_the_backup_nothing_is_upgraded(
 def test_a_backup_that_fails_leaves_nothing_behind(path: Path) -> None:
     open_store(path, create=True).close()
     path.with_name("copy.db").mkdir()  # so that the copy can't take its place
-    with pytest.raises(StoreTrouble, match="could not be copied"):
+    with pytest.raises(StoreError, match="could not be copied"):
         database.backup_sqlite(path, path.with_name("copy.db"))
     assert sorted(each.name for each in path.parent.iterdir()) == ["campaign.db", "copy.db"]
 
@@ -281,7 +281,7 @@ def test_a_backup_while_people_judge_on(path: Path) -> None:
 
 
 def test_a_backup_of_nothing_makes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(StoreTrouble):
+    with pytest.raises(StoreError):
         database.backup_sqlite(tmp_path / "none.db", tmp_path / "copy.db")
     assert list(tmp_path.iterdir()) == []
 
@@ -341,7 +341,7 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_stored(path: Path) -> None
         for at in range(8):
             try:
                 stored += grow(store, scene, at)
-            except StoreTrouble as error:
+            except StoreError as error:
                 refusals.append(error)
         assert refusals
         assert all("disk is full" in str(error) and "Free some space" in error.remedy for error in refusals)
@@ -350,11 +350,11 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_stored(path: Path) -> None
         done: list[int] = []
 
         def judge(person: str) -> None:
-            with suppress(StoreTrouble):
+            with suppress(StoreError):
                 done.append(scene.judged(person).seq)
 
         def overfill() -> None:
-            with pytest.raises(StoreTrouble):
+            with pytest.raises(StoreError):
                 grow(store, scene, 99)
 
         judges = [threading.Thread(target=judge, args=(f"p{at}",)) for at in range(60)]
@@ -374,7 +374,7 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_stored(path: Path) -> None
 UNTIL_FULL = """
 import resource, signal, sys
 from duelpool.records import Passage
-from duelpool.store import open_store, StoreTrouble, holdings
+from duelpool.store import open_store, StoreError, holdings
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = open_store(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
@@ -383,7 +383,7 @@ try:
         texts = [Passage(f"{at}-{part}", "x" * 5000) for part in range(20)]
         store.of(sys.argv[2]).write(lambda tx: holdings.add_passages(tx, texts))
         print(at, flush=True)
-except StoreTrouble as error:
+except StoreError as error:
     print(error)
 """
 
@@ -410,14 +410,14 @@ def test_a_disk_that_takes_no_more(path: Path) -> None:
 
 AS_NOBODY = """
 import os, sys
-from duelpool.store import open_store, StoreTrouble, holdings
+from duelpool.store import open_store, StoreError, holdings
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 with open_store(sys.argv[1]) as store:
     print(len(store.read(holdings.campaigns)))
     try:
         store.of(sys.argv[2]).write(lambda tx: holdings.enrol(tx, "new", "crowd"))
-    except StoreTrouble as error:
+    except StoreError as error:
         print(error)
 """
 
@@ -451,7 +451,7 @@ def test_a_closed_store_says_so(path: Path) -> None:
     scene = Scene.set_up(store)
     store.close()
     store.close()
-    with pytest.raises(StoreTrouble, match="closed"):
+    with pytest.raises(StoreError, match="closed"):
         scene.judged("p0")
 
 
@@ -465,7 +465,7 @@ def test_closing_answers_everybody_who_waits(path: Path) -> None:
             try:
                 scene.judged(person)
                 answered.append("stored")
-            except StoreTrouble as error:
+            except StoreError as error:
                 answered.append(error.problem)
 
         threads = [threading.Thread(target=judge, args=(f"p{at}",)) for at in range(8)]
@@ -497,7 +497,7 @@ def test_a_lost_connection_in_the_middle() -> None:
                 other.execute("select pg_terminate_backend(%s)", [own])
             log.append(tx, "t1", log.REWIND)
 
-        with pytest.raises(StoreTrouble, match="connection") as caught:
+        with pytest.raises(StoreError, match="connection") as caught:
             store.of(scene.campaign).write(cut)
         assert "PostgreSQL" in caught.value.remedy
         assert scene.lines() == []

@@ -37,7 +37,7 @@ def elsewhere(work: threading.Thread) -> None:
 
 
 def test_reads_together_are_of_one_moment(store: Store) -> None:
-    with store.together():
+    with store.shared_snapshot():
         assert store.read(count) == 1
         elsewhere(threading.Thread(target=add, args=(store,)))
         assert store.read(count) == 1
@@ -45,11 +45,11 @@ def test_reads_together_are_of_one_moment(store: Store) -> None:
 
 
 def test_what_a_thread_wrote_it_reads(store: Store) -> None:
-    with store.together():
+    with store.shared_snapshot():
         assert store.read(count) == 1
         add(store)
         assert store.read(count) == 2
-        with store.together():
+        with store.shared_snapshot():
             add(store)
             assert store.read(count) == 3
         assert store.read(count) == 3
@@ -61,13 +61,13 @@ def test_a_write_in_the_middle_of_a_read_leaves_it_its_snapshot(store: Store) ->
         add(store)
         return before, count(connection), store.read(count)
 
-    with store.together():
+    with store.shared_snapshot():
         assert store.read(work) == (1, 1, 2)
         assert store.read(count) == 2
 
 
 def test_a_read_that_fails_spoils_nothing(store: Store) -> None:
-    with store.together():
+    with store.shared_snapshot():
         assert store.read(count) == 1
         with pytest.raises(Exception, match="nowhere"):
             store.read(lambda connection: connection.execute(text("select * from nowhere")))
@@ -85,7 +85,7 @@ def test_a_snapshot_that_ends_badly_gives_its_place_back() -> None:
     snapshots = Snapshots(snapshot, at_most=1)
 
     def read_twice() -> None:
-        with snapshots.together():
+        with snapshots.shared_snapshot():
             snapshots.read(reads.append)
             snapshots.read(reads.append)
 
@@ -106,7 +106,7 @@ def test_who_holds_a_lock_gets_a_connection_however_many_wait_for_it(store: Stor
     seen: list[int] = []
 
     def visit() -> None:
-        with store.together():
+        with store.shared_snapshot():
             store.read(count)
             read.release()
             with lock:

@@ -251,7 +251,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(at=st.integers(0, 40))
     def give_back(self, at: int) -> None:
         name = self.known(at)
-        self.both(lambda tx: leases.give_back(tx, [name]), lambda: self.book.end(name, "returned"))
+        self.both(lambda tx: leases.return_questions(tx, [name]), lambda: self.book.end(name, "returned"))
 
     @rule(at=st.integers(0, 40), stranger=st.sampled_from([False] * 9 + [True]))
     def extend(self, at: int, stranger: bool) -> None:

@@ -193,7 +193,7 @@ class Campaign:
             for topic in kept:
                 if topic not in known:
                     raise log.UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
-                holdings.assign(tx, topic, people)
+                holdings.reserve_topic(tx, topic, people)
 
         if kept:
             self._step(work, also)
@@ -289,7 +289,7 @@ class Campaign:
 
         def work(tx: Writing) -> None:
             self._own(tx, question, assessor)
-            leases.give_up(tx, question)
+            leases.forfeit(tx, question)
 
         self.write(work)
 
@@ -319,7 +319,7 @@ class Campaign:
 
         def work(tx: Writing) -> None:
             self._own(tx, question, assessor)
-            leases.give_back(tx, [question])
+            leases.return_questions(tx, [question])
 
         self.write(work)
 
@@ -461,7 +461,7 @@ class Campaign:
 
     def _own(self, tx: Reading, question: str, assessor: str) -> Row[Any]:
         """Return a question's row, locked; another campaign's question is unknown here."""
-        row = leases.held(tx, question, assessor)
+        row = leases.lock_own_question(tx, question, assessor)
         if row.campaign != self.id:
             raise leases.UnknownQuestion(
                 f"There is no question '{question}' in this campaign.", remedy="Ask for the next question."

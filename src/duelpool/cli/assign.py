@@ -40,7 +40,7 @@ def assign(
         whose = ", ".join(to or ()) or "anyone"
         entry = audit_entry(found, "assign", topics=", ".join(topics or ()), to=whose)
         found.assign(topics or (), to or (), also=entry)
-        kept = found.read(holdings.assigned)
+        kept = found.read(holdings.reserved_topics)
     if as_json:
         print_json({topic: sorted(people) for topic, people in kept.items()})
         return

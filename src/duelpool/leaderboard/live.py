@@ -360,7 +360,7 @@ class Standings:
     def _twins_of(self, topics: Collection[str]) -> dict[str, dict[str, tuple[str, ...]]]:
         """Return the twins of some topics; items join seldom, so that is read anew each time."""
         campaign = self.watch.campaign
-        rows = campaign.read(holdings.twins)
+        rows = campaign.read(holdings.duplicates)
         found: dict[str, dict[str, tuple[str, ...]]] = {}
         for topic, canonical, twin in rows:
             if topic in topics:

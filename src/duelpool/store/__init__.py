@@ -13,11 +13,11 @@ from typing import Self, TypeVar
 from sqlalchemy import Connection
 
 from duelpool.store.database import Database
-from duelpool.store.errors import StoreTrouble
+from duelpool.store.errors import StoreError
 from duelpool.store.opening import open_checked
 from duelpool.store.transactions import CampaignStore, Reading, Writing
 
-__all__ = ["CampaignStore", "Reading", "Store", "StoreTrouble", "Writing", "open_store"]
+__all__ = ["CampaignStore", "Reading", "Store", "StoreError", "Writing", "open_store"]
 
 T = TypeVar("T")
 
@@ -49,13 +49,13 @@ class Store:
         """Return the part of the store that belongs to a campaign, by the campaign's id."""
         return CampaignStore(self, campaign)
 
-    def together(self) -> AbstractContextManager[None]:
+    def shared_snapshot(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves: as of one moment, and quicker."""
-        return self.database.together()
+        return self.database.shared_snapshot()
 
-    def look_anew(self) -> None:
+    def refresh(self) -> None:
         """Let what this thread reads next be of a moment after this one, together or not."""
-        self.database.look_anew()
+        self.database.refresh()
 
     def close(self) -> None:
         """Finish what is under way and let go of the database."""

@@ -31,7 +31,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from duelpool.errors import MissingExtra
 from duelpool.store.clocks import Clock
-from duelpool.store.errors import StoreTrouble, told_outward
+from duelpool.store.errors import StoreError, translate_error
 from duelpool.store.snapshots import Snapshots
 
 T = TypeVar("T")
@@ -63,11 +63,11 @@ class Database(Protocol):
         """Run work on a consistent snapshot; it can't write. With `once` it is never run again."""
         ...
 
-    def together(self) -> AbstractContextManager[None]:
+    def shared_snapshot(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes, looks anew or leaves."""
         ...
 
-    def look_anew(self) -> None:
+    def refresh(self) -> None:
         """Let what this thread reads next be of a moment after this one."""
         ...
 
@@ -93,7 +93,7 @@ def sqlite_path(target: str | Path) -> Path | None:
         return None
     plain = name.removeprefix("sqlite:///")
     if "://" in plain:
-        raise StoreTrouble(
+        raise StoreError(
             f"A store can't live at '{plain.split('://', 1)[0]}://'.",
             remedy="Name a file, or a URL that starts with postgresql://.",
         )
@@ -110,7 +110,7 @@ class SqliteDatabase:
         self.path = path
         self.place = str(path)
         if not path.parent.is_dir():
-            raise StoreTrouble(
+            raise StoreError(
                 f"There is no folder '{path.parent}'.", place=str(path), remedy="Make it, or name another."
             )
         self.engine = create_engine(
@@ -145,15 +145,15 @@ class SqliteDatabase:
         try:
             return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
-            raise told_outward(self.place, error) from error
+            raise translate_error(self.place, error) from error
 
-    def together(self) -> AbstractContextManager[None]:
+    def shared_snapshot(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
-        return self._snapshots.together()
+        return self._snapshots.shared_snapshot()
 
-    def look_anew(self) -> None:
+    def refresh(self) -> None:
         """Let what this thread reads next be of a moment after this one."""
-        self._snapshots.let_go()
+        self._snapshots.end_snapshot()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
@@ -166,11 +166,11 @@ class SqliteDatabase:
 
     def write(self, work: Work[T]) -> T:
         """Hand work to the writer and wait until it is committed."""
-        self._snapshots.let_go()
+        self._snapshots.end_snapshot()
         answer: Future[T] = Future()
         with self._queueing:  # after the word to end, nothing may queue that nobody would answer
             if self._closed:
-                raise StoreTrouble("The store is closed.", place=self.place, remedy="Open it again.")
+                raise StoreError("The store is closed.", place=self.place, remedy="Open it again.")
             if threading.current_thread() is self._writer:
                 raise RuntimeError("a write inside a write would wait for itself")
             if self._writer is None or not self._writer.is_alive():
@@ -216,17 +216,17 @@ class SqliteDatabase:
                 for each in group:
                     self._commit_together([each])
             else:
-                group[0][1].set_exception(told_outward(self.place, ended.cause))
+                group[0][1].set_exception(translate_error(self.place, ended.cause))
             return
         except BaseException as error:  # nothing of the group was stored, and everybody is told so
             for _, answer in group:
-                answer.set_exception(told_outward(self.place, error))
+                answer.set_exception(translate_error(self.place, error))
             return
         for answer, value, failure in results:
             if failure is None:
                 answer.set_result(value)
             else:
-                answer.set_exception(told_outward(self.place, failure))
+                answer.set_exception(translate_error(self.place, failure))
 
     def _shorten_the_log(self) -> None:
         """Begin the write-ahead log anew when it has become long.
@@ -348,7 +348,7 @@ class PostgresDatabase:
         try:
             address = make_url(f"postgresql+psycopg://{url.split('://', 1)[1]}")
         except (ArgumentError, ValueError):
-            raise StoreTrouble(
+            raise StoreError(
                 "This is not the URL of a database.", remedy="Write postgresql://user@host/database."
             ) from None
         self.place = f"{address.host or address.query.get('host', '')}/{address.database or ''}"
@@ -380,15 +380,15 @@ class PostgresDatabase:
                     raise
             return self._snapshots.read(work)
         except (DBAPIError, NoConnectionLeft) as error:
-            raise told_outward(self.place, error) from error
+            raise translate_error(self.place, error) from error
 
-    def together(self) -> AbstractContextManager[None]:
+    def shared_snapshot(self) -> AbstractContextManager[None]:
         """Let this thread's reads share one snapshot, until it writes or leaves."""
-        return self._snapshots.together()
+        return self._snapshots.shared_snapshot()
 
-    def look_anew(self) -> None:
+    def refresh(self) -> None:
         """Let what this thread reads next be of a moment after this one."""
-        self._snapshots.let_go()
+        self._snapshots.end_snapshot()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
@@ -397,7 +397,7 @@ class PostgresDatabase:
 
     def write(self, work: Work[T]) -> T:
         """Run work in a transaction of its own."""
-        self._snapshots.let_go()
+        self._snapshots.end_snapshot()
         for left in range(TRIES - 1, -1, -1):
             ending = False
             try:
@@ -410,7 +410,7 @@ class PostgresDatabase:
                 if left and (_lost_a_race(error) or (self._broke(error) and not ending)):
                     time.sleep(random.random() * 0.02)
                     continue
-                outward = told_outward(self.place, error)
+                outward = translate_error(self.place, error)
                 if outward is error:
                     raise
                 raise outward from error
@@ -462,7 +462,7 @@ def _lost_a_race(error: BaseException) -> bool:
 def backup_sqlite(source: Path, target: Path) -> None:
     """Copy a SQLite store while people judge on: a consistent snapshot, complete or not there at all."""
     if not source.is_file():
-        raise StoreTrouble("There is no such store.", place=str(source), remedy="Check its name.")
+        raise StoreError("There is no such store.", place=str(source), remedy="Check its name.")
     partial_copy = target.with_name(f".{target.name}.partial")
     partial_copy.unlink(missing_ok=True)
     try:
@@ -473,7 +473,7 @@ def backup_sqlite(source: Path, target: Path) -> None:
             live.backup(copy)
         partial_copy.replace(target)
     except (sqlite3.Error, OSError) as error:
-        raise StoreTrouble(
+        raise StoreError(
             f"The store could not be copied: {error}.",
             place=str(target),
             remedy="Check the rights of the folder and the space that is left.",

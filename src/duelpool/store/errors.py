@@ -8,7 +8,7 @@ from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from duelpool.errors import DuelpoolError
 
 
-class StoreTrouble(DuelpoolError):
+class StoreError(DuelpoolError):
     """The database could not do what was asked; nothing of it was acknowledged."""
 
 
@@ -26,10 +26,10 @@ _REMEDIES = (
 )
 
 
-def told_outward(place: str, error: BaseException) -> BaseException:
+def translate_error(place: str, error: BaseException) -> BaseException:
     """Return what a caller gets to see: trouble of the database with its remedy, everything else as it is."""
     if isinstance(error, NoConnectionLeft):
-        return StoreTrouble("Too many are at the store at once.", place=place, remedy="Try again.")
+        return StoreError("Too many are at the store at once.", place=place, remedy="Try again.")
     if not isinstance(error, DBAPIError | sqlite3.Error) or isinstance(
         error, IntegrityError | ProgrammingError
     ):
@@ -37,4 +37,4 @@ def told_outward(place: str, error: BaseException) -> BaseException:
     cause = getattr(error, "orig", error)
     words = (str(cause).strip() or type(cause).__name__).splitlines()[0].rstrip(".")
     remedy = next((text for sign, text in _REMEDIES if sign in words), "Try again.")
-    return StoreTrouble(f"The database said: {words}.", place=place, remedy=remedy)
+    return StoreError(f"The database said: {words}.", place=place, remedy=remedy)

@@ -184,7 +184,7 @@ def topic_strategies(tx: Reading) -> dict[str, str]:
 
 def add_pool(tx: Writing, pool: Pool) -> int:
     """Add a topic's candidates and their twins; return how many items are new."""
-    pool_changed(tx, pool.topic)
+    mark_pool_changed(tx, pool.topic)
     columns = schema.item.c
     first = tx.connection.execute(
         select(func.count()).where(columns.campaign == tx.campaign, columns.topic == pool.topic)
@@ -205,7 +205,7 @@ def add_pool(tx: Writing, pool: Pool) -> int:
     return _insert_new(tx.connection, schema.item, rows)
 
 
-def pool_changed(tx: Writing, topic: str) -> None:
+def mark_pool_changed(tx: Writing, topic: str) -> None:
     """Let every process know that a topic's items, or what is known of them, are others from now on."""
     _POOL_CHANGED.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})
 
@@ -232,7 +232,7 @@ def pool_sizes(tx: Reading) -> dict[str, int]:
 
 def set_priors(tx: Writing, topic: str, scores: Mapping[str, float]) -> int:
     """Give items a score that strategies may know beforehand; return how many of them are there."""
-    pool_changed(tx, topic)
+    mark_pool_changed(tx, topic)
     columns = schema.item.c
     found = 0
     for item, score in scores.items():
@@ -247,7 +247,7 @@ def set_priors(tx: Writing, topic: str, scores: Mapping[str, float]) -> int:
 
 def set_item_state(tx: Writing, topic: str, item: str, state: str) -> bool:
     """Let an item join or leave; return whether it is there."""
-    pool_changed(tx, topic)
+    mark_pool_changed(tx, topic)
     columns = schema.item.c
     done = tx.connection.execute(
         update(schema.item)
@@ -266,7 +266,7 @@ def set_topic_state(tx: Writing, topic: str, state: str) -> bool:
     return bool(done.rowcount)
 
 
-def assign(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
+def reserve_topic(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
     """Keep a topic for these people, who are enrolled where they aren't; for nobody else from now on."""
     columns = schema.topic_person.c
     tx.connection.execute(
@@ -279,7 +279,7 @@ def assign(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
         )
 
 
-def assigned(tx: Reading) -> dict[str, frozenset[str]]:
+def reserved_topics(tx: Reading) -> dict[str, frozenset[str]]:
     """Return the topics that are kept for certain people, with those."""
     columns = schema.topic_person.c
     found: dict[str, set[str]] = {}
@@ -355,7 +355,7 @@ def run_names(tx: Reading) -> tuple[str, ...]:
     )
 
 
-def twins(tx: Reading) -> list[tuple[str, str, str]]:
+def duplicates(tx: Reading) -> list[tuple[str, str, str]]:
     """Return topic, canonical item and twin for every twin of a campaign, in the order of the pools."""
     columns = schema.item.c
     rows = tx.connection.execute(

@@ -76,7 +76,7 @@ def _first_free(taken: set[int]) -> int:
 
 def add_judgments(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
     """Add judgments from elsewhere to the log, with the slots that they hold; return their places."""
-    questions = hold(tx, dict(enumerate(judgments)))
+    questions = create_questions(tx, dict(enumerate(judgments)))
     return [
         log.append_judgment(
             tx,
@@ -88,7 +88,7 @@ def add_judgments(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
     ]
 
 
-def hold(
+def create_questions(
     tx: Writing,
     judgments: Mapping[int, Judgment],
     *,

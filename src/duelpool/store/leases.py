@@ -302,15 +302,15 @@ def question_of(row: Row[Any]) -> Question:
     )
 
 
-def locked(tx: Reading, question_id: str) -> Row[Any] | None:
+def lock_question(tx: Reading, question_id: str) -> Row[Any] | None:
     """Return a question's row, locked until the commit."""
     found = _HOLD.run(tx.connection, {"held": question_id})
     return found[0] if found else None
 
 
-def held(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
+def lock_own_question(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
     """Return a question's row, locked until the commit; it must be this assessor's."""
-    row = locked(tx, question_id)
+    row = lock_question(tx, question_id)
     if row is None or row.assessor != assessor:
         raise UnknownQuestion(
             f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
@@ -318,7 +318,7 @@ def held(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
     return row
 
 
-def held_by(tx: Reading, assessor: str) -> list[Row[Any]]:
+def leased_to(tx: Reading, assessor: str) -> list[Row[Any]]:
     """Return the rows of what somebody holds outside of assignments, the oldest first."""
     return _HELD_BY.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
 
@@ -327,7 +327,7 @@ def answer(
     tx: Writing, question_id: str, assessor: str, given: Answer, *, cap: int, at_once: bool
 ) -> Receipt:
     """Store an answer once; the same answer again changes nothing, another one is a conflict."""
-    row = held(tx, question_id, assessor)
+    row = lock_own_question(tx, question_id, assessor)
     attempt = row.attempt if given.attempt is None else given.attempt
     if attempt != row.attempt or row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
         return _again(tx, row, given, attempt)
@@ -436,7 +436,7 @@ def last_answer(tx: Reading, row: Row[Any]) -> int | None:
     return None if found is None else int(found)
 
 
-def give_back(tx: Writing, question_ids: Collection[str], state: str = RETURNED) -> int:
+def return_questions(tx: Writing, question_ids: Collection[str], state: str = RETURNED) -> int:
     """End leases without an answer and free their slots."""
     columns = schema.question.c
     done = tx.connection.execute(
@@ -447,7 +447,7 @@ def give_back(tx: Writing, question_ids: Collection[str], state: str = RETURNED)
     return int(done.rowcount)
 
 
-def put_in_order(tx: Writing, question_ids: Sequence[str]) -> None:
+def set_places(tx: Writing, question_ids: Sequence[str]) -> None:
     """Give an assignment's questions their places, from 0."""
     places = [{"placed": each, "at": at} for at, each in enumerate(question_ids)]
     if places:
@@ -456,7 +456,7 @@ def put_in_order(tx: Writing, question_ids: Sequence[str]) -> None:
 
 def extend(tx: Writing, question_id: str, assessor: str, *, seconds: float) -> float:
     """Give somebody who is still looking more time; return when the lease ends now."""
-    row = held(tx, question_id, assessor)
+    row = lock_own_question(tx, question_id, assessor)
     if row.state != LEASED:
         raise TooLate("The time for this question has run out.", remedy="Ask for the next question.")
     tx.connection.execute(
@@ -475,7 +475,7 @@ def extend_assignment(tx: Writing, assignment: str, ends: float) -> None:
     )
 
 
-def give_up(tx: Writing, question_id: str) -> bool:
+def forfeit(tx: Writing, question_id: str) -> bool:
     """Take an expired question for done: its answer came too late, and its person is paid for it."""
     columns = schema.question.c
     done = tx.connection.execute(

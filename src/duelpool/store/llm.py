@@ -31,7 +31,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelReply:
     """What a model said of a pair in one order; `request` is the hash of what it was sent."""
 
     outcome: str
@@ -210,7 +210,7 @@ def settle(
     )
 
 
-def store_reply(tx: Writing, assessor: str, order: Order, said: Said) -> Said:
+def store_reply(tx: Writing, assessor: str, order: Order, said: ModelReply) -> ModelReply:
     """Keep what a model said of a pair in one order; the first is kept, and returned."""
     row = {
         "campaign": tx.campaign,
@@ -220,7 +220,7 @@ def store_reply(tx: Writing, assessor: str, order: Order, said: Said) -> Said:
         "left_item": order.left,
         "right_item": order.right,
         "time": tx.now,
-        **{name: getattr(said, name) for name in Said.__slots__},
+        **{name: getattr(said, name) for name in ModelReply.__slots__},
     }
     tx.connection.execute(
         dialect_of(tx.connection).insert(schema.llm_reply).values(row).on_conflict_do_nothing()
@@ -228,7 +228,7 @@ def store_reply(tx: Writing, assessor: str, order: Order, said: Said) -> Said:
     return reply(tx, assessor, order) or said
 
 
-def reply(tx: Reading, assessor: str, order: Order) -> Said | None:
+def reply(tx: Reading, assessor: str, order: Order) -> ModelReply | None:
     """Return what a model said of a pair in this order, None before it was asked."""
     columns = schema.llm_reply.c
     row = tx.connection.execute(
@@ -241,21 +241,21 @@ def reply(tx: Reading, assessor: str, order: Order) -> Said | None:
             columns.right_item == order.right,
         )
     ).one_or_none()
-    return None if row is None else said_of(row)
+    return None if row is None else reply_of(row)
 
 
-def said_of(row: Row[Any]) -> Said:
+def reply_of(row: Row[Any]) -> ModelReply:
     """Return a row of the table as a record."""
-    return Said(**{name: getattr(row, name) for name in Said.__slots__})
+    return ModelReply(**{name: getattr(row, name) for name in ModelReply.__slots__})
 
 
-def replies(tx: Reading, assessor: str) -> dict[Order, Said]:
+def replies(tx: Reading, assessor: str) -> dict[Order, ModelReply]:
     """Return all that a model said, by pair and order."""
     columns = schema.llm_reply.c
     rows = tx.connection.execute(
         select(schema.llm_reply).where(columns.campaign == tx.campaign, columns.assessor == assessor)
     )
-    return {Order(row.topic, row.criterion, row.left_item, row.right_item): said_of(row) for row in rows}
+    return {Order(row.topic, row.criterion, row.left_item, row.right_item): reply_of(row) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)

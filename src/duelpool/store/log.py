@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from sys import intern
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Row, bindparam, func, select, update
 
@@ -22,6 +22,7 @@ RELEASE = "release"
 PHASE_CLOSED = "phase-closed"
 REWIND = "rewind"
 
+Place = TypeVar("Place")  # a line: its number, or its topic and number
 
 _TAKE_A_PLACE = Statement(
     lambda _: (
@@ -148,6 +149,14 @@ def head(tx: Reading, topic: str) -> int:
         )
     ).scalar()
     return int(found or 0)
+
+
+def update_retracted(retracted: set[Place], event: str, place: Place) -> None:
+    """Apply one line to the set of retracted places: a retraction adds, a restoration removes."""
+    if event == RETRACTION:
+        retracted.add(place)
+    elif event == RESTORATION:
+        retracted.discard(place)
 
 
 def read_lines(tx: Reading, topic: str, after: int = 0) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from duelpool.store.database import (
     open_database,
     sqlite_path,
 )
-from duelpool.store.errors import StoreTrouble
+from duelpool.store.errors import StoreError
 from duelpool.store.schema import SCHEMA_VERSION
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -32,7 +32,7 @@ def version_of(database: Database) -> str | None:
 
     version, filled = database.read(look)
     if version is None and filled:
-        raise StoreTrouble(
+        raise StoreError(
             "This is not a Duelpool store, and not empty either.",
             place=database.place,
             remedy="Name another one; nothing was changed.",
@@ -91,7 +91,7 @@ def bring_to(connection: Connection, version: str = "head") -> None:
 
 def _refuse_newer(database: Database, present: str | None) -> None:
     if present is not None and present > SCHEMA_VERSION:
-        raise StoreTrouble(
+        raise StoreError(
             f"The store has schema {present}, and this Duelpool knows {SCHEMA_VERSION} at most.",
             place=database.place,
             remedy="Install the newer Duelpool that wrote it.",
@@ -102,7 +102,7 @@ def open_checked(target: str | Path, *, create: bool, writable: bool) -> Databas
     """Open a database that holds a store of our schema, making or upgrading it where that is allowed."""
     path = sqlite_path(target)
     if path is not None and not create and not path.exists():
-        raise StoreTrouble(
+        raise StoreError(
             "There is no such store.", place=str(path), remedy="Make one with `duelpool pool -o`."
         )
     database = open_database(target)
@@ -110,12 +110,12 @@ def open_checked(target: str | Path, *, create: bool, writable: bool) -> Databas
         present = version_of(database)
         _refuse_newer(database, present)
         if present is None and not create:
-            raise StoreTrouble(
+            raise StoreError(
                 "This is not a Duelpool store.", place=database.place, remedy="Name another one."
             )
         if present != SCHEMA_VERSION:
             if not writable:
-                raise StoreTrouble(
+                raise StoreError(
                     f"The store has the old schema {present}.",
                     place=database.place,
                     remedy="Run `duelpool migrate`.",

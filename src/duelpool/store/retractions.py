@@ -13,14 +13,16 @@ from duelpool.store import leases, log, schema
 from duelpool.store.leases import ANSWERED, CANNOT_JUDGE, LEASED, RETRACTED, SKIPPED
 from duelpool.store.transactions import Reading, Writing
 
+_PLACES_AT_ONCE = 500  # places in one query
+
 
 def undo(tx: Writing, question_id: str, assessor: str, *, cap: int, seconds: float) -> Question:
     """Take an answer back by a new line, and lease the same question to the same person again."""
-    row = leases.held(tx, question_id, assessor)
+    row = leases.lock_own_question(tx, question_id, assessor)
     if row.state not in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
         raise leases.Conflict("There is no answer to take back.", remedy="Answer the question.")
     seq = leases.last_answer(tx, row)
-    if seq is None or not _stands(tx, row.topic, seq):
+    if seq is None or not _counts(tx, row.topic, seq):
         raise leases.Conflict("This answer was taken back already.", remedy="Ask for the next question.")
     slot = row.slot if row.state == ANSWERED else leases.slot_for_late(tx, row, cap)
     log.append(tx, row.topic, log.RETRACTION, refers_to=seq, reason="undone")
@@ -38,8 +40,8 @@ def retract(tx: Writing, topic: str, seqs: Sequence[int], *, reason: str) -> lis
     """Take judgments out of every score by new lines, and free their slots; return those that counted."""
     columns = schema.question.c
     taken: list[int] = []
-    for line in _judgments_held(tx, topic, seqs):
-        if not _stands(tx, topic, line.seq):
+    for line in _lock_judgments(tx, topic, seqs):
+        if not _counts(tx, topic, line.seq):
             continue
         log.append(tx, topic, log.RETRACTION, refers_to=line.seq, reason=reason)
         if line.judgment is not None and line.judgment.question:
@@ -58,21 +60,45 @@ def restore(tx: Writing, topic: str, seqs: Sequence[int], *, cap: int, reason: s
     What its assessor took back stays so.
     """
     back: list[int] = []
-    for line in _judgments_held(tx, topic, seqs):
-        if _stands(tx, topic, line.seq):
+    for line in _lock_judgments(tx, topic, seqs):
+        if _counts(tx, topic, line.seq):
             continue
         if line.judgment is not None and line.judgment.question:
-            row = leases.locked(tx, line.judgment.question)
+            row = leases.lock_question(tx, line.judgment.question)
             if row is None or leases.last_answer(tx, row) != line.seq:
                 continue
-            if not _taken_up_again(tx, row, cap):
+            if not _take_slot_again(tx, row, cap):
                 continue
         log.append(tx, topic, log.RESTORATION, refers_to=line.seq, reason=reason)
         back.append(line.seq)
     return back
 
 
-def _taken_up_again(tx: Writing, row: Row[Any], cap: int) -> bool:
+def retracted_lines(
+    tx: Reading, places: Sequence[tuple[str, int]] | None = None
+) -> frozenset[tuple[str, int]]:
+    """Return the judgments that are retracted now, by topic and seq: of the campaign, or of the given places."""
+    columns = schema.log.c
+    query = select(columns.topic, columns.event, columns.refers_to).where(columns.campaign == tx.campaign)
+    retracted: set[tuple[str, int]] = set()
+    if places is None:
+        queries = [query.where(columns.refers_to.is_not(None)).order_by(columns.topic, columns.seq)]
+    else:
+        chunks = (places[start : start + _PLACES_AT_ONCE] for start in range(0, len(places), _PLACES_AT_ONCE))
+        queries = [
+            query.where(
+                columns.topic.in_(sorted({topic for topic, _ in chunk})),
+                columns.refers_to.in_(sorted({seq for _, seq in chunk})),
+            ).order_by(columns.seq)
+            for chunk in chunks
+        ]
+    for each in queries:
+        for row in tx.connection.execute(each):
+            log.update_retracted(retracted, row.event, (row.topic, row.refers_to))
+    return frozenset(retracted if places is None else retracted.intersection(places))
+
+
+def _take_slot_again(tx: Writing, row: Row[Any], cap: int) -> bool:
     """Let a retracted question hold a slot again, where there is one; skipped ones need none."""
     if row.state != RETRACTED:
         return row.state in {SKIPPED, CANNOT_JUDGE}
@@ -84,14 +110,14 @@ def _taken_up_again(tx: Writing, row: Row[Any], cap: int) -> bool:
     return True
 
 
-def _judgments_held(tx: Reading, topic: str, seqs: Sequence[int]) -> list[log.Line]:
+def _lock_judgments(tx: Reading, topic: str, seqs: Sequence[int]) -> list[log.Line]:
     """Return the judgments at these places, with their questions and the topic locked until the commit.
 
     Questions before topics, as an answer does it, and questions by their id.
     """
     lines = [line for line in log.read_places(tx, topic, seqs) if line.judgment is not None]
     for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
-        leases.locked(tx, question)
+        leases.lock_question(tx, question)
     columns = schema.topic.c
     tx.connection.execute(
         select(columns.id)
@@ -101,7 +127,7 @@ def _judgments_held(tx: Reading, topic: str, seqs: Sequence[int]) -> list[log.Li
     return lines
 
 
-def _stands(tx: Reading, topic: str, seq: int) -> bool:
+def _counts(tx: Reading, topic: str, seq: int) -> bool:
     """Say whether a judgment counts: its last retraction, if any, was followed by a restoration."""
     columns = schema.log.c
     last = tx.connection.execute(

@@ -1,4 +1,4 @@
-"""Snapshots: what a thread reads one after the other, it may read on one connection, as of one moment."""
+"""Read snapshots: a thread may run several reads on one connection, all as of one moment."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,75 +10,76 @@ from sqlalchemy import Connection
 T = TypeVar("T")
 
 
-class _Own(threading.local):
-    """A thread's own: how many have asked to read together, and who reads on which snapshot right now."""
+class _ThreadState(threading.local):
+    """One thread's shared snapshot: how deeply `shared_snapshot` is nested, and the open connection."""
 
-    together = 0
-    reading = 0
-    past = False  # the thread has let go of the snapshot while somebody reads on it
+    depth = 0
+    reads = 0  # under way on the connection
+    stale = False  # the snapshot ends as soon as no read is under way on it
     connection: Connection | None = None
     opened: AbstractContextManager[Connection] | None = None
 
 
 class Snapshots:
-    """Opens a snapshot for each read, or one for all reads of a thread inside `together`, until it lets go."""
+    """Opens a snapshot for each read, or one for all reads of a thread inside `shared_snapshot`."""
 
     def __init__(self, snapshot: Callable[[], AbstractContextManager[Connection]], at_most: int) -> None:
-        """Make them by a function; `at_most` so many threads keep one at a time, well below what can be had.
+        """Open snapshots with this function; at most `at_most` threads share one at a time.
 
-        A thread that keeps a snapshot may have to wait for another one, which needs a connection to get on.
+        Keep that number well below the number of connections: a thread with a shared snapshot may wait for
+        another thread, which needs a connection to go on.
         """
         self._snapshot = snapshot
         self._places = threading.Semaphore(at_most)
-        self._own = _Own()
+        self._thread = _ThreadState()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Let this thread's reads share a snapshot, if a place is free; else each has its own."""
-        own = self._own
-        if not own.together and not self._places.acquire(blocking=False):
+    def shared_snapshot(self) -> Iterator[None]:
+        """Let this thread's reads share a snapshot if a place is free; otherwise each read has its own."""
+        thread = self._thread
+        if not thread.depth and not self._places.acquire(blocking=False):
             yield
             return
-        own.together += 1
+        thread.depth += 1
         try:
             yield
         finally:
-            own.together -= 1
-            if not own.together:
+            thread.depth -= 1
+            if not thread.depth:
                 try:
-                    self._end()
+                    self._close()
                 finally:
                     self._places.release()
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run work on a snapshot."""
-        own = self._own
-        if not own.together or own.past:
+        thread = self._thread
+        if not thread.depth or thread.stale:
             with self._snapshot() as connection:
                 return work(connection)
-        if own.connection is None:
+        if thread.connection is None:
             opened = self._snapshot()
-            own.connection, own.opened = opened.__enter__(), opened
-        own.reading += 1
+            thread.connection, thread.opened = opened.__enter__(), opened
+        thread.reads += 1
         try:
-            return work(own.connection)
+            return work(thread.connection)
         except BaseException:
-            own.past = True  # whatever the connection is in the middle of, nobody else shall find it so
+            thread.stale = True  # the connection may be in any state: no other read gets it
             raise
         finally:
-            own.reading -= 1
-            if own.past and not own.reading:
-                self._end()
+            thread.reads -= 1
+            if thread.stale and not thread.reads:
+                self._close()
 
-    def let_go(self) -> None:
-        """Let go of the snapshot: what this thread reads next must know of what it writes, or waited for."""
-        if self._own.reading:
-            self._own.past = True
+    def end_snapshot(self) -> None:
+        """End this thread's snapshot, so that its next read sees everything committed until then."""
+        if self._thread.reads:
+            self._thread.stale = True
         else:
-            self._end()
+            self._close()
 
-    def _end(self) -> None:
-        own = self._own
-        opened, own.opened, own.connection, own.past = own.opened, None, None, False
+    def _close(self) -> None:
+        thread = self._thread
+        opened, thread.opened, thread.connection, thread.stale = thread.opened, None, None, False
         if opened is not None:
             opened.__exit__(None, None, None)

@@ -73,7 +73,7 @@ class Statement:
             cursor = driver.execute(written.text, {**written.fixed, **values})
             rows = cursor.fetchall() if written.answers else ()
         except _errors(connection) as error:
-            raise _told(connection, written.text, values, error) from error
+            raise _sqlalchemy_error(connection, written.text, values, error) from error
         if not rows:
             return []
         make = written.row
@@ -86,7 +86,9 @@ def _errors(connection: Connection) -> type[Exception]:
     return sqlite3.Error if connection.dialect.name == "sqlite" else connection.dialect.loaded_dbapi.Error
 
 
-def _told(connection: Connection, text: str, values: Mapping[str, Any], error: Exception) -> Exception:
+def _sqlalchemy_error(
+    connection: Connection, text: str, values: Mapping[str, Any], error: Exception
+) -> Exception:
     """Return a driver's error as SQLAlchemy tells it, and let go of a connection that is gone."""
     gone = connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None)  # type: ignore[arg-type]
     told = DBAPIError.instance(

@@ -183,7 +183,7 @@ def test_who_waited_for_others_knows_what_they_got(store: Store) -> None:
 
     for number in range(6):
         campaign.enrol(f"w{number}")
-    with store.together():
+    with store.shared_snapshot():
         assert campaign.open_assignment("w5") is None
         for number in range(5):
             elsewhere(lambda number=number: take(f"w{number}"))  # type: ignore[misc]
@@ -193,7 +193,7 @@ def test_who_waited_for_others_knows_what_they_got(store: Store) -> None:
 
 def test_what_joins_while_somebody_reads_is_not_forgotten(store: Store) -> None:
     campaign = a_crowd(store, topics=2, items=3)
-    with store.together():
+    with store.shared_snapshot():
         assert campaign.live.heads()
         elsewhere(lambda: campaign.add_items(Pool("t00", ("i00", "new"))))
         assert "new" in campaign.live.items("t00")

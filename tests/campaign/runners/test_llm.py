@@ -30,7 +30,7 @@ from duelpool.judges.live import Reply, Sheet
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from duelpool.records import Outcome, Passage, Pool, Topic
 from duelpool.store import Store, Writing, llm, open_store, schema
-from duelpool.store.llm import Order, Said
+from duelpool.store.llm import ModelReply, Order
 from support.campaigns import Knows, judge_all, make_campaign
 from support.fake_llm import MALFORMED_REPLIES, LlmRequest, Provider, says, serving, smaller_is_better
 from support.stores import BACK_ENDS, new_target
@@ -71,7 +71,7 @@ def sit(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any)
     return LlmSession(model(campaign, provider, name, **terms), patience=50).run()
 
 
-def kept(store: Store, campaign: Campaign, name: str = "gpt") -> dict[Order, Said]:
+def kept(store: Store, campaign: Campaign, name: str = "gpt") -> dict[Order, ModelReply]:
     return store.of(campaign.id).read(lambda tx: llm.replies(tx, name))
 
 
@@ -178,7 +178,7 @@ def test_a_model_that_flips(store: Store, provider: Provider) -> None:
     ],
 )
 def test_two_replies_come_to_one_answer(first: str, second: str, outcome: Outcome) -> None:
-    reply = combined(Said(first, "x", 0.9), Said(second, "y", 0.6), flips="tie")
+    reply = combined(ModelReply(first, "x", 0.9), ModelReply(second, "y", 0.6), flips="tie")
     assert reply.outcome is outcome
     assert reply.confidence == (0.75 if outcome in {Outcome.LEFT, Outcome.RIGHT, Outcome.TIE} else None)
 
@@ -722,7 +722,7 @@ def replayed(data: Path, store: Store, provider: Provider, topics: int | None) -
             for topic, a, b, *_ in plan:
                 for left, right in ((a, b), (b, a)):
                     won = chosen[topic][a, b]
-                    said = Said("left" if won in {None, left} else "right", "x", 0.8)
+                    said = ModelReply("left" if won in {None, left} else "right", "x", 0.8)
                     order = Order(topic, "overall", left, right)
                     llm.store_reply(tx, "gpt", order, said)
 

@@ -89,7 +89,7 @@ def test_who_reads_of_an_earlier_moment_still_finds_every_line(store: Store) -> 
     campaign.enrol("berta")
     (question,) = campaign.next_questions("anna", 1)
     campaign.answer(question.id, "anna", Answer(Outcome.LEFT))
-    with store.together():
+    with store.shared_snapshot():
         heads = campaign.live.heads()
 
         def judge_on() -> None:

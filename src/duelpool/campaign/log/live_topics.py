@@ -182,7 +182,7 @@ class LiveTopics:
     def _lines_upto(self, topic: str, place: int) -> list[log.Line]:
         found = self._new_lines(topic, 0, place)
         if len(found) < place:  # of a moment before somebody else moved the state on
-            self._store.store.look_anew()
+            self._store.store.refresh()
             found = self._new_lines(topic, 0, place)
         return found
 
@@ -210,7 +210,7 @@ class LiveTopics:
     def _keep(self, topic: str) -> _Kept:
         with self._lock:
             if topic not in self._kept:
-                self._store.store.look_anew()  # what is kept must not be older than the last word to forget it
+                self._store.store.refresh()  # what is kept must not be older than the last word to forget it
                 found = self._store.read(lambda tx: self._look_up(tx, topic))
                 state = TopicState.new(
                     lambda: self._make(topic, found), lambda place: self._lines_upto(topic, place)

@@ -48,10 +48,8 @@ def counted_lines(
     rewound: set[int] = set()
     closings: list[Line] = []
     for line in lines:
-        if line.event == log.RETRACTION and line.refers_to is not None:
-            retracted.add(line.refers_to)
-        elif line.event == log.RESTORATION and line.refers_to is not None:
-            retracted.discard(line.refers_to)
+        if line.refers_to is not None:
+            log.update_retracted(retracted, line.event, line.refers_to)
         elif line.event == log.PHASE_CLOSED:
             closings.append(line)
         elif line.event == log.REWIND:

@@ -37,7 +37,7 @@ class Dispatch:
         """Return what somebody holds; looking is no write, unless something of theirs has run out."""
 
         def work(tx: Reading) -> tuple[list[Question], float]:
-            rows = leases.held_by(tx, assessor)
+            rows = leases.leased_to(tx, assessor)
             return [leases.question_of(row) for row in rows], tx.now
 
         held, now = self._store.read(work)
@@ -85,7 +85,7 @@ class Dispatch:
         One at a time in a process: a hundred people who come at once wait for each other, and those who answer
         meanwhile don't wait for all of them.
         """
-        self._store.store.look_anew()  # at what those did for whom this one waits: the same person, perhaps
+        self._store.store.refresh()  # at what those did for whom this one waits: the same person, perhaps
         with self._filling:
             held = self._store.read(lambda tx: assignments.find_open(tx, assessor))
             return held or self._new_assignment(assessor)

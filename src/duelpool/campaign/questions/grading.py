@@ -56,5 +56,5 @@ def thin(tx: Writing, settings: Settings) -> dict[str, int]:
                 .values(state="in" if stays else "left", grade=means.get(row.id, row.grade))
             )
             sizes[topic] += stays
-        holdings.pool_changed(tx, topic)
+        holdings.mark_pool_changed(tx, topic)
     return sizes

@@ -139,7 +139,7 @@ class Proposals:
 
         A topic that is kept for certain people is theirs alone, and they judge nothing else.
         """
-        kept = self._store.read(holdings.assigned)
+        kept = self._store.read(holdings.reserved_topics)
         own = {topic for topic, people in kept.items() if assessor in people}
         return {
             topic: head

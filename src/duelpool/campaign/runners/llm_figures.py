@@ -12,11 +12,10 @@ from typing import Any
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.views.people import retracted
 from duelpool.records import EFFECTS
 from duelpool.shares import wilson
-from duelpool.store import Reading, holdings, llm, log, schema
-from duelpool.store.llm import Order, Said
+from duelpool.store import Reading, holdings, llm, log, retractions, schema
+from duelpool.store.llm import ModelReply, Order
 
 _CHOICES = {"left", "right", "tie"}
 _LEFT = {str(each) for each, effect in EFFECTS.items() if effect.left > effect.right}
@@ -117,7 +116,7 @@ def people_votes(tx: Reading) -> Votes:
     """Return what people preferred, as far as it counts; models and programs are no people."""
     columns = schema.log.c
     kinds = {name: row.kind for name, row in holdings.assessors(tx).items()}
-    gone = retracted(tx)
+    gone = retractions.retracted_lines(tx)
     rows = tx.connection.execute(
         select(
             columns.topic,
@@ -157,7 +156,7 @@ class _Pair:
     longer: str | None
 
 
-def _pairs(said: Mapping[Order, Said]) -> Iterator[_Pair]:
+def _pairs(said: Mapping[Order, ModelReply]) -> Iterator[_Pair]:
     for order, first in said.items():
         second = said.get(Order(order.topic, order.criterion, order.right, order.left))
         if not order.right or order.left > order.right or second is None:

@@ -31,7 +31,7 @@ from duelpool.net.http import NoAnswer, NotSent, Response
 from duelpool.records import Outcome
 from duelpool.seeds import rng_for
 from duelpool.store import Writing, holdings, llm
-from duelpool.store.llm import ModelJudge, Order, Said
+from duelpool.store.llm import ModelJudge, ModelReply, Order
 
 WAIT_AT_MOST = 600.0  # seconds that a server may ask us to wait; longer, and somebody should look
 _AGAIN = {408, 409, 425, 429}  # of the statuses below 500, those that a later try may change
@@ -149,7 +149,7 @@ class LlmJudge:
 
     # ---- asking
 
-    def say(self, order: Order, sheet: Sheet) -> Said:
+    def say(self, order: Order, sheet: Sheet) -> ModelReply:
         """Return what the model says of a pair in this order: from the store, or by asking until it is there."""
         campaign = self.campaign
         known = campaign.read(lambda tx: llm.reply(tx, self.assessor, order))
@@ -157,7 +157,7 @@ class LlmJudge:
             return known
         body, form = self.terms.body(sheet, self.secret)
         request = hashlib.sha256(body).hexdigest()
-        said = Said("malformed", request, left_length=len(sheet.left.text))
+        said = ModelReply("malformed", request, left_length=len(sheet.left.text))
         if sheet.right is not None:
             said = replace(said, right_length=len(sheet.right.text))
         malformed = failures = answered = 0
@@ -217,15 +217,15 @@ class LlmJudge:
         self.settled += 1
 
     def _take(
-        self, call: int, got: Response, body: bytes, *, result: str, order: Order, said: Said | None
-    ) -> Said | None:
+        self, call: int, got: Response, body: bytes, *, result: str, order: Order, said: ModelReply | None
+    ) -> ModelReply | None:
         """Store what came back and what it cost in one step; `said` is there when it settles the matter."""
         usage, prices = parse_usage(got.body), self.terms.prices
         sent = usage.sent if usage.sent is not None else most_tokens(body)
         received = usage.received if usage.received is not None else self.terms.max_tokens
         over = sent > most_tokens(body) or received > self.terms.max_tokens
 
-        def work(tx: Writing) -> Said | None:
+        def work(tx: Writing) -> ModelReply | None:
             llm.settle(
                 tx,
                 call,
@@ -308,7 +308,7 @@ def _order(sheet: Sheet) -> Order:
 _OTHER_SIDE = {"left": "right", "right": "left"}
 
 
-def combined(first: Said, second: Said, *, flips: str, signature: str = "") -> Reply:
+def combined(first: ModelReply, second: ModelReply, *, flips: str, signature: str = "") -> Reply:
     """Return what two replies come to, the second with the sides changed, as the first one's sides have it."""
     turned = _OTHER_SIDE.get(second.outcome, second.outcome)
     note = f"{signature}; as shown: {_told(first)}; sides changed: {_told(second)}".removeprefix("; ")
@@ -323,13 +323,13 @@ def combined(first: Said, second: Said, *, flips: str, signature: str = "") -> R
     return Reply(Outcome(turned), confidence=confidence, note=note, seconds=seconds)
 
 
-def _graded(said: Said, signature: str) -> Reply:
+def _graded(said: ModelReply, signature: str) -> Reply:
     note = f"{signature}; {_told(said)}"
     if said.outcome != "grade":
         return Reply(Outcome.CANNOT_JUDGE, note=note, seconds=said.seconds)
     return Reply(Outcome.GRADE, grade=said.grade, confidence=said.confidence, note=note, seconds=said.seconds)
 
 
-def _told(said: Said) -> str:
+def _told(said: ModelReply) -> str:
     what = said.outcome if said.grade is None else f"{said.grade:g}"
     return what if said.confidence is None else f"{what} {100 * said.confidence:.0f}"

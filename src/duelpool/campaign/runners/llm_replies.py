@@ -10,11 +10,11 @@ from duelpool.campaign.runners.llm_judge import combined
 from duelpool.errors import UnknownName
 from duelpool.records import Judgment, Outcome
 from duelpool.store import Reading, llm
-from duelpool.store.llm import Order, Said
+from duelpool.store.llm import ModelReply, Order
 
 
-def _said(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, Said]]:
-    def work(tx: Reading) -> dict[str, dict[Order, Said]]:
+def _said(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, ModelReply]]:
+    def work(tx: Reading) -> dict[str, dict[Order, ModelReply]]:
         known = [judge.assessor for judge in llm.judges(tx)]
         if assessor is not None and assessor not in known:
             raise UnknownName("model", assessor, known)
@@ -29,7 +29,7 @@ def model_preferences(campaign: Campaign, assessor: str | None = None) -> list[J
     return [judgment for name, said in found.items() for judgment in _judgments(name, said)]
 
 
-def _judgments(assessor: str, said: dict[Order, Said]) -> Iterator[Judgment]:
+def _judgments(assessor: str, said: dict[Order, ModelReply]) -> Iterator[Judgment]:
     for order in sorted(said, key=lambda each: (each.topic, each.criterion, each.left, each.right)):
         again = Order(order.topic, order.criterion, order.right, order.left)
         if not order.right or order.left > order.right or again not in said:

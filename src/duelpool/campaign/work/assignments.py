@@ -107,7 +107,7 @@ def open_new(
     found = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))]
     found += lease(again, len(again))
     mixed = [found[at] for at in order if at < len(found)]
-    leases.put_in_order(tx, [question.id for question in mixed])
+    leases.set_places(tx, [question.id for question in mixed])
     tx.connection.execute(
         update(schema.assignment).where(schema.assignment.c.id == assignment).values(questions=len(mixed))
     )
@@ -173,7 +173,7 @@ def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) 
                 schema.question.c.assignment == assignment, schema.question.c.state == leases.LEASED
             )
         ).scalars()
-        leases.give_back(tx, list(unanswered))
+        leases.return_questions(tx, list(unanswered))
         tx.connection.execute(
             update(schema.assignment).where(columns.id == assignment).values(state=ending, closed=tx.now)
         )

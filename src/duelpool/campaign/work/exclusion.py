@@ -1,6 +1,5 @@
 """Who may stay: the record on test pairs, exclusion with everything that follows, and the way back."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -10,7 +9,6 @@ from duelpool.campaign.settings import Settings
 from duelpool.records import Outcome
 from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
 
-_AT_ONCE = 500  # places in one question to the database
 _EVERYTHING = CountedLines(frozenset(), frozenset(), frozenset())  # nothing is retracted
 
 
@@ -52,36 +50,12 @@ def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
     )
     # sorted here: databases differ in their collations
     places = sorted((row.topic, row.seq) for row in rows)
-    gone = _retracted_of(tx, places)
+    gone = retractions.retracted_lines(tx, places)
     found: dict[str, list[int]] = {}
     for topic, seq in places:
         if (topic, seq) not in gone:
             found.setdefault(topic, []).append(seq)
     return found
-
-
-def _retracted_of(tx: Reading, places: Sequence[tuple[str, int]]) -> frozenset[tuple[str, int]]:
-    """Return those of some lines that are retracted now."""
-    columns = schema.log.c
-    gone: set[tuple[str, int]] = set()
-    for start in range(0, len(places), _AT_ONCE):
-        some = places[start : start + _AT_ONCE]
-        rows = tx.connection.execute(
-            select(columns.topic, columns.event, columns.refers_to)
-            .where(
-                columns.campaign == tx.campaign,
-                columns.topic.in_(sorted({topic for topic, _ in some})),
-                columns.refers_to.in_(sorted({seq for _, seq in some})),
-            )
-            .order_by(columns.seq)
-        )
-        for row in rows:
-            place = (row.topic, row.refers_to)
-            if row.event == log.RETRACTION:
-                gone.add(place)
-            else:
-                gone.discard(place)
-    return frozenset(gone)
 
 
 def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> TestResult:
@@ -97,7 +71,7 @@ def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> Test
     if assignment is not None:
         query = query.where(columns.assignment == assignment)
     lines = [log.line_of(row) for row in tx.connection.execute(query)]
-    gone = _retracted_of(tx, [(line.topic, line.seq) for line in lines])
+    gone = retractions.retracted_lines(tx, [(line.topic, line.seq) for line in lines])
     passed = seen = 0
     for line in lines:
         if line.judgment is None or (line.topic, line.seq) in gone or line.judgment.outcome is Outcome.SKIP:
@@ -142,7 +116,7 @@ def exclude(tx: Writing, assessor: str, *, reason: str) -> Exclusion:
             schema.question.c.state == leases.LEASED,
         )
     ).scalars()
-    leases.give_back(tx, list(open_now))
+    leases.return_questions(tx, list(open_now))
     return found
 
 

@@ -39,7 +39,7 @@ def check_a_lowered_cap(store: Store) -> None:
     first = scene.leased("p0")
     scene.leased("p1")
     scene.leased("p2")
-    store.of(scene.campaign).write(lambda tx: leases.give_back(tx, [first.id]))
+    store.of(scene.campaign).write(lambda tx: leases.return_questions(tx, [first.id]))
     scene.cap = 2
     require(scene.lease("p3") is None, "two higher slots fill a cap of two")
     scene.sound()
@@ -108,10 +108,13 @@ def check_give_back_and_extend(store: Store) -> None:
     scene = Scene.set_up(store, cap=1)
     question = scene.leased("p0")
     require(
-        store.of(scene.campaign).write(lambda tx: leases.give_back(tx, [question.id])) == 1,
+        store.of(scene.campaign).write(lambda tx: leases.return_questions(tx, [question.id])) == 1,
         "it is returned",
     )
-    require(store.of(scene.campaign).write(lambda tx: leases.give_back(tx, [question.id])) == 0, "only once")
+    require(
+        store.of(scene.campaign).write(lambda tx: leases.return_questions(tx, [question.id])) == 0,
+        "only once",
+    )
     held = scene.leased("p1")
 
     def extend(person: str) -> float:

@@ -6,7 +6,7 @@ from sqlalchemy import text, update
 
 from duelpool.errors import BadRecord, DuelpoolError
 from duelpool.records import Judgment, Kind, Outcome
-from duelpool.store import Reading, Store, StoreTrouble, Writing, log, schema
+from duelpool.store import Reading, Store, StoreError, Writing, log, schema
 from duelpool.store.leases import Answer, Conflict, Wanted
 from duelpool.testing.promises import require
 from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
@@ -160,7 +160,7 @@ def check_reads_are_snapshots(store: Store) -> None:
     require(store.of(scene.campaign).read(look) == (0, 0), "a read isn't disturbed by writes")
     require(len(scene.lines()) == 1, "the next one sees them")
     refused(
-        StoreTrouble,
+        StoreError,
         lambda: store.read(
             lambda connection: (
                 connection.execute(

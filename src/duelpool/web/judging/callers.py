@@ -47,7 +47,7 @@ class Visit:
 
     def reading(self) -> AbstractContextManager[None]:
         """Let what is read for this visitor be of one moment, until something is written."""
-        return self.flow.campaign.store.together()
+        return self.flow.campaign.store.shared_snapshot()
 
     def back(self) -> RedirectResponse:
         """Return the way to the page of the visitor's state."""

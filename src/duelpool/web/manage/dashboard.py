@@ -12,7 +12,7 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.errors import DuelpoolError
 from duelpool.leaderboard.live import Board, BoardRow, History, Point, Slice, Standings
 from duelpool.seeds import rng_for
-from duelpool.store import Reading, StoreTrouble, llm
+from duelpool.store import Reading, StoreError, llm
 from duelpool.web.campaigns import Halls
 from duelpool.web.server.guard import logger
 
@@ -21,7 +21,7 @@ FIRST_MEASURE = "Compat(p=0.8)"
 _COUNTING = threading.Lock()
 
 
-class StillCounting(StoreTrouble):
+class StillCounting(StoreError):
     """A long log that is being read for the first time."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from duelpool.store import StoreTrouble
+from duelpool.store import StoreError
 from duelpool.web.manage.dashboard import Desk
 
 EVERY_SECONDS = 1.0
@@ -28,7 +28,7 @@ def events_of(desk: Desk, seconds: float) -> StreamingResponse:
         while True:
             try:
                 pulse = await run_in_threadpool(desk.pulse)
-            except StoreTrouble:
+            except StoreError:
                 return
             quiet += 1
             if pulse != last:

@@ -21,7 +21,7 @@ from duelpool.leaderboard.live import Slice
 from duelpool.measures import MEASURES
 from duelpool.records import Passage
 from duelpool.recruitment.settlement import look
-from duelpool.store import StoreTrouble, log
+from duelpool.store import StoreError, log
 from duelpool.web.access.links import ForgedLink
 from duelpool.web.access.passes import hide_from_others
 from duelpool.web.i18n import words
@@ -193,7 +193,7 @@ def leaderboard(found: Viewing) -> Response:
         )
         history = blinded_history(desk.standings.history(asked["measure"]), names)
         slices = blinded_slices(desk.standings.slices(asked["measure"]), names)
-    except StoreTrouble:
+    except StoreError:
         raise
     except DuelpoolError as error:
         trouble = str(error)
@@ -314,7 +314,7 @@ def agreement(found: Viewing) -> Response:
         looked = found.desk.agreements.look(asked["criterion"], options)
     except ValueError:
         trouble = "The agreement of tied grades is a number from 0 to 1."
-    except StoreTrouble:
+    except StoreError:
         raise
     except DuelpoolError as error:
         trouble = str(error)

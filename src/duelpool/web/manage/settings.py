@@ -11,7 +11,7 @@ from duelpool.campaign.settings.changes import EFFECTS, FIXED
 from duelpool.campaign.settings.welcome import STEPS
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.panels import PANELS
-from duelpool.store import StoreTrouble
+from duelpool.store import StoreError
 from duelpool.web.access.links import address
 from duelpool.web.i18n import words
 from duelpool.web.manage import actions
@@ -98,7 +98,7 @@ def change(found: Changing) -> Response:
         told = actions.change_settings(
             found.desk, ChangeSettings(settings=wanted, preview=not sure), found.audit_entry
         )
-    except StoreTrouble:
+    except StoreError:
         raise
     except DuelpoolError as error:
         return _page(found, error, {} if sure else _typed(found.values))

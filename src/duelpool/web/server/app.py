@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from duelpool.access.limits import RequestLimiter, TooMany
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.setup.uploads import TooMuch
-from duelpool.store import StoreTrouble, open_store
+from duelpool.store import StoreError, open_store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import templating
 from duelpool.web.access.links import link_keys
@@ -204,5 +204,5 @@ async def _no_such_page(request: Request, error: Exception) -> Response:
 async def _unexpected(request: Request, error: Exception) -> Response:
     reference = new_reference()
     logger.error("%s: %s %r", reference, request.method, request.url.path, exc_info=error)
-    told = StoreTrouble("Something went wrong on our side.", remedy="Try again. Your answers are safe.")
+    told = StoreError("Something went wrong on our side.", remedy="Try again. Your answers are safe.")
     return await run_in_threadpool(_told, request, told, 500, "unexpected", reference)

@@ -19,7 +19,7 @@ from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.panels.base import ForgedMessage
 from duelpool.setup.uploads import TooMuch
-from duelpool.store import StoreTrouble
+from duelpool.store import StoreError
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 from duelpool.web.access.links import ExpiredLink, ForgedLink
@@ -97,7 +97,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         Unsupported: (415, "unsupported"),
         BadRecord: (422, "invalid"),
         BadParameter: (422, "invalid"),
-        StoreTrouble: (503, "trouble"),
+        StoreError: (503, "trouble"),
     }
 )
 """What each error is in HTTP: its status, and its name in the catalogue."""

@@ -23,7 +23,7 @@ from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup import Brought, Comparison, Draft, Observed, draw_up, observe, read_files
 from duelpool.setup.uploads import Limits, Tray
-from duelpool.store import Store, StoreTrouble, holdings, schema
+from duelpool.store import Store, StoreError, holdings, schema
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.work import Work
 
@@ -177,7 +177,7 @@ class Sketches:
         """Begin another one; what nobody has touched for long goes."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid") and self.folder.stat().st_uid != os.getuid():
-            raise StoreTrouble(
+            raise StoreError(
                 "Another user owns the folder for uploads.",
                 remedy="Name another: `duelpool serve --uploads DIR`.",
             )

@@ -15,7 +15,7 @@ from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.setup.forecasts import every_strategy
 from duelpool.setup.uploads import ARCHIVE, KINDS
-from duelpool.store import StoreTrouble
+from duelpool.store import StoreError
 from duelpool.web.access.links import DAYS, ForgedLink
 from duelpool.web.i18n import words
 from duelpool.web.judging.callers import FIELDS_AT_MOST, halls_of, links_of, sent
@@ -195,7 +195,7 @@ def _taken(found: SettingUp, name: str, files: list[tuple[str, UploadFile]]) -> 
         for kind, each in files:
             take_in(sketch, kind, each.filename or "", each.file)
             came.append((kind, each.filename or ""))
-    except StoreTrouble:
+    except StoreError:
         raise
     except DuelpoolError as error:
         if fresh:
@@ -276,7 +276,7 @@ def _decided(found: SettingUp, name: str, values: dict[str, Any]) -> Response:
                 remedy="Check the new summary, then create it.",
             )
         made = founded(found, sketch, given.name, values.get("paused") == "yes")
-    except (StoreTrouble, CrossSite):
+    except (StoreError, CrossSite):
         raise
     except DuelpoolError as error:
         return _show(found, sketch, error, options=given)
