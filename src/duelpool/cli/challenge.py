@@ -17,7 +17,7 @@ def challenge(
     store: StoreArgument,
     run: Annotated[str, typer.Argument(help="The late run.")],
     texts: Annotated[
-        str | None, typer.Option(help="Passages: what assessors see, and which items are twins.")
+        str | None, typer.Option(help="Passages: what assessors see, and which items are duplicates.")
     ] = None,
     depth: Annotated[int, typer.Option(min=1, help="How deep the run is read at most.")] = 10,
     topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may be repeated.")] = None,
@@ -74,10 +74,12 @@ def challenge(
         return
     if challenges:
         table = Table(title=f"What {read.name} brings", title_justify="left")
-        for column in ("topic", "best so far", "newcomers", "twins of known items"):
+        for column in ("topic", "best so far", "newcomers", "duplicates of known items"):
             table.add_column(column, overflow="fold")
         for each in challenges:
             table.add_row(each.topic, ", ".join(each.best), ", ".join(each.newcomers), ", ".join(each.twins))
         print_table(table)
     verb = "would join" if dry_run else "joined"
-    typer.echo(f"{newcomers} newcomers {verb} {len(challenges)} topics, and {same} twins of known items.")
+    typer.echo(
+        f"{newcomers} newcomers {verb} {len(challenges)} topics, and {same} duplicates of known items."
+    )

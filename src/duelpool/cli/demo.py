@@ -52,7 +52,7 @@ def demo(
     files = write_collection(folder, seed)
     tell(f"The demo collection is in {folder}: topics, passages, qrels and {len(files.runs)} runs.")
     _run(
-        "The pools: the runs' top ten, thinned by coarse grades, twins merged; and what judging will cost.",
+        "The pools: the runs' top ten, thinned by coarse grades, duplicates merged; and what judging will cost.",
         f"pool {_quoted(folder / 'runs')} --qrels {_quoted(files.qrels)} --texts {_quoted(files.passages)}"
         f" --topics {_quoted(files.topics)} --thin 5 --strategy swissfinals --judges crowd --seed {seed}"
         f" -o {_quoted(store)}",

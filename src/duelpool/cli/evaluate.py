@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import Console
 
-from duelpool.campaign.views.exports import twins_path
+from duelpool.campaign.views.exports import duplicates_path
 from duelpool.cli.opening import CampaignOption, is_store, opened
 from duelpool.cli.option_records import takes_records
 from duelpool.cli.output import progress_bar, tell
@@ -249,8 +249,8 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
 
 
 def _beside(*judgments: str | None) -> str | None:
-    """Return the twins file that stands beside judgments, as `export` writes it."""
-    places = [twins_path(path) for path in judgments if path is not None]
+    """Return the file of duplicates beside judgments, as `export` writes it."""
+    places = [duplicates_path(path) for path in judgments if path is not None]
     return next((str(place) for place in places if place is not None and place.is_file()), None)
 
 

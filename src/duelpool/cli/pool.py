@@ -265,9 +265,9 @@ def show(pools: Pools, expected: Estimate) -> None:
     facts.add_row("candidates", f"{pools.candidates:,}")
     facts.add_row("smallest, median, largest", f"{sizes[0]}, {sizes[len(sizes) // 2]}, {sizes[-1]}")
     facts.add_row("largest topic", largest.topic if largest else "")
-    facts.add_row("twins merged", f"{pools.merged:,}")
+    facts.add_row("duplicates merged", f"{pools.merged:,}")
     for name, count in (
-        ("near-twins to look at", sum(map(len, pools.near_duplicates.values()))),
+        ("near-duplicates to review", sum(map(len, pools.near_duplicates.values()))),
         ("without text", len(pools.without_text)),
         ("left out: no grade", pools.ungraded),
         ("left out: not relevant", pools.not_relevant),

@@ -73,7 +73,7 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
 
     def work(tx: Reading) -> tuple[str, ...]:
         write_lines(path, _pref_lines(tx, campaign, os.fspath(path), count, tally, progress))
-        twins = twins_path(path)
+        twins = duplicates_path(path)
         if twins is None or not (lines := list(_twin_lines(tx, campaign))):
             return (os.fspath(path),)
         write_lines(twins, lines)
@@ -83,8 +83,8 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
     return Written(files, count.rows, tally.notices)
 
 
-def twins_path(path: Target) -> Path | None:
-    """Return the name of the twins file beside a file, None beside standard output."""
+def duplicates_path(path: Target) -> Path | None:
+    """Return the name of the file of duplicates beside a file, None beside standard output."""
     if os.fspath(path) == STANDARD_INPUT:
         return None
     place = Path(path)
