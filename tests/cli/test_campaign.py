@@ -258,7 +258,10 @@ def test_status_for_people(folder: Path) -> None:
         (["status", "c.db", "--campaign", "other"], "There is no campaign called 'other'. Known: c."),
         (["judge", "c.db", "--judge", "terminl"], "Did you mean 'terminal'?"),
         (["judge", "c.db", "--judge", "simulated", "--model", "bt:sd=x"], "isn't a value"),
-        (["judge", "c.db", "--judge", "simulated", "--model", "demo"], "Nobody knows the utilities"),
+        (
+            ["judge", "c.db", "--judge", "simulated", "--model", "demo"],
+            "The utilities of topic '1' aren't known",
+        ),
         (["export", "c.db", "--as", "pref"], "Did you mean 'prefs'?"),
         (["export", "c.db", "--as", "bundle"], "Name it with -o"),
         (["export", "c.db", "--as", "qrels", "--json"], "Give -o FILE"),
