@@ -32,7 +32,7 @@ from duelpool.budget.units.metrics import parse_metric
 from duelpool.budget.units.populations import read_weights
 from duelpool.budget.units.sources import read_counts
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.settings.file import read_changes, read_settings
 from duelpool.errors import DuelpoolError
 from duelpool.evaluation.sources import read_truth
@@ -52,7 +52,7 @@ from duelpool.judges.simulated import read_matrix
 from duelpool.preferences.prior import read_prior
 from duelpool.setup.inputs import read_files, read_groups
 from duelpool.setup.test_pairs import read_test_pairs
-from duelpool.setup.uploads import Tray
+from duelpool.setup.uploads import UploadFolder
 from duelpool.store import open_store
 from support.campaigns import make_campaign
 
@@ -145,7 +145,7 @@ def _campaign() -> Campaign:
 
 
 def _import(path: Path) -> Any:
-    return take_in_file(_campaign(), path, skip_unknown=True, again=True)
+    return import_file(_campaign(), path, skip_unknown=True, again=True)
 
 
 def _zipped(**members: bytes) -> bytes:
@@ -164,15 +164,15 @@ def _upload(kind: str) -> Callable[[Path], Any]:
 
     def take(path: Path) -> Any:
         with tempfile.TemporaryDirectory() as folder:
-            tray = Tray(Path(folder) / "draft")
+            uploads = UploadFolder(Path(folder) / "draft")
             name = "given.zip" if kind == "archive" else path.name
             if kind not in ("runs", "qrels", "prefs", "archive"):
-                with tray.receiving("qrels", "grades.txt") as write:
+                with uploads.receiving("qrels", "grades.txt") as write:
                     write(QRELS)
-            with tray.receiving(kind, name) as write:
+            with uploads.receiving(kind, name) as write:
                 write(path.read_bytes())
-            with tray.told():
-                return read_files(tray.files("none"))
+            with uploads.without_folder():
+                return read_files(uploads.files("none"))
 
     return take
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.views.exports import levels_of, write_csv, write_log, write_prefs, write_qrels
 from duelpool.campaign.views.status import status
 from duelpool.files import Run
@@ -55,7 +55,7 @@ def story(store: Store, folder: Path) -> dict[str, Any]:
     second = make_campaign(
         store, [Pool("one", (*POOLS[0].items, "a")), POOLS[1]], strategy="prefbest:n=3,m=5", name="2"
     )
-    taken = take_in_file(second, folder / "l")
+    taken = import_file(second, folder / "l")
     assert levels_of(second)["topics"] == levels_of(campaign)["topics"]
     now = status(campaign).as_json()
     return {

@@ -211,10 +211,10 @@ def test_import_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatc
         buffer = io.BytesIO(b"1 a b a\n# a comment\n1 a a2 a\n")
 
     monkeypatch.setattr(sys, "stdin", Piped)
-    from duelpool.campaign.imports.importer import take_in_file
+    from duelpool.campaign.imports.importer import import_file
 
     with open_store("c.db") as store:
-        taken = take_in_file(Campaign.open(store), "-")
+        taken = import_file(Campaign.open(store), "-")
     assert taken.judgments == 1
     assert "votes between twins dropped: 1" in map(str, taken.notices)
 

@@ -12,7 +12,7 @@ from duelpool.campaign.log.newcomers import WithNewcomers
 from duelpool.errors import BadParameter
 from duelpool.files import read_preferences, read_qrels
 from duelpool.judges.llm import PROMPTS
-from duelpool.setup.priors import take_prior
+from duelpool.setup.priors import set_prior
 from duelpool.store import open_store
 from duelpool.strategies.swissfinals import SwissFinals
 from support.fake_llm import Provider, serving
@@ -85,13 +85,13 @@ def test_a_model_first_and_people_after(folder: Path, provider: Provider) -> Non
         campaign.enrol("anna", "dedicated")
         assert campaign.next_question("anna") is not None
         with pytest.raises(BadParameter, match="finite"):
-            take_prior(campaign, {"1": {"a": float("nan")}})
+            set_prior(campaign, {"1": {"a": float("nan")}})
     call("judge", "people.db", "--judge", "simulated", "--limit", "1")
     with open_store("people.db") as store:
         campaign = Campaign.open(store)
         topic = next(name for name in "12" if campaign.live.state(name).lines)
         with pytest.raises(BadParameter, match="judged already"):
-            take_prior(campaign, {topic: {"a": 1.0}})
+            set_prior(campaign, {topic: {"a": 1.0}})
     assert "takes a prior" in call(*words, "--strategy", "prefbest", "-o", "x.db", code=2)[1]
     (folder / "other.qrels").write_text("9 0 z 1\n")
     words = (*words[:-1], "other.qrels")

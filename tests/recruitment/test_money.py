@@ -16,7 +16,7 @@ from duelpool.net.addresses import Address
 from duelpool.panels.base import PanelAccess, WorkerIdentity
 from duelpool.panels.calls import CallNotSent, CallUnsure, PanelAnswer, PanelApi
 from duelpool.panels.prolific import Prolific
-from duelpool.recruitment.arrivals import LetIn, let_in
+from duelpool.recruitment.arrivals import Admitted, admit
 from duelpool.recruitment.payments import answer
 from duelpool.recruitment.settlement import look, settle, totals
 from duelpool.store import Store, Writing, schema
@@ -82,14 +82,14 @@ faults = st.lists(
 def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
     """Write down what somebody did, as the loop would have."""
     made = fake.take()
-    stay = let_in(
+    stay = admit(
         campaign.store,
         campaign.id,
         "crowd",
         "prolific",
         WorkerIdentity(made.participant, made.id, fake.study),
     )
-    assert isinstance(stay, LetIn)
+    assert isinstance(stay, Admitted)
     who = stay.assessor
 
     def work(tx: Writing) -> None:

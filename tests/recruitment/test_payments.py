@@ -9,9 +9,9 @@ from sqlalchemy import insert, select
 from duelpool.campaign import Campaign
 from duelpool.campaign.work import ledger
 from duelpool.panels.base import Due, ReportedSubmission, SubmissionStatus, WorkerIdentity
-from duelpool.recruitment.arrivals import LetIn, let_in
+from duelpool.recruitment.arrivals import Admitted, admit
 from duelpool.recruitment.payments import Intent, StoredPayments, _shared, answer, payments
-from duelpool.recruitment.reports import take_reports
+from duelpool.recruitment.reports import apply_reports
 from duelpool.store import Writing, schema
 from support.campaigns import make_campaign
 from support.stores import BACK_ENDS, new_target
@@ -23,8 +23,8 @@ class Desk:
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
-        came = let_in(campaign.store, campaign.id, "crowd", "prolific", WorkerIdentity("p", "s", "study"))
-        assert isinstance(came, LetIn)
+        came = admit(campaign.store, campaign.id, "crowd", "prolific", WorkerIdentity("p", "s", "study"))
+        assert isinstance(came, Admitted)
         self.intent = Intent(came.submission, 1, "bonus", 100, 20)
         campaign.write(
             lambda tx: ledger.compensate(tx, came.assessor, campaign.settings, amount=100, reason="x")
@@ -70,7 +70,7 @@ def test_what_somebody_is_paying_nobody_else_pays(desk: Desk) -> None:
 
 def test_a_row_of_the_ledger_is_paid_in_one_way(desk: Desk) -> None:
     book = desk.book()
-    approval = Intent(desk.intent.stay, 1, "approval", 100, 20)
+    approval = Intent(desk.intent.submission, 1, "approval", 100, 20)
     assert [due.kind for due in book.intend([desk.intent, approval])] == ["bonus"]
     assert [due.kind for due in book.intend([approval])] == ["bonus"]
 
@@ -110,9 +110,9 @@ def test_what_is_withdrawn_is_not_begun(desk: Desk) -> None:
     )
     assert row is not None
     book = desk.book()
-    (due,) = book.intend([Intent(desk.intent.stay, row.id, "bonus", row.amount, 40)])
+    (due,) = book.intend([Intent(desk.intent.submission, row.id, "bonus", row.amount, 40)])
     assert book.claim([due]) == [due]
-    take_reports(
+    apply_reports(
         store,
         campaign.id,
         campaign.settings,
@@ -120,7 +120,7 @@ def test_what_is_withdrawn_is_not_begun(desk: Desk) -> None:
         carry_out=True,
     )
     assert not book.begin([due])
-    assert book.intend([Intent(desk.intent.stay, row.id, "bonus", row.amount, 40)]) == []
+    assert book.intend([Intent(desk.intent.submission, row.id, "bonus", row.amount, 40)]) == []
 
 
 def test_a_share_of_the_fees_is_whole() -> None:

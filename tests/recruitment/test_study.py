@@ -8,9 +8,9 @@ import pytest
 
 from duelpool.campaign.views.exports import STREAMS, export_lines
 from duelpool.panels.base import SubmissionStatus
-from duelpool.recruitment.erasure import forget
+from duelpool.recruitment.erasure import erase
 from duelpool.recruitment.payments import answer
-from duelpool.recruitment.settlement import plan, reconcile, settle, strangers
+from duelpool.recruitment.settlement import plan, reconcile, settle, unknown_submissions
 from duelpool.store import schema
 from duelpool.testing.stores import audit
 from support.fake_prolific import Submission
@@ -112,7 +112,7 @@ def is_planned_first(home: House, study: Study) -> None:
         [("approval", REWARD)] * 5 + [("bonus", REWARD)] * 2 + [("bonus", part) for part in PARTS]
     )
     assert [stay.external for stay in dry.plan.returns] == [study.unmoved.submission.id]
-    assert [look[0].external for look in dry.plan.looks] == [study.idle.submission.id]
+    assert [look[0].external for look in dry.plan.to_review] == [study.idle.submission.id]
 
 
 def is_settled(home: House, study: Study) -> None:
@@ -155,7 +155,7 @@ def test_a_whole_study_adds_up_to_the_cent(home: House) -> None:
         study.forgetful.submission.id: PARTS[1],
     }
     assert {key: each.received for key, each in fake.submissions.items() if each.received} == expected
-    assert [stay.external for stay in strangers(home.campaign, home.panel)] == ["f" * 24]
+    assert [stay.external for stay in unknown_submissions(home.campaign, home.panel)] == ["f" * 24]
     unpaid = REWARD + home.fee(REWARD)  # whom the panel doesn't know, nobody pays
     assert home.ledger() == fake.wallet + unpaid
     paid = sum(row.amount for row in home.rows(schema.payment) if row.state == "paid")
@@ -181,8 +181,8 @@ def is_nowhere_to_be_read(home: House) -> None:
             text_of_it = repr(home.rows(table))
             assert not [each for each in outside if each in text_of_it], table.name
     unsettled = home.pseudonyms()["f" * 24]
-    would = forget(home.campaign, None, carry_out=False)
+    would = erase(home.campaign, None, carry_out=False)
     assert would.unsettled == (unsettled,)
-    assert forget(home.campaign, None, carry_out=True) == would
+    assert erase(home.campaign, None, carry_out=True) == would
     assert {row.assessor for row in home.rows(schema.identity)} == {unsettled}
     assert {row.external for row in home.rows(schema.submission)} == {None, "f" * 24}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.log.newcomers import WithNewcomers, own_strategy
 from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.status import status
@@ -162,7 +162,7 @@ def test_a_log_with_a_challenge_moves_to_another_campaign(store: Store, tmp_path
     judge_all(campaign)
     write_log(campaign, tmp_path / "log.jsonl")
     second = make_campaign(store, {"one": "cda"}, name="second")
-    take_in_file(second, tmp_path / "log.jsonl")
+    import_file(second, tmp_path / "log.jsonl")
     assert second.result("one") == campaign.result("one")
 
 

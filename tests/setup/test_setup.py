@@ -25,18 +25,18 @@ from duelpool.setup import (
     Files,
     Forecast,
     Observed,
+    build_draft,
     candidates,
     compare,
-    draw_up,
     every_strategy,
+    fit_judges,
     forecast,
-    judges_like,
     observe,
     read_files,
     recommend,
 )
 from duelpool.setup.pilots import _agreement_of
-from duelpool.setup.uploads import Limits, TooMuch, Tray, checked_name
+from duelpool.setup.uploads import Limits, TooMuch, UploadFolder, checked_name
 from duelpool.simulation.cost import Pay
 from duelpool.store import holdings, open_store
 from duelpool.strategies import STRATEGIES
@@ -70,32 +70,32 @@ def files(tmp_path: Path) -> Files:
 
 
 def test_a_draft_becomes_a_campaign_with_its_runs(files: Files, tmp_path: Path) -> None:
-    draft = draw_up(read_files(files), Settings(judges="crowd"))
+    draft = build_draft(read_files(files), Settings(judges="crowd"))
     assert draft.pools.candidates == 4 * TOPICS
     assert len(draft.pools.without_text) == TOPICS
     assert len(draft.untitled) == TOPICS - 1
     ready = draft.ready()
     assert len(ready.known) == 5 * TOPICS
     with new_store(tmp_path / "made.db") as store:
-        campaign, held = ready.found(store, "made", "paused")
+        campaign, held = ready.create(store, "made", "paused")
         assert (held.topics, held.candidates, held.runs) == (TOPICS, 4 * TOPICS, 1)
         assert [run.name for run in runs_of(campaign)] == ["one"]
         assert store.read(lambda connection: holdings.find_campaign(connection, "made")).state == "paused"
         with pytest.raises(BadParameter, match="already"):
-            ready.found(store, "made")
+            ready.create(store, "made")
         assert len(store.read(holdings.campaigns)) == 1
 
 
 def test_a_pilot_takes_a_share_of_the_topics_by_the_seed(files: Files) -> None:
-    brought = read_files(files)
-    drafts = [draw_up(brought, Settings(seed=seed), share=0.25) for seed in (1, 1, 2)]
+    inputs = read_files(files)
+    drafts = [build_draft(inputs, Settings(seed=seed), share=0.25) for seed in (1, 1, 2)]
     chosen = [tuple(draft.pools.sizes) for draft in drafts]
     assert chosen[0] == chosen[1] != chosen[2]
     assert len(chosen[0]) == 3  # a quarter of ten, rounded up
     assert all(len(draft.whole) == TOPICS for draft in drafts)
     for share in (0, -1, 1.5, math.nan):
         with pytest.raises(BadParameter, match="share"):
-            draw_up(brought, Settings(), share=share)
+            build_draft(inputs, Settings(), share=share)
 
 
 def test_a_forecast_adds_up_and_is_the_same_again() -> None:
@@ -144,11 +144,11 @@ def test_a_pilots_noise_is_found_again() -> None:
     for spread, agreement in met.items():
         assert agreement is not None
         seen = Observed("p", pilot.strategy, 3, pilot.sizes, 200, 400, agreement, 0.0, 9.0, 0, None, 0.8)
-        like = judges_like(seen, seed=6)
+        like = fit_judges(seen, seed=6)
         found = float(like.judges.removeprefix("bt:sd="))
         assert 0.5 * spread <= found <= 2 * spread, like
     few = Observed("p", "allpairs", 3, (6,), 9, 3, 0.5, 0.125, 9.0, 30, 0.1, 1.0)
-    assert judges_like(few).judges == "bt:sd=1,error=0.100,ties=0.125"
+    assert fit_judges(few).judges == "bt:sd=1,error=0.100,ties=0.125"
     assert few.hourly(Pay(reward=200)) == pytest.approx(200 * 3600 / 90)
 
 
@@ -260,8 +260,8 @@ def test_no_setting_becomes_what_it_can_not_be(values: dict[str, object]) -> Non
 # ---- files that somebody sends
 
 
-def put(tray: Tray, kind: str, name: str, data: bytes) -> None:
-    with tray.receiving(kind, name) as write:
+def put(uploads: UploadFolder, kind: str, name: str, data: bytes) -> None:
+    with uploads.receiving(kind, name) as write:
         write(data)
 
 
@@ -284,10 +284,10 @@ def zipped(*members: tuple[str, bytes], mode: int = 0) -> bytes:
     ],
 )
 def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
-    tray = Tray(tmp_path / "tray")
+    uploads = UploadFolder(tmp_path / "uploads")
     with pytest.raises(BadRecord):
-        put(tray, "runs", name, b"x")
-    assert tray.listed() == []
+        put(uploads, "runs", name, b"x")
+    assert uploads.listed() == []
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
 
 
@@ -308,18 +308,18 @@ def test_a_name_may_be_odd() -> None:
     ],
 )
 def test_an_archive_leads_nowhere_else(tmp_path: Path, member: str) -> None:
-    tray = Tray(tmp_path / "tray")
+    uploads = UploadFolder(tmp_path / "uploads")
     data = zipped(("qrels.txt", b"1 0 a 1\n"), (member, b"1 Q0 a 1 1 x\n"))
     with pytest.raises(BadRecord):
-        put(tray, "archive", "all.zip", data)
-    assert tray.listed() == []
+        put(uploads, "archive", "all.zip", data)
+    assert uploads.listed() == []
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
 
 
 def test_an_archive_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
-    tray = Tray(tmp_path / "tray")
+    uploads = UploadFolder(tmp_path / "uploads")
     put(
-        tray,
+        uploads,
         "archive",
         "all.zip",
         zipped(
@@ -332,11 +332,11 @@ def test_an_archive_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
             ("__MACOSX/x", b"7"),
         ),
     )
-    assert [(kind, name) for kind, name, _ in tray.listed()] == [
+    assert [(kind, name) for kind, name, _ in uploads.listed()] == [
         *(("runs", "a.run"), ("runs", "b.txt"), ("runs", "c.run.gz")),
         *(("qrels", "qrels.txt"), ("topics", "topics.xml"), ("texts", "passages.tsv")),
     ]
-    before = tray.listed()
+    before = uploads.listed()
     link = zipped(("runs/link.run", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777)
     for wrong in (
         zipped(("what.is.this", b"x")),
@@ -347,41 +347,41 @@ def test_an_archive_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
         zipped(("runs/z.run", b"z"))[:-30],
     ):
         with pytest.raises((BadRecord, BadFile)):
-            put(tray, "archive", "more.zip", wrong)
-    assert tray.listed() == before
-    assert tray.remove("runs", "a.run")
-    assert not tray.remove("runs", "../qrels/qrels.txt")
-    assert not tray.remove("..", "tray")
+            put(uploads, "archive", "more.zip", wrong)
+    assert uploads.listed() == before
+    assert uploads.remove("runs", "a.run")
+    assert not uploads.remove("runs", "../qrels/qrels.txt")
+    assert not uploads.remove("..", "uploads")
 
 
 def test_what_grows_beyond_measure_is_refused(tmp_path: Path) -> None:
-    tray = Tray(tmp_path / "tray", Limits(file=4 << 20, whole=6 << 20, files=2, ratio=100))
+    uploads = UploadFolder(tmp_path / "uploads", Limits(file=4 << 20, whole=6 << 20, files=2, ratio=100))
     bomb = b"\0" * (3 << 20)
     with pytest.raises(TooMuch, match="100 times"):
-        put(tray, "runs", "a.run.gz", gzip.compress(bomb))
+        put(uploads, "runs", "a.run.gz", gzip.compress(bomb))
     with pytest.raises(TooMuch, match="more than it may"):
-        put(tray, "archive", "a.zip", zipped(("runs/a.run", bomb), ("runs/b.run", bomb)))
+        put(uploads, "archive", "a.zip", zipped(("runs/a.run", bomb), ("runs/b.run", bomb)))
     with pytest.raises(TooMuch, match="larger than 4 MB"):
-        put(tray, "runs", "b.run", b"x" * (5 << 20))
+        put(uploads, "runs", "b.run", b"x" * (5 << 20))
     with pytest.raises(TooMuch, match="more than 2 files"):
-        put(tray, "archive", "a.zip", zipped(*((f"runs/{at}.run", b"x") for at in range(3))))
+        put(uploads, "archive", "a.zip", zipped(*((f"runs/{at}.run", b"x") for at in range(3))))
     with pytest.raises(BadFile, match="damaged"):
-        put(tray, "runs", "c.run.gz", gzip.compress(b"whole" * 99)[:-9])
+        put(uploads, "runs", "c.run.gz", gzip.compress(b"whole" * 99)[:-9])
     with pytest.raises(BadFile, match="empty"):
-        put(tray, "runs", "d.run", b"")
-    assert tray.listed() == []
-    put(tray, "runs", "e.run", b"x" * (3 << 20))
+        put(uploads, "runs", "d.run", b"")
+    assert uploads.listed() == []
+    put(uploads, "runs", "e.run", b"x" * (3 << 20))
     with pytest.raises(TooMuch, match="together"):
-        put(tray, "texts", "f.tsv", b"x" * ((4 << 20) - 1))
-    assert Counter(kind for kind, _, _ in tray.listed()) == {"runs": 1}
+        put(uploads, "texts", "f.tsv", b"x" * ((4 << 20) - 1))
+    assert Counter(kind for kind, _, _ in uploads.listed()) == {"runs": 1}
     with pytest.raises(UnknownName):
-        put(tray, "etc", "x", b"x")
+        put(uploads, "etc", "x", b"x")
 
 
 def test_errors_name_files_as_they_were_sent(tmp_path: Path) -> None:
-    tray = Tray(tmp_path / "tray")
-    put(tray, "runs", "bad.run", b"1 Q0 a 1 5 x\n1 Q0 b one\n")
-    with pytest.raises(BadFile) as raised, tray.told():
-        read_files(tray.files())
+    uploads = UploadFolder(tmp_path / "uploads")
+    put(uploads, "runs", "bad.run", b"1 Q0 a 1 5 x\n1 Q0 b one\n")
+    with pytest.raises(BadFile) as raised, uploads.without_folder():
+        read_files(uploads.files())
     assert raised.value.place == "runs/bad.run:2"
     assert raised.value.remedy

@@ -260,7 +260,7 @@ class Campaign:
             row = self._own(tx, question, assessor)
             if self.settings.crossed:
                 _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
-            kind, standing, assignment = participants.behind_answer(tx, assessor, row.assignment)
+            kind, standing, assignment = participants.answer_context(tx, assessor, row.assignment)
             if standing == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
                 raise leases.TooLate("You take part no more.", remedy="What was done is paid.")
             # What comes after its assignment has ended waits for nothing any more.

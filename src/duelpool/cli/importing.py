@@ -6,7 +6,7 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from duelpool.campaign.imports.importer import Phases, take_in_file
+from duelpool.campaign.imports.importer import Phases, import_file
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened, working
 from duelpool.cli.output import print_json, tell_notices
 from duelpool.errors import BadParameter, UnknownName
@@ -49,7 +49,7 @@ def import_judgments(
     if form is not None and form not in get_args(PreferenceForm):
         raise UnknownName("preference form", form, get_args(PreferenceForm))
     with opened(store, campaign, writable=True) as found, working("Taking judgments in"):
-        taken = take_in_file(
+        taken = import_file(
             found,
             file,
             form=cast("PreferenceForm | None", form),

@@ -250,7 +250,7 @@ def llm(
         enrolled = model.enrol(campaign)
         with _judging_bar(campaign, judging.limit) as advance:
             session = LlmSession(
-                enrolled, topics=judging.topic, patience=patience, heard=lambda *_: advance(1)
+                enrolled, topics=judging.topic, patience=patience, on_answer=lambda *_: advance(1)
             )
             result = session.run(judging.limit)
         _report(result, judging.as_json)
@@ -291,13 +291,15 @@ def _simulate(campaign: Campaign, model: JudgeModel, options: PeopleOptions, jud
         if campaign.settings.judges == "crowd":
             workers = islice(people, options.assessors)
             result = work_assignments(
-                campaign, workers, each=options.each, limit=judging.limit, heard=answered
+                campaign, workers, each=options.each, limit=judging.limit, on_answer=answered
             )
         else:
             sessions = []
             for name, person in islice(people, options.assessors or DEDICATED):
                 campaign.enrol(name)
-                sessions.append(JudgingSession(campaign, name, person, topics=judging.topic, heard=answered))
+                sessions.append(
+                    JudgingSession(campaign, name, person, topics=judging.topic, on_answer=answered)
+                )
             result = in_turns(sessions, judging.limit)
     _report(result, judging.as_json)
 

@@ -23,10 +23,18 @@ from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.net.addresses import checked_root
 from duelpool.panels import Panel, PanelAccess, make_panel
 from duelpool.panels.base import ApiPanel, PanelError, StudyCheck, SubmissionStatus, decimal_of, variable_of
-from duelpool.recruitment.erasure import forget as forget_people
+from duelpool.recruitment.erasure import erase
 from duelpool.recruitment.payments import Payment, answer
-from duelpool.recruitment.reports import Change
-from duelpool.recruitment.settlement import Plan, Settled, carry_through, look, plan, strangers, totals
+from duelpool.recruitment.reports import StatusChange
+from duelpool.recruitment.settlement import (
+    Settled,
+    SettlementPlan,
+    carry_out_plan,
+    look,
+    plan,
+    totals,
+    unknown_submissions,
+)
 from duelpool.recruitment.settlement import reconcile as take_over
 from duelpool.recruitment.submissions import submissions
 
@@ -147,7 +155,7 @@ def _findings(campaign: Campaign, chosen: Panel, url: str) -> list[StudyCheck]:
 def reconcile(
     store: StoreArgument, yes: YesOption = False, campaign: CampaignOption = None, as_json: JsonOption = False
 ) -> None:
-    """Ask the panel how every stay stands, and take that over: what is over frees its pairs for others.
+    """Ask the panel for the status of every submission, and take it over; what has ended frees its pairs.
 
     Without --yes it only says what would change.
 
@@ -161,14 +169,16 @@ def reconcile(
         chosen = _panel_of(found)
         with working("Asking the panel"):
             changes = take_over(found, chosen, carry_out=False)
-            unknown = strangers(found, chosen)
+            unknown = unknown_submissions(found, chosen)
         if as_json and not yes:
             print_json({"changes": [_as_json(each) for each in changes], "done": False})
             return
         if not as_json:
             _show_changes(changes)
-            for stay in unknown:
-                typer.echo(f"The panel doesn't know the stay of {stay.assessor}: nobody pays for it.")
+            for submission in unknown:
+                typer.echo(
+                    f"The panel doesn't know the submission of {submission.assessor}: nobody pays for it."
+                )
         if changes and confirmed(f"Take over {len(changes)} changes?", yes):
             with working("Taking it over"):
                 changes = take_over(found, chosen, carry_out=True)
@@ -181,7 +191,7 @@ def reconcile(
             print_json({"changes": [], "done": True})
 
 
-def _as_json(change: Change) -> dict[str, Any]:
+def _as_json(change: StatusChange) -> dict[str, Any]:
     return {
         "assessor": change.assessor,
         "before": change.before,
@@ -190,7 +200,7 @@ def _as_json(change: Change) -> dict[str, Any]:
     }
 
 
-def _show_changes(changes: list[Change]) -> None:
+def _show_changes(changes: list[StatusChange]) -> None:
     if not changes:
         typer.echo("Nothing has changed at the panel.")
         return
@@ -256,7 +266,7 @@ def settle(
                             remedy="Look at the plan again.",
                         )
                 found.write(audit_entry(found, "panel settle", due=_money(planned.due, found)))
-                after = carry_through(found, chosen, planned)
+                after = carry_out_plan(found, chosen, planned)
         _report(found, chosen, after, done=done, as_json=as_json)
 
 
@@ -293,7 +303,7 @@ def _take_answers(
             typer.echo(f"Wrote down {len(taken)} answers.")
 
 
-def _steps(planned: Plan) -> int:
+def _steps(planned: SettlementPlan) -> int:
     return len(planned.intents) + len(planned.covered) + len(planned.returns)
 
 
@@ -310,21 +320,22 @@ def _show_plan(campaign: Campaign, chosen: Panel, found: Settled) -> None:
         table.add_column("fee", justify="right")
         for each in planned.intents:
             how = each.kind if each.state == "planned" else f"a question: {each.note}"
-            table.add_row(names.get(each.stay, ""), how, decimal_of(each.amount), decimal_of(each.fee))
+            table.add_row(names.get(each.submission, ""), how, decimal_of(each.amount), decimal_of(each.fee))
         print_table(table)
     for covered in planned.covered:
-        typer.echo(f"To note: the panel has approved {covered.stay.assessor}.")
-    for stay in planned.returns:
-        typer.echo(f"To ask: {stay.assessor} stopped early and should return the place.")
-    for stay, amount in planned.waiting:
+        typer.echo(f"To note: the panel has approved {covered.submission.assessor}.")
+    for submission in planned.returns:
+        typer.echo(f"To ask: {submission.assessor} stopped early and should return the place.")
+    for submission, amount in planned.waiting:
         typer.echo(
-            f"Waiting: {_money(amount, campaign)} to {stay.assessor}, who is {stay.status or 'not known'} there."
+            f"Waiting: {_money(amount, campaign)} to {submission.assessor}, "
+            f"who is {submission.status or 'not known'} there."
         )
-    for stay, why in planned.looks:
-        typer.echo(f"Look: {stay.assessor}, the panel's {stay.external}: {why}.")
-    for stay in strangers(campaign, chosen):
+    for submission, why in planned.to_review:
+        typer.echo(f"Look: {submission.assessor}, the panel's {submission.external}: {why}.")
+    for submission in unknown_submissions(campaign, chosen):
         typer.echo(
-            f"Look: {stay.assessor} came by a link that the panel hasn't given out; nobody pays for it."
+            f"Look: {submission.assessor} came by a link that the panel hasn't given out; nobody pays for it."
         )
     if planned.elsewhere:
         typer.echo(
@@ -336,7 +347,7 @@ def _show_plan(campaign: Campaign, chosen: Panel, found: Settled) -> None:
 
 def _names(campaign: Campaign) -> dict[str, str]:
     found = campaign.read(lambda tx: submissions(tx, campaign.settings.panel))
-    return {stay.id: stay.assessor for stay in found}
+    return {submission.id: submission.assessor for submission in found}
 
 
 def _evidence(chosen: Panel, payment: Payment) -> str:
@@ -411,7 +422,7 @@ def reject(
         if not isinstance(chosen, ApiPanel):
             raise BadParameter("This panel can't be asked.", remedy="Reject the work on its site.")
         own = found.read(lambda tx: submissions(tx, found.settings.panel, assessor))
-        waiting = [stay for stay in own if stay.status is SubmissionStatus.SUBMITTED]
+        waiting = [submission for submission in own if submission.status is SubmissionStatus.SUBMITTED]
         if not waiting:
             raise BadParameter(
                 f"Nothing of '{assessor}' waits for a review.", remedy="See `duelpool panel reconcile`."
@@ -445,14 +456,14 @@ def forget(
     """
     with opened(store, campaign, writable=True) as found:
         people = None if not assessor else set(assessor)
-        would = forget_people(found, people, carry_out=False)
+        would = erase(found, people, carry_out=False)
         if not as_json:
             typer.echo(f"To forget: {len(would.erased)} people.")
             if would.unsettled:
                 typer.echo(f"Kept until they are paid: {', '.join(would.unsettled)}.")
         done = bool(would.erased) and confirmed("Erase who they are?", yes)
         if done:
-            would = forget_people(found, people, carry_out=True)
+            would = erase(found, people, carry_out=True)
             found.write(audit_entry(found, "panel forget", people=len(would.erased)))
     if as_json:
         print_json({"done": done, "erased": list(would.erased), "unsettled": list(would.unsettled)})

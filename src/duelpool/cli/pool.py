@@ -27,12 +27,12 @@ from duelpool.setup import (
     Files,
     Observed,
     Rules,
+    build_draft,
     compare,
-    draw_up,
     observe,
     read_files,
 )
-from duelpool.setup.priors import take_prior
+from duelpool.setup.priors import set_prior
 from duelpool.simulation.cost import Estimate, Pay, estimate
 from duelpool.store import open_store
 
@@ -132,11 +132,11 @@ def pool(
     settings = read_settings(settings_file, options) if settings_file else options
     paths = expand_paths([*(more_runs or []), *(runs or [])])
     files = Files(tuple(paths), qrels, prefs, topics, texts, tests, groups)
-    brought = read_files(files, lambda names: with_progress(names, "Reading runs"))
-    for file, notices in brought.notices:
+    inputs = read_files(files, lambda names: with_progress(names, "Reading runs"))
+    for file, notices in inputs.notices:
         tell_notices(file, notices)
     rules = Rules(depth, thin, relevant_from, keep_ungraded, keep_twins)
-    draft = draw_up(brought, settings, rules, share=pilot)
+    draft = build_draft(inputs, settings, rules, share=pilot)
     pools = draft.pools
     expected = estimate(
         pools.sizes.values(),
@@ -202,12 +202,12 @@ def written(output: str, name: str | None, draft: Draft, prior: Prior | None = N
             "The prior knows none of the candidates.", remedy="Check its topics and documents."
         )
     ready = draft.ready()
-    if draft.brought.files.tests_file:
-        tell_notices(draft.brought.files.tests_file, ready.notices)
+    if draft.inputs.files.tests_file:
+        tell_notices(draft.inputs.files.tests_file, ready.notices)
     with open_store(output, create=True) as store:
-        campaign, held = ready.found(store, name or stem_of(output))
+        campaign, held = ready.create(store, name or stem_of(output))
         if prior is not None:
-            take_prior(campaign, prior)
+            set_prior(campaign, prior)
     return f"Made the campaign '{campaign.name}' in {output}: {held}."
 
 
@@ -255,7 +255,7 @@ def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
 
 
 def show(pools: Pools, expected: Estimate) -> None:
-    """Print pools for a person: the figures, the largest topics, and who brought what."""
+    """Print pools for a person: the figures, the largest topics, and who contributed what."""
     sizes = sorted(pools.sizes.values())
     largest = pools.largest
     facts = Table(title="Pools", show_header=False, title_justify="left")

@@ -86,7 +86,7 @@ def _labels(tx: Reading, campaign: Campaign, until: float | None) -> Labels:
     unjudged: list[str] = []
     unfinished: list[str] = []
     for topic in topics_of(tx):
-        found = read_topic(tx, campaign, topic, until=until, heard=judged.append)
+        found = read_topic(tx, campaign, topic, until=until, on_judgment=judged.append)
         for row in holdings.items(tx, topic):
             if row.twin_of is not None:
                 of_topic = groups.setdefault(topic, {})

@@ -1,4 +1,4 @@
-"""Arrivals: somebody from a panel is let in under a pseudonym, and their stay is written down."""
+"""Arrivals: somebody from a panel is let in under a pseudonym, and their submission is written down."""
 
 import secrets
 from dataclasses import dataclass
@@ -12,31 +12,31 @@ from duelpool.store import Store, Writing, schema
 
 
 @dataclass(frozen=True, slots=True)
-class LetIn:
-    """Somebody who is in: their pseudonym, and our name of their stay."""
+class Admitted:
+    """Somebody who is in: their pseudonym, and our name of their submission."""
 
     assessor: str
     submission: str
 
 
-def let_in(
+def admit(
     store: Store, campaign: str, kind: str, panel: str, identity: WorkerIdentity
-) -> LetIn | RefusedVisit:
+) -> Admitted | RefusedVisit:
     """Let somebody in by what the panel calls them; the same person has the same pseudonym, whenever they come."""
-    fresh, stay = f"v-{secrets.token_hex(6)}", secrets.token_hex(8)
+    fresh, submission = f"v-{secrets.token_hex(6)}", secrets.token_hex(8)
 
-    def work(tx: Writing) -> LetIn | RefusedVisit:
-        known = participants.known_as(tx, panel, identity.person)
+    def work(tx: Writing) -> Admitted | RefusedVisit:
+        known = participants.find_pseudonym(tx, panel, identity.person)
         before = find_submission(tx, panel, identity.submission)
         if before is not None and before.assessor != known:
-            refused = RefusedVisit("the stay is another person's")
+            refused = RefusedVisit("the submission is another person's")
             note(tx.connection, campaign, panel, tx.now, reason=refused.reason)
             return refused
-        assessor = participants.let_in(tx, known or fresh, kind, panel=panel, external=identity.person)
+        assessor = participants.admit(tx, known or fresh, kind, panel=panel, external=identity.person)
         if before is None:
             tx.connection.execute(
                 insert(schema.submission).values(
-                    id=stay,
+                    id=submission,
                     campaign=campaign,
                     assessor=assessor,
                     panel=panel,
@@ -46,14 +46,14 @@ def let_in(
                     changed=tx.now,
                 )
             )
-        found = LetIn(assessor, before.id if before is not None else stay)
+        found = Admitted(assessor, before.id if before is not None else submission)
         note(tx.connection, campaign, panel, tx.now, submission=found.submission)
         return found
 
     return store.of(campaign).write(work)
 
 
-def turn_away(store: Store, campaign: str, panel: str, refused: RefusedVisit) -> None:
+def record_refusal(store: Store, campaign: str, panel: str, refused: RefusedVisit) -> None:
     """Write down that somebody was not let in, and why."""
     store.write(lambda connection, now: note(connection, campaign, panel, now, reason=refused.reason))
 

@@ -14,25 +14,25 @@ _OPEN = (PLANNED, CLAIMED, PAYING, UNKNOWN, BY_HAND)
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class Erasure:
     """Whose identity is erased, and whose is kept because something is still to be paid to them."""
 
     erased: tuple[str, ...]
     unsettled: tuple[str, ...]
 
 
-def forget(campaign: Campaign, people: Collection[str] | None, *, carry_out: bool) -> Forgotten:
+def erase(campaign: Campaign, people: Collection[str] | None, *, carry_out: bool) -> Erasure:
     """Erase who these people are, or everybody; those to whom something is due are kept."""
 
-    def find(tx: Reading) -> Forgotten:
+    def find(tx: Reading) -> Erasure:
         known = _known(tx)
         wanted = known if people is None else known & set(people)
         due = unsettled(tx, campaign)
-        return Forgotten(tuple(sorted(wanted - due)), tuple(sorted(wanted & due)))
+        return Erasure(tuple(sorted(wanted - due)), tuple(sorted(wanted & due)))
 
-    def work(tx: Writing) -> Forgotten:
+    def work(tx: Writing) -> Erasure:
         found = find(tx)
-        identity, stay = schema.identity.c, schema.submission.c
+        identity, submission = schema.identity.c, schema.submission.c
         tx.connection.execute(
             delete(schema.identity).where(
                 identity.campaign == campaign.id, identity.assessor.in_(found.erased)
@@ -40,7 +40,7 @@ def forget(campaign: Campaign, people: Collection[str] | None, *, carry_out: boo
         )
         tx.connection.execute(
             update(schema.submission)
-            .where(stay.campaign == campaign.id, stay.assessor.in_(found.erased))
+            .where(submission.campaign == campaign.id, submission.assessor.in_(found.erased))
             .values(external=None)
         )
         return found
@@ -49,10 +49,12 @@ def forget(campaign: Campaign, people: Collection[str] | None, *, carry_out: boo
 
 
 def _known(tx: Reading) -> set[str]:
-    identity, stay = schema.identity.c, schema.submission.c
+    identity, submission = schema.identity.c, schema.submission.c
     named = tx.connection.execute(select(identity.assessor).where(identity.campaign == tx.campaign)).scalars()
     stayed = tx.connection.execute(
-        select(stay.assessor).where(stay.campaign == tx.campaign, stay.external.is_not(None))
+        select(submission.assessor).where(
+            submission.campaign == tx.campaign, submission.external.is_not(None)
+        )
     ).scalars()
     return {*named, *stayed}
 
@@ -66,7 +68,7 @@ def unsettled(tx: Reading, campaign: Campaign) -> set[str]:
     rows, _ = owed(tx, everything, settings.fee_percent)
     booked = payments(tx)
     settled = {each.ledger for each in booked if each.live and each.state not in _OPEN}
-    people = {stay.id: stay.assessor for stay in everything if stay.external}
+    people = {submission.id: submission.assessor for submission in everything if submission.external}
     return {
         people[name]
         for name, due in rows.items()

@@ -34,9 +34,9 @@ _COLUMNS = schema.payment.c
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A payment that is to be made: the stay, the row of the ledger behind it, and how."""
+    """A payment that is to be made: the submission, the row of the ledger behind it, and how."""
 
-    stay: str
+    submission: str
     ledger: int
     kind: DueKind
     amount: int
@@ -50,7 +50,7 @@ class Payment:
     """A payment as the book has it."""
 
     id: int
-    stay: str
+    submission: str
     assessor: str
     external: str
     ledger: int | None
@@ -98,7 +98,7 @@ class StoredPayments:
             .values(
                 campaign=tx.campaign,
                 panel=self._panel,
-                submission=intent.stay,
+                submission=intent.submission,
                 ledger=intent.ledger,
                 kind=intent.kind,
                 amount=intent.amount,
@@ -201,8 +201,8 @@ class StoredPayments:
 
     # ---- what the panel did of its own accord
 
-    def approved_there(self, stay: str, assessor: str, reward: int, fee: int, row: Any = None) -> None:
-        """Write that the panel has approved a stay: what it paid is what the ledger says from now on.
+    def approved_there(self, submission: str, assessor: str, reward: int, fee: int, row: Any = None) -> None:
+        """Write that the panel has approved a submission: what it paid is what the ledger says from now on.
 
         `row` is what the ledger owed for it; None, when it owed nothing.
         """
@@ -210,7 +210,7 @@ class StoredPayments:
         def work(tx: Writing) -> None:
             held = tx.connection.execute(
                 select(schema.payment).where(
-                    _COLUMNS.submission == stay, _COLUMNS.kind == "approval", _COLUMNS.live == 1
+                    _COLUMNS.submission == submission, _COLUMNS.kind == "approval", _COLUMNS.live == 1
                 )
             ).one_or_none()
             if held is not None:
@@ -229,7 +229,7 @@ class StoredPayments:
                 .values(
                     campaign=tx.campaign,
                     panel=self._panel,
-                    submission=stay,
+                    submission=submission,
                     ledger=row.ledger if row is not None else None,
                     kind="approval",
                     amount=reward,
@@ -302,10 +302,10 @@ def _due(row: Payment) -> Due:
 
 
 def _payments(tx: Reading, *conditions: Any) -> list[Payment]:
-    stay = schema.submission.c
+    submission = schema.submission.c
     rows = tx.connection.execute(
-        select(schema.payment, stay.assessor, stay.external)
-        .join(schema.submission, stay.id == _COLUMNS.submission)
+        select(schema.payment, submission.assessor, submission.external)
+        .join(schema.submission, submission.id == _COLUMNS.submission)
         .where(_COLUMNS.campaign == tx.campaign, *conditions)
         .order_by(_COLUMNS.id)
     )

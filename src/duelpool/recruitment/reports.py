@@ -1,4 +1,4 @@
-"""What a panel reports of a stay, and what follows from it: slots that are free again, work that is withdrawn."""
+"""What a panel reports of a submission, and what follows from it: slots that are free again, work that is withdrawn."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,16 +31,16 @@ _SETTLED = ("paying", "paid", "unknown", "by-hand")
 class _Tried(Exception):  # never leaves this module
     """Carries what would change out of a transaction that is taken back."""
 
-    def __init__(self, changes: "list[Change]") -> None:
+    def __init__(self, changes: "list[StatusChange]") -> None:
         self.changes = changes
         super().__init__("taken back")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A stay whose status is another one now, and what follows from it."""
+class StatusChange:
+    """A submission whose status is another one now, and what follows from it."""
 
-    stay: str
+    submission: str
     assessor: str
     before: SubmissionStatus | None
     after: SubmissionStatus
@@ -48,14 +48,14 @@ class Change:
     effects: tuple[str, ...] = ()
 
 
-def take_reports(
+def apply_reports(
     store: Store, campaign: str, settings: Settings, reports: Iterable[ReportedSubmission], *, carry_out: bool
-) -> list[Change]:
+) -> list[StatusChange]:
     """Take over what a panel reports, or only say what would change."""
     told = list(reports)
 
-    def work(tx: Writing) -> list[Change]:
-        found = [take_report(tx, settings, each) for each in told]
+    def work(tx: Writing) -> list[StatusChange]:
+        found = [apply_report(tx, settings, each) for each in told]
         changes = [change for change in found if change is not None]
         if not carry_out:
             raise _Tried(changes)
@@ -67,7 +67,7 @@ def take_reports(
         return tried.changes
 
 
-def take_message(store: Store, campaign: str, settings: Settings, delivery: PanelMessage) -> str:
+def apply_message(store: Store, campaign: str, settings: Settings, delivery: PanelMessage) -> str:
     """Take over a message; return 'taken', 'repeated' for one sent again, or 'replayed' for a copy."""
 
     def work(tx: Writing) -> str:
@@ -90,37 +90,44 @@ def take_message(store: Store, campaign: str, settings: Settings, delivery: Pane
             )
         )
         if delivery.reported is not None:
-            take_report(tx, settings, delivery.reported, message=True)
+            apply_report(tx, settings, delivery.reported, message=True)
         return "taken"
 
     return store.of(campaign).write(work)
 
 
-def take_report(
+def apply_report(
     tx: Writing,
     settings: Settings,
     reported: ReportedSubmission,
     *,
     message: bool = False,
-) -> Change | None:
-    """Take over one stay's status; None when nothing changes, or when nobody of that stay came here.
+) -> StatusChange | None:
+    """Take over one submission's status; None when nothing changes, or when nobody of that submission came here.
 
     Messages come in any order: one of them doesn't take back what is final.
     """
-    stay = find_submission(tx, settings.panel, reported.submission)
-    if stay is None or (stay.status, stay.said) == (reported.status, reported.raw_status):
+    submission = find_submission(tx, settings.panel, reported.submission)
+    if submission is None or (submission.status, submission.said) == (reported.status, reported.raw_status):
         return None
-    if message and stay.status in FINAL_STATUSES and reported.status not in FINAL_STATUSES:
+    if message and submission.status in FINAL_STATUSES and reported.status not in FINAL_STATUSES:
         return None
     tx.connection.execute(
         update(schema.submission)
-        .where(schema.submission.c.id == stay.id)
+        .where(schema.submission.c.id == submission.id)
         .values(status=str(reported.status), said=reported.raw_status, changed=tx.now)
     )
     following = _Following(tx, settings)
-    effects = following.end_work(stay, reported.status)
-    effects += following.withdraw(stay, reported.status)
-    return Change(stay.id, stay.assessor, stay.status, reported.status, reported.raw_status, tuple(effects))
+    effects = following.end_work(submission, reported.status)
+    effects += following.withdraw(submission, reported.status)
+    return StatusChange(
+        submission.id,
+        submission.assessor,
+        submission.status,
+        reported.status,
+        reported.raw_status,
+        tuple(effects),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +137,25 @@ class _Following:
     tx: Writing
     settings: Settings
 
-    def end_work(self, stay: Submission, status: SubmissionStatus) -> list[str]:
-        """End what is open of a stay that is over, so that its slots are free."""
+    def end_work(self, submission: Submission, status: SubmissionStatus) -> list[str]:
+        """End what is open of a submission that is over, so that its slots are free."""
         if status not in _ENDINGS:
             return []
         effects = []
-        for row in assignments_of(self.tx, self.settings.panel, stay):
+        for row in assignments_of(self.tx, self.settings.panel, submission):
             if row.state == "open":
                 ended = assignments.finish(self.tx, self.settings, row.id, ending=_ENDINGS[status])
                 effects.append(f"{ended.questions - ended.answered} open questions go to others")
         return effects
 
-    def withdraw(self, stay: Submission, status: SubmissionStatus) -> list[str]:
+    def withdraw(self, submission: Submission, status: SubmissionStatus) -> list[str]:
         """Take out what somebody gave back after finishing it, or what was rejected: it isn't paid or counted."""
         if status not in (SubmissionStatus.RETURNED, SubmissionStatus.REJECTED):
             return []
         everything = submissions(self.tx, self.settings.panel)
         rows, _ = owed(self.tx, everything, self.settings.fee_percent)
         effects = []
-        for row in rows.get(stay.id, ()):
+        for row in rows.get(submission.id, ()):
             if row.entry != ledger.REWARD or (
                 status is SubmissionStatus.RETURNED and row.state != "finished"
             ):
@@ -156,7 +163,7 @@ class _Following:
             if self._is_settled(row):
                 effects.append("a reward that is paid already stays")
                 continue
-            effects.append(self._take_back(stay, row, str(status)))
+            effects.append(self._take_back(submission, row, str(status)))
         return effects
 
     def _is_settled(self, row: Owed) -> bool:
@@ -170,7 +177,7 @@ class _Following:
         ).first()
         return found is not None
 
-    def _take_back(self, stay: Submission, row: Owed, why: str) -> str:
+    def _take_back(self, submission: Submission, row: Owed, why: str) -> str:
         tx = self.tx
         columns = schema.payment.c
         tx.connection.execute(
@@ -182,7 +189,7 @@ class _Following:
             insert(schema.payment).values(
                 campaign=tx.campaign,
                 panel=self.settings.panel,
-                submission=stay.id,
+                submission=submission.id,
                 ledger=row.ledger,
                 kind="withdrawal",
                 amount=-row.amount,
@@ -195,7 +202,7 @@ class _Following:
             )
         )
         entries = ((ledger.REWARD, -row.amount), (ledger.FEE, -row.fee))
-        ledger.enter(tx, stay.assessor, entries, reason=f"{why} at the panel")
+        ledger.enter(tx, submission.assessor, entries, reason=f"{why} at the panel")
         taken = 0
         if row.assignment is not None:
             for topic, seqs in assignments.judgments_in(tx, row.assignment).items():

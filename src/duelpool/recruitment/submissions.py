@@ -14,7 +14,7 @@ from duelpool.store import Reading, schema
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One stay of a person from a panel; an empty status: the panel hasn't said anything of it."""
+    """One submission of a person from a panel; an empty status: the panel hasn't said anything of it."""
 
     id: str
     assessor: str
@@ -27,7 +27,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A row of the ledger that a stay is to be paid for: `state` is how its assignment ended."""
+    """A row of the ledger that a submission is to be paid for: `state` is how its assignment ended."""
 
     ledger: int
     entry: str
@@ -38,7 +38,7 @@ class Owed:
 
 
 def submission_of(row: Row[Any]) -> Submission:
-    """Return a stay from its row."""
+    """Return a submission from its row."""
     return Submission(
         row.id,
         row.assessor,
@@ -56,11 +56,14 @@ def submissions(tx: Reading, panel: str, assessor: str | None = None) -> list[Su
     query = select(schema.submission).where(columns.campaign == tx.campaign, columns.panel == panel)
     if assessor is not None:
         query = query.where(columns.assessor == assessor)
-    return sorted(map(submission_of, tx.connection.execute(query)), key=lambda stay: (stay.created, stay.id))
+    return sorted(
+        map(submission_of, tx.connection.execute(query)),
+        key=lambda submission: (submission.created, submission.id),
+    )
 
 
 def find_submission(tx: Reading, panel: str, external: str) -> Submission | None:
-    """Return a stay by the panel's id."""
+    """Return a submission by the panel's id."""
     columns = schema.submission.c
     row = tx.connection.execute(
         select(schema.submission).where(
@@ -71,28 +74,30 @@ def find_submission(tx: Reading, panel: str, external: str) -> Submission | None
 
 
 def behind(assignment_made: float, own: Sequence[Submission]) -> Submission:
-    """Return the stay that an assignment belongs to: the last one that began before it."""
-    earlier = [stay for stay in own if stay.created <= assignment_made]
+    """Return the submission that an assignment belongs to: the last one that began before it."""
+    earlier = [submission for submission in own if submission.created <= assignment_made]
     return earlier[-1] if earlier else own[0]
 
 
-def assignments_of(tx: Reading, panel: str, stay: Submission) -> list[Row[Any]]:
-    """Return the assignments of a stay."""
-    own = submissions(tx, panel, stay.assessor)
+def assignments_of(tx: Reading, panel: str, submission: Submission) -> list[Row[Any]]:
+    """Return the assignments of a submission."""
+    own = submissions(tx, panel, submission.assessor)
     columns = schema.assignment.c
     rows = tx.connection.execute(
         select(schema.assignment)
-        .where(columns.campaign == tx.campaign, columns.assessor == stay.assessor)
+        .where(columns.campaign == tx.campaign, columns.assessor == submission.assessor)
         .order_by(columns.created, columns.id)
     )
-    return [row for row in rows if behind(row.created, own).id == stay.id]
+    return [row for row in rows if behind(row.created, own).id == submission.id]
 
 
-def owed(tx: Reading, all_stays: Iterable[Submission], fee_percent: int) -> tuple[dict[str, list[Owed]], int]:
-    """Return what the ledger owes to each stay, and what it owes to people who came another way."""
+def owed(
+    tx: Reading, all_submissions: Iterable[Submission], fee_percent: int
+) -> tuple[dict[str, list[Owed]], int]:
+    """Return what the ledger owes to each submission, and what it owes to people who came another way."""
     own: dict[str, list[Submission]] = defaultdict(list)
-    for stay in all_stays:
-        own[stay.assessor].append(stay)
+    for submission in all_submissions:
+        own[submission.assessor].append(submission)
     ledger, assignment = schema.ledger.c, schema.assignment.c
     made = {
         row.id: row
@@ -116,12 +121,12 @@ def owed(tx: Reading, all_stays: Iterable[Submission], fee_percent: int) -> tupl
             elsewhere += row.amount
             continue
         behind_it = made.get(row.assignment)
-        stay = behind(behind_it.created, own[row.assessor]) if behind_it else own[row.assessor][-1]
+        submission = behind(behind_it.created, own[row.assessor]) if behind_it else own[row.assessor][-1]
         fee = fees.get(row.assignment, 0) if row.entry == REWARD else fee_on(row.amount, fee_percent)
         state = behind_it.state if behind_it else ""
-        found[stay.id].append(Owed(row.id, row.entry, row.assignment, state, row.amount, fee))
+        found[submission.id].append(Owed(row.id, row.entry, row.assignment, state, row.amount, fee))
     return found, elsewhere
 
 
 GRANTED = (BONUS, COMPENSATION)
-"""Entries that a manager has made; they are owed whatever became of the stay."""
+"""Entries that a manager has made; they are owed whatever became of the submission."""

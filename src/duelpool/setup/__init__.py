@@ -1,38 +1,38 @@
 """Setting a campaign up: files in, a dry run of what they come to, and then the campaign, whole or not at all."""
 
 from duelpool.setup.comparisons import Compared, Comparison, compare
-from duelpool.setup.drafts import Draft, Holdings, Ready, Rules, draw_up
+from duelpool.setup.drafts import Draft, Holdings, ReadyDraft, Rules, build_draft
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
-from duelpool.setup.inputs import Brought, Files, read_files
+from duelpool.setup.inputs import Files, Inputs, read_files
 from duelpool.setup.pilots import (
-    Likeness,
+    FittedJudges,
     Observed,
     Recommendation,
     candidates,
-    judges_like,
+    fit_judges,
     observe,
     recommend,
 )
 
 __all__ = [
-    "Brought",
     "Compared",
     "Comparison",
     "Draft",
     "Files",
+    "FittedJudges",
     "Forecast",
     "Holdings",
-    "Likeness",
+    "Inputs",
     "Observed",
-    "Ready",
+    "ReadyDraft",
     "Recommendation",
     "Rules",
+    "build_draft",
     "candidates",
     "compare",
-    "draw_up",
     "every_strategy",
+    "fit_judges",
     "forecast",
-    "judges_like",
     "observe",
     "read_files",
     "recommend",

@@ -9,16 +9,16 @@ from duelpool.campaign import Settings
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
 from duelpool.setup.pilots import (
-    Likeness,
+    FittedJudges,
     Observed,
     Recommendation,
     candidates,
-    judges_like,
+    fit_judges,
     recommend,
 )
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 
-USUAL = Likeness(
+USUAL = FittedJudges(
     SIMULATED_JUDGES, "Made-up judges of the usual noise; a pilot would say how noisy yours are."
 )
 
@@ -67,11 +67,11 @@ class Comparison:
             names += candidates(self.sizes, self.pay, self.max_cost, usable)
         return tuple(dict.fromkeys(names))
 
-    def likeness(self) -> Likeness:
+    def likeness(self) -> FittedJudges:
         """Return the judges to simulate with."""
         if self.observed is None or not self.observed.judgments:
             return USUAL
-        return judges_like(self.observed, cap=self.cap, seed=self.seed)
+        return fit_judges(self.observed, cap=self.cap, seed=self.seed)
 
     def forecast(self, strategy: str, judges: str) -> Forecast | None:
         """Return what a strategy takes and finds; None for one that can't be made under this cap."""
@@ -88,7 +88,7 @@ class Comparison:
 class Compared:
     """What a comparison has come to so far; `left` counts the strategies that are still to be simulated."""
 
-    likeness: Likeness
+    likeness: FittedJudges
     forecasts: tuple[Forecast, ...]
     left: int
     recommendation: Recommendation | None = None

@@ -1,6 +1,6 @@
 """A campaign before it is made: files and rules become pools, and nothing is written yet.
 
-`draw_up` says what a campaign would hold; `Ready.found` makes it, whole or not at all.
+`build_draft` says what a campaign would hold; `ReadyDraft.create` makes it, whole or not at all.
 """
 
 import math
@@ -15,7 +15,7 @@ from duelpool.leaderboard.scoring import packed
 from duelpool.pool import Pools, build_pools
 from duelpool.records import Passage
 from duelpool.seeds import rng_for
-from duelpool.setup.inputs import Brought
+from duelpool.setup.inputs import Inputs
 from duelpool.setup.test_pairs import draw_test_pairs, read_test_pairs
 from duelpool.store import Store
 from duelpool.store.holdings import TestPair
@@ -36,7 +36,7 @@ class Rules:
 class Draft:
     """What a campaign would hold: its pools, and of a pilot also the sizes of all topics' pools."""
 
-    brought: Brought
+    inputs: Inputs
     settings: Settings
     pools: Pools
     whole: Mapping[str, int]  # topics to the sizes of their pools, the pilot's and all others
@@ -44,21 +44,21 @@ class Draft:
     @property
     def texts(self) -> Mapping[str, Passage] | None:
         """The passages by id, None where no file of them was given."""
-        return self.brought.texts.by_id if self.brought.texts is not None else None
+        return self.inputs.texts.by_id if self.inputs.texts is not None else None
 
     @property
     def untitled(self) -> tuple[str, ...]:
         """The topics for which no file has the question: people would see the topic's id."""
-        known = {topic.id for topic in self.brought.topics} if self.brought.topics is not None else set()
+        known = {topic.id for topic in self.inputs.topics} if self.inputs.topics is not None else set()
         return tuple(topic for topic in self.pools.sizes if topic not in known)
 
     def test_pairs(self) -> tuple[list[TestPair], tuple[Notice, ...]]:
         """Return the test pairs: drawn, of a file, or none; a crowd gets drawn ones unless told otherwise."""
-        way = self.brought.files.tests or ("auto" if self.settings.judges == "crowd" else "none")
+        way = self.inputs.files.tests or ("auto" if self.settings.judges == "crowd" else "none")
         if way == "none":
             return [], ()
         if way == "auto":
-            qrels = self.brought.qrels
+            qrels = self.inputs.qrels
             grades = qrels.grades() if qrels is not None else {}
             notices: tuple[Notice, ...] = ()
             found = draw_test_pairs(
@@ -73,21 +73,21 @@ class Draft:
             )
         return found, notices
 
-    def ready(self) -> "Ready":
+    def ready(self) -> "ReadyDraft":
         """Return the draft with its test pairs, from which the campaign can be made; else say what is missing."""
         known, notices = self.test_pairs()
-        return Ready(self, tuple(known), notices)
+        return ReadyDraft(self, tuple(known), notices)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyDraft:
     """All that a campaign needs: what is left is to write it down."""
 
     draft: Draft
     known: tuple[TestPair, ...]
     notices: tuple[Notice, ...]
 
-    def found(
+    def create(
         self, store: Store, name: str, state: Literal["open", "paused"] = "open"
     ) -> tuple[Campaign, "Holdings"]:
         """Make the campaign, with the runs for its leaderboard, in one transaction; say what it holds."""
@@ -100,15 +100,15 @@ class Ready:
             store,
             name,
             draft.settings if self.known else replace(draft.settings, tests=0),
-            topics=draft.brought.topics or (),
+            topics=draft.inputs.topics or (),
             pools=draft.pools.pools,
             passages=passages,
             test_pairs=self.known,
-            runs=packed(draft.brought.runs),
+            runs=packed(draft.inputs.runs),
             state=state,
         )
         sizes = (len(draft.pools.pools), draft.pools.candidates, len(passages), len(self.known))
-        return campaign, Holdings(*sizes, len(draft.brought.runs))
+        return campaign, Holdings(*sizes, len(draft.inputs.runs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Holdings:
         )
 
 
-def draw_up(
-    brought: Brought, settings: Settings, rules: Rules | None = None, *, share: float | None = None
+def build_draft(
+    inputs: Inputs, settings: Settings, rules: Rules | None = None, *, share: float | None = None
 ) -> Draft:
     """Build the pools of a campaign; with a share, of so many of its topics, drawn at random, for a pilot."""
     rules = rules or Rules()
@@ -137,7 +137,7 @@ def draw_up(
         raise BadParameter(
             f"A pilot takes a share of the topics above 0 and up to 1, not {share}.", remedy="Example: 0.1"
         )
-    pools = _pools(brought, rules, None)
+    pools = _pools(inputs, rules, None)
     if not pools.pools:
         raise BadParameter(
             "No topic has a candidate.", remedy="Check that runs, qrels and preferences share their topics."
@@ -147,21 +147,21 @@ def draw_up(
         names = sorted(whole)
         order = rng_for(settings.seed, "pilot").permutation(len(names))
         chosen = {names[at] for at in order[: max(1, math.ceil(share * len(names)))]}
-        pools = _pools(brought, rules, chosen)
-    return Draft(brought, settings, pools, whole)
+        pools = _pools(inputs, rules, chosen)
+    return Draft(inputs, settings, pools, whole)
 
 
-def _pools(brought: Brought, rules: Rules, topics: set[str] | None) -> Pools:
+def _pools(inputs: Inputs, rules: Rules, topics: set[str] | None) -> Pools:
     return build_pools(
-        brought.runs,
-        qrels=brought.qrels,
-        preferences=brought.preferences,
+        inputs.runs,
+        qrels=inputs.qrels,
+        preferences=inputs.preferences,
         depth=rules.depth,
         thin=rules.thin,
         relevant_from=rules.relevant_from,
         keep_ungraded=rules.keep_ungraded,
-        texts=brought.texts.by_id if brought.texts is not None else None,
+        texts=inputs.texts.by_id if inputs.texts is not None else None,
         keep_twins=rules.keep_twins,
-        groups=brought.groups,
+        groups=inputs.groups,
         topics=topics,
     )

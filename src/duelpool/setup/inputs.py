@@ -45,7 +45,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class Inputs:
     """The files, read; `notices` says what of each was skipped or mended."""
 
     files: Files
@@ -58,7 +58,7 @@ class Brought:
     notices: tuple[tuple[str, tuple[Notice, ...]], ...] = field(default=())
 
 
-def read_files(files: Files, paced: Paced = iter) -> Brought:
+def read_files(files: Files, paced: Paced = iter) -> Inputs:
     """Read all files; the first that can't be read is refused with its line."""
     if not files:
         raise BadParameter("There is nothing to pool.", remedy="Give runs, --qrels or --prefs.")
@@ -80,7 +80,7 @@ def read_files(files: Files, paced: Paced = iter) -> Brought:
     ):
         if path is not None and read is not None:
             told.append((path, read.notices))
-    return Brought(files, runs, qrels, preferences, topics, texts, groups, tuple(told))
+    return Inputs(files, runs, qrels, preferences, topics, texts, groups, tuple(told))
 
 
 def _refuse_equal_names(runs: Sequence[Run]) -> None:

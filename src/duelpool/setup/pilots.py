@@ -64,7 +64,7 @@ def _observe(tx: Reading, campaign: Campaign) -> Observed:
     sizes = []
     for topic in topics_of(tx):
         before = len(judged)
-        read_topic(tx, campaign, topic, heard=judged.append)
+        read_topic(tx, campaign, topic, on_judgment=judged.append)
         if len(judged) > before:
             sizes.append(len(campaign.live.items(topic)))
     people = assessors(tx)
@@ -109,14 +109,14 @@ def _same_of(votes: Collection[Counter[str]]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class FittedJudges:
     """Simulated judges who behave as those of a pilot did, and how that was found."""
 
     judges: str
     note: str
 
 
-def judges_like(observed: Observed, *, cap: int | None = 6, seed: int = 1) -> Likeness:
+def fit_judges(observed: Observed, *, cap: int | None = 6, seed: int = 1) -> FittedJudges:
     """Return judges whose votes on a pair agree as often as a pilot's did.
 
     Failed test pairs give the rate of slips, for there everybody knows the answer. The spread of the items'
@@ -126,7 +126,7 @@ def judges_like(observed: Observed, *, cap: int | None = 6, seed: int = 1) -> Li
     slips = min(0.45, observed.failed or 0.0)
     extra = (f",error={slips:.3f}" if slips else "") + (f",ties={observed.ties:.3f}" if observed.ties else "")
     if observed.agreement is None or observed.compared < ENOUGH_COMPARED:
-        return Likeness(
+        return FittedJudges(
             SIMULATED_JUDGES + extra,
             f"Only {observed.compared} votes could be compared with others on the same pair, so the usual noise "
             "is assumed.",
@@ -134,12 +134,12 @@ def judges_like(observed: Observed, *, cap: int | None = 6, seed: int = 1) -> Li
     met = [(spread, _agreement_of(f"bt:sd={spread}{extra}", observed, cap, seed)) for spread in SPREADS]
     known = [(spread, share) for spread, share in met if share is not None]
     if not known:
-        return Likeness(
+        return FittedJudges(
             SIMULATED_JUDGES + extra,
             f"{observed.strategy} judges no pair twice, so the usual noise is assumed.",
         )
     spread = _crossing(known, observed.agreement)
-    return Likeness(
+    return FittedJudges(
         f"bt:sd={spread:.2f}{extra}",
         f"Two votes on one pair agree {observed.agreement:.0%} of the time ({observed.compared} comparisons).",
     )

@@ -8,7 +8,7 @@ from duelpool.errors import BadParameter
 from duelpool.store import Writing, holdings, log
 
 
-def take_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> int:
+def set_prior(campaign: Campaign, prior: Mapping[str, Mapping[str, float]]) -> int:
     """Let strategies know scores of items beforehand; return how many items got one.
 
     Only before the first line of a topic's log: everything that is asked there depends on it.

@@ -1,6 +1,6 @@
 """Files that somebody sends: kept under their own names in a folder of ours, bounded, and never outside of it.
 
-A `Tray` is one such folder. What it takes is checked as it comes: names without a path, a largest size, packed
+A `UploadFolder` is one such folder. What it takes is checked as it comes: names without a path, a largest size, packed
 files that don't unpack to more than they should, and archives whose every member is a plain file with a plain name.
 """
 
@@ -84,7 +84,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-class Tray:
+class UploadFolder:
     """A folder with the uploaded files of one draft."""
 
     def __init__(self, folder: Path, limits: Limits | None = None) -> None:
@@ -121,7 +121,7 @@ class Tray:
         return place.replace(f"{self.folder}/", "")
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def without_folder(self) -> Iterator[None]:
         """Let errors name files as the person knows them."""
         try:
             yield
@@ -168,7 +168,7 @@ class Tray:
         return False
 
     def clear(self) -> None:
-        """Remove the tray with all that lies in it."""
+        """Remove the uploads with all that lies in it."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ---- inside
@@ -244,7 +244,7 @@ class Tray:
                         place=archive,
                         remedy="Send fewer.",
                     )
-                fresh = Tray(self.folder / f".unpacked-{secrets.token_hex(6)}", self.limits)
+                fresh = UploadFolder(self.folder / f".unpacked-{secrets.token_hex(6)}", self.limits)
                 try:
                     self._extract(opened, wanted, fresh, part.stat().st_size)
                     if sum(size for _, _, size in (*self.listed(), *fresh.listed())) > self.limits.whole:
@@ -271,7 +271,7 @@ class Tray:
         self,
         opened: zipfile.ZipFile,
         wanted: list[tuple[zipfile.ZipInfo, str, str]],
-        fresh: "Tray",
+        fresh: "UploadFolder",
         packed: int,
     ) -> None:
         whole = 0

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from duelpool.campaign import Campaign
 from duelpool.campaign.imports import importer as intake_module
 from duelpool.campaign.imports.batch import Changed
-from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.views.exports import write_log
 from duelpool.cli import app
 from duelpool.cli.importing import ranges
@@ -64,7 +64,7 @@ def lines_in(store: Store) -> int:
 )
 def test_every_form_of_preferences(store: Store, tmp_path: Path, lines: tuple[str, ...]) -> None:
     campaign = make_campaign(store, strategy="allpairs")
-    taken = take_in_file(campaign, file_of(tmp_path, *lines), assessor="them")
+    taken = import_file(campaign, file_of(tmp_path, *lines), assessor="them")
     assert (taken.judgments, taken.topics, taken.others) == (2, 1, 0)
     assert winners(campaign, "one") == ["a", "c"]
     assert {judgment.assessor for judgment in campaign.judgments("one")} == {"them"}
@@ -78,7 +78,7 @@ def test_what_json_lines_say_is_kept(store: Store, tmp_path: Path) -> None:
         "assessor": "anna", "seconds": 3.5, "note": "clear", "confidence": 0.9, "propensity": 0.25,
         "sides_known": False, "strategy": "other/2", "question": "theirs", "seq": 77,
     }  # fmt: skip
-    take_in_file(campaign, file_of(tmp_path, json.dumps(row)), assessor="nobody")
+    import_file(campaign, file_of(tmp_path, json.dumps(row)), assessor="nobody")
     (found,) = campaign.judgments("one")
     assert (found.outcome, found.assessor, found.seconds, found.note) == (
         Outcome.DEFINITELY_LEFT, "anna", 3.5, "clear",
@@ -97,7 +97,7 @@ def test_a_packed_file_and_rows_of_it(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     path = tmp_path / "given.gz"
     path.write_bytes(gzip.compress(b"# a comment\none a b a\n\none a c c\none b c b\none a d a\n"))
-    take_in_file(campaign, path, rows=[(1, 1), (3, 4)])
+    import_file(campaign, path, rows=[(1, 1), (3, 4)])
     assert winners(campaign, "one") == ["a", "b", "a"]
 
 
@@ -107,9 +107,7 @@ def test_a_packed_file_and_rows_of_it(store: Store, tmp_path: Path) -> None:
 def test_twins_count_for_the_item_that_is_judged_for_them(store: Store, tmp_path: Path) -> None:
     pool = Pool("one", ("a", "b", "c"), twins={"a": ("a2", "a3")})
     campaign = make_campaign(store, [pool], strategy="allpairs")
-    taken = take_in_file(
-        campaign, file_of(tmp_path, "one a2 b a2", "one a a3 a", "one a2 a3 a3", "one b c c")
-    )
+    taken = import_file(campaign, file_of(tmp_path, "one a2 b a2", "one a a3 a", "one a2 a3 a3", "one b c c"))
     assert [(j.left, j.right) for j in campaign.judgments("one")] == [("a", "b"), ("b", "c")]
     assert {notice.what: notice.count for notice in taken.notices} == {
         "judgments of twins, counted for the item that is judged for them": 1,
@@ -130,10 +128,10 @@ def test_strangers_are_refused_with_their_line_or_counted(
     campaign = make_campaign(store, strategy="allpairs")
     path = file_of(tmp_path, "# comment", "one a b a", "", line, "one b c b")
     with pytest.raises(BadFile) as refused:
-        take_in_file(campaign, path)
+        import_file(campaign, path)
     assert f"given.txt{told}" in str(refused.value)
     assert lines_in(store) == 0
-    taken = take_in_file(campaign, path, skip_unknown=True)
+    taken = import_file(campaign, path, skip_unknown=True)
     assert taken.judgments == 2
     assert any("left out" in notice.what and notice.first_line == 4 for notice in taken.notices)
 
@@ -159,7 +157,7 @@ def test_wrong_lines_are_refused_and_nothing_is_written(
     campaign = make_campaign(store)
     good = '{"topic": "one", "left": "a", "right": "b", "outcome": "left", "seq": 1, "phase": "final-1"}'
     with pytest.raises(DuelpoolError) as refused:
-        take_in_file(campaign, file_of(tmp_path, good, line))
+        import_file(campaign, file_of(tmp_path, good, line))
     assert told in str(refused.value)
     assert lines_in(store) == 0
 
@@ -170,12 +168,12 @@ def test_rows_that_are_no_ranges_are_refused(
 ) -> None:
     campaign = make_campaign(store)
     with pytest.raises(DuelpoolError, match=r"Rows|rows"):
-        take_in_file(campaign, file_of(tmp_path, *["one a b a"] * 8), rows=rows)
+        import_file(campaign, file_of(tmp_path, *["one a b a"] * 8), rows=rows)
 
 
 def test_nothing_of_this_campaign_is_an_error(store: Store, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="Nothing in it"):
-        take_in_file(make_campaign(store), file_of(tmp_path, "six a b a"), skip_unknown=True)
+        import_file(make_campaign(store), file_of(tmp_path, "six a b a"), skip_unknown=True)
 
 
 def test_somebody_who_judges_meanwhile_loses_nothing(
@@ -193,7 +191,7 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
         return found
 
     monkeypatch.setattr(intake_module, "_plan", planned_then_judged)
-    take_in_file(campaign, file_of(tmp_path, "one a b a"))
+    import_file(campaign, file_of(tmp_path, "one a b a"))
     assert len(tries) == 2
     assert winners(campaign, "one") == ["d", "a"]
 
@@ -204,7 +202,7 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
 
     monkeypatch.setattr(intake_module, "_plan", never_first)
     with pytest.raises(Changed, match="judged all the time"):
-        take_in_file(campaign, file_of(tmp_path, "one b a a"))
+        import_file(campaign, file_of(tmp_path, "one b a a"))
 
 
 # ---- phases
@@ -212,10 +210,10 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
 
 def test_a_strategy_that_scores_by_phase_says_what_is_lost(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, {"one": "abc"})
-    taken = take_in_file(campaign, file_of(tmp_path, "one a b a"))
+    taken = import_file(campaign, file_of(tmp_path, "one a b a"))
     assert "can't score" in taken.notices[0].what
     with pytest.raises(BadParameter, match="has no phases"):
-        take_in_file(
+        import_file(
             make_campaign(store, {"one": "abc"}, strategy="allpairs", name="other"),
             file_of(tmp_path, "one a b a"),
             phases="blocks",
@@ -238,7 +236,7 @@ def test_blocks_are_phases_and_the_rule_says_who_goes_on(store: Store, tmp_path:
     wins = {item: sum(item == min(pair) for pair in ring if item in pair) for item in items}
     assert sorted(item for item in items if 2 * wins[item] >= 4) == list(half)
     rows = blocks(items, ring, list(combinations(half, 2)))
-    taken = take_in_file(campaign, file_of(tmp_path, *rows), phases="blocks")
+    taken = import_file(campaign, file_of(tmp_path, *rows), phases="blocks")
     state = campaign.live.state("one")
     assert state.closed_in_log == ("prune-1", "final-1")
     closing = next(line for line in state.lines if line.event == log.PHASE_CLOSED)
@@ -246,7 +244,7 @@ def test_blocks_are_phases_and_the_rule_says_who_goes_on(store: Store, tmp_path:
     assert campaign.result("one").levels == (*((item,) for item in half), tuple("gh"))
     assert campaign.done
     assert taken.closings == 3
-    assert take_in_file(campaign, file_of(tmp_path, "one a b b"), phases="blocks").judgments == 1
+    assert import_file(campaign, file_of(tmp_path, "one a b b"), phases="blocks").judgments == 1
     assert campaign.result("one").best == ("a",)
     assert_replays(store, campaign)
 
@@ -262,14 +260,14 @@ def test_a_second_import_goes_on_where_the_first_ended(store: Store, tmp_path: P
     items = "abcdefgh"
     ring = [(items[at], items[(at + step) % 8]) for at in range(8) for step in (1, 2)]
     campaign = make_campaign(store, {"one": items}, strategy="prefbest:n=3,m=6")
-    take_in_file(campaign, file_of(tmp_path, *(f"one {a} {b} {min(a, b)}" for a, b in ring)), phases="blocks")
+    import_file(campaign, file_of(tmp_path, *(f"one {a} {b} {min(a, b)}" for a, b in ring)), phases="blocks")
     campaign.enrol("p")
     question = campaign.next_question("p")
     assert question is not None
     assert question.phase == "final-1"
     campaign.give_back(question.id, "p")
     final = combinations("abcdef", 2)
-    take_in_file(campaign, file_of(tmp_path, *(f"one {a} {b} {a}" for a, b in final)), phases="blocks")
+    import_file(campaign, file_of(tmp_path, *(f"one {a} {b} {a}" for a, b in final)), phases="blocks")
     assert campaign.done
 
 
@@ -283,7 +281,7 @@ def test_a_phase_that_closes_before_its_block_ends_is_decided_by_the_whole_block
     pairs = sorted(combinations(items, 2), key=lambda pair: pair not in asked)
     rows = [f"one {a} {b} {a}" for a, b in pairs]
     assert len(asked) < len(pairs)
-    take_in_file(campaign, file_of(tmp_path, *rows), phases="blocks")
+    import_file(campaign, file_of(tmp_path, *rows), phases="blocks")
     closing = next(line for line in campaign.live.state("one").lines if line.event == log.PHASE_CLOSED)
     assert set(closing.survivors) == set("abcd")
     assert_replays(store, campaign)
@@ -292,7 +290,7 @@ def test_a_phase_that_closes_before_its_block_ends_is_decided_by_the_whole_block
 def test_a_log_with_phases_of_its_own_needs_no_blocks(store: Store, tmp_path: Path) -> None:
     path = file_of(tmp_path, '{"event": "release", "topic": "one", "assignment": "x"}')
     with pytest.raises(BadParameter, match="needs no blocks"):
-        take_in_file(make_campaign(store), path, phases="blocks")
+        import_file(make_campaign(store), path, phases="blocks")
 
 
 # ---- whole logs
@@ -318,7 +316,7 @@ def test_a_whole_log_moves_to_another_campaign(store: Store, tmp_path: Path, str
     first.retract("one", [1, 2], "mistaken")
     write_log(first, tmp_path / "log.jsonl")
     second = make_campaign(store, pools, strategy=strategy, judges="crowd", known=known, name="second")
-    taken = take_in_file(second, tmp_path / "log.jsonl")
+    taken = import_file(second, tmp_path / "log.jsonl")
     assert taken.judgments + taken.others == len((tmp_path / "log.jsonl").read_text().splitlines())
     for topic in pools:
         mine, theirs = first.live.state(topic), second.live.state(topic)
@@ -337,7 +335,7 @@ def test_a_log_of_other_phases_is_refused(store: Store, tmp_path: Path) -> None:
     judge_all(second)
     before = lines_in(store)
     with pytest.raises(BadFile, match="doesn't follow from the campaign's log"):
-        take_in_file(second, tmp_path / "log.jsonl")
+        import_file(second, tmp_path / "log.jsonl")
     assert lines_in(store) == before
 
 
@@ -350,7 +348,7 @@ def test_what_refers_to_something_left_out_is_left_out_too(store: Store, tmp_pat
         {"event": "retraction", "topic": "one", "refers_to": 2, "seq": 4},
         {"event": "restoration", "topic": "one", "refers_to": 2, "seq": 5},
     ]
-    taken = take_in_file(campaign, file_of(tmp_path, *map(json.dumps, rows)), skip_unknown=True)
+    taken = import_file(campaign, file_of(tmp_path, *map(json.dumps, rows)), skip_unknown=True)
     assert (taken.judgments, taken.others) == (1, 2)
     assert winners(campaign, "one") == ["a"]
 
@@ -398,14 +396,14 @@ def test_the_released_labels_come_out_of_the_real_judgments(
 def test_the_same_rows_are_taken_in_once(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     file = file_of(tmp_path, "one a b a", "one c b c")
-    take_in_file(campaign, file)
+    import_file(campaign, file)
     with pytest.raises(BadFile, match="taken in already") as caught:
-        take_in_file(campaign, file)
+        import_file(campaign, file)
     assert "--again" in str(caught.value)
     assert lines_in(store) == 2
-    take_in_file(campaign, file, rows=[(1, 1)])
-    take_in_file(campaign, file, again=True)
-    take_in_file(campaign, file, again=True)
+    import_file(campaign, file, rows=[(1, 1)])
+    import_file(campaign, file, again=True)
+    import_file(campaign, file, again=True)
     assert lines_in(store) == 7
 
 
@@ -416,7 +414,7 @@ def test_imported_judgments_hold_slots_and_retracted_ones_none(store: Store, tmp
         {"topic": "one", "left": "a", "right": "b", "outcome": "left", "assessor": "bert", "seq": 2},
         {"event": "retraction", "topic": "one", "refers_to": 1, "seq": 3},
     ]
-    take_in_file(campaign, file_of(tmp_path, *map(json.dumps, rows)))
+    import_file(campaign, file_of(tmp_path, *map(json.dumps, rows)))
     for person in ("anna", "bert", "carla", "dora"):
         campaign.enrol(person)
     assert campaign.next_question("bert") is None
@@ -483,7 +481,7 @@ def test_an_import_that_stops_midway_goes_on(
     campaign = make_campaign(store, POOLS, strategy="allpairs")
     other = make_campaign(store, POOLS, strategy="allpairs", name="undisturbed")
     file = long_file(tmp_path)
-    take_in_file(other, file)
+    import_file(other, file)
     write, left = store.database.write, stop_after
 
     def dies(work: object) -> object:
@@ -495,15 +493,15 @@ def test_an_import_that_stops_midway_goes_on(
 
     monkeypatch.setattr(store.database, "write", dies)
     with pytest.raises(KeyboardInterrupt):
-        take_in_file(campaign, file)
+        import_file(campaign, file)
     monkeypatch.setattr(store.database, "write", write)
     assert len(logged(campaign)) < 31 or stop_after == 10  # all is written then, but nobody has said so
-    taken = take_in_file(campaign, file)
+    taken = import_file(campaign, file)
     assert (taken.judgments, taken.others, taken.topics) == (30, 1, 3)
     assert logged(campaign) == logged(other)
     assert audit(store, campaign.id, 10**6) == []
     with pytest.raises(BadFile, match="taken in already"):
-        take_in_file(campaign, file)
+        import_file(campaign, file)
 
 
 def test_people_judge_between_the_pieces(
@@ -523,9 +521,9 @@ def test_people_judge_between_the_pieces(
 
     monkeypatch.setattr(store.database, "write", judged_first)
     with pytest.raises(Changed, match="import again: it goes on"):  # 'three' hangs together, and never rests
-        take_in_file(campaign, long_file(tmp_path))
+        import_file(campaign, long_file(tmp_path))
     monkeypatch.setattr(store.database, "write", write)
-    take_in_file(campaign, long_file(tmp_path))
+    import_file(campaign, long_file(tmp_path))
     own = [row for row in logged(campaign) if row[2] == "judgment" and row[5] != "in between"]
     assert len(own) == 30
     assert len(set(own)) == 30

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.imports.importer import take_in_file
+from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.watch import Watch
@@ -16,7 +16,7 @@ from duelpool.leaderboard.live import Standings
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.records import Pool
 from duelpool.setup.challenge import Challenge, challenge
-from duelpool.setup.priors import take_prior
+from duelpool.setup.priors import set_prior
 from duelpool.store import open_store, schema
 from store.make_old_store import better
 from support.campaigns import judge_all, make_campaign
@@ -81,7 +81,7 @@ def test_scores_that_are_known_beforehand_are_known_everywhere(
     here, there = two_processes("swissfinals")
     unknowing = there.live.state("one")
     assert there.live.state("one") is unknowing
-    take_prior(here, {"one": {item: float(at) for at, item in enumerate("gfedcba")}})
+    set_prior(here, {"one": {item: float(at) for at, item in enumerate("gfedcba")}})
     assert there.live.state("one") is not unknowing
 
 
@@ -133,7 +133,7 @@ def test_newcomers_of_an_imported_log_are_newcomers_everywhere(
     write_log(first, tmp_path / "log.jsonl")
     here, there = two_processes(strategy, name="second", one="cdefab")
     there.live.state("one")
-    take_in_file(here, tmp_path / "log.jsonl")
+    import_file(here, tmp_path / "log.jsonl")
     assert there.result("one") == here.result("one")
     assert (there.done, judge_all(there)) == (here.done, 0)
 

@@ -11,7 +11,7 @@ import pytest
 from duelpool.panels.base import SubmissionStatus
 from duelpool.panels.prolific import STATUSES
 from duelpool.panels.signatures import WINDOW_SECONDS
-from duelpool.recruitment.reports import take_reports
+from duelpool.recruitment.reports import apply_reports
 from duelpool.recruitment.settlement import reconcile, settle
 from duelpool.store import schema
 from duelpool.web.judging.panels import MESSAGE_AT_MOST
@@ -61,7 +61,7 @@ def test_a_stay_is_not_taken_over_by_another_person(home: House) -> None:
     query = {**home.fake.query(guest.submission), "PROLIFIC_PID": secrets.token_hex(12), "key": thief.key()}
     got = thief.client.get(f"{thief.base}/from/prolific", params=query, follow_redirects=False)
     assert got.status_code == 403
-    assert home.rows(schema.arrival)[-1].reason == "the stay is another person's"
+    assert home.rows(schema.arrival)[-1].reason == "the submission is another person's"
     assert thief.page().status_code == 403
 
 
@@ -272,7 +272,7 @@ def test_what_follows_from_a_status(home: House, status: str) -> None:
     gone = [row for row in home.rows(schema.log) if row.assessor == finished and (row.topic, row.seq) in out]
     assert bool(gone) == (AFTER[status][1] == "withdrawn")
     said = status if status == "PROCESSING" else ""
-    looks = [text for stay, text in settle(home.campaign, home.panel, carry_out=False).plan.looks if said]
+    looks = [text for stay, text in settle(home.campaign, home.panel, carry_out=False).plan.to_review if said]
     assert any(said in text for text in looks) == bool(said)
     for guest in (at_work, done):  # nothing is left for the next one
         home.fake.move(guest.submission, "RETURNED")
@@ -289,4 +289,4 @@ def test_a_report_that_is_tried_changes_nothing(home: House) -> None:
         (change.after, change.effects) for change in changes if "go to others" in str(change.effects)
     ] == [(SubmissionStatus.RETURNED, ("12 open questions go to others",))]
     assert kept(home) == before
-    assert take_reports(home.store, home.campaign.id, home.campaign.settings, [], carry_out=True) == []
+    assert apply_reports(home.store, home.campaign.id, home.campaign.settings, [], carry_out=True) == []

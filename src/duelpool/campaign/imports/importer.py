@@ -49,7 +49,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ImportSummary:
     """What came of an import."""
 
     judgments: int
@@ -59,7 +59,7 @@ class Taken:
     notices: tuple[Notice, ...] = field(default=())
 
 
-def take_in_file(
+def import_file(
     campaign: Campaign,
     path: str | os.PathLike[str],
     *,
@@ -69,7 +69,7 @@ def take_in_file(
     skip_unknown: bool = False,
     assessor: str = "",
     again: bool = False,
-) -> Taken:
+) -> ImportSummary:
     """Take a file's judgments into a campaign's log.
 
     `rows` are ranges of its rows, from 1, both ends included; nothing else is taken. Unknown topics and items are
@@ -96,7 +96,7 @@ def take_in_file(
     judgments = sum(entry.event == log.JUDGMENT for entry in written)
     closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
     topics = len({entry.topic for entry in kept})
-    return Taken(judgments, len(written) - judgments, topics, closings, tally.notices)
+    return ImportSummary(judgments, len(written) - judgments, topics, closings, tally.notices)
 
 
 def _planned_and_written(

@@ -46,7 +46,7 @@ _HEAD = Statement(
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CachedTopic:
     state: TopicState
     items: tuple[str, ...]
     version: int  # of the topic's pool
@@ -55,7 +55,7 @@ class _Kept:
     used: float = field(default_factory=time.monotonic)
 
 
-class Head(Protocol):
+class LogHead(Protocol):
     """How far a topic is: where its log goes on, and the version of its pool."""
 
     id: str
@@ -88,7 +88,7 @@ class LiveTopics:
     def __init__(self, store: CampaignStore, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedTopic] = {}
         self._sizes: dict[str, _Size] = {}
         self._lock = threading.Lock()
         self._items: Mapping[str, int] | None = None  # how many each topic has, to begin with
@@ -101,11 +101,11 @@ class LiveTopics:
         self.notice(rows)
         return {row.id: row.next_seq - 1 for row in rows}
 
-    def read_heads(self, tx: Reading) -> list[Head]:
+    def read_heads(self, tx: Reading) -> list[LogHead]:
         """Return how far the open topics are, for those who read more of the same moment, and `notice` it after."""
         return _HEADS.run(tx.connection, {"campaign": tx.campaign})
 
-    def notice(self, heads: Iterable[Head]) -> None:
+    def notice(self, heads: Iterable[LogHead]) -> None:
         """Throw states away whose pools have changed since; not while something is read, for it may have to wait."""
         for head in heads:
             kept = self._kept.get(head.id)
@@ -121,7 +121,7 @@ class LiveTopics:
         """Return what somebody makes of a topic's state, while nobody else can move it on."""
         return self._with(topic, head, lambda kept: work(kept.state))
 
-    def _with(self, topic: str, head: int | None, work: Callable[[_Kept], T]) -> T:
+    def _with(self, topic: str, head: int | None, work: Callable[[_CachedTopic], T]) -> T:
         """Bring a topic up to its log, and return what somebody makes of it before anybody moves it on."""
         for _ in range(_SETTLE_AT_MOST):
             kept = self._keep(topic)
@@ -131,7 +131,7 @@ class LiveTopics:
             self.forget(topic, kept)
         raise BadParameter(f"The items of topic '{topic}' change without end.")  # pragma: no cover
 
-    def _move_on(self, kept: _Kept, topic: str, head: int | None) -> bool:
+    def _move_on(self, kept: _CachedTopic, topic: str, head: int | None) -> bool:
         """Bring a state up to a place of the log; return whether it could be, for its pool is still the same.
 
         Lines beyond the place may be about items that came after it was looked up.
@@ -153,8 +153,8 @@ class LiveTopics:
             head = None
         raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
 
-    def _read_head(self, tx: Reading, topic: str) -> Head | None:
-        rows: list[Head] = _HEAD.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
+    def _read_head(self, tx: Reading, topic: str) -> LogHead | None:
+        rows: list[LogHead] = _HEAD.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
         return rows[0] if rows else None
 
     def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
@@ -207,7 +207,7 @@ class LiveTopics:
 
         self._store.write(work)
 
-    def _keep(self, topic: str) -> _Kept:
+    def _keep(self, topic: str) -> _CachedTopic:
         with self._lock:
             if topic not in self._kept:
                 self._store.store.refresh()  # what is kept must not be older than the last word to forget it
@@ -215,12 +215,12 @@ class LiveTopics:
                 state = TopicState.new(
                     lambda: self._make(topic, found), lambda place: self._lines_upto(topic, place)
                 )
-                self._kept[topic] = _Kept(state, found.items, found.version)
+                self._kept[topic] = _CachedTopic(state, found.items, found.version)
             kept = self._kept[topic]
             kept.used = time.monotonic()
             return kept
 
-    def forget(self, topic: str, kept: _Kept | None = None) -> None:
+    def forget(self, topic: str, kept: _CachedTopic | None = None) -> None:
         """Throw a topic's state away, or this one alone, for its items have changed."""
         with self._lock:
             if kept is not None and self._kept.get(topic) is not kept:
@@ -310,7 +310,7 @@ class LiveTopics:
     ) -> list[Proposal]:
         """Return up to n proposals of a topic, given what is out; parked pairs are passed over."""
 
-        def ask(kept: _Kept) -> list[Proposal]:
+        def ask(kept: _CachedTopic) -> list[Proposal]:
             state = kept.state
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
             question = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
@@ -324,7 +324,7 @@ class LiveTopics:
         found = self._with(topic, head, ask)
         return [proposal for proposal in found if proposal.pair not in parked][:n]
 
-    def _note_size(self, topic: str, kept: _Kept, questions: int) -> None:
+    def _note_size(self, topic: str, kept: _CachedTopic, questions: int) -> None:
         with self._lock:
             if self._kept.get(topic) is kept:  # else its items may have changed
                 self._sizes[topic] = _Size(kept.state.position, questions, kept.version)

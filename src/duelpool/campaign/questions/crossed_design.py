@@ -20,7 +20,7 @@ from duelpool.store.statements import dialect_of
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StudyPlace:
     """One person's part of the study: a topic, in a kind of judgment."""
 
     topic: str
@@ -64,7 +64,7 @@ class CrossedDesign:
             if topics is not None or not self._store.write(lambda tx: self._take_place(tx, assessor)):
                 return []
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[StudyPlace]:
         """Return the places that are taken, in the order of the topics."""
         return self._store.read(self._places)
 
@@ -76,7 +76,7 @@ class CrossedDesign:
         nothing = Outstanding({}, {}, {}, {})
         return len(places) >= wanted and not any(self._open(place, nothing, 1) for place in places)
 
-    def _open(self, place: Place, out: Outstanding, n: int) -> list[Wanted]:
+    def _open(self, place: StudyPlace, out: Outstanding, n: int) -> list[Wanted]:
         judged = self._live.judged_by(place.topic, place.assessor)
         if place.kind is Kind.GRADE:
             done = {judgment.left for judgment in judged} | {a for a, _ in out.own.get(place.topic, ())}
@@ -96,7 +96,7 @@ class CrossedDesign:
 
     # ---- places
 
-    def _places(self, tx: Reading) -> list[Place]:
+    def _places(self, tx: Reading) -> list[StudyPlace]:
         columns = schema.topic_person.c
         rows = tx.connection.execute(
             select(columns.topic, columns.assessor, columns.kind, columns.place).where(
@@ -104,7 +104,7 @@ class CrossedDesign:
             )
         )
         order = {topic: at for at, topic in enumerate(holdings.topics(tx))}
-        found = [Place(row.topic, row.assessor, Kind(row.kind), row.place) for row in rows]
+        found = [StudyPlace(row.topic, row.assessor, Kind(row.kind), row.place) for row in rows]
         return sorted(found, key=lambda place: (order[place.topic], place.kind, place.number))
 
     def _take_place(self, tx: Writing, assessor: str) -> bool:
@@ -121,7 +121,7 @@ class CrossedDesign:
                     return True
         return False
 
-    def _free(self, places: Sequence[Place], topic: str) -> list[tuple[Kind, int]]:
+    def _free(self, places: Sequence[StudyPlace], topic: str) -> list[tuple[Kind, int]]:
         taken = {(place.kind, place.number) for place in places if place.topic == topic}
         return [
             (kind, number)

@@ -15,7 +15,7 @@ IDLE_WORKERS = 20  # so many in a row who found nothing to do, and nobody else i
 TEXTS_AT_MOST = 4_000_000  # characters of passages that lie ready, in each process
 _NOT_JUDGED = (Outcome.SKIP, Outcome.CANNOT_JUDGE)
 
-Heard = Callable[[Question, Reply], None]
+OnAnswer = Callable[[Question, Reply], None]
 
 
 class JudgeGaveUp(DuelpoolError):
@@ -127,7 +127,7 @@ class JudgingSession:
         *,
         topics: Collection[str] | None = None,
         patience: int = 3,
-        heard: Heard | None = None,
+        on_answer: OnAnswer | None = None,
     ) -> None:
         self.campaign = campaign
         self.assessor = assessor
@@ -136,7 +136,7 @@ class JudgingSession:
         self._texts = QuestionTexts(campaign)
         self._topics = None if topics is None else set(topics)
         self._patience = patience
-        self._heard = heard
+        self._on_answer = on_answer
         self._in_a_row = 0
         self._answered: list[str] = []
         self._skipped: set[tuple[str, Pair]] = set()
@@ -203,8 +203,8 @@ class JudgingSession:
             self._skipped.add(_key(question))
         else:
             self.sat.judged += 1
-        if self._heard is not None:
-            self._heard(question, reply)
+        if self._on_answer is not None:
+            self._on_answer(question, reply)
 
     def _undo(self, present: Question) -> Question:
         """Take the last answer back and return its question; the present one goes back."""
@@ -253,7 +253,7 @@ def work_assignments(
     *,
     each: int,
     limit: int | None = None,
-    heard: Heard | None = None,
+    on_answer: OnAnswer | None = None,
 ) -> AssignmentsTally:
     """Let workers come one after the other, each for a few assignments, until the campaign needs nobody."""
     desk = QuestionTexts(campaign)
@@ -277,8 +277,8 @@ def work_assignments(
                     break
                 campaign.answer(question.id, name, _as_answer(reply))
                 total.judged += 1
-                if heard is not None:
-                    heard(question, reply)
+                if on_answer is not None:
+                    on_answer(question, reply)
             finished = campaign.finish(assignment.id)
             total.reward += finished.reward
             total.assignments += 1

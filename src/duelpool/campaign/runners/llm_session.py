@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from duelpool.campaign.runners.judging_session import Heard, JudgeGaveUp, QuestionTexts, SessionTally
+from duelpool.campaign.runners.judging_session import JudgeGaveUp, OnAnswer, QuestionTexts, SessionTally
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
 from duelpool.judges.live import JudgeError, Reply
 from duelpool.records import Outcome, Question
@@ -21,7 +21,7 @@ class LlmSession:
         *,
         topics: Collection[str] | None = None,
         patience: int = 3,
-        heard: Heard | None = None,
+        on_answer: OnAnswer | None = None,
     ) -> None:
         self.sat = SessionTally()
         self._model = model
@@ -29,7 +29,7 @@ class LlmSession:
         self._texts = QuestionTexts(model.campaign)
         self._topics = None if topics is None else set(topics)
         self._patience = patience
-        self._heard = heard
+        self._on_answer = on_answer
         self._in_a_row = 0
         self._aside: dict[str, Question] = {}
 
@@ -122,8 +122,8 @@ class LlmSession:
             self.sat.skipped += 1
         else:
             self.sat.judged += 1
-        if self._heard is not None:
-            self._heard(question, reply)
+        if self._on_answer is not None:
+            self._on_answer(question, reply)
         return True
 
     def _trouble(self, trouble: JudgeError) -> None:

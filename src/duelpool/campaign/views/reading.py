@@ -75,7 +75,7 @@ def read_topic(
     topic: str,
     *,
     until: float | None = None,
-    heard: Callable[[Judgment], None] | None = None,
+    on_judgment: Callable[[Judgment], None] | None = None,
 ) -> Read:
     """Fold a topic's log without keeping its lines, all of it or that `until` a time.
 
@@ -90,8 +90,8 @@ def read_topic(
             continue
         if usable(line, counts) and line.judgment is not None:
             found += 1
-            if heard is not None:
-                heard(line.judgment)
+            if on_judgment is not None:
+                on_judgment(line.judgment)
         position = line.seq
         for event in replay.feed(line):
             strategy.tell(event)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import case, func, select
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.log.live_topics import Head
+from duelpool.campaign.log.live_topics import LogHead
 from duelpool.campaign.log.replay import TopicState, usable
 from duelpool.campaign.views.exports import kept_levels
 from duelpool.campaign.views.reading import Read
@@ -119,7 +119,7 @@ class _Signs:
     """What tells that something has changed."""
 
     state: str
-    heads: Mapping[str, Head]
+    heads: Mapping[str, LogHead]
     asked: Asked
     people: Mapping[str, Any]
     ledger: int
@@ -296,7 +296,7 @@ class Watch:
         if kept is not None:
             self._kept[topic] = kept
 
-    def _topic(self, topic: str, head: Head, asked: Asked, key: object) -> _Kept:
+    def _topic(self, topic: str, head: LogHead, asked: Asked, key: object) -> _Kept:
         text = self._texts[topic]
         if self.campaign.settings.stage == "grading":
             graded = self.campaign.read(lambda tx: graded_topic(tx, self.campaign, topic, text.text, asked))

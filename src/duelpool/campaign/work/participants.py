@@ -18,7 +18,7 @@ _LOOK_BACK = 20  # answers; what was taken back since is passed over
 
 
 @dataclass(frozen=True, slots=True)
-class StepTaken:
+class Step:
     """One thing that somebody went through."""
 
     name: str
@@ -26,7 +26,7 @@ class StepTaken:
 
 
 @dataclass(frozen=True, slots=True)
-class AssignmentDone:
+class EndedAssignment:
     """An assignment of a person's past: how it ended, what of it was done, and what it is paid."""
 
     id: str
@@ -37,13 +37,13 @@ class AssignmentDone:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class VisitorState:
     """All that decides what a visitor sees: the campaign's state, who they are, and what they did."""
 
     campaign: str
     person: str | None  # "in", "excluded"; None: nobody of this name takes part yet
     kind: str | None
-    steps: tuple[StepTaken, ...]
+    steps: tuple[Step, ...]
     assignments: tuple[tuple[str, str], ...]  # id and state, the oldest first
     feedback: frozenset[str]  # assignments and topics that they spoke about
 
@@ -129,24 +129,24 @@ def participant_state(tx: Reading, assessor: str) -> tuple[str, str | None]:
     return found.campaign, found.person
 
 
-def behind_answer(tx: Reading, assessor: str, assignment: str | None) -> tuple[str, str, str | None]:
+def answer_context(tx: Reading, assessor: str, assignment: str | None) -> tuple[str, str, str | None]:
     """Return an assessor's kind and state, and how the assignment stands that an answer belongs to."""
     who = {"campaign": tx.campaign, "assessor": assessor, "assignment": assignment or ""}
     found = _BEHIND_ANSWER.run(tx.connection, who)[0]
     return found.kind, found.state, found.assignment
 
 
-def look(tx: Reading, assessor: str) -> Present:
+def visitor_state(tx: Reading, assessor: str) -> VisitorState:
     """Look up all that decides what a visitor sees."""
     who = {"campaign": tx.campaign, "assessor": assessor}
     found = _STATE_AND_PERSON.run(tx.connection, who)[0]
     if found.person is None:
-        return Present(found.campaign, None, None, (), (), frozenset())
-    return Present(
+        return VisitorState(found.campaign, None, None, (), (), frozenset())
+    return VisitorState(
         found.campaign,
         found.person,
         found.kind,
-        tuple(StepTaken(row.name, row.outcome) for row in _STEPS_OF.run(tx.connection, who)),
+        tuple(Step(row.name, row.outcome) for row in _STEPS_OF.run(tx.connection, who)),
         tuple((row.id, row.state) for row in _ASSIGNMENTS_OF.run(tx.connection, who)),
         frozenset(
             each
@@ -157,7 +157,7 @@ def look(tx: Reading, assessor: str) -> Present:
     )
 
 
-def known_as(tx: Reading, panel: str, external: str) -> str | None:
+def find_pseudonym(tx: Reading, panel: str, external: str) -> str | None:
     """Return the pseudonym of somebody who came from outside before."""
     columns = schema.identity.c
     return tx.connection.execute(
@@ -167,10 +167,10 @@ def known_as(tx: Reading, panel: str, external: str) -> str | None:
     ).scalar_one_or_none()
 
 
-def let_in(tx: Writing, assessor: str, kind: str, *, panel: str = "", external: str = "") -> str:
+def admit(tx: Writing, assessor: str, kind: str, *, panel: str = "", external: str = "") -> str:
     """Enrol a visitor, and note who they are outside; return their pseudonym, an older one where there is one."""
     if external:
-        known = known_as(tx, panel, external)
+        known = find_pseudonym(tx, panel, external)
         if known is not None:
             return known
     holdings.enrol(tx, assessor, kind)
@@ -183,7 +183,7 @@ def let_in(tx: Writing, assessor: str, kind: str, *, panel: str = "", external: 
     return assessor
 
 
-def take_step(tx: Writing, assessor: str, step: StepTaken) -> None:
+def record_step(tx: Writing, assessor: str, step: Step) -> None:
     """Write down what somebody went through."""
     tx.connection.execute(
         insert(schema.step).values(
@@ -192,7 +192,7 @@ def take_step(tx: Writing, assessor: str, step: StepTaken) -> None:
     )
 
 
-def take_step_once(tx: Writing, assessor: str, step: StepTaken) -> bool:
+def record_step_once(tx: Writing, assessor: str, step: Step) -> bool:
     """Write a step down unless it stands there; return whether it was new. Two at once: one is first."""
     people, steps = schema.assessor.c, schema.step.c
     tx.connection.execute(
@@ -207,7 +207,7 @@ def take_step_once(tx: Writing, assessor: str, step: StepTaken) -> bool:
         )
     ).first()
     if there is None:
-        take_step(tx, assessor, step)
+        record_step(tx, assessor, step)
     return there is None
 
 
@@ -246,7 +246,7 @@ def give_feedback(
     return True
 
 
-def assignment_done(tx: Reading, assignment: str) -> AssignmentDone:
+def ended_assignment(tx: Reading, assignment: str) -> EndedAssignment:
     """Return what became of an assignment."""
     columns, money = schema.assignment.c, schema.ledger.c
     row = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
@@ -261,7 +261,7 @@ def assignment_done(tx: Reading, assignment: str) -> AssignmentDone:
             money.assignment == assignment, money.entry == REWARD
         )
     ).scalar_one()
-    return AssignmentDone(row.id, row.state, int(answered), row.questions, int(reward))
+    return EndedAssignment(row.id, row.state, int(answered), row.questions, int(reward))
 
 
 def last_answered(tx: Reading, assessor: str) -> Any:

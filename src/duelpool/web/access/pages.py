@@ -162,7 +162,7 @@ def judge(request: Request, campaign: str, found: SignedIn, values: Brought) -> 
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
     fresh, kind = f"v-{secrets.token_hex(6)}", flow.campaign.settings.judges
-    name = flow.campaign.write(lambda tx: kept.let_in(tx, fresh, kind, panel=PANEL, external=found.who))
+    name = flow.campaign.write(lambda tx: kept.admit(tx, fresh, kind, panel=PANEL, external=found.who))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links_of(request), Visitor(campaign, name, "personal"))
     return response

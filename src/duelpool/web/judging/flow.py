@@ -15,7 +15,7 @@ from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.campaign.work import participants as kept
 from duelpool.campaign.work.assignments import affordable
 from duelpool.campaign.work.ledger import prorated
-from duelpool.campaign.work.participants import AssignmentDone, Present, StepTaken
+from duelpool.campaign.work.participants import EndedAssignment, Step, VisitorState
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Question
 from duelpool.store import Reading
@@ -35,10 +35,10 @@ class Place:
     """Where somebody stands, and what the page needs to show it."""
 
     state: str
-    present: Present
+    present: VisitorState
     questions: tuple[Question, ...] = ()
     assignment: Assignment | None = None
-    last: AssignmentDone | None = None
+    last: EndedAssignment | None = None
     topic: str = ""  # of the feedback
     number: int = 0  # of the practice pair, from 0
     tries_left: int = TRIES
@@ -74,9 +74,9 @@ class Flow:
 
     # ---- where somebody stands
 
-    def look(self, assessor: str) -> Present:
+    def look(self, assessor: str) -> VisitorState:
         """Look up what decides what somebody sees."""
-        return self.campaign.read(lambda tx: kept.look(tx, assessor))
+        return self.campaign.read(lambda tx: kept.visitor_state(tx, assessor))
 
     def place(self, assessor: str, words: Words, just: Receipt | None = None) -> Place:
         """Return where somebody stands; questions are leased when they have come that far.
@@ -115,7 +115,7 @@ class Flow:
             return self._after_work(present) or Place("waiting", present)
         return self.place(assessor, words, receipt)
 
-    def _after_work(self, present: Present) -> Place | None:
+    def _after_work(self, present: VisitorState) -> Place | None:
         ended = [(name, state) for name, state in present.assignments if state != "open"]
         paid = [name for name, state in ended if state in _PAID]
         at_work = len(ended) < len(present.assignments)
@@ -137,10 +137,10 @@ class Flow:
     def _may_go_on(self, paid: Collection[str]) -> bool:
         return len(paid) < self.campaign.settings.assignments_each
 
-    def _done(self, assignment: str) -> AssignmentDone:
-        return self.campaign.read(lambda tx: kept.assignment_done(tx, assignment))
+    def _done(self, assignment: str) -> EndedAssignment:
+        return self.campaign.read(lambda tx: kept.ended_assignment(tx, assignment))
 
-    def _before_work(self, present: Present, words: Words) -> Place | None:
+    def _before_work(self, present: VisitorState, words: Words) -> Place | None:
         """Return the first step that is still to be taken."""
         counts = present.counts()
         steps = self.campaign.settings.steps
@@ -158,7 +158,7 @@ class Flow:
             return Place("practice", present, number=seen, practised=given.partition(":")[2])
         return None
 
-    def _crowd(self, assessor: str, present: Present) -> Place:
+    def _crowd(self, assessor: str, present: VisitorState) -> Place:
         try:
             found = self.campaign.next_assignment(assessor)
         except BadParameter as error:  # this person has seen all test pairs
@@ -171,7 +171,7 @@ class Flow:
             return Place(self._why_nothing(), present)
         return Place("judging", present, questions=found.left, assignment=found)
 
-    def _dedicated(self, assessor: str, present: Present, just: Receipt | None) -> Place:
+    def _dedicated(self, assessor: str, present: VisitorState, just: Receipt | None) -> Place:
         questions = self.campaign.next_questions(assessor, AHEAD, one_topic=True)
         state = "judging" if questions else self._why_nothing()
         asked = questions[0].topic if questions else ""
@@ -182,7 +182,7 @@ class Flow:
             return Place("feedback", present, questions=questions, topic=topic)
         return Place(state, present, questions=questions)
 
-    def _topic_left(self, assessor: str, present: Present, asked: str) -> str:
+    def _topic_left(self, assessor: str, present: VisitorState, asked: str) -> str:
         """Return the topic that somebody has just done with and hasn't spoken about."""
         campaign = self.campaign
         if not campaign.settings.feedback:
@@ -215,7 +215,7 @@ class Flow:
             return
         for question in campaign.held(assessor):
             campaign.give_back(question.id, assessor)
-        campaign.write(lambda tx: kept.take_step(tx, assessor, StepTaken("stopped", "")))
+        campaign.write(lambda tx: kept.record_step(tx, assessor, Step("stopped", "")))
 
     # ---- as JSON
 

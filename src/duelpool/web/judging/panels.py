@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.work.participants import assignment_done
+from duelpool.campaign.work.participants import ended_assignment
 from duelpool.panels import Panel, PanelAccess, make_panel
 from duelpool.panels.base import (
     ApiPanel,
@@ -23,7 +23,7 @@ from duelpool.panels.base import (
     WorkOutcome,
 )
 from duelpool.recruitment import arrivals as kept
-from duelpool.recruitment.reports import take_message
+from duelpool.recruitment.reports import apply_message
 from duelpool.recruitment.submissions import Submission, assignments_of, submissions
 from duelpool.store import Reading, Writing, schema
 from duelpool.store.holdings import UnknownCampaign
@@ -71,12 +71,12 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
         write_cookie(response, request, links, Visitor(campaign, "preview", "manager", preview="0"))
         return response
     if isinstance(verdict, RefusedVisit):
-        kept.turn_away(store, campaign, panel, verdict)
+        kept.record_refusal(store, campaign, panel, verdict)
         raise _turned_away(verdict)
-    let_in = kept.let_in(store, campaign, flow.campaign.settings.judges, panel, verdict)
-    if isinstance(let_in, RefusedVisit):
-        raise _turned_away(let_in)
-    write_cookie(response, request, links, Visitor(campaign, let_in.assessor, "open", panel=panel))
+    admitted = kept.admit(store, campaign, flow.campaign.settings.judges, panel, verdict)
+    if isinstance(admitted, RefusedVisit):
+        raise _turned_away(admitted)
+    write_cookie(response, request, links, Visitor(campaign, admitted.assessor, "open", panel=panel))
     return response
 
 
@@ -105,19 +105,19 @@ def leave(found: Annotated[Visit, Depends(visit)]) -> Response:
     ended = ending_of(found, place)
     if ended is None:
         return found.back()
-    ending, stay = ended
+    ending, submission = ended
     way = _way(found, ending)
-    if stay is not None:
-        _note(found.flow.campaign, stay, ending)
+    if submission is not None:
+        _note(found.flow.campaign, submission, ending)
     if isinstance(way, CompletionRedirect):
         return RedirectResponse(way.url, 303, headers={"Referrer-Policy": "no-referrer"})
     return found.back()
 
 
 def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Submission | None] | None:
-    """Return how a visitor's stay has ended, None where it hasn't.
+    """Return how a visitor's submission has ended, None where it hasn't.
 
-    One finished assignment makes a stay complete, whatever came after it: further ones are paid beside it.
+    One finished assignment makes a submission complete, whatever came after it: further ones are paid beside it.
     """
     if place.state not in ENDED:
         return None
@@ -130,15 +130,15 @@ def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Submission | No
         own = submissions(tx, name, found.assessor)
         rows = assignments_of(tx, name, own[-1]) if own else []
         by_state = {row.state: row.id for row in rows}
-        stay = own[-1] if own else None
+        submission = own[-1] if own else None
         for state, outcome in (
             ("finished", WorkOutcome.FAILED_TESTS if place.state == "excluded" else WorkOutcome.COMPLETED),
             ("stopped", WorkOutcome.STOPPED_EARLY),
         ):
             if state in by_state:
-                done = assignment_done(tx, by_state[state])
-                return FinishedWork(outcome, done.answered, done.questions), stay
-        return FinishedWork(WorkOutcome.NO_WORK), stay
+                done = ended_assignment(tx, by_state[state])
+                return FinishedWork(outcome, done.answered, done.questions), submission
+        return FinishedWork(WorkOutcome.NO_WORK), submission
 
     return campaign.read(work)
 
@@ -157,11 +157,11 @@ def _way(found: Visit, ending: FinishedWork) -> Completion:
     return make_panel(found.flow.campaign.settings.panel_settings).completion(ending)
 
 
-def _note(campaign: Campaign, stay: Submission, ending: FinishedWork) -> None:
+def _note(campaign: Campaign, submission: Submission, ending: FinishedWork) -> None:
     def work(tx: Writing) -> None:
         columns = schema.submission.c
         tx.connection.execute(
-            update(schema.submission).where(columns.id == stay.id).values(outcome=str(ending.outcome))
+            update(schema.submission).where(columns.id == submission.id).values(outcome=str(ending.outcome))
         )
 
     campaign.write(work)
@@ -190,5 +190,5 @@ def _take(request: Request, panel: str, campaign: str, body: bytes) -> Response:
         )
     now = found.store.read(found.store.database.now)
     delivery = speaking.message({name.lower(): value for name, value in request.headers.items()}, body, now)
-    came = take_message(found.store, found.id, found.settings, delivery)
+    came = apply_message(found.store, found.id, found.settings, delivery)
     return JSONResponse({"message": came}, 409 if came == "replayed" else 200)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duelpool.campaign import Assignment, Campaign
-from duelpool.campaign.work.participants import AssignmentDone, Present
+from duelpool.campaign.work.participants import EndedAssignment, VisitorState
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Question
 from duelpool.store.leases import UnknownQuestion
@@ -15,7 +15,7 @@ from duelpool.web.i18n import Words
 from duelpool.web.judging.flow import Flow, Place, checks, practice_pairs
 
 SAMPLES = 3
-_NOBODY = Present("open", "in", None, (), (), frozenset())
+_NOBODY = VisitorState("open", "in", None, (), (), frozenset())
 
 
 def stations(campaign: Campaign, words: Words) -> list[str]:
@@ -58,7 +58,7 @@ def place(flow: Flow, at: str, words: Words) -> Place:
         return Place(state, _NOBODY, questions=held.left, assignment=held)
     if state in ("feedback", "complete"):
         size = len(samples(flow.campaign))
-        last = AssignmentDone("preview", "finished", size, size, flow.campaign.settings.reward)
+        last = EndedAssignment("preview", "finished", size, size, flow.campaign.settings.reward)
         return Place(state, _NOBODY, last=last, more={"again": state == "complete"})
     return Place(state, _NOBODY)
 

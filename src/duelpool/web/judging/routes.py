@@ -77,8 +77,8 @@ def _use_once(flow: Flow, assessor: str, name: str) -> None:
     kind = campaign.settings.judges
 
     def work(tx: Writing) -> bool:
-        kept.let_in(tx, assessor, kind)
-        return kept.take_step_once(tx, assessor, kept.StepTaken("link", name))
+        kept.admit(tx, assessor, kind)
+        return kept.record_step_once(tx, assessor, kept.Step("link", name))
 
     if not campaign.write(work):
         raise ExpiredLink("This link has already been used.", remedy="Ask for a new one.")
@@ -88,7 +88,7 @@ def _known(flow: Flow, visitor: Visitor) -> Visitor:
     """Return a visitor from outside under the pseudonym that they have, or get now."""
     campaign = flow.campaign
     name = campaign.write(
-        lambda tx: kept.let_in(
+        lambda tx: kept.admit(
             tx, visitor.assessor, campaign.settings.judges, panel=PANEL, external=visitor.external
         )
     )
@@ -150,9 +150,9 @@ def step(found: Changing) -> Response:
     campaign = found.flow.campaign
 
     def work(tx: Writing) -> None:
-        kept.let_in(tx, found.assessor, campaign.settings.judges)
+        kept.admit(tx, found.assessor, campaign.settings.judges)
         for each, outcome in outcomes:
-            kept.take_step(tx, found.assessor, kept.StepTaken(each, outcome))
+            kept.record_step(tx, found.assessor, kept.Step(each, outcome))
 
     campaign.write(work)
     return found.back()

@@ -60,14 +60,14 @@ class Make(BaseModel):
 
 def take_in(sketch: Sketch, kind: str, name: str, data: IO[bytes]) -> None:
     """Take a file; one that can't be read doesn't stay."""
-    with sketch.tray.receiving(kind, name) as write:
+    with sketch.uploads.receiving(kind, name) as write:
         while piece := data.read(PIECE):
             write(piece)
-    came = [(each, path) for each in KINDS for path in sketch.tray.of(each)]
+    came = [(each, path) for each in KINDS for path in sketch.uploads.of(each)]
     for is_a, path in came:
         if kind == ARCHIVE or (is_a == kind and path.name == name):
             try:
-                with sketch.tray.told():
+                with sketch.uploads.without_folder():
                     _READERS[is_a](path)
             except DuelpoolError:
                 path.unlink(missing_ok=True)
@@ -77,7 +77,9 @@ def take_in(sketch: Sketch, kind: str, name: str, data: IO[bytes]) -> None:
 @router.get("")
 def sketches(found: Reading) -> SketchList:
     """The campaigns that are being set up."""
-    rows = [SketchBrief(each.id, each.options.name, len(each.tray.listed())) for each in found.sketches.all()]
+    rows = [
+        SketchBrief(each.id, each.options.name, len(each.uploads.listed())) for each in found.sketches.all()
+    ]
     return SketchList(rows)
 
 
@@ -134,7 +136,7 @@ def remove_file(
 ) -> SketchShown:
     """Take a file away again."""
     target = found.sketches.of(sketch)
-    if not target.tray.remove(kind, name):
+    if not target.uploads.remove(kind, name):
         raise NotFound(f"There is no file '{name}' of {kind}.", remedy="Check the name.")
     return sketch_shown(target, False)
 

@@ -21,8 +21,8 @@ from sqlalchemy import func, select
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.setup import Brought, Comparison, Draft, Observed, draw_up, observe, read_files
-from duelpool.setup.uploads import Limits, Tray
+from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe, read_files
+from duelpool.setup.uploads import Limits, UploadFolder
 from duelpool.store import Store, StoreError, holdings, schema
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.work import Work
@@ -54,11 +54,11 @@ class Sketch:
 
     id: str
     folder: Path
-    tray: Tray
+    uploads: UploadFolder
     store: Store
     work: Work
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _brought: tuple[object, Brought] | None = None
+    _inputs: tuple[object, Inputs] | None = None
     _seen: tuple[object, Seen] | None = None
 
     # ---- options
@@ -82,8 +82,8 @@ class Sketch:
         with self._lock:
             files = tuple(
                 (str(path), path.stat().st_mtime_ns, path.stat().st_size)
-                for kind, name, _ in self.tray.listed()
-                for path in (self.tray.folder / kind / name,)
+                for kind, name, _ in self.uploads.listed()
+                for path in (self.uploads.folder / kind / name,)
             )
             key = (files, options.model_dump_json(exclude={"name"}), self._heard(options.learn_from))
             if self._seen is None or self._seen[0] != key:
@@ -92,16 +92,16 @@ class Sketch:
 
     def _looked(self, files: object, options: Options) -> Seen:
         try:
-            with self.tray.told():
-                named = self.tray.files(options.tests or None)
+            with self.uploads.without_folder():
+                named = self.uploads.files(options.tests or None)
                 if not named:
                     raise BadParameter(
                         "There is nothing to pool yet.", remedy="Upload runs, qrels or preferences."
                     )
-                if self._brought is None or self._brought[0] != files:
-                    self._brought = (files, read_files(named))
-                brought = dataclasses.replace(self._brought[1], files=named)
-                draft = draw_up(brought, options.settings(), options.rules(), share=options.share)
+                if self._inputs is None or self._inputs[0] != files:
+                    self._inputs = (files, read_files(named))
+                inputs = dataclasses.replace(self._inputs[1], files=named)
+                draft = build_draft(inputs, options.settings(), options.rules(), share=options.share)
                 observed = self._observed(options.learn_from)
                 asked = Comparison.of(draft.whole.values(), draft.settings, options.max_cost, observed)
                 return Seen(draft, self._not_ready(draft), observed, asked)
@@ -110,7 +110,7 @@ class Sketch:
 
     def _not_ready(self, draft: Draft) -> DuelpoolError | None:
         try:
-            with self.tray.told():
+            with self.uploads.without_folder():
                 draft.ready()
         except DuelpoolError as error:
             return error
@@ -144,9 +144,9 @@ class Sketch:
             raise seen.trouble
         if seen.draft is None:  # pragma: no cover (without trouble there is a draft)
             raise BadParameter("The draft has no pools to create a campaign from.")
-        with self.tray.told():
+        with self.uploads.without_folder():
             ready = seen.draft.ready()
-        campaign, held = ready.found(self.store, name, "paused" if paused else "open")
+        campaign, held = ready.create(self.store, name, "paused" if paused else "open")
         self.clear()
         return campaign, f"Created the campaign '{campaign.name}': {held}."
 
@@ -198,8 +198,8 @@ class Sketches:
             raise NotFound("This draft doesn't exist any more.", remedy="Start a new one.")
         with self._lock:
             if name not in self._known:
-                tray = Tray(place / "files", self.limits)
-                self._known[name] = Sketch(name, place, tray, self.store, self.work)
+                uploads = UploadFolder(place / "files", self.limits)
+                self._known[name] = Sketch(name, place, uploads, self.store, self.work)
             return self._known[name]
 
     def all(self) -> list[Sketch]:

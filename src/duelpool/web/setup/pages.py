@@ -72,7 +72,7 @@ def begin(request: Request, key: str = "") -> Response:
         write_cookie(response, request, key, until - now)
         return response
     found = setting_up(request)
-    under_way = [(each.id, each.options.name, len(each.tray.listed())) for each in found.sketches.all()]
+    under_way = [(each.id, each.options.name, len(each.uploads.listed())) for each in found.sketches.all()]
     return _render(request, "start", "New campaign", found, under_way=under_way, kinds=SENT)
 
 
@@ -212,7 +212,7 @@ def _taken(found: SettingUp, name: str, files: list[tuple[str, UploadFile]]) -> 
                 alarm=trouble_of(error),
             )
         for kind, file in came:
-            sketch.tray.remove(kind, file)
+            sketch.uploads.remove(kind, file)
         return _show(found, sketch, error)
     return RedirectResponse(f"/setup/{sketch.id}", 303)
 
@@ -230,7 +230,7 @@ async def remove(found: Entered, sketch: str) -> Response:
 
     def work() -> Response:
         target = found.sketches.of(sketch)
-        target.tray.remove(str(values.get("kind", "")), str(values.get("name", "")))
+        target.uploads.remove(str(values.get("kind", "")), str(values.get("name", "")))
         return RedirectResponse(f"/setup/{sketch}", 303)
 
     return await run_in_threadpool(work)

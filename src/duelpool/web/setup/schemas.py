@@ -137,13 +137,13 @@ def sketch_shown(sketch: Sketch, simulate: bool = True) -> SketchShown:
         {}
         if seen.draft is None
         else {
-            sketch.tray.shown(path): [line.partition(": ")[2] for line in describe(path, notices)]
-            for path, notices in seen.draft.brought.notices
+            sketch.uploads.shown(path): [line.partition(": ")[2] for line in describe(path, notices)]
+            for path, notices in seen.draft.inputs.notices
         }
     )
     files = [
         FileShown(kind, name, size, told.get(f"{kind}/{name}", []))
-        for kind, name, size in sketch.tray.listed()
+        for kind, name, size in sketch.uploads.listed()
     ]
     return SketchShown(
         id=sketch.id,
@@ -214,7 +214,7 @@ def _figures(draft: Draft) -> PoolFigures:
         topics_without_grades=list(pools.ungraded_topics[:SHOWN_AT_MOST]),
         topics_without_runs=list(pools.unpooled_topics[:SHOWN_AT_MOST]),
         test_pairs=tests,
-        runs=len(draft.brought.runs),
+        runs=len(draft.inputs.runs),
         judgments=expected.judgments,
         assignments=expected.assignments,
         cost=expected.cost,
@@ -231,7 +231,7 @@ def _warnings(draft: Draft) -> list[str]:
         found.append(f"{len(pools.without_text):,} items have no text: assessors would see an empty passage.")
     if draft.untitled:
         found.append(f"{len(draft.untitled):,} topics have no question: assessors would see the topic id.")
-    if not draft.brought.runs:
+    if not draft.inputs.runs:
         found.append("No runs: there will be no leaderboard.")
     if pools.empty_topics:
         found.append(f"{len(pools.empty_topics):,} topics have no items and are left out.")
