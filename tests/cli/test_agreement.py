@@ -71,7 +71,7 @@ def test_json_csv_and_a_picture(votes: Path, tmp_path: Path) -> None:
     assert float(rows[0]["agrees"]) == pytest.approx(2 / 4)
     run(votes, "--plot", tmp_path / "a.svg", "-o", tmp_path / "a.txt")
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
-    assert "Agreement at a glance" in (tmp_path / "a.txt").read_text()
+    assert "Summary" in (tmp_path / "a.txt").read_text()
     run(votes, "--json", "-o", tmp_path / "a.json")
     assert json.loads((tmp_path / "a.json").read_text()) == found
     assert "| assessor |" in run(votes, "-r", "assessors", "-f", "markdown")

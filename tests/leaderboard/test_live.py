@@ -235,7 +235,7 @@ def test_names_that_are_not_there_are_refused(store: Store) -> None:
     campaign = letters(store)
     watch = Watch(campaign)
     standings = Standings(watch)
-    assert standings.board("ppref").note == "Nothing is judged yet."
+    assert standings.board("ppref").note == "No judgments yet."
     assert standings.history("ppref").points == ()
     for wrong in (lambda: watch.topic("nowhere"), lambda: watch.person("nobody")):
         with pytest.raises(NotFound):

@@ -106,13 +106,13 @@ def _summary(votes: Votes, options: Options) -> Worked:
         *("alpha", "alpha low", "alpha high", "Fleiss' kappa", "transitive", "left"),
     )
     notes = [
-        "units: pairs (or items) with two votes or more; agreement: the share of pairs of votes on one that "
-        "say the same, 'definitely' pooled into plain.",
+        "units: pairs (or items) with two votes or more; agreement: the share of pairs of votes on one unit "
+        "that are the same, with 'definitely' pooled into plain.",
         f"alpha: Krippendorff's, nominal for preferences and ordinal for grades. {_over(votes, options)}",
     ]
     if votes.unanswered:
         notes.append(
-            f"{votes.unanswered:,} judgments say nothing (skipped, not to be judged) and are left out."
+            f"{votes.unanswered:,} judgments without an answer (skipped, cannot judge) are left out."
         )
     return Table(columns, tuple(rows), keys=2), tuple(notes)
 
@@ -237,7 +237,7 @@ def _assessors(votes: Votes, options: Options) -> Worked:
     shown = rows[: options.rows]
     more = (f"{len(rows) - len(shown):,} more assessors have fewer votes.",) if len(shown) < len(rows) else ()
     return Table(columns, tuple(shown)), (
-        "agrees: with the votes of others on the same pair or item; with self: on those that came back.",
+        "agrees: with the votes of others on the same pair or item; with self: on repeated ones.",
         *more,
     )
 
@@ -248,7 +248,7 @@ def _self(votes: Votes, options: Options) -> Worked:
     ]
     rows = tuple((str(kind), *_ends(share), int(share.whole)) for kind, share in found if share.whole)
     return Table(("kind", "agrees", "low", "high", "repeats"), rows), (
-        "How often people said the same when a pair came back to them.",
+        "How often assessors gave the same answer when they were asked about a pair again.",
     )
 
 
@@ -297,7 +297,7 @@ def _tests(votes: Votes, options: Options) -> Worked:
         passed, seen = sum(each.passed for each in known), sum(each.seen for each in known)
         rows.append(("all assessors", passed, seen, *_ends(simple_share(passed, seen))))
     return Table(("assessor", "passed", "seen", "share", "low", "high"), tuple(rows)), (
-        "Test pairs: a good answer against something off topic; the lowest share first.",
+        "Test pairs passed; the lowest share first.",
     )
 
 
@@ -352,7 +352,7 @@ def _sight(votes: Votes, options: Options) -> Worked:
         for each in sights(votes)
     )
     return Table(("kind", "first sight", "judgments", "later", "judgments later"), rows), (
-        "Median seconds: first sight is when somebody sees at least one of the items for the first time.",
+        "Median seconds: at first sight at least one of the items is new to the assessor.",
     )
 
 
@@ -364,7 +364,7 @@ def _context(votes: Votes, options: Options) -> Worked:
         (str(each.kind), each.judgments, each.with_context, each.uses, each.uses / each.topics)
         for each in found.by_kind
     )
-    notes = ["uses a topic: for each time that somebody sat before a topic."]
+    notes = ["uses a topic: per assessor and topic."]
     if found.p is not None:
         notes.append(f"Pearson's test that all kinds use it alike: p = {found.p:.4f}.")
     return Table(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
@@ -388,13 +388,13 @@ def _confidence(votes: Votes, options: Options) -> Worked:
 
 # ---- the table
 
-_TWO_VOTES = "Two people or more must judge the same pair."
-_GRADED = "Two people or more must grade the same items: a crossed study does that."
-_PAGE = "The judging page and programs that say so note the seconds of an answer."
+_TWO_VOTES = "Two assessors or more must judge the same pair."
+_GRADED = "Two assessors or more must grade the same items, as in a crossed study."
+_PAGE = "No judgment has its seconds: the judging page records them, and programs may."
 
 STATISTICS: Mapping[str, Statistic] = MappingProxyType(
     {
-        "summary": Statistic("Agreement at a glance", "Nobody has judged anything yet.", _summary),
+        "summary": Statistic("Summary", "There are no judgments yet.", _summary),
         "preferences": Statistic(
             "Agreement on preferences",
             _TWO_VOTES,
@@ -425,7 +425,7 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
         ),
         "alpha": Statistic("Krippendorff's alpha", _TWO_VOTES, _alphas),
         "kappa": Statistic(
-            "Cohen's kappa of two assessors", "Two people must share two pairs or more.", _kappa
+            "Cohen's kappa of two assessors", "Two assessors must share two pairs or more.", _kappa
         ),
         "groups": Statistic(
             "Groups of assessors against each other",
@@ -435,24 +435,26 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
         "assessors": Statistic("Assessors", "No judgment names its assessor.", _assessors),
         "self": Statistic(
             "Agreement with oneself on repeats",
-            "No pair came back to anybody: the setting `repeat_every` asks some again.",
+            "No pair was asked twice of one assessor: the setting `repeat_every` does that.",
             _self,
         ),
         "transitivity": Statistic(
             "Transitivity of triplets",
-            "Nobody has decided all three pairs of any three items.",
+            "No assessor has decided all three pairs of three items.",
             _transitivity,
         ),
-        "left": Statistic("Left choices", "No judgment says which item stood on the left.", _left),
+        "left": Statistic("Left choices", "No judgment says which item was on the left.", _left),
         "seconds": Statistic("Median seconds per judgment", _PAGE, _seconds),
         "sight": Statistic("Seconds at first sight of an item, and later", _PAGE, _sight),
-        "context": Statistic("Use of context", "Nobody has looked at the context of a question.", _context),
+        "context": Statistic("Use of context", "No assessor has opened the context of a question.", _context),
         "confidence": Statistic(
             "Confidence against seconds",
-            "Nobody has said how sure they are: the page's feedback asks for it.",
+            "No assessor has stated a confidence: the feedback page asks for it.",
             _confidence,
         ),
-        "tests": Statistic("Test pairs", "Nobody has seen a test pair: crowd assignments hold them.", _tests),
+        "tests": Statistic(
+            "Test pairs", "No assessor has seen a test pair: assignments of a crowd contain them.", _tests
+        ),
     }
 )
 """Every statistic by name."""

@@ -178,9 +178,9 @@ class Standings:
             return Board(chosen, rows, topics, judged, baseline, tag, tags, note)
 
         if not self.runs:
-            return made((), 0, "The campaign keeps no runs.")
+            return made((), 0, "The campaign has no runs.")
         if not judged:
-            return made((), 0, "Nothing is judged yet.")
+            return made((), 0, "No judgments yet.")
         table = self.table(measure)
         if tag is not None:
             table = table.slices({view.status.topic: view.tags for view in snapshot.topics}).get(

@@ -128,15 +128,15 @@ def fit_judges(observed: Observed, *, cap: int | None = 6, seed: int = 1) -> Fit
     if observed.agreement is None or observed.compared < ENOUGH_COMPARED:
         return FittedJudges(
             SIMULATED_JUDGES + extra,
-            f"Only {observed.compared} votes could be compared with others on the same pair, so the usual noise "
-            "is assumed.",
+            f"Only {observed.compared} votes could be compared with others on the same pair, so the default "
+            "noise is assumed.",
         )
     met = [(spread, _agreement_of(f"bt:sd={spread}{extra}", observed, cap, seed)) for spread in SPREADS]
     known = [(spread, share) for spread, share in met if share is not None]
     if not known:
         return FittedJudges(
             SIMULATED_JUDGES + extra,
-            f"{observed.strategy} judges no pair twice, so the usual noise is assumed.",
+            f"{observed.strategy} judges no pair twice, so the default noise is assumed.",
         )
     spread = _crossing(known, observed.agreement)
     return FittedJudges(
@@ -248,14 +248,14 @@ def recommend(forecasts: Collection[Forecast], max_cost: int | None = None) -> R
         assert max_cost is not None  # noqa: S101 (without a cap all of them are within it)
         return Recommendation(
             None,
-            f"Nothing fits under {max_cost / 100:,.2f}: the cheapest, {cheapest.strategy}, takes "
-            f"{cheapest.cost / 100:,.2f}. Raise the cap, thin the pools, or judge about "
+            f"No strategy costs at most {max_cost / 100:,.2f}: the cheapest, {cheapest.strategy}, costs "
+            f"{cheapest.cost / 100:,.2f}. Raise the limit, thin the pools, or judge about "
             f"{max_cost / max(1, cheapest.cost):.0%} of the topics.",
         )
     best = max(within, key=lambda each: (each.found, -each.cost))
     enough = [each for each in within if each.found >= best.found - best.error]
     chosen = min(enough, key=lambda each: (each.cost, each.rounds, -each.found))
-    cap = "" if max_cost is None else f", under the cap of {max_cost / 100:,.2f}"
+    cap = "" if max_cost is None else f", within the limit of {max_cost / 100:,.2f}"
     others = "" if chosen is best else f" {best.strategy} finds {best.found:.0%} for {best.cost / 100:,.2f}."
     return Recommendation(
         chosen.strategy,

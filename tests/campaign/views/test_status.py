@@ -43,7 +43,7 @@ def test_open_leased_and_done_add_up_as_judging_goes_on(store: Store) -> None:
         assert question is not None
         (topic,) = status(campaign).topics
         assert (topic.judgments, topic.leased, topic.open) == (judged, 1, 5 - judged)
-        assert topic.waits == ("1 out with assessors" if judged == 5 else "")
+        assert topic.waits == ("1 leased to assessors" if judged == 5 else "")
         campaign.answer(
             question.id, "p", Answer(Outcome.LEFT if question.left < str(question.right) else Outcome.RIGHT)
         )
@@ -75,7 +75,7 @@ def test_held_judgments_and_parked_pairs_say_why_a_topic_waits(store: Store) -> 
     (topic,) = status(campaign).topics
     assert (topic.open, topic.leased, topic.held, topic.parked) == (0, 1, 1, 1)
     assert topic.waits == (
-        "1 out with assessors, 1 held until their assignment ends, 1 parked: nobody could judge them"
+        "1 leased to assessors, 1 held until their assignment ends, 1 parked: assessors could not judge them"
     )
     assert status(campaign).money.committed == 240
     assert any("parked" in block for block in status(campaign).blocks)
@@ -147,7 +147,7 @@ def test_what_blocks_is_said(store: Store) -> None:
     blocks = " ".join(status(campaign).blocks)
     for words in (
         "is paused",
-        "no room for another",
+        "doesn't cover another",
         "takes 3 test pairs, and there are 0",
         "Every assessor is excluded",
     ):

@@ -128,7 +128,7 @@ def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client)
 
 
 def test_the_leaderboard_is_the_leaderboard(letters: Campaign, client: Client) -> None:
-    assert client.leaderboard()["note"] == "Nothing is judged yet."
+    assert client.leaderboard()["note"] == "No judgments yet."
     judge(letters, 60)
     for measure in ("Compat(p=0.8)", "nDCG@5", "ppref"):
         wanted = leaderboard(letters, measure, interval="t", baseline="backwards", correction="holm")

@@ -177,7 +177,7 @@ def test_an_export_is_downloaded(manager: Manager, letters: Campaign) -> None:
 def test_the_leaderboard_moves_while_people_judge(manager: Manager, letters: Campaign) -> None:
     manager.go("leaderboard")
     page = manager.page
-    assert page.inner_text("#board h2") == "Nothing is judged yet."
+    assert page.inner_text("#board h2") == "No judgments yet."
     page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
     judge(letters, 3)
     page.wait_for_selector("#leaderboard tbody tr")

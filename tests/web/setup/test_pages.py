@@ -98,7 +98,7 @@ def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> N
     page.wait_for_selector("body[data-state=consent]")
     assert "Agree, please." in page.inner_text("main")
     page.goto(f"{site.address}/manage/{campaign.id}/leaderboard")
-    assert page.inner_text("#board h2") == "Nothing is judged yet."
+    assert page.inner_text("#board h2") == "No judgments yet."
     page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
     campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": []}))
     site.app.state.halls._halls.clear()

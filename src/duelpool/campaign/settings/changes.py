@@ -11,63 +11,63 @@ from duelpool.campaign.settings.settings import Settings
 from duelpool.errors import BadParameter
 
 _LARGEST = 10**12
-_FROM_NOW_ON = "Holds from now on."
+_FROM_NOW_ON = "Applies from now on."
 
 EFFECTS: Mapping[str, str] = MappingProxyType(
     {
-        "guidelines": "Everybody who opens the guide reads it from now on; who has read the old one isn't asked again.",
-        "steps": "Whoever comes from now on goes through these; those who are judging go on.",
-        "consent": "Whoever comes from now on agrees to these words; those who agreed before did so to the old ones.",
-        "check": "Whoever comes from now on answers these questions.",
-        "practice": "Whoever comes from now on tries these pairs.",
+        "guidelines": "Shown from now on; assessors who read the old guide are not asked to read it again.",
+        "steps": "Apply to visitors who arrive from now on; current assessors continue.",
+        "consent": "Shown to visitors who arrive from now on; earlier assessors agreed to the old text.",
+        "check": "Visitors who arrive from now on answer these questions.",
+        "practice": "Visitors who arrive from now on practise with these pairs.",
         "feedback": "Takes effect with the next assignment or topic that ends.",
-        "context": "Takes effect with the next page that anybody opens.",
-        "assignments_each": "Who has done more already keeps what they did, and gets no further one.",
-        "identity_parameter": "Links that carry the old parameter let people in as strangers.",
-        "completion_code": "Shown to whoever ends an assignment from now on; those who have ended saw the old one.",
-        "completion_url": "Whoever ends an assignment from now on is sent there.",
-        "languages": "The page speaks these from now on.",
+        "context": "Takes effect with the next page that is opened.",
+        "assignments_each": "Workers who have done more keep their assignments and get no further one.",
+        "identity_parameter": "Visitors with the old parameter in their link become new assessors.",
+        "completion_code": "Shown at the end of an assignment from now on; earlier workers saw the old one.",
+        "completion_url": "Workers who end an assignment from now on are sent there.",
+        "languages": "The page offers these languages from now on.",
         "ties": "The page offers it, or no longer, from the next pair on; what was answered stays.",
         "same": "The page offers it, or no longer, from the next pair on; what was answered stays.",
-        "flips": "Holds for what a language model says of both orders from now on.",
-        "panel": "Whoever comes from now on comes from there; who came from another panel is settled with there.",
-        "panel_study": "Stays of another study are reconciled and settled no more.",
-        "failed_code": "Shown to whoever fails the test pairs from now on.",
-        "stopped_code": "Shown to whoever stops early from now on.",
-        "no_work_code": "Shown to whoever finds nothing to do from now on.",
-        "lease_seconds": "Holds for questions handed out from now on.",
-        "reward": "Paid for assignments that end from now on; what was paid stays as it is.",
-        "fee_percent": "Reckoned for assignments that end from now on.",
-        "budget": "New assignments stop where it is reached; those that are out may end.",
-        "currency": "The name of the money; amounts stay as they are.",
+        "flips": "Applies to the answers of language models from now on.",
+        "panel": "Workers come from this panel from now on; earlier ones are paid through their own panel.",
+        "panel_study": "Submissions of another study are no longer reconciled or settled.",
+        "failed_code": "Shown to workers who fail the test pairs from now on.",
+        "stopped_code": "Shown to workers who stop early from now on.",
+        "no_work_code": "Shown to workers who find nothing to judge from now on.",
+        "lease_seconds": "Applies to questions leased from now on.",
+        "reward": "Paid for assignments that end from now on; earlier payments stay as they are.",
+        "fee_percent": "Applies to assignments that end from now on.",
+        "budget": "No new assignments beyond it; open ones may still end.",
+        "currency": "Only the name changes; amounts stay as they are.",
     }
 )
 """What a change of each setting does, in a sentence for the preview."""
 
-_DECIDES = "It decides which pairs are asked, and the log so far was asked by it."
+_DECIDES = "It decides which pairs are asked, and the questions so far depend on it."
 FIXED: Mapping[str, str] = MappingProxyType(
     {
         "strategy": _DECIDES,
         "seed": _DECIDES,
-        "cap": "Pairs have been handed out under it; the database holds it.",
-        "judges": "Assignments, test pairs and pay hang on it.",
+        "cap": "The slots of pairs depend on it.",
+        "judges": "Assignments, test pairs and pay depend on it.",
         "kind": "Judgments of another kind couldn't be compared with those so far.",
         "criterion": "Judgments by another criterion couldn't be compared with those so far.",
-        "crossed": "Who judges what is settled when the study begins.",
-        "people_per_kind": "Who judges what is settled when the study begins.",
-        "stage": "It moves on by itself when grading ends.",
+        "crossed": "The design is fixed when the study begins.",
+        "people_per_kind": "The design is fixed when the study begins.",
+        "stage": "It changes automatically when grading ends.",
         "scale": "Grades of another scale couldn't be compared with those so far.",
         "grades_per_item": "Items have been graded under it.",
         "thin": "It is applied once, when grading ends.",
-        "targets": "Assignments that are out were made by it, and pay is reckoned by it.",
-        "tests": "Assignments that are out were made by it.",
-        "per_topic": "Assignments that are out were made by it.",
-        "repeat_every": "Who has been asked again hangs on it.",
-        "test_rule": "People were kept or let go by it.",
-        "test_share": "People were kept or let go by it.",
-        "bad_votes": "Items have left their pools by it.",
+        "targets": "Open assignments and their pay depend on it.",
+        "tests": "Open assignments depend on it.",
+        "per_topic": "Open assignments depend on it.",
+        "repeat_every": "The repeats so far depend on it.",
+        "test_rule": "Exclusions so far depend on it.",
+        "test_share": "Exclusions so far depend on it.",
+        "bad_votes": "Items have been removed by it.",
         "parked_after": "Pairs have been parked by it.",
-        "plan": "A plan is frozen: its chances hold only for the questions it drew.",
+        "plan": "A plan is frozen: its propensities hold only for the questions it drew.",
     }
 )
 """Why each of the other settings can't change any more."""
@@ -89,9 +89,7 @@ def changed(present: Settings, values: Mapping[str, Any]) -> Settings:
     for name, value in values.items():
         if name in known and name not in CHANGEABLE:
             why = FIXED.get(name, _DECIDES)
-            raise BadParameter(
-                f"'{name}' can't change any more. {why}", remedy="Make another campaign for that."
-            )
+            raise BadParameter(f"'{name}' can't be changed. {why}", remedy="Create another campaign instead.")
         _refuse_unwritable(name, value)
     check_values(dict(values))
     return Settings.from_json({**known, **values})

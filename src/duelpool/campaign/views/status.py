@@ -265,9 +265,9 @@ def _waits(state: str, open_now: int, leased: int, held: int, parked: int) -> st
     reasons = [
         f"{count} {what}"
         for count, what in (
-            (leased, "out with assessors"),
+            (leased, "leased to assessors"),
             (held, "held until their assignment ends"),
-            (parked, "parked: nobody could judge them"),
+            (parked, "parked: assessors could not judge them"),
         )
         if count
     ]
@@ -319,10 +319,10 @@ def blocks_of(
     if all(topic.done for topic in topics):
         return found
     if state != "open":
-        found.append(f"The campaign is {state}: nobody is asked.")
+        found.append(f"The campaign is {state}: no questions are asked.")
     if settings.judges == "crowd":
         if spent.left is not None and spent.left < full_price(settings):
-            found.append("The budget has no room for another assignment.")
+            found.append("The budget doesn't cover another assignment.")
         known = len(holdings.test_pairs(tx))
         if settings.tests and settings.stage != "grading" and known < settings.tests:
             found.append(f"An assignment takes {settings.tests} test pairs, and there are {known}.")

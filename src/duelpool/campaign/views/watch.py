@@ -196,7 +196,7 @@ class Watch:
         for each in self.look().people:
             if each.assessor == assessor:
                 return each
-        raise NotFound(f"Nobody called '{assessor}' has taken part.", remedy="Check the name.")
+        raise NotFound(f"The campaign has no assessor '{assessor}'.", remedy="Check the name.")
 
     def state_of(self, topic: str, work: Callable[[TopicState], T]) -> T:
         """Return what somebody makes of a topic's state."""
@@ -432,6 +432,6 @@ def _why(found: TopicStatus, closings: tuple[Closing, ...]) -> str:
     if not found.done:
         return found.waits
     if found.phase == "done" and not closings:
-        return "Done: nothing more needs to be asked."
+        return "Done: no more questions are needed."
     sizes = " → ".join(str(size) for size in (found.items, *(len(each.survivors) for each in closings)))
     return f"Done: all phases are closed ({sizes} items)."
