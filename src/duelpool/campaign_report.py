@@ -6,7 +6,8 @@ from dataclasses import replace
 from duelpool.agreement import find
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.watch import Person, Snapshot, Watch
+from duelpool.campaign.views.status import AssessorStatus, CampaignStatus
+from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation
 from duelpool.leaderboard.live import Board, Standings
 from duelpool.leaderboard.scoring import leaderboard
@@ -21,12 +22,12 @@ SHOWN = 160  # characters of a best answer
 FEW = 3  # points that a history needs to be worth drawing
 
 
-def facts(snapshot: Snapshot) -> list[Fact]:
+def facts(snapshot: CampaignStatus) -> list[Fact]:
     """Return the figures at the head of the page."""
     listed = [
         Fact(f"{snapshot.total('done')} of {len(snapshot.topics)}", "topics done"),
         Fact(f"{snapshot.total('judgments'):,}", "judgments that count"),
-        Fact(f"{len(snapshot.people):,}", "assessors"),
+        Fact(f"{len(snapshot.assessors):,}", "assessors"),
     ]
     if snapshot.money.spent:
         listed.append(Fact(_amount(snapshot.money.spent, snapshot), "spent"))
@@ -80,7 +81,7 @@ def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
     )
 
 
-def _answers(campaign: Campaign, snapshot: Snapshot) -> Chapter:
+def _answers(campaign: Campaign, snapshot: CampaignStatus) -> Chapter:
     best = {item for view in snapshot.topics for item in view.status.best[:1]}
     texts = campaign.read(lambda tx: holdings.passages(tx, sorted(best)))
     rows: list[tuple[Cell, ...]] = []
@@ -109,9 +110,9 @@ def _answers(campaign: Campaign, snapshot: Snapshot) -> Chapter:
     )
 
 
-def _people(snapshot: Snapshot) -> Chapter:
-    excluded = [person for person in snapshot.people if person.state == "excluded"]
-    words = [f"{len(snapshot.people)} people judged."]
+def _people(snapshot: CampaignStatus) -> Chapter:
+    excluded = [person for person in snapshot.assessors if person.state == "excluded"]
+    words = [f"{len(snapshot.assessors)} people judged."]
     if excluded:
         lost = sum(person.judgments - person.usable for person in excluded)
         words.append(
@@ -124,12 +125,12 @@ def _people(snapshot: Snapshot) -> Chapter:
             f"The left side was chosen in {100 * snapshot.left_choices / sided:.1f} % of {sided:,} choices."
         )
     columns = ("assessor", "state", "judged", "count", "test pairs", "agrees", "left", "seconds", "pay")
-    rows = tuple(_person(each) for each in snapshot.people)
+    rows = tuple(_person(each) for each in snapshot.assessors)
     table = Table(columns, rows, caption="All assessors", folded=True)
     return Chapter("People", tuple(words), tables=(table,))
 
 
-def _person(person: Person) -> tuple[Cell, ...]:
+def _person(person: AssessorStatus) -> tuple[Cell, ...]:
     return (
         person.assessor,
         person.state,
@@ -154,7 +155,7 @@ def _agreement(campaign: Campaign) -> list[Chapter]:
     return [Chapter("Reliability", notes, tables=tables)]
 
 
-def _money(snapshot: Snapshot) -> Chapter:
+def _money(snapshot: CampaignStatus) -> Chapter:
     spent = snapshot.money
     rows: list[tuple[Cell, ...]] = [
         (name, _amount(amount, snapshot))
@@ -172,5 +173,5 @@ def _money(snapshot: Snapshot) -> Chapter:
     return Chapter("Money", tables=(Table(("what", "amount"), tuple(rows), caption="What it cost"),))
 
 
-def _amount(minor: float, snapshot: Snapshot) -> str:
+def _amount(minor: float, snapshot: CampaignStatus) -> str:
     return f"{minor / 100:,.2f} {snapshot.money.currency}"

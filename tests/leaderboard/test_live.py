@@ -11,7 +11,6 @@ import pytest
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
-from duelpool.campaign.views.people import assessors
 from duelpool.campaign.views.preview import preview_reinstatement, preview_retraction
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.tally import pairs_of, votes_on
@@ -26,6 +25,7 @@ from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from duelpool.web.manage import reading
 from duelpool.web.manage.dashboard import Desk
+from support.assessor_counts import assessor_counts
 from support.campaigns import Knows, judge_all, make_campaign
 from support.stores import BACK_ENDS, new_target
 
@@ -68,12 +68,13 @@ def letters(store: Store, **settings: Any) -> Campaign:
 
 def assert_same_as_a_full_reading(campaign: Campaign, watch: Watch) -> None:
     found, wanted = watch.look(), status(campaign)
-    assert [each.status for each in found.topics] == list(wanted.topics)
+    assert [each.status for each in found.topics] == list(wanted.topic_statuses)
     assert found.money == wanted.money
     assert found.blocks == wanted.blocks
-    people = {each.assessor: each for each in campaign.read(assessors)}
-    assert [each.assessor for each in found.people] == list(people)
-    for each in found.people:
+    assert found.assessors == wanted.assessors
+    people = {each.assessor: each for each in campaign.read(assessor_counts)}
+    assert [each.assessor for each in found.assessors] == list(people)
+    for each in found.assessors:
         for name, value in asdict(people[each.assessor]).items():
             assert getattr(each, name) == pytest.approx(value), (each, name)
 
@@ -143,7 +144,7 @@ def test_a_crowd_is_watched_with_its_tests_and_its_pay(either_store: Store) -> N
             campaign.answer(question.id, f"w{at}", Answer(Outcome.LEFT if good else Outcome.RIGHT, seconds=1))
         campaign.finish(held.id)
         assert_same_as_a_full_reading(campaign, watch)
-    found = {each.assessor: each for each in watch.look().people}
+    found = {each.assessor: each for each in watch.look().assessors}
     assert found["w0"].tests_passed == found["w0"].tests_seen == 2
     assert (found["w2"].tests_passed, found["w2"].state, found["w2"].usable) == (0, "excluded", 0)
     assert found["w2"].pay == found["w0"].pay == 200
@@ -180,7 +181,7 @@ def test_agreement_is_with_the_others_on_the_same_pairs(store: Store) -> None:
         side = Outcome.LEFT if question.left == outcome else Outcome.RIGHT
         campaign.answer(question.id, name, Answer(side, seconds=2.0))
     watch = Watch(campaign)
-    found = {each.assessor: (each.agreement, each.compared) for each in watch.look().people}
+    found = {each.assessor: (each.agreement, each.compared) for each in watch.look().assessors}
     assert found == {"x": (0.5, 2), "y": (0.5, 2), "z": (0.0, 2)}
     (pair,) = watch.state_of("one", lambda state: pairs_of(state, "one"))
     assert (pair.a, pair.b, pair.wins_a, pair.wins_b, pair.votes, pair.seconds) == ("a", "b", 2, 1, 3, 2.0)
@@ -237,7 +238,7 @@ def test_names_that_are_not_there_are_refused(store: Store) -> None:
     standings = Standings(watch)
     assert standings.board("ppref").note == "No judgments yet."
     assert standings.history("ppref").points == ()
-    for wrong in (lambda: watch.topic("nowhere"), lambda: watch.person("nobody")):
+    for wrong in (lambda: watch.topic("nowhere"), lambda: watch.assessor("nobody")):
         with pytest.raises(NotFound):
             wrong()
     judge_all(campaign)

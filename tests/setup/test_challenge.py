@@ -128,7 +128,7 @@ def test_challenges_follow_one_another(store: Store) -> None:
     challenge(campaign, find_challenges(campaign, run_of(one="bc")))
     judge_all(campaign)
     challenge(campaign, find_challenges(campaign, run_of(one="aebc")))
-    assert status(campaign).topics[0].phase == "challenge-2/final-1"
+    assert status(campaign).topic_statuses[0].phase == "challenge-2/final-1"
     judge_all(campaign)
     assert campaign.result("one").levels == (("a",), ("b",), ("e",), ("c",), ("d",))
     assert_replays(store, campaign)

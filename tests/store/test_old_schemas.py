@@ -97,7 +97,7 @@ def test_it_adds_up_and_goes_on(upgraded: tuple[str, Store]) -> None:
         crowd.answer(question.id, "worker-3", better(question))
     crowd.finish(held.id)
     before = status(dedicated)
-    assert not all(topic.done for topic in before.topics)
+    assert not all(topic.done for topic in before.topic_statuses)
     dedicated.assign(["zwei"], [])
     dedicated.enrol("carla", "dedicated")
     dedicated.enrol("model", "llm")  # a kind that older schemas didn't have

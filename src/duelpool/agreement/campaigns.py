@@ -1,7 +1,8 @@
-"""A campaign's votes: read from its log once, or kept between two looks and read again only where something changed."""
+"""A campaign's votes: read from its log once, or kept up to date topic by topic."""
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy import func, select
@@ -10,10 +11,13 @@ from duelpool.agreement.findings import Finding, Options
 from duelpool.agreement.statistics import find_all
 from duelpool.agreement.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
-from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.log.replay import CountedLines, TopicState
+from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.views.reading import standing_of, topics_of
+from duelpool.campaign.views.status import better_items
+from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.views.watch import Watch
-from duelpool.records import Judgment, Outcome
+from duelpool.records import Judgment
 from duelpool.store import Reading, holdings, log, schema
 from duelpool.store.log import Line
 
@@ -22,15 +26,13 @@ AT_ONCE = 20_000
 """So many votes are compared while somebody waits; more, once they have been compared before, beside."""
 KEPT = 32  # different questions of which the last answer is kept
 
-Record = tuple[int, int]  # test pairs passed, and seen
-
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One topic's votes, and how everybody did on its test pairs."""
+class _TopicVotes:
+    """One topic's votes, and its per-assessor counts."""
 
     votes: Votes
-    tests: Mapping[str, Record]
+    tallies: Mapping[str, AssessorTally]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,35 +53,26 @@ def votes_of(campaign: Campaign) -> Votes:
     """Read the votes of a whole campaign; nothing is written. The groups are the kinds of assessors."""
 
     def work(tx: Reading) -> Votes:
-        kinds = _kinds(tx, campaign)
-        better = _better(tx, campaign)
-        parts = [
-            _part(
-                log.read_lines(tx, topic),
-                standing_of(tx, topic).retracted,
-                kinds,
-                better,
-            )
-            for topic in topics_of(tx)
-        ]
-        return _joined(parts, _feedback(tx, campaign))
+        kinds = _kinds(tx)
+        better = better_items(tx)
+        topics = []
+        for topic in topics_of(tx):
+            counts = standing_of(tx, topic)
+            topics.append(_topic_votes(log.read_lines(tx, topic), counts, kinds, better))
+        return _joined(topics, _feedback(tx))
 
     return campaign.read(work)
 
 
-def _kinds(tx: Reading, campaign: Campaign) -> dict[str, str]:
+def _kinds(tx: Reading) -> dict[str, str]:
     return {name: row.kind for name, row in holdings.assessors(tx).items()}
 
 
-def _better(tx: Reading, campaign: Campaign) -> dict[str, str]:
-    return {pair.id: pair.better for pair in holdings.test_pairs(tx).values()}
-
-
-def _feedback(tx: Reading, campaign: Campaign) -> tuple[Feedback, ...]:
+def _feedback(tx: Reading) -> tuple[Feedback, ...]:
     said = schema.feedback.c
     rows = tx.connection.execute(
         select(said.assessor, said.assignment, said.topic, said.confidence, said.understanding)
-        .where(said.campaign == campaign.id)
+        .where(said.campaign == tx.campaign)
         .order_by(said.id)
     )
     return tuple(
@@ -88,37 +81,39 @@ def _feedback(tx: Reading, campaign: Campaign) -> tuple[Feedback, ...]:
     )
 
 
-def _part(
-    lines: Iterable[Line], retracted: Collection[int], kinds: Mapping[str, str], better: Mapping[str, str]
-) -> _Part:
-    """Turn a topic's lines into votes: what was retracted is no vote, and test pairs are a record of their own."""
+def _topic_votes(
+    lines: Iterable[Line], counts: CountedLines, kinds: Mapping[str, str], better: Mapping[str, str]
+) -> _TopicVotes:
+    """Turn a topic's lines into votes; retracted judgments and test pairs are no votes."""
+    tally = TopicTally(counts, better)
     judgments: list[Judgment] = []
-    sittings: list[str] = []
-    tests: dict[str, Record] = {}
+    sessions: list[str] = []
     for line in lines:
+        tally.add(line)
         judgment = line.judgment
-        if judgment is None or line.seq in retracted or judgment.inferred:
-            continue
-        if line.test_pair is not None:
-            if judgment.outcome is not Outcome.SKIP:
-                passed, seen = tests.get(judgment.assessor, (0, 0))
-                right = judgment.winner is not None and judgment.winner == better.get(line.test_pair)
-                tests[judgment.assessor] = (passed + right, seen + 1)
+        if (
+            judgment is None
+            or line.seq in counts.retracted
+            or judgment.inferred
+            or line.test_pair is not None
+        ):
             continue
         judgments.append(judgment)
-        sittings.append(line.assignment or judgment.topic)
-    return _Part(Votes.of(judgments, group=lambda name: kinds.get(name, IMPORTED), sittings=sittings), tests)
+        sessions.append(line.assignment or judgment.topic)
+    votes = Votes.of(judgments, group=lambda name: kinds.get(name, IMPORTED), sittings=sessions)
+    return _TopicVotes(votes, tally.assessors)
 
 
-def _joined(parts: Iterable[_Part], feedback: tuple[Feedback, ...]) -> Votes:
-    tests: dict[str, Record] = {}
-    kept = list(parts)
-    for part in kept:
-        for name, (passed, seen) in part.tests.items():
-            before = tests.get(name, (0, 0))
-            tests[name] = (before[0] + passed, before[1] + seen)
-    records = tuple(TestRecord(name, *record) for name, record in sorted(tests.items()))
-    return replace(Votes.joined([part.votes for part in kept]), feedback=feedback, tests=records)
+def _joined(topics: Iterable[_TopicVotes], feedback: tuple[Feedback, ...]) -> Votes:
+    parts = list(topics)
+    passed: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for part in parts:
+        for name, tally in part.tallies.items():
+            passed[name] += tally.tests_passed
+            seen[name] += tally.tests_seen
+    records = tuple(TestRecord(name, passed[name], seen[name]) for name in sorted(seen) if seen[name])
+    return replace(Votes.joined([part.votes for part in parts]), feedback=feedback, tests=records)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +135,7 @@ class Agreements:
 
     watch: Watch
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _parts: dict[str, tuple[int, _Part]] = field(default_factory=dict)
+    _topics: TopicCache[_TopicVotes] = field(default_factory=TopicCache)
     _key: object = None
     _kinds: Mapping[str, str] = field(default_factory=dict)
     _votes: Votes | None = None
@@ -202,7 +197,7 @@ class Agreements:
             count = tx.connection.execute(
                 select(func.count()).where(said.campaign == campaign.id)
             ).scalar_one()
-            return _Signs(places, _kinds(tx, campaign), int(count))
+            return _Signs(places, _kinds(tx), int(count))
 
         return campaign.read(work)
 
@@ -211,21 +206,16 @@ class Agreements:
         before = self._kinds
         moved = {name for name in kinds.keys() | before.keys() if kinds.get(name) != before.get(name)}
         if moved:
-            for topic, (_, part) in list(self._parts.items()):
-                if not moved.isdisjoint(part.votes.assessors):
-                    del self._parts[topic]
+            self._topics.forget(lambda part: not moved.isdisjoint(part.votes.assessors))
 
     def _read(self, places: Mapping[str, int], kinds: Mapping[str, str]) -> Votes:
         campaign = self.watch.campaign
-        better = campaign.read(lambda tx: _better(tx, campaign))
+        better = campaign.read(better_items)
 
-        def part(state: TopicState) -> _Part:
-            return _part(state.lines, state.counts.retracted, kinds, better)
+        def votes_in(state: TopicState) -> _TopicVotes:
+            return _topic_votes(state.lines, state.counts, kinds, better)
 
-        for topic in self._parts.keys() - places.keys():
-            del self._parts[topic]
-        for topic, position in places.items():
-            if self._parts.get(topic, (-1,))[0] != position:
-                self._parts[topic] = (position, self.watch.state_of(topic, part))
-        feedback = campaign.read(lambda tx: _feedback(tx, campaign))
-        return _joined([self._parts[topic][1] for topic in places], feedback)
+        self._topics.refresh(
+            places, lambda stale: {topic: self.watch.state_of(topic, votes_in) for topic in stale}
+        )
+        return _joined([self._topics[topic] for topic in places], campaign.read(_feedback))

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from duelpool.campaign.views.status import Status, TopicStatus
+from duelpool.campaign.views.status import CampaignStatus, TopicStatus
 from duelpool.campaign.views.status import status as look
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
 from duelpool.cli.output import print_json, print_table, progress_bar
@@ -40,7 +40,7 @@ def status(
         show(now, people=people)
 
 
-def show(now: Status, *, people: bool) -> None:
+def show(now: CampaignStatus, *, people: bool) -> None:
     """Print a status for a person."""
     print_table(_facts(now))
     print_table(_topics(now))
@@ -52,28 +52,31 @@ def show(now: Status, *, people: bool) -> None:
         typer.echo(f"Blocked: {block}")
 
 
-def _topics(now: Status) -> Table:
+def _topics(now: CampaignStatus) -> Table:
     """Return a row for each topic, which fits a narrow window even where documents have long names."""
     columns = [
-        ("topic", *(each.topic for each in now.topics)),
-        ("phase", *(each.phase for each in now.topics)),
+        ("topic", *(each.topic for each in now.topic_statuses)),
+        ("phase", *(each.phase for each in now.topic_statuses)),
     ]
     for name, figures in (
-        ("items", (each.items for each in now.topics)),
-        ("judged", (each.judgments for each in now.topics)),
-        ("open", (each.open for each in now.topics)),
-        ("out", (each.leased + each.held for each in now.topics)),
+        ("items", (each.items for each in now.topic_statuses)),
+        ("judged", (each.judgments for each in now.topic_statuses)),
+        ("open", (each.open for each in now.topic_statuses)),
+        ("out", (each.leased + each.held for each in now.topic_statuses)),
     ):
         columns.append((name, *map(str, figures)))
     frame = 3 * (len(columns) + 1) + 1
     room = Console().width - frame - sum(max(map(cell_len, column)) for column in columns)
-    best = [_best(each, each.best) for each in now.topics]
+    best = [_best(each, each.best) for each in now.topic_statuses]
     caption = None
     if max(map(cell_len, best), default=0) > room:
-        shared = shared_beginning([name for each in now.topics for name in each.best])
+        shared = shared_beginning([name for each in now.topic_statuses for name in each.best])
         caption = f"… stands for {escape(shared)}" if shared else None
         short = "…" if shared else ""
-        best = [_best(each, [short + name[len(shared) :] for name in each.best], room) for each in now.topics]
+        best = [
+            _best(each, [short + name[len(shared) :] for name in each.best], room)
+            for each in now.topic_statuses
+        ]
     table = Table(title="Topics", title_justify="left", caption=caption, caption_justify="left")
     for number, (name, *_) in enumerate(columns):
         table.add_column(name, overflow="fold", justify="left" if number < 2 else "right")
@@ -107,21 +110,21 @@ def shared_beginning(names: Sequence[str]) -> str:
     return shared[:end] if end > 5 else ""
 
 
-def _reasons(now: Status) -> dict[str, list[str]]:
+def _reasons(now: CampaignStatus) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
-    for each in now.topics:
+    for each in now.topic_statuses:
         if each.waits:
             reasons.setdefault(each.waits, []).append(each.topic)
     return reasons
 
 
-def _facts(now: Status) -> Table:
+def _facts(now: CampaignStatus) -> Table:
     facts = Table(title=f"Campaign {now.campaign}", show_header=False, title_justify="left")
     facts.add_column("what")
     facts.add_column("figure", justify="right")
     facts.add_row("state", now.state)
     facts.add_row("strategy", now.strategy)
-    facts.add_row("topics done", f"{now.total('done')} of {len(now.topics)}")
+    facts.add_row("topics done", f"{now.total('done')} of {len(now.topic_statuses)}")
     facts.add_row("judgments that count", f"{now.total('judgments'):,} of about {now.total('expected'):,}")
     facts.add_row("open, out, held", ", ".join(f"{now.total(name):,}" for name in ("open", "leased", "held")))
     if now.total("parked"):
@@ -145,7 +148,7 @@ def _facts(now: Status) -> Table:
     return facts
 
 
-def _people(now: Status) -> Table:
+def _people(now: CampaignStatus) -> Table:
     table = Table(title="Assessors", title_justify="left")
     table.add_column("assessor", overflow="fold")
     table.add_column("state")

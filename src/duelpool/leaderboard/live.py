@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from duelpool.arrays import Floats
 from duelpool.campaign.log.replay import TopicState, usable
+from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.views.exports import kept_levels
 from duelpool.campaign.views.reading import Read
-from duelpool.campaign.views.watch import Snapshot, Watch
+from duelpool.campaign.views.status import CampaignStatus
+from duelpool.campaign.views.watch import Watch
 from duelpool.comparison import ScoreTable, against_baseline
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
@@ -104,14 +107,6 @@ class _Found:
 
 
 @dataclass(slots=True)
-class _Scores:
-    """One measure's values: per topic the place of the log they hold for, and a value per run."""
-
-    stamps: dict[str, int] = field(default_factory=dict)
-    values: dict[str, np.ndarray] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class Standings:
     """The leaderboard of one campaign, for those who look again and again."""
 
@@ -122,7 +117,7 @@ class Standings:
     _names: tuple[str, ...] = ()
     _weights: Mapping[str, float] = field(default_factory=dict)  # of topics
     _pools: Mapping[str, int] = field(default_factory=dict)  # their versions, by topic
-    _scores: dict[str, _Scores] = field(default_factory=dict)
+    _scores: dict[str, TopicCache[Floats]] = field(default_factory=dict)  # by measure, a value per run
     _past: dict[str, dict[float, Point]] = field(default_factory=dict)
     _working: dict[str, threading.Thread] = field(default_factory=dict)
 
@@ -140,20 +135,15 @@ class Standings:
         with self._lock:
             self._read_runs()
             snapshot = self._look()
-            scores = self._scores.setdefault(str(chosen), _Scores())
-            judged = [view for view in snapshot.topics if view.kept]
-            wanted = {view.status.topic: view.position for view in judged}
-            for topic in [each for each in scores.stamps if each not in wanted]:
-                del scores.stamps[topic]
-                scores.values.pop(topic, None)
-            stale = [topic for topic, position in wanted.items() if scores.stamps.get(topic) != position]
-            found = {topic: self.watch.state_of(topic, _found_in(topic)) for topic in stale}
-            fresh = self._score(chosen, {topic: each for topic, each in found.items() if each.kept})
-            for topic in stale:
-                scores.stamps[topic] = wanted[topic]
-                scores.values.pop(topic, None)
-            scores.values.update(fresh)
-            return self._as_table(scores.values, [each for each in wanted if each in scores.values])
+            scores = self._scores.setdefault(str(chosen), TopicCache())
+            stamps = {view.status.topic: view.position for view in snapshot.topics if view.kept}
+            scores.refresh(stamps, lambda stale: self._score(chosen, self._labels_now(stale)))
+            values = {topic: scores[topic] for topic in stamps if topic in scores}
+            return self._as_table(values, list(values))
+
+    def _labels_now(self, topics: Iterable[str]) -> dict[str, _Found]:
+        known = {topic: self.watch.state_of(topic, _found_in(topic)) for topic in topics}
+        return {topic: each for topic, each in known.items() if each.kept}
 
     def board(
         self,
@@ -301,7 +291,7 @@ class Standings:
 
     # ---- scoring
 
-    def _look(self) -> Snapshot:
+    def _look(self) -> CampaignStatus:
         """Return the campaign as it stands; what was scored with another pool counts no more, now or in the past."""
         with self._lock:
             snapshot = self.watch.look()

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.people import assessors
-from duelpool.campaign.views.reading import read_topic, topics_of
+from duelpool.campaign.views.reading import read_topic, standing_of, topics_of
+from duelpool.campaign.views.status import better_items
+from duelpool.campaign.views.tally import TopicTally
 from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.records import Judgment, Levels, Outcome
 from duelpool.setup.forecasts import Forecast
 from duelpool.simulation import simulate
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
-from duelpool.store import Reading
+from duelpool.store import Reading, holdings
 
 ENOUGH_COMPARED = 20  # votes on pairs that others judged too; below that, noise is anybody's guess
 SPREADS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -62,16 +63,20 @@ def observe(campaign: Campaign) -> Observed:
 def _observe(tx: Reading, campaign: Campaign) -> Observed:
     judged: list[Judgment] = []
     sizes = []
+    made = tests = passed = 0
+    better = better_items(tx)
+    excluded = {name for name, row in holdings.assessors(tx).items() if row.state == "excluded"}
     for topic in topics_of(tx):
         before = len(judged)
-        read_topic(tx, campaign, topic, on_judgment=judged.append)
+        tally = TopicTally(standing_of(tx, topic), better)
+        read_topic(tx, campaign, topic, on_judgment=judged.append, visit=tally.add)
         if len(judged) > before:
             sizes.append(len(campaign.live.items(topic)))
-    people = assessors(tx)
-    made = sum(each.judgments - each.tests_seen for each in people)
-    staying = [each for each in people if each.state != "excluded"]
-    tests = sum(each.tests_seen for each in staying)
-    passed = sum(each.tests_passed for each in staying)
+        for assessor, own in tally.assessors.items():
+            made += own.judgments
+            if assessor not in excluded:
+                tests += own.tests_seen
+                passed += own.tests_passed
     timed = [each.seconds for each in judged if each.seconds is not None]
     same, compared = _agreement(judged)
     return Observed(

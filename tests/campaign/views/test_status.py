@@ -27,7 +27,7 @@ def knows(question: Question) -> Answer:
 
 def test_a_new_campaign(store: Store) -> None:
     now = status(make_campaign(store, {"one": "abc", "two": "a"}))
-    one, two = now.topics
+    one, two = now.topic_statuses
     assert (one.phase, one.items, one.judgments, one.open, one.expected) == ("final-1", 3, 0, 3, 3)
     assert (one.done, one.best, one.waits) == (False, (), "")
     assert (two.phase, two.done, two.best) == ("done", True, ("a",))
@@ -41,13 +41,13 @@ def test_open_leased_and_done_add_up_as_judging_goes_on(store: Store) -> None:
     for judged in range(6):
         question = campaign.next_question("p")
         assert question is not None
-        (topic,) = status(campaign).topics
+        (topic,) = status(campaign).topic_statuses
         assert (topic.judgments, topic.leased, topic.open) == (judged, 1, 5 - judged)
         assert topic.waits == ("1 leased to assessors" if judged == 5 else "")
         campaign.answer(
             question.id, "p", Answer(Outcome.LEFT if question.left < str(question.right) else Outcome.RIGHT)
         )
-    (topic,) = status(campaign).topics
+    (topic,) = status(campaign).topic_statuses
     assert (topic.done, topic.phase, topic.best, topic.expected) == (True, "done", ("a",), 6)
 
 
@@ -55,7 +55,7 @@ def test_expired_leases_are_not_out(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab"}, lease_seconds=0.001)
     campaign.enrol("p")
     assert campaign.next_question("p") is not None
-    (topic,) = status(campaign).topics
+    (topic,) = status(campaign).topic_statuses
     assert (topic.leased, topic.open) == (0, 1)
 
 
@@ -72,7 +72,7 @@ def test_held_judgments_and_parked_pairs_say_why_a_topic_waits(store: Store) -> 
     ]
     campaign.answer(targets[0].id, "w", Answer(Outcome.LEFT))
     campaign.answer(targets[1].id, "w", Answer(Outcome.CANNOT_JUDGE))
-    (topic,) = status(campaign).topics
+    (topic,) = status(campaign).topic_statuses
     assert (topic.open, topic.leased, topic.held, topic.parked) == (0, 1, 1, 1)
     assert topic.waits == (
         "1 leased to assessors, 1 held until their assignment ends, 1 parked: assessors could not judge them"
@@ -152,7 +152,7 @@ def test_what_blocks_is_said(store: Store) -> None:
         "Every assessor is excluded",
     ):
         assert words in blocks
-    assert status(campaign).topics[0].waits == "the campaign is paused"
+    assert status(campaign).topic_statuses[0].waits == "the campaign is paused"
 
 
 def test_the_grading_stage(store: Store) -> None:
@@ -161,7 +161,7 @@ def test_the_grading_stage(store: Store) -> None:
     question = campaign.next_question("p")
     assert question is not None
     seq = campaign.answer(question.id, "p", Answer(Outcome.GRADE, grade=1.0)).seq
-    (topic,) = status(campaign).topics
+    (topic,) = status(campaign).topic_statuses
     assert (topic.phase, topic.judgments, topic.expected, topic.open, topic.done) == (
         "grading",
         1,
@@ -170,7 +170,7 @@ def test_the_grading_stage(store: Store) -> None:
         False,
     )
     campaign.retract("one", [seq], "mistaken")
-    assert status(campaign).topics[0].open == 4
+    assert status(campaign).topic_statuses[0].open == 4
 
 
 def test_it_reads_only_and_in_a_bounded_number_of_queries(store: Store) -> None:

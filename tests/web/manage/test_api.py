@@ -71,7 +71,7 @@ def test_it_says_what_the_status_says(letters: Campaign, client: Client) -> None
     assert found["left_low"] < found["left_share"] < found["left_high"]
     rows = list(client.topics(limit=1))
     assert [row["status"]["topic"] for row in rows] == ["one", "two", "three"]
-    assert [row["status"]["judgments"] for row in rows] == [each.judgments for each in wanted.topics]
+    assert [row["status"]["judgments"] for row in rows] == [each.judgments for each in wanted.topic_statuses]
     people = list(client.assessors(limit=2))
     assert [row["assessor"] for row in people] == ["anna", "ben", "cleo"]
     assert sum(row["usable"] for row in people) == 30

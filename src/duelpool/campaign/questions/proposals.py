@@ -49,6 +49,7 @@ def _questions(*where: ColumnElement[bool]) -> Select[Any]:
         _QUESTIONS.proposal,
         _QUESTIONS.state,
         _QUESTIONS.assessor,
+        _QUESTIONS.expires,
     ).where(
         _QUESTIONS.campaign == bindparam("campaign"),
         _QUESTIONS.test_pair.is_(None),
@@ -68,8 +69,10 @@ _OUT = Statement(
 )
 
 
-def read_outstanding(tx: Reading, assessor: str, parked_after: int) -> Outstanding:
-    """Look up what is not to be asked of this person now."""
+def read_outstanding(
+    tx: Reading, assessor: str, parked_after: int, *, live_only: bool = False
+) -> Outstanding:
+    """Return what this assessor isn't asked now; with `live_only`, expired leases don't count as leased."""
     rows = _OUT.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
@@ -81,7 +84,7 @@ def read_outstanding(tx: Reading, assessor: str, parked_after: int) -> Outstandi
             skipped.setdefault(row.topic, set()).add(pair)
         elif row.assessor == assessor:
             own.setdefault(row.topic, set()).add(pair)
-        if row.state == leases.LEASED:
+        if row.state == leases.LEASED and not (live_only and row.expires < tx.now):
             leased.setdefault(row.topic, []).append(Proposal(pair, row.phase, row.proposal))
         elif row.state == leases.CANNOT_JUDGE:
             counts = refused.setdefault(row.topic, {})

@@ -24,7 +24,7 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
-from duelpool.campaign.views.status import Status, status
+from duelpool.campaign.views.status import CampaignStatus, status
 from duelpool.errors import BadFile
 from duelpool.files import Notice, write_lines, write_topics
 from duelpool.store import CampaignStore, Reading, Store, holdings, log, schema
@@ -143,7 +143,7 @@ def settings_of(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def statement(campaign: Campaign, now: Status, dates: tuple[str, str], passages: int) -> list[str]:
+def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], passages: int) -> list[str]:
     """Return the data statement: what the figures say, and what only people can add."""
     settings = campaign.settings
     gone = sum(person.state == "excluded" for person in now.assessors)

@@ -76,10 +76,11 @@ def read_topic(
     *,
     until: float | None = None,
     on_judgment: Callable[[Judgment], None] | None = None,
+    visit: Callable[[log.Line], None] | None = None,
 ) -> Read:
-    """Fold a topic's log without keeping its lines, all of it or that `until` a time.
+    """Replay a topic's log without keeping its lines: all of it, or that `until` a time.
 
-    Every judgment that counts is `heard`, in the log's order.
+    `visit` gets every line, `on_judgment` every judgment that counts, in the order of the log.
     """
     counts = standing_of(tx, topic, until)
     strategy = campaign.live.fresh(tx, topic)
@@ -88,6 +89,8 @@ def read_topic(
     for line in log.read_lines(tx, topic):
         if until is not None and line.time > until:
             continue
+        if visit is not None:
+            visit(line)
         if usable(line, counts) and line.judgment is not None:
             found += 1
             if on_judgment is not None:

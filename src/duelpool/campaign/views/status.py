@@ -1,30 +1,34 @@
-"""How a campaign stands: what is judged, out and left, who judged, what it cost, and what blocks it.
+"""The state of a campaign: what is judged, leased and left, who judged, what it cost, and what blocks it.
 
-A `Status` is a snapshot. Reading it writes nothing.
+`CampaignStatus` is the one view that the dashboard, `duelpool status`, the API and the report share. `status` reads
+it once and writes nothing; `views.watch.Watch` keeps it up to date.
 """
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.views.people import AssessorStatus, assessors, retracted
-from duelpool.campaign.views.reading import Read, read_topic, topics_of
+from duelpool.campaign.views.exports import kept_levels
+from duelpool.campaign.views.reading import Read, read_topic, standing_of, topics_of
+from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.work.ledger import REWARD, full_price, money
-from duelpool.records import Kind, Outcome, Proposal
+from duelpool.records import Proposal, Topic
 from duelpool.store import Reading, holdings, leases, log, schema
+from duelpool.store.holdings import AssessorRow
 
 _ALL = 10**6
 
 
 @dataclass(frozen=True, slots=True)
 class TopicStatus:
-    """How one topic stands.
+    """The state of one topic.
 
     `open` are questions that could be asked now, `held` judgments that wait for their assignment to end (they
     are among `judgments`), `parked` pairs that too many people could not judge.
@@ -47,6 +51,57 @@ class TopicStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Closing:
+    """A phase that ended: when, and with which items."""
+
+    phase: str
+    seq: int
+    time: str
+    survivors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """A topic with all that pages show of it: its status, levels, closed phases and tags.
+
+    `kept` are the levels that become grades; `why` says why the topic stopped, or what it waits for.
+    """
+
+    status: TopicStatus
+    position: int
+    tags: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    kept: tuple[tuple[str, ...], ...]
+    closings: tuple[Closing, ...]
+    why: str
+    pool_version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AssessorStatus:
+    """One assessor's work.
+
+    `left` is the share of decisions for the left side (of `sided`), `agreement` the share of the others' votes on
+    the same pairs that have the same winner (of `compared`), `seconds` the mean of an answer, `pay` in minor units.
+    """
+
+    assessor: str
+    kind: str
+    state: str
+    judgments: int
+    usable: int
+    topics: int
+    tests_passed: int
+    tests_seen: int
+    left: float | None
+    sided: int
+    seconds: float | None
+    agreement: float | None
+    compared: int
+    pay: int
+
+
+@dataclass(frozen=True, slots=True)
 class MoneyStatus:
     """What a campaign cost, in minor units; `left` is None without a budget, the last two without figures."""
 
@@ -63,189 +118,255 @@ class MoneyStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """How a campaign stands now."""
+class CampaignStatus:
+    """The state of a campaign at one moment; a `Watch` gives each change a new `version`.
+
+    `active` people hold a question now. `price` is that of one usable judgment: so far, or as expected.
+    """
 
     campaign: str
     state: str
     stage: str
     strategy: str
-    topics: tuple[TopicStatus, ...]
+    topics: tuple[TopicView, ...]
     assessors: tuple[AssessorStatus, ...]
     money: MoneyStatus
     blocks: tuple[str, ...]
+    active: int
+    left_choices: int
+    right_choices: int
+    price: float | None
+    version: int = 1
+
+    @property
+    def topic_statuses(self) -> tuple[TopicStatus, ...]:
+        """The status of every topic, without what pages show beside it."""
+        return tuple(view.status for view in self.topics)
 
     def total(self, name: str) -> int:
         """Return the sum of a figure over all topics."""
-        return sum(int(getattr(each, name)) for each in self.topics)
+        return sum(int(getattr(topic, name)) for topic in self.topic_statuses)
 
     @property
     def done(self) -> bool:
         """Whether every topic has all that it needs."""
-        return all(each.done for each in self.topics)
+        return all(topic.done for topic in self.topic_statuses)
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything for a program."""
+        """Return the figures for a program."""
         totals = ("items", "judgments", "expected", "open", "leased", "held", "parked", "done")
         return {
-            **dataclasses.asdict(self),
+            "campaign": self.campaign,
+            "state": self.state,
+            "stage": self.stage,
+            "strategy": self.strategy,
+            "topics": [dataclasses.asdict(topic) for topic in self.topic_statuses],
+            "assessors": [dataclasses.asdict(each) for each in self.assessors],
+            "money": dataclasses.asdict(self.money),
+            "blocks": self.blocks,
             "done": self.done,
             "totals": {"topics": len(self.topics), **{name: self.total(name) for name in totals}},
         }
 
 
-def status(campaign: Campaign, progress: Callable[[int], None] | None = None) -> Status:
-    """Look at a campaign; `progress` hears of each topic that was read."""
+def status(campaign: Campaign, progress: Callable[[int], None] | None = None) -> CampaignStatus:
+    """Read the state of a campaign from its whole log, as of one moment; `progress(1)` follows each topic."""
     return campaign.read(lambda tx: _status(tx, campaign, progress))
 
 
-def _status(tx: Reading, campaign: Campaign, progress: Callable[[int], None] | None) -> Status:
-    row = holdings.find_campaign(tx.connection, campaign.id)
-    settings = campaign.settings
-    asked = Asked.now(tx, campaign, row.state)
-    texts = {name: topic.text for name, topic in holdings.topics(tx).items()}
-    topics: list[TopicStatus] = []
-    for name in topics_of(tx):
-        if settings.stage == "grading":
-            topics.append(graded_topic(tx, campaign, name, texts[name], asked))
-        else:
-            topics.append(_topic(tx, campaign, name, texts[name], asked))
+def _status(tx: Reading, campaign: Campaign, progress: Callable[[int], None] | None) -> CampaignStatus:
+    state = holdings.find_campaign(tx.connection, tx.campaign).state
+    out = outstanding(tx, campaign.settings)
+    texts = holdings.topics(tx)
+    better = better_items(tx)
+    views: list[TopicView] = []
+    totals: dict[str, AssessorTally] = {}
+    for topic in topics_of(tx):
+        tally = TopicTally(standing_of(tx, topic), better)
+        read = read_topic(tx, campaign, topic, visit=tally.add)
+        graded = graded_items(tx, topic) if campaign.settings.stage == "grading" else None
+        views.append(
+            topic_view(
+                campaign.settings, read, tally.finish(), texts[topic], state=state, out=out, graded=graded
+            )
+        )
+        for assessor, own in tally.assessors.items():
+            totals.setdefault(assessor, AssessorTally()).add(own)
         if progress is not None:
             progress(1)
-    people = assessors(tx)
-    own = sum(person.usable for person in people if person.kind != "imported")
-    spent = money_status(tx, campaign, own)
-    return Status(
-        campaign=row.name,
-        state=row.state,
-        stage=settings.stage,
-        strategy=settings.strategy,
-        topics=tuple(topics),
-        assessors=people,
-        money=spent,
-        blocks=tuple(
-            blocks_of(
-                tx,
-                campaign,
-                asked.state,
-                topics=topics,
-                nobody_left=bool(people) and all(person.state == "excluded" for person in people),
-                spent=spent,
-            )
-        ),
+    return campaign_status(
+        campaign,
+        state=state,
+        topics=views,
+        tallies=totals,
+        enrolled=holdings.assessors(tx),
+        pay=rewards_paid(tx),
+        money=lambda usable: money_status(tx, campaign.settings, usable),
+        test_pairs=len(better),
+        active=active_assessors(tx),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is out now, and what nobody could judge, by topic."""
+# ---- what both readers ask the store
 
-    state: str  # of the campaign
-    leased: Mapping[str, Sequence[Proposal]]
-    parked: Mapping[str, frozenset[tuple[str, str]]]
 
-    @classmethod
-    def now(cls, tx: Reading, campaign: Campaign, state: str) -> "Asked":
-        """Look at what is out."""
-        columns = schema.question.c
-        rows = tx.connection.execute(
-            select(columns.topic, columns.a, columns.b, columns.phase, columns.proposal, columns.state).where(
-                columns.campaign == campaign.id,
-                columns.test_pair.is_(None),
-                columns.source != leases.REPEATED,
-                ((columns.state == leases.LEASED) & (columns.expires >= tx.now))
-                | (columns.state == leases.CANNOT_JUDGE),
-            )
+def outstanding(tx: Reading, settings: Settings) -> Outstanding:
+    """Return the live leases and the parked pairs of all topics."""
+    return read_outstanding(tx, "", settings.parked_after, live_only=True)
+
+
+def better_items(tx: Reading) -> dict[str, str]:
+    """Return the better item of each test pair."""
+    return {name: pair.better for name, pair in holdings.test_pairs(tx).items()}
+
+
+def graded_items(tx: Reading, topic: str) -> list[str]:
+    """Return the items of a topic that are graded: those in the pool, duplicates left out."""
+    rows = holdings.items(tx, topic)
+    return [row.id for row in rows if row.twin_of is None and row.state == "in"]
+
+
+def rewards_paid(tx: Reading) -> dict[str, int]:
+    """Return the rewards of each assessor, in minor units."""
+    columns = schema.ledger.c
+    rows = tx.connection.execute(
+        select(columns.assessor, func.sum(columns.amount).label("total"))
+        .where(columns.campaign == tx.campaign, columns.entry == REWARD)
+        .group_by(columns.assessor)
+    )
+    return {row.assessor: int(row.total) for row in rows}
+
+
+def active_assessors(tx: Reading) -> int:
+    """Return how many people hold a question now."""
+    columns = schema.question.c
+    query = select(func.count(func.distinct(columns.assessor))).where(
+        columns.campaign == tx.campaign, columns.state == leases.LEASED, columns.expires >= tx.now
+    )
+    return int(tx.connection.execute(query).scalar_one())
+
+
+def money_status(tx: Reading, settings: Settings, usable: int) -> MoneyStatus:
+    """Return what a campaign has cost; `usable` is the number of usable judgments by its own assessors."""
+    sums = money(tx, settings)
+    columns = schema.log.c
+    paid = select(schema.ledger.c.assignment).where(
+        schema.ledger.c.campaign == tx.campaign, schema.ledger.c.entry == REWARD
+    )
+    seconds = tx.connection.execute(
+        select(func.sum(columns.seconds)).where(
+            columns.campaign == tx.campaign, columns.event == log.JUDGMENT, columns.assignment.in_(paid)
         )
-        leased: dict[str, list[Proposal]] = {}
-        refused: dict[str, Counter[tuple[str, str]]] = {}
-        for row in rows:
-            if row.state == leases.LEASED:
-                proposal = Proposal((row.a, row.b), row.phase, row.proposal)
-                leased.setdefault(row.topic, []).append(proposal)
-            else:
-                refused.setdefault(row.topic, Counter())[row.a, row.b] += 1
-        after = campaign.settings.parked_after
-        return cls(
+    ).scalar()
+    return MoneyStatus(
+        currency=settings.currency,
+        rewards=sums.rewards,
+        fees=sums.fees,
+        others=sums.others,
+        spent=sums.spent,
+        committed=sums.committed,
+        budget=settings.budget,
+        left=None if settings.budget is None else settings.budget - sums.spent - sums.committed,
+        per_usable_judgment=sums.spent / usable if usable and sums.spent else None,
+        pay_per_hour=sums.rewards / (float(seconds) / 3600) if seconds else None,
+    )
+
+
+# ---- one topic
+
+
+def topic_view(
+    settings: Settings,
+    read: Read,
+    tally: TopicTally,
+    text: Topic,
+    *,
+    state: str,
+    out: Outstanding,
+    graded: Sequence[str] | None = None,
+    pool_version: int = 0,
+) -> TopicView:
+    """Return the view of a topic; `graded` are its items while the campaign collects grades."""
+    leased = out.leased.get(read.topic, ())
+    parked = out.parked.get(read.topic, ())
+    if graded is None:
+        own = _judged_topic(read, text.text, state, leased, parked)
+    else:
+        own = _graded_topic(
+            read.topic,
+            text.text,
             state,
-            leased,
-            {
-                topic: frozenset(pair for pair, count in counts.items() if count >= after)
-                for topic, counts in refused.items()
-            },
+            items=graded,
+            per_item=settings.slots,
+            grades=tally.grades,
+            leased=len(leased),
+            parked=len(parked),
         )
+    closings = tuple(
+        Closing(line.phase, line.seq, log.iso_time(line.time), line.survivors) for line in tally.closings
+    )
+    return TopicView(
+        status=own,
+        position=read.position,
+        tags=tuple(text.tags),
+        levels=read.strategy.result().levels if read.judged else (),
+        kept=kept_levels(read) if read.usable else (),
+        closings=closings,
+        why=_why(own, closings),
+        pool_version=pool_version,
+    )
 
 
-def _topic(tx: Reading, campaign: Campaign, topic: str, text: str, asked: Asked) -> TopicStatus:
-    return topic_status(read_topic(tx, campaign, topic), text, asked)
-
-
-def topic_status(found: Read, text: str, asked: Asked) -> TopicStatus:
-    """Say how a topic stands, from what its log has made of it and what is out."""
-    topic = found.topic
-    strategy = found.strategy
-    leased = asked.leased.get(topic, ())
-    parked = asked.parked.get(topic, frozenset())
-    pending = [*leased, *(Proposal(each.pair, each.phase, each.proposal) for each in found.held)]
+def _judged_topic(
+    read: Read, text: str, state: str, leased: Sequence[Proposal], parked: Collection[tuple[str, str]]
+) -> TopicStatus:
+    strategy = read.strategy
+    pending = [*leased, *(Proposal(each.pair, each.phase, each.proposal) for each in read.held)]
     proposals = [each for each in strategy.ask(_ALL, pending) if each.pair not in parked]
     levels = strategy.result()
     items = sum(map(len, levels.levels))
     phases = [each.phase for each in (*proposals, *pending)]
+    expected = read.usable if strategy.done else round(strategy.expected_judgments(items))
     return TopicStatus(
-        topic=topic,
+        topic=read.topic,
         text=text,
         phase="done" if strategy.done else next(iter(phases), ""),
         items=items,
-        judgments=found.usable,
-        expected=found.usable if strategy.done else max(found.usable, _expected(found, items)),
+        judgments=read.usable,
+        expected=max(read.usable, expected),
         open=len(proposals),
         leased=len(leased),
-        held=len(found.held),
+        held=len(read.held),
         parked=len(parked),
         done=strategy.done,
-        best=levels.best if found.judged else (),
+        best=levels.best if read.judged else (),
         confidence=levels.confidence,
         waits=""
         if strategy.done
-        else _waits(asked.state, len(proposals), len(leased), len(found.held), len(parked)),
+        else _waits(state, len(proposals), len(leased), len(read.held), len(parked)),
     )
 
 
-def _expected(found: Read, items: int) -> int:
-    return round(found.strategy.expected_judgments(items))
-
-
-def graded_topic(tx: Reading, campaign: Campaign, topic: str, text: str, asked: Asked) -> TopicStatus:
-    """Say how a topic stands whose items are graded."""
-    rows = holdings.items(tx, topic)
-    items = [row.id for row in rows if row.twin_of is None and row.state == "in"]
-    columns = schema.log.c
-    gone = retracted(tx)
-    given = Counter(
-        row.left_item
-        for row in tx.connection.execute(
-            select(columns.seq, columns.left_item).where(
-                columns.campaign == campaign.id,
-                columns.topic == topic,
-                columns.event == log.JUDGMENT,
-                columns.outcome == str(Outcome.GRADE),
-                columns.kind == str(Kind.GRADE),
-            )
-        )
-        if (topic, row.seq) not in gone
-    )
-    wanted = campaign.settings.slots
-    left = sum(max(0, wanted - given[item]) for item in items)
-    leased = len(asked.leased.get(topic, ()))
-    parked = len(asked.parked.get(topic, ()))
+def _graded_topic(
+    topic: str,
+    text: str,
+    state: str,
+    *,
+    items: Sequence[str],
+    per_item: int,
+    grades: Counter[str],
+    leased: int,
+    parked: int,
+) -> TopicStatus:
+    left = sum(max(0, per_item - grades[item]) for item in items)
     open_now = max(0, left - leased - parked)
     return TopicStatus(
         topic=topic,
         text=text,
         phase="grading" if left else "done",
         items=len(items),
-        judgments=sum(given.values()),
-        expected=len(items) * wanted,
+        judgments=grades.total(),
+        expected=len(items) * per_item,
         open=open_now,
         leased=leased,
         held=0,
@@ -253,7 +374,7 @@ def graded_topic(tx: Reading, campaign: Campaign, topic: str, text: str, asked: 
         done=not left,
         best=(),
         confidence=None,
-        waits=_waits(asked.state, open_now, leased, 0, parked) if left else "",
+        waits=_waits(state, open_now, leased, 0, parked) if left else "",
     )
 
 
@@ -274,63 +395,107 @@ def _waits(state: str, open_now: int, leased: int, held: int, parked: int) -> st
     return ", ".join(reasons) or "nothing to ask"
 
 
-# ---- money
+def _why(topic: TopicStatus, closings: Sequence[Closing]) -> str:
+    """Say why a topic has stopped, or what it waits for; empty while it goes on."""
+    if not topic.done:
+        return topic.waits
+    if topic.phase == "done" and not closings:
+        return "Done: nothing more needs to be asked."
+    sizes = " → ".join(str(size) for size in (topic.items, *(len(each.survivors) for each in closings)))
+    return f"Done: all phases are closed ({sizes} items)."
 
 
-def money_status(tx: Reading, campaign: Campaign, usable: int) -> MoneyStatus:
-    """Say what a campaign has cost, given how many judgments of its own people count."""
-    settings: Settings = campaign.settings
-    found = money(tx, settings)
-    columns = schema.log.c
-    paid = select(schema.ledger.c.assignment).where(
-        schema.ledger.c.campaign == campaign.id, schema.ledger.c.entry == REWARD
-    )
-    seconds = tx.connection.execute(
-        select(func.sum(columns.seconds)).where(
-            columns.campaign == campaign.id, columns.event == log.JUDGMENT, columns.assignment.in_(paid)
-        )
-    ).scalar()
-    return MoneyStatus(
-        currency=settings.currency,
-        rewards=found.rewards,
-        fees=found.fees,
-        others=found.others,
-        spent=found.spent,
-        committed=found.committed,
-        budget=settings.budget,
-        left=None if settings.budget is None else settings.budget - found.spent - found.committed,
-        per_usable_judgment=found.spent / usable if usable and found.spent else None,
-        pay_per_hour=found.rewards / (float(seconds) / 3600) if seconds else None,
-    )
+# ---- the whole campaign
 
 
-def blocks_of(
-    tx: Reading,
+def campaign_status(
     campaign: Campaign,
+    *,
+    state: str,
+    topics: Sequence[TopicView],
+    tallies: Mapping[str, AssessorTally],
+    enrolled: Mapping[str, AssessorRow],
+    pay: Mapping[str, int],
+    money: Callable[[int], MoneyStatus],
+    test_pairs: int,
+    active: int,
+    version: int = 1,
+) -> CampaignStatus:
+    """Put the parts together; `money(usable)` is asked once the usable judgments are known."""
+    settings = campaign.settings
+    imported = sorted(name for name, own in tallies.items() if name and own.topics and name not in enrolled)
+    people = tuple(
+        _assessor(name, enrolled.get(name), tallies.get(name) or AssessorTally(), pay.get(name, 0))
+        for name in (*enrolled, *imported)
+    )
+    spent = money(sum(each.usable for each in people if each.kind != "imported"))
+    price = spent.per_usable_judgment
+    if price is None and settings.judges == "crowd":
+        price = full_price(settings) / settings.targets
+    return CampaignStatus(
+        campaign=campaign.name,
+        state=state,
+        stage=settings.stage,
+        strategy=settings.strategy,
+        topics=tuple(topics),
+        assessors=people,
+        money=spent,
+        blocks=tuple(
+            _blocks(settings, state, topics=topics, people=people, spent=spent, test_pairs=test_pairs)
+        ),
+        active=active,
+        left_choices=sum(own.left for own in tallies.values()),
+        right_choices=sum(own.right for own in tallies.values()),
+        price=price,
+        version=version,
+    )
+
+
+def _assessor(name: str, row: AssessorRow | None, tally: AssessorTally, pay: int) -> AssessorStatus:
+    sided = tally.left + tally.right
+    return AssessorStatus(
+        assessor=name,
+        kind=row.kind if row else "imported",
+        state=row.state if row else "in",
+        judgments=tally.judgments,
+        usable=tally.usable,
+        topics=tally.topics,
+        tests_passed=tally.tests_passed,
+        tests_seen=tally.tests_seen,
+        left=tally.left / sided if sided else None,
+        sided=sided,
+        seconds=tally.seconds / tally.timed if tally.timed else None,
+        agreement=tally.agreed / tally.compared if tally.compared else None,
+        compared=tally.compared,
+        pay=pay,
+    )
+
+
+def _blocks(
+    settings: Settings,
     state: str,
     *,
-    topics: Sequence[TopicStatus],
-    nobody_left: bool,
+    topics: Sequence[TopicView],
+    people: Sequence[AssessorStatus],
     spent: MoneyStatus,
+    test_pairs: int,
 ) -> list[str]:
     """Say in sentences what keeps a campaign from going on."""
-    settings = campaign.settings
-    found: list[str] = []
-    if all(topic.done for topic in topics):
-        return found
+    if all(view.status.done for view in topics):
+        return []
+    blocks: list[str] = []
     if state != "open":
-        found.append(f"The campaign is {state}: no questions are asked.")
+        blocks.append(f"The campaign is {state}: no questions are asked.")
     if settings.judges == "crowd":
         if spent.left is not None and spent.left < full_price(settings):
-            found.append("The budget doesn't cover another assignment.")
-        known = len(holdings.test_pairs(tx))
-        if settings.tests and settings.stage != "grading" and known < settings.tests:
-            found.append(f"An assignment takes {settings.tests} test pairs, and there are {known}.")
-    if parked := sum(topic.parked for topic in topics):
-        found.append(f"{parked} pairs are parked: {settings.parked_after} people could not judge them.")
-    if nobody_left:
-        found.append("Every assessor is excluded.")
-    stuck = [topic.topic for topic in topics if topic.waits == "nothing to ask"]
+            blocks.append("The budget doesn't cover another assignment.")
+        if settings.tests and settings.stage != "grading" and test_pairs < settings.tests:
+            blocks.append(f"An assignment takes {settings.tests} test pairs, and there are {test_pairs}.")
+    if parked := sum(view.status.parked for view in topics):
+        blocks.append(f"{parked} pairs are parked: {settings.parked_after} people could not judge them.")
+    if people and all(each.state == "excluded" for each in people):
+        blocks.append("Every assessor is excluded.")
+    stuck = [view.status.topic for view in topics if view.status.waits == "nothing to ask"]
     if stuck and state == "open":
-        found.append(f"{len(stuck)} topics have nothing to ask and aren't done: {', '.join(stuck[:5])}.")
-    return found
+        blocks.append(f"{len(stuck)} topics have nothing to ask and aren't done: {', '.join(stuck[:5])}.")
+    return blocks

@@ -1,10 +1,12 @@
-"""A topic's pairs: who voted how, from which side, in how many seconds, and what of it counts."""
+"""One tally of what people did: per assessor, per pair and per topic, and what of it counts."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from duelpool.campaign.log.replay import CountedLines, TopicState, usable
-from duelpool.records import Judgment, Outcome
+from duelpool.records import Judgment, Kind, Outcome
+from duelpool.store import log
 from duelpool.store.log import Line
 
 
@@ -160,9 +162,16 @@ def loss_of(state: TopicState, assessor: str) -> Loss:
     return Loss(judgments, len(pairs), len(opened))
 
 
+def passed_test(judgment: Judgment, better: str | None) -> bool | None:
+    """Say whether an answer to a test pair names its better item; None where the pair was skipped."""
+    if judgment.outcome is Outcome.SKIP:
+        return None
+    return judgment.winner is not None and judgment.winner == better
+
+
 @dataclass(slots=True)
-class Deeds:
-    """What one person did, added up over topics."""
+class AssessorTally:
+    """Counts of one assessor's work, added up over topics."""
 
     judgments: int = 0
     usable: int = 0
@@ -177,56 +186,78 @@ class Deeds:
     compared: int = 0
     topics: int = 0
 
-    def add(self, other: "Deeds", sign: int = 1) -> None:
-        """Add what somebody did elsewhere, or with sign -1 take it away."""
+    def add(self, other: "AssessorTally", sign: int = 1) -> None:
+        """Add the counts of other topics, or subtract them with sign -1."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + sign * getattr(other, name))
 
 
-def deeds_of(state: TopicState, better: Mapping[str, str]) -> dict[str, Deeds]:
-    """Return what everybody did in a topic; `better` names the better item of each test pair.
+@dataclass(slots=True)
+class TopicTally:
+    """Counts of one topic's log: per assessor, per graded item, and the phases that closed.
 
-    Agreement is with the others on the same pair: each vote that prefers something is compared with each
-    other one, and `agreed` of the `compared` have the same winner.
+    `better` names the better item of each test pair. Add the lines in the order of the log, then call `finish`.
     """
-    found: dict[str, Deeds] = {}
-    winners: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for line in state.lines:
+
+    counts: CountedLines
+    better: Mapping[str, str]
+    usable: int = 0
+    assessors: dict[str, AssessorTally] = field(default_factory=dict)
+    grades: Counter[str] = field(default_factory=Counter)
+    closings: list[Line] = field(default_factory=list)
+    _winners: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, state: TopicState, better: Mapping[str, str]) -> "TopicTally":
+        """Return the counts of a topic's live state."""
+        tally = cls(state.counts, better)
+        for line in state.lines:
+            tally.add(line)
+        return tally.finish()
+
+    def add(self, line: Line) -> None:
+        """Count one line of the log."""
         judgment = line.judgment
         if judgment is None:
-            continue
-        deeds = found.setdefault(judgment.assessor, Deeds(topics=1))
+            if line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
+                self.closings.append(line)
+            return
+        retracted = line.seq in self.counts.retracted
+        counts = usable(line, self.counts)
+        self.usable += counts
+        own = self.assessors.get(judgment.assessor)
+        if own is None:
+            own = self.assessors[judgment.assessor] = AssessorTally(topics=1)
         if judgment.seconds is not None:
-            deeds.seconds += judgment.seconds
-            deeds.timed += 1
+            own.seconds += judgment.seconds
+            own.timed += 1
         if line.test_pair is not None:
-            if line.seq not in state.counts.retracted and judgment.outcome is not Outcome.SKIP:
-                deeds.tests_seen += 1
-                deeds.tests_passed += judgment.winner is not None and judgment.winner == better.get(
-                    line.test_pair
-                )
-            continue
+            passed = None if retracted else passed_test(judgment, self.better.get(line.test_pair))
+            own.tests_seen += passed is not None
+            own.tests_passed += bool(passed)
+            return
         if judgment.repeated:
-            continue
+            return
         effect = judgment.effect
-        deeds.judgments += 1
-        deeds.usable += effect.usable and line.seq not in state.counts.retracted
+        own.judgments += 1
+        own.usable += effect.usable and not retracted
         if judgment.sides_known:
-            deeds.left += effect.left > effect.right
-            deeds.right += effect.right > effect.left
-        if judgment.right is not None and usable(line, state.counts):
-            deeds.own_pairs += 1
+            own.left += effect.left > effect.right
+            own.right += effect.right > effect.left
+        if judgment.kind is Kind.GRADE and judgment.outcome is Outcome.GRADE and not retracted:
+            self.grades[judgment.left] += 1
+        if judgment.right is not None and counts:
+            own.own_pairs += 1
             if judgment.winner is not None:
-                winners.setdefault(judgment.pair, []).append((judgment.assessor, judgment.winner))
-    _compare(found, winners.values())
-    return found
+                self._winners.setdefault(judgment.pair, []).append((judgment.assessor, judgment.winner))
 
-
-def _compare(found: dict[str, Deeds], pairs: Iterable[list[tuple[str, str]]]) -> None:
-    for votes in pairs:
-        same: dict[str, int] = {}
-        for _, winner in votes:
-            same[winner] = same.get(winner, 0) + 1
-        for assessor, winner in votes:
-            found[assessor].agreed += same[winner] - 1
-            found[assessor].compared += len(votes) - 1
+    def finish(self) -> "TopicTally":
+        """Compare each vote that prefers an item with every other vote on the same pair."""
+        for votes in self._winners.values():
+            same = Counter(winner for _, winner in votes)
+            for assessor, winner in votes:
+                own = self.assessors[assessor]
+                own.agreed += same[winner] - 1
+                own.compared += len(votes) - 1
+        self._winners.clear()
+        return self

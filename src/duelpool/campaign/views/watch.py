@@ -1,11 +1,11 @@
-"""A campaign as its manager watches it: looked at often, and worked out anew only where something changed.
+"""A campaign's status, kept up to date: read often, worked out again only where something changed.
 
-`Watch` gives what `status` gives and more. Between two looks it keeps what it found of every topic, and folds
-only the lines that have come since. It is a cache over the log; throwing it away costs one full reading.
+`Watch` returns what `status` returns. It keeps each topic's view and counts, and reads only the lines that are new.
+It is a cache over the log; throwing it away costs one full reading.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -13,23 +13,29 @@ from sqlalchemy import case, func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.live_topics import LogHead
-from duelpool.campaign.log.replay import TopicState, usable
-from duelpool.campaign.views.exports import kept_levels
+from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.log.topic_cache import TopicCache
+from duelpool.campaign.questions.proposals import Outstanding
 from duelpool.campaign.views.reading import Read
 from duelpool.campaign.views.status import (
-    Asked,
+    AssessorStatus,
+    CampaignStatus,
     MoneyStatus,
-    TopicStatus,
-    blocks_of,
-    graded_topic,
+    TopicView,
+    active_assessors,
+    better_items,
+    campaign_status,
+    graded_items,
     money_status,
-    topic_status,
+    outstanding,
+    rewards_paid,
+    topic_view,
 )
-from duelpool.campaign.views.tally import Deeds, deeds_of
-from duelpool.campaign.work.ledger import REWARD, full_price
+from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.errors import DuelpoolError
 from duelpool.records import Topic
-from duelpool.store import Reading, holdings, log, schema
+from duelpool.store import Reading, holdings, schema
+from duelpool.store.holdings import AssessorRow
 
 T = TypeVar("T")
 
@@ -39,183 +45,107 @@ class NotFound(DuelpoolError):
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
-    """A phase that ended: when, and with whom."""
-
-    phase: str
-    seq: int
-    time: str
-    survivors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TopicView:
-    """A topic as it stands: its status, what of it becomes grades, its closed phases, its tags."""
-
-    status: TopicStatus
-    position: int
-    pool_version: int
-    tags: tuple[str, ...]
-    levels: tuple[tuple[str, ...], ...]
-    kept: tuple[tuple[str, ...], ...]
-    closings: tuple[Closing, ...]
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """An assessor as a manager sees them.
-
-    `left` is the share of decisions for the left side, `agreement` the share of the others' votes on the same
-    pairs that have the same winner, `seconds` the mean of an answer, `pay` in minor units.
-    """
-
-    assessor: str
-    kind: str
-    state: str
-    judgments: int
-    usable: int
-    topics: int
-    tests_passed: int
-    tests_seen: int
-    left: float | None
-    sided: int
-    seconds: float | None
-    agreement: float | None
-    compared: int
-    pay: int
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A campaign at one moment; `version` is another one as soon as anything is."""
-
-    version: int
-    campaign: str
-    state: str
-    stage: str
-    strategy: str
-    topics: tuple[TopicView, ...]
-    people: tuple[Person, ...]
-    money: MoneyStatus
-    blocks: tuple[str, ...]
-    active: int
-    left_choices: int
-    right_choices: int
-    price: float | None  # of one usable judgment, as it was or as it is expected to be
-
-    def total(self, name: str) -> int:
-        """Return the sum of a figure over all topics."""
-        return sum(int(getattr(each.status, name)) for each in self.topics)
-
-    @property
-    def done(self) -> bool:
-        """Whether every topic has all that it needs."""
-        return all(each.status.done for each in self.topics)
-
-
-@dataclass(frozen=True, slots=True)
 class _Signs:
-    """What tells that something has changed."""
+    """What a status is made of, apart from the logs: a status is worked out again when one of these changes."""
 
     state: str
     heads: Mapping[str, LogHead]
-    asked: Asked
-    people: Mapping[str, Any]
+    out: Outstanding
+    enrolled: Mapping[str, AssessorRow]
     ledger: int
-    known: int
+    test_pairs: int
     open: int
 
 
-@dataclass(slots=True)
-class _Kept:
-    key: object
+@dataclass(frozen=True, slots=True)
+class _Topic:
     view: TopicView
-    deeds: Mapping[str, Deeds]
+    assessors: Mapping[str, AssessorTally]
 
 
 @dataclass(slots=True)
 class Watch:
-    """Looks at one campaign again and again."""
+    """The status of one campaign for readers who look again and again."""
 
     campaign: Campaign
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _kept: dict[str, _Kept] = field(default_factory=dict)
-    _deeds: dict[str, Deeds] = field(default_factory=dict)
+    _topics: TopicCache[_Topic] = field(default_factory=TopicCache)
+    _tallies: dict[str, AssessorTally] = field(default_factory=dict)
     _texts: dict[str, Topic] = field(default_factory=dict)
     _better: dict[str, str] = field(default_factory=dict)
-    _seconds_paid: tuple[int, int, MoneyStatus] | None = None
+    _money: tuple[tuple[int, int], MoneyStatus] | None = None  # as of a ledger and its open assignments
     _signs: _Signs | None = None
-    _last: Snapshot | None = None
+    _last: CampaignStatus | None = None
     _last_beat: tuple[Any, ...] = ()
+    _topics_read: int = 0
 
-    def look(self) -> Snapshot:
-        """Return the campaign as it stands now."""
+    def look(self) -> CampaignStatus:
+        """Return the campaign's status now."""
         with self._lock:
             beat = self.campaign.read(self._beat)
             if self._last is not None and beat == self._last_beat:
                 return self._last
             signs = self.campaign.read(self._read_signs)
-            found = self._last
-            if found is None or signs != self._signs:
-                found = self._anew(signs)
-            self._last_beat, self._signs, self._last = beat, signs, found
-            return found
+            latest = self._last
+            if latest is None or signs != self._signs:
+                latest = self._refresh(signs)
+            self._last_beat, self._signs, self._last = beat, signs, latest
+            return latest
 
     def progress(self) -> tuple[int, int]:
         """Return how many topics the first look has read, and of how many."""
-        return len(self._kept), len(self.campaign.live.heads())
+        return self._topics_read, len(self.campaign.live.heads())
 
     def lines(self) -> int:
         """Return about how many lines the log has."""
         return sum(self.campaign.live.heads().values())
 
     def with_settings_of(self, campaign: Campaign) -> bool:
-        """Go on with the same campaign under other settings; return False where all must be read anew."""
+        """Go on with the same campaign under other settings; return False where all must be read again."""
         with self._lock:
             if campaign.live is not self.campaign.live:
                 return False
             self.campaign = campaign
-            self._signs = self._seconds_paid = None
+            self._signs = self._money = None
             self._last_beat = ()
             return True
 
     def pulse(self) -> str:
-        """Return a text that is another one as soon as something has changed; cheap to ask for."""
-        return "-".join(str(each) for each in self.campaign.read(self._beat))
+        """Return a text that differs as soon as something has changed; cheap to ask for."""
+        return "-".join(str(figure) for figure in self.campaign.read(self._beat))
 
-    # ---- one of them
+    # ---- one topic, one assessor
 
     def topic(self, topic: str) -> TopicView:
-        """Return one topic as it stands."""
+        """Return one topic's view."""
         self.look()
-        return self._of(topic).view
+        return self._known(topic).view
 
-    def person(self, assessor: str) -> Person:
-        """Return one assessor."""
-        for each in self.look().people:
+    def assessor(self, assessor: str) -> AssessorStatus:
+        """Return one assessor's status."""
+        for each in self.look().assessors:
             if each.assessor == assessor:
                 return each
         raise NotFound(f"The campaign has no assessor '{assessor}'.", remedy="Check the name.")
 
     def state_of(self, topic: str, work: Callable[[TopicState], T]) -> T:
-        """Return what somebody makes of a topic's state."""
-        return self.campaign.live.look(topic, self._of(topic).view.position, work)
+        """Return the result of work on a topic's live state, as of the last look."""
+        return self.campaign.live.look(topic, self._known(topic).view.position, work)
 
     def text(self, topic: str) -> Topic:
         """Return a topic's question with all that belongs to it."""
-        self._of(topic)
+        self._known(topic)
         return self._texts[topic]
 
-    def judged_by(self, topic: str) -> Mapping[str, Deeds]:
-        """Return what everybody did in a topic."""
-        return self._of(topic).deeds
+    def judged_by(self, topic: str) -> Mapping[str, AssessorTally]:
+        """Return the per-assessor counts of a topic."""
+        return self._known(topic).assessors
 
-    def _of(self, topic: str) -> _Kept:
-        found = self._kept.get(topic)
-        if found is None:
+    def _known(self, topic: str) -> _Topic:
+        known = self._topics.get(topic)
+        if known is None:
             raise NotFound(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
-        return found
+        return known
 
     # ---- reading
 
@@ -244,194 +174,90 @@ class Watch:
         return tuple(value for query in queries for value in tx.connection.execute(query).one())
 
     def _read_signs(self, tx: Reading) -> _Signs:
-        campaign = self.campaign.id
-        row = holdings.find_campaign(tx.connection, campaign)
-
         def count(table: Any, column: Any, *conditions: Any) -> int:
-            query = select(column).select_from(table).where(table.c.campaign == campaign, *conditions)
+            query = select(column).select_from(table).where(table.c.campaign == tx.campaign, *conditions)
             return int(tx.connection.execute(query).scalar() or 0)
 
         return _Signs(
-            state=row.state,
-            heads={each.id: each for each in self.campaign.live.read_heads(tx)},
-            asked=Asked.now(tx, self.campaign, row.state),
-            people=holdings.assessors(tx),
+            state=holdings.find_campaign(tx.connection, tx.campaign).state,
+            heads={head.id: head for head in self.campaign.live.read_heads(tx)},
+            out=outstanding(tx, self.campaign.settings),
+            enrolled=holdings.assessors(tx),
             ledger=count(schema.ledger, func.max(schema.ledger.c.id)),
-            known=count(schema.test_pair, func.count()),
+            test_pairs=count(schema.test_pair, func.count()),
             open=count(schema.assignment, func.count(), schema.assignment.c.state == "open"),
         )
 
-    def _anew(self, signs: _Signs) -> Snapshot:
+    def _refresh(self, signs: _Signs) -> CampaignStatus:
         campaign = self.campaign
         campaign.live.notice(signs.heads.values())
         if signs.heads.keys() != self._texts.keys():
             texts = campaign.read(holdings.topics)
             self._texts = {topic: texts[topic] for topic in signs.heads}
-        if len(self._better) != signs.known:
-            known = campaign.read(holdings.test_pairs)
-            self._better = {name: pair.better for name, pair in known.items()}
-            self._kept.clear()
-            self._deeds.clear()
-        for topic in [each for each in self._kept if each not in signs.heads]:
-            self._put(topic, None)
-        for topic, head in signs.heads.items():
-            key = (
+        if len(self._better) != signs.test_pairs:
+            self._better = campaign.read(better_items)
+            self._topics.forget()
+            self._tallies.clear()
+        stamps: dict[str, Hashable] = {
+            topic: (
                 head,
                 signs.state,
-                tuple(signs.asked.leased.get(topic, ())),
-                signs.asked.parked.get(topic, frozenset()),
+                tuple(signs.out.leased.get(topic, ())),
+                frozenset(signs.out.parked.get(topic, ())),
             )
-            kept = self._kept.get(topic)
-            if kept is None or kept.key != key:
-                self._put(topic, self._topic(topic, head, signs.asked, key))
-        topics = tuple(self._kept[topic].view for topic in signs.heads)
-        return self._snapshot(signs, topics)
-
-    def _put(self, topic: str, kept: _Kept | None) -> None:
-        """Keep what was found of a topic, and keep the sums over all topics right."""
-        before = self._kept.pop(topic, None)
-        for sign, deeds in ((-1, before.deeds if before else {}), (1, kept.deeds if kept else {})):
-            for assessor, each in deeds.items():
-                self._deeds.setdefault(assessor, Deeds()).add(each, sign)
-        if kept is not None:
-            self._kept[topic] = kept
-
-    def _topic(self, topic: str, head: LogHead, asked: Asked, key: object) -> _Kept:
-        text = self._texts[topic]
-        if self.campaign.settings.stage == "grading":
-            graded = self.campaign.read(lambda tx: graded_topic(tx, self.campaign, topic, text.text, asked))
-        else:
-            graded = None
-
-        def work(state: TopicState) -> _Kept:
-            position = state.position
-            used = sum(usable(line, state.counts) for line in state.lines)
-            read = Read(topic, state.strategy, used, tuple(state.held()), position)
-            found = graded or topic_status(read, text.text, asked)
-            closings = tuple(
-                Closing(line.phase, line.seq, log.iso_time(line.time), line.survivors)
-                for line in state.lines
-                if line.event == log.PHASE_CLOSED and line.seq not in state.counts.rewound
-            )
-            view = TopicView(
-                status=found,
-                position=position,
-                pool_version=head.pool_version,
-                tags=tuple(text.tags),
-                levels=read.strategy.result().levels if read.judged else (),
-                kept=kept_levels(read) if read.usable else (),
-                closings=closings,
-                why=_why(found, closings),
-            )
-            return _Kept(key, view, deeds_of(state, self._better))
-
-        return self.campaign.live.look(topic, head.next_seq - 1, work)
-
-    # ---- adding up
-
-    def _snapshot(self, signs: _Signs, topics: tuple[TopicView, ...]) -> Snapshot:
-        campaign = self.campaign
-        settings = campaign.settings
-        pay = self._pay()
-        people = []
-        others = sorted(
-            name for name, each in self._deeds.items() if each.topics and name not in signs.people
+            for topic, head in signs.heads.items()
+        }
+        changes = self._topics.refresh(
+            stamps, lambda stale: {topic: self._read_topic(topic, signs) for topic in stale}
         )
-        for name in (*signs.people, *(name for name in others if name)):
-            row = signs.people.get(name)
-            people.append(_person(name, row, self._deeds.get(name) or Deeds(), pay.get(name, 0)))
-        own = sum(each.usable for each in people if each.kind != "imported")
-        spent = self._money(signs, own)
-        blocks = campaign.read(
-            lambda tx: blocks_of(
-                tx,
-                campaign,
-                signs.state,
-                topics=[each.status for each in topics],
-                nobody_left=bool(people) and all(each.state == "excluded" for each in people),
-                spent=spent,
-            )
-        )
-        price = spent.per_usable_judgment
-        if price is None and settings.judges == "crowd":
-            price = full_price(settings) / settings.targets
-        return Snapshot(
-            version=(self._last.version + 1) if self._last else 1,
-            campaign=campaign.name,
+        for before, after in changes.values():
+            for sign, topic in ((-1, before), (1, after)):
+                for assessor, tally in (topic.assessors if topic else {}).items():
+                    self._tallies.setdefault(assessor, AssessorTally()).add(tally, sign)
+        return campaign_status(
+            campaign,
             state=signs.state,
-            stage=settings.stage,
-            strategy=settings.strategy,
-            topics=topics,
-            people=tuple(people),
-            money=spent,
-            blocks=tuple(blocks),
-            active=self._active(),
-            left_choices=sum(each.left for each in self._deeds.values()),
-            right_choices=sum(each.right for each in self._deeds.values()),
-            price=price,
+            topics=[self._topics[topic].view for topic in signs.heads],
+            tallies=self._tallies,
+            enrolled=signs.enrolled,
+            pay=campaign.read(rewards_paid),
+            money=lambda usable: self._money_of(signs, usable),
+            test_pairs=signs.test_pairs,
+            active=campaign.read(active_assessors),
+            version=(self._last.version + 1) if self._last else 1,
         )
 
-    def _pay(self) -> dict[str, int]:
-        columns = schema.ledger.c
-        rows = self.campaign.read(
-            lambda tx: tx.connection.execute(
-                select(columns.assessor, func.sum(columns.amount).label("total"))
-                .where(columns.campaign == self.campaign.id, columns.entry == REWARD)
-                .group_by(columns.assessor)
-            ).all()
+    def _read_topic(self, topic: str, signs: _Signs) -> _Topic:
+        settings, head = self.campaign.settings, signs.heads[topic]
+        graded = (
+            self.campaign.read(lambda tx: graded_items(tx, topic)) if settings.stage == "grading" else None
         )
-        return {row.assessor: int(row.total) for row in rows}
 
-    def _money(self, signs: _Signs, usable_now: int) -> MoneyStatus:
-        """Return what it cost; the seconds behind the pay are added up again only after new pay."""
-        key = (signs.ledger, signs.open)
-        kept = self._seconds_paid
-        if kept is None or kept[:2] != key:
-            found = self.campaign.read(lambda tx: money_status(tx, self.campaign, usable_now))
-            self._seconds_paid = (*key, found)
-            return found
-        found = kept[2]
-        per = found.spent / usable_now if usable_now and found.spent else None
-        return replace(found, per_usable_judgment=per)
-
-    def _active(self) -> int:
-        """Return how many people hold a question now."""
-        columns = schema.question.c
-
-        def work(tx: Reading) -> int:
-            query = select(func.count(func.distinct(columns.assessor))).where(
-                columns.campaign == self.campaign.id, columns.state == "leased", columns.expires >= tx.now
+        def work(state: TopicState) -> _Topic:
+            tally = TopicTally.of(state, self._better)
+            read = Read(topic, state.strategy, tally.usable, tuple(state.held()), state.position)
+            view = topic_view(
+                settings,
+                read,
+                tally,
+                self._texts[topic],
+                state=signs.state,
+                out=signs.out,
+                graded=graded,
+                pool_version=head.pool_version,
             )
-            return int(tx.connection.execute(query).scalar_one())
+            return _Topic(view, tally.assessors)
 
-        return self.campaign.read(work)
+        result = self.campaign.live.look(topic, head.next_seq - 1, work)
+        self._topics_read += 1
+        return result
 
-
-def _person(name: str, row: Any, deeds: Deeds, pay: int) -> Person:
-    sided = deeds.left + deeds.right
-    return Person(
-        assessor=name,
-        kind=row.kind if row else "imported",
-        state=row.state if row else "in",
-        judgments=deeds.judgments,
-        usable=deeds.usable,
-        topics=deeds.topics,
-        tests_passed=deeds.tests_passed,
-        tests_seen=deeds.tests_seen,
-        left=deeds.left / sided if sided else None,
-        sided=sided,
-        seconds=deeds.seconds / deeds.timed if deeds.timed else None,
-        agreement=deeds.agreed / deeds.compared if deeds.compared else None,
-        compared=deeds.compared,
-        pay=pay,
-    )
-
-
-def _why(found: TopicStatus, closings: tuple[Closing, ...]) -> str:
-    """Say why a topic has stopped, or what it waits for; empty while it goes on."""
-    if not found.done:
-        return found.waits
-    if found.phase == "done" and not closings:
-        return "Done: no more questions are needed."
-    sizes = " → ".join(str(size) for size in (found.items, *(len(each.survivors) for each in closings)))
-    return f"Done: all phases are closed ({sizes} items)."
+    def _money_of(self, signs: _Signs, usable: int) -> MoneyStatus:
+        """Return what the campaign cost; the seconds behind the pay are added up again only after new pay."""
+        key = (signs.ledger, signs.open)
+        if self._money is None or self._money[0] != key:
+            now = self.campaign.read(lambda tx: money_status(tx, self.campaign.settings, usable))
+            self._money = (key, now)
+            return now
+        before = self._money[1]
+        return replace(before, per_usable_judgment=before.spent / usable if usable and before.spent else None)

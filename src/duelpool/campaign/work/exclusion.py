@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from duelpool.campaign.log.replay import CountedLines, counted_lines, usable
 from duelpool.campaign.settings import Settings
-from duelpool.records import Outcome
+from duelpool.campaign.views.tally import passed_test
 from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
 
 _EVERYTHING = CountedLines(frozenset(), frozenset(), frozenset())  # nothing is retracted
@@ -74,10 +74,11 @@ def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> Test
     gone = retractions.retracted_lines(tx, [(line.topic, line.seq) for line in lines])
     passed = seen = 0
     for line in lines:
-        if line.judgment is None or (line.topic, line.seq) in gone or line.judgment.outcome is Outcome.SKIP:
+        if line.judgment is None or (line.topic, line.seq) in gone:
             continue
-        seen += 1
-        passed += line.judgment.winner == known[str(line.test_pair)].better
+        result = passed_test(line.judgment, known[str(line.test_pair)].better)
+        seen += result is not None
+        passed += bool(result)
     return TestResult(passed, seen)
 
 

@@ -27,7 +27,7 @@ def _many(count: int, one: str) -> str:
 
 def exclude(desk: Desk, asked: Exclude, also: Also | None = None) -> Effect:
     """Exclude somebody, or say what that would take away."""
-    person = desk.watch.person(asked.assessor)
+    person = desk.watch.assessor(asked.assessor)
     if person.state == "excluded":
         raise BadParameter(f"'{asked.assessor}' is already excluded.", remedy="Reinstate them to undo it.")
     losses = [
@@ -63,7 +63,7 @@ def exclude(desk: Desk, asked: Exclude, also: Also | None = None) -> Effect:
 
 def reinstate(desk: Desk, asked: Reinstate, also: Also | None = None) -> Effect:
     """Let somebody in again, or say what that would bring back."""
-    person = desk.watch.person(asked.assessor)
+    person = desk.watch.assessor(asked.assessor)
     if person.state != "excluded":
         raise BadParameter(f"'{asked.assessor}' isn't excluded.", remedy="There is nothing to undo.")
     if asked.preview:

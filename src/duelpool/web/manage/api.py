@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from duelpool import __version__
 from duelpool.agreement.findings import agreement_options
 from duelpool.campaign.settings.changes import EFFECTS, FIXED
-from duelpool.campaign.views.watch import Person
+from duelpool.campaign.views.status import AssessorStatus
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
 from duelpool.leaderboard.live import Board, History, Slice
@@ -221,9 +221,9 @@ def assessors(
 
 
 @router.get("/campaigns/{campaign}/assessor")
-def assessor(found: Looking, assessor: Wanted) -> Person:
+def assessor(found: Looking, assessor: Wanted) -> AssessorStatus:
     """One assessor: test pairs, agreement with the others, seconds, share of left choices, pay."""
-    return found.desk.watch.person(assessor)
+    return found.desk.watch.assessor(assessor)
 
 
 @router.get("/campaigns/{campaign}/llm")

@@ -291,7 +291,7 @@ def assessors(found: Viewing) -> Response:
 def assessor(found: Viewing) -> Response:
     """Show one assessor."""
     name = _asked(found, "assessor")
-    person = found.desk.watch.person(name)
+    person = found.desk.watch.assessor(name)
     lines = reading.lines(found.desk, "", 20, assessor=name, event=log.JUDGMENT)
     preview = (
         None

@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Row, select, tuple_
 from duelpool.access import audit_log
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.views.exports import line_to_json
+from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicView
 from duelpool.campaign.views.tally import PairTally, pairs_of, votes_on
-from duelpool.campaign.views.watch import NotFound, Person, Snapshot, TopicView
+from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import UnknownName
 from duelpool.records import Passage
 from duelpool.store import holdings, log, schema
@@ -46,7 +47,7 @@ EVENTS = (log.JUDGMENT, log.RETRACTION, log.RESTORATION, log.RELEASE, log.PHASE_
 # ---- topics
 
 
-def topic_row(view: TopicView, found: Snapshot) -> TopicRow:
+def topic_row(view: TopicView, found: CampaignStatus) -> TopicRow:
     """Return a topic as a row."""
     price = found.price
     status = view.status
@@ -128,7 +129,7 @@ def pairs(desk: Desk, cursor: str, limit: int, topic: str = "", assessor: str = 
     if topic:
         names = [desk.watch.topic(topic).status.topic]
     if assessor:
-        desk.watch.person(assessor)
+        desk.watch.assessor(assessor)
         names = [name for name in names if assessor in desk.watch.judged_by(name)]
     if behind is not None and behind[0] in names:
         names = names[names.index(behind[0]) :]
@@ -181,7 +182,7 @@ def _text(item: str, passage: Passage | None) -> PassageText:
 # ---- people
 
 
-def _sort_key(person: Person, order: str) -> float:
+def _sort_key(person: AssessorStatus, order: str) -> float:
     share = person.tests_passed / person.tests_seen if person.tests_seen else 2.0
     values = {
         "judgments": -person.judgments,
@@ -201,7 +202,7 @@ def people(desk: Desk, cursor: str, limit: int, order: str = "came", state: str 
         raise UnknownName("order of assessors", order, PEOPLE_ORDERS)
     if state not in {"any", "in", "excluded"}:
         raise UnknownName("state of assessors", state, ("any", "in", "excluded"))
-    found = [each for each in desk.watch.look().people if state in {"any", each.state}]
+    found = [each for each in desk.watch.look().assessors if state in {"any", each.state}]
     if order != "came":
         found.sort(key=lambda person: _sort_key(person, order))
     rows, following = page_of(found, lambda person: person.assessor, cursor, limit)
@@ -217,7 +218,7 @@ def ledger(desk: Desk, cursor: str, limit: int, assessor: str = "") -> LedgerPag
     columns = schema.ledger.c
     query = select(schema.ledger).where(columns.campaign == desk.campaign.id)
     if assessor:
-        query = query.where(columns.assessor == desk.watch.person(assessor).assessor)
+        query = query.where(columns.assessor == desk.watch.assessor(assessor).assessor)
     if behind is not None:
         query = query.where(columns.id < min(behind[0], 2**62))
     query = query.order_by(columns.id.desc()).limit(limit + 1)
@@ -251,7 +252,7 @@ def lines(
     if topic:
         names = [desk.watch.topic(topic).status.topic]
     if assessor:
-        desk.watch.person(assessor)
+        desk.watch.assessor(assessor)
         names = [name for name in names if assessor in desk.watch.judged_by(name)]
 
     def wanted(line: Line) -> bool:

@@ -9,9 +9,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from duelpool.agreement import Finding, Votes
 from duelpool.campaign.runners.llm_figures import ModelFigures
 from duelpool.campaign.settings.changes import Change
-from duelpool.campaign.views.status import MoneyStatus, TopicStatus
+from duelpool.campaign.views.status import (
+    AssessorStatus,
+    CampaignStatus,
+    Closing,
+    MoneyStatus,
+    TopicStatus,
+)
 from duelpool.campaign.views.tally import PairTally, Vote
-from duelpool.campaign.views.watch import Closing, Person, Snapshot
 from duelpool.shares import wilson
 
 TEXT_AT_MOST = 2000
@@ -104,7 +109,7 @@ class Head:
     blocks: tuple[str, ...]
 
 
-def head_of(id: str, found: Snapshot) -> Head:  # noqa: A002
+def head_of(id: str, found: CampaignStatus) -> Head:  # noqa: A002
     """Return the head figures of a campaign."""
     sided = found.left_choices + found.right_choices
     ends = wilson(found.left_choices, sided)
@@ -124,9 +129,9 @@ def head_of(id: str, found: Snapshot) -> Head:  # noqa: A002
         leased=found.total("leased"),
         held=found.total("held"),
         parked=found.total("parked"),
-        assessors=len(found.people),
+        assessors=len(found.assessors),
         active=found.active,
-        excluded=sum(each.state == "excluded" for each in found.people),
+        excluded=sum(each.state == "excluded" for each in found.assessors),
         left_choices=found.left_choices,
         right_choices=found.right_choices,
         left_share=found.left_choices / sided if sided else None,
@@ -213,7 +218,7 @@ class PairDetail:
 class PersonPage:
     """Some of the assessors; `next` is None at the end."""
 
-    rows: list[Person]
+    rows: list[AssessorStatus]
     total: int
     next: str | None
 

@@ -1,4 +1,4 @@
-"""Who judged: how much of it counts, the record on test pairs, sides, time and pay."""
+"""Per-assessor counts by SQL over the whole log: the oracle for the tally that the status is made of."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _USED = tuple(str(each) for each, effect in EFFECTS.items() if effect.usable)
 
 
 @dataclass(frozen=True, slots=True)
-class AssessorStatus:
-    """What somebody did: `left` is the share of decisions for the left side, `seconds` the mean of an answer."""
+class AssessorCounts:
+    """One assessor's counts: `left` is the share of decisions for the left side, `seconds` the mean of an answer."""
 
     assessor: str
     kind: str
@@ -49,8 +49,8 @@ def retracted(tx: Reading) -> set[tuple[str, int]]:
     return gone
 
 
-def assessors(tx: Reading) -> tuple[AssessorStatus, ...]:
-    """Return everybody who takes part or has judged, in the order in which they came."""
+def assessor_counts(tx: Reading) -> tuple[AssessorCounts, ...]:
+    """Return the counts of everyone enrolled, then of imported assessors."""
     columns = schema.log.c
     known_sides = columns.sides_known == 1
     target = columns.test_pair.is_(None) & columns.repeated.is_distinct_from(1)
@@ -82,13 +82,13 @@ def assessors(tx: Reading) -> tuple[AssessorStatus, ...]:
     }
     enrolled = holdings.assessors(tx)
     others = sorted(name for name in done if name and name not in enrolled)
-    found: list[AssessorStatus] = []
+    counts: list[AssessorCounts] = []
     for name in (*enrolled, *others):
         row = done.get(name)
         sided = int(row.left + row.right) if row else 0
         person = enrolled.get(name)
-        found.append(
-            AssessorStatus(
+        counts.append(
+            AssessorCounts(
                 assessor=name,
                 kind=person.kind if person else "imported",
                 state=person.state if person else "in",
@@ -101,7 +101,7 @@ def assessors(tx: Reading) -> tuple[AssessorStatus, ...]:
                 pay=pay.get(name, 0),
             )
         )
-    return tuple(found)
+    return tuple(counts)
 
 
 def _taken_out(tx: Reading) -> tuple[Counter[str], Counter[str], Counter[str]]:
