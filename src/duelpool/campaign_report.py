@@ -9,7 +9,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.evaluation import Evaluation
-from duelpool.leaderboard.live import Board, Standings
+from duelpool.leaderboard.live import Board, LiveLeaderboard
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.plots import history_lines, svg_text
 from duelpool.plots import leaderboard as leaderboard_figure
@@ -36,20 +36,20 @@ def facts(snapshot: CampaignStatus) -> list[Fact]:
 
 def chapters(campaign: Campaign, watch: Watch, measures: Sequence[str] = MEASURES) -> list[Chapter]:
     """Return the chapters of the report on a campaign in its present state."""
-    standings = Standings(watch)
+    live = LiveLeaderboard(watch)
     snapshot = watch.look()
     parts: list[Chapter] = []
-    board = standings.board(measures[0])
+    board = live.board(measures[0])
     if board.rows:
         scored = leaderboard(campaign, list(measures), interval="t")
-        parts.append(_leaders(board, scored, standings))
+        parts.append(_leaders(board, scored, live))
     parts += [_answers(campaign, snapshot), _people(snapshot), *_agreement(campaign)]
     if snapshot.money.spent or snapshot.money.budget is not None:
         parts.append(_money(snapshot))
     return parts
 
 
-def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
+def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> Chapter:
     first, *others = board.rows
     rivals = [row.run for row in others if row.could_be_first]
     if rivals:
@@ -62,7 +62,7 @@ def _leaders(board: Board, scored: Evaluation, standings: Standings) -> Chapter:
             f"Each run's mean {board.measure} with its 95 % interval; {first.run} leads.",
         )
     ]
-    points = standings.growth(board.measure)
+    points = leaderboard.growth(board.measure)
     if len(points) >= FEW:
         lines = {
             row.run: [(point.judgments, point.means.get(row.run)) for point in points] for row in board.rows

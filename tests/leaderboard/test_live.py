@@ -17,7 +17,7 @@ from duelpool.campaign.views.tally import pairs_of, votes_on
 from duelpool.campaign.views.watch import NotFound, Watch
 from duelpool.errors import UnknownName
 from duelpool.files import Run
-from duelpool.leaderboard.live import Standings
+from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs, leaderboard
 from duelpool.records import Judgment, Outcome, Pool, Topic
 from duelpool.store import Store, open_store
@@ -79,9 +79,9 @@ def assert_same_as_a_full_reading(campaign: Campaign, watch: Watch) -> None:
             assert getattr(each, name) == pytest.approx(value), (each, name)
 
 
-def assert_same_leaderboard(campaign: Campaign, standings: Standings, measure: str) -> None:
+def assert_same_leaderboard(campaign: Campaign, live: LiveLeaderboard, measure: str) -> None:
     wanted = leaderboard(campaign, measure, interval="t", baseline="best", correction="holm")
-    board = standings.board(measure, baseline="best")
+    board = live.board(measure, baseline="best")
     assert {row.run for row in board.rows} == set(wanted.runs)
     for row in board.rows:
         known = wanted.row(row.run, board.measure)
@@ -96,7 +96,7 @@ def assert_same_leaderboard(campaign: Campaign, standings: Standings, measure: s
 def test_what_is_kept_is_what_a_full_reading_finds(store: Store) -> None:
     campaign = letters(store, cap=2)
     watch = Watch(campaign)
-    standings = Standings(watch)
+    live = LiveLeaderboard(watch)
     assert_same_as_a_full_reading(campaign, watch)
     assert watch.look() is watch.look()
     for name in ("p0", "p1", "p2"):
@@ -117,14 +117,14 @@ def test_what_is_kept_is_what_a_full_reading_finds(store: Store) -> None:
         assert watch.look().version == before.version
         if step % 8 == 7:
             for measure in ("Compat(p=0.8)", "nDCG@5", "ppref"):
-                assert_same_leaderboard(campaign, standings, measure)
+                assert_same_leaderboard(campaign, live, measure)
     campaign.exclude("p1", "too quick")
     assert_same_as_a_full_reading(campaign, watch)
-    assert_same_leaderboard(campaign, standings, "Compat(p=0.8)")
+    assert_same_leaderboard(campaign, live, "Compat(p=0.8)")
     campaign.reinstate("p1")
     campaign.set_state("paused")
     assert_same_as_a_full_reading(campaign, watch)
-    assert_same_leaderboard(campaign, standings, "ppref")
+    assert_same_leaderboard(campaign, live, "ppref")
 
 
 def test_a_crowd_is_watched_with_its_tests_and_its_pay(either_store: Store) -> None:
@@ -216,11 +216,11 @@ def test_history_is_the_leaderboard_as_it_stood(store: Store, monkeypatch: pytes
         clock[0] += 7.0
         in_turns([sitting], limit=1)
     campaign.retract("one", [1, 2], "a slip")
-    standings = Standings(Watch(campaign))
-    found = standings.history("Compat(p=0.8)")
+    live = LiveLeaderboard(Watch(campaign))
+    found = live.history("Compat(p=0.8)")
     assert found.ready
     assert 8 <= len(found.points) <= 17
-    times = standings._times()
+    times = live._times()
     for time, point in zip(times, found.points, strict=False):
         if point.judgments:
             wanted = leaderboard(campaign, "Compat(p=0.8)", until=time)
@@ -229,22 +229,22 @@ def test_history_is_the_leaderboard_as_it_stood(store: Store, monkeypatch: pytes
     assert found.points[-1].means == pytest.approx(last.means("Compat(p=0.8)"))
     clock[0] += 200.0
     in_turns([sitting], limit=1)
-    assert set(standings._times()) & set(times)  # what was worked out is used again
+    assert set(live._times()) & set(times)  # what was worked out is used again
 
 
 def test_names_that_are_not_there_are_refused(store: Store) -> None:
     campaign = letters(store)
     watch = Watch(campaign)
-    standings = Standings(watch)
-    assert standings.board("ppref").note == "No judgments yet."
-    assert standings.history("ppref").points == ()
+    live = LiveLeaderboard(watch)
+    assert live.board("ppref").note == "No judgments yet."
+    assert live.history("ppref").points == ()
     for wrong in (lambda: watch.topic("nowhere"), lambda: watch.assessor("nobody")):
         with pytest.raises(NotFound):
             wrong()
     judge_all(campaign)
     for options in ({"baseline": "x"}, {"tag": "x"}, {"baseline": "best", "test": "x"}):
         with pytest.raises(UnknownName):
-            standings.board("ppref", **options)
+            live.board("ppref", **options)
 
 
 def test_topics_weigh_what_they_weigh_in_the_campaign(store: Store) -> None:
@@ -261,9 +261,9 @@ def test_topics_weigh_what_they_weigh_in_the_campaign(store: Store) -> None:
     campaign.add_judgments([Judgment(topic.id, "a", "b", Outcome.LEFT) for topic in topics])
     wanted = 3 / 4  # all preferences of the one topic are shared, none of the other's
     assert leaderboard(campaign, ["ppref"]).mean("mine", "ppref") == pytest.approx(wanted)
-    standings = Standings(Watch(campaign))
-    assert standings.board("ppref").rows[0].mean == pytest.approx(wanted)
-    assert standings.growth("ppref")[-1].means["mine"] == pytest.approx(wanted)
+    live = LiveLeaderboard(Watch(campaign))
+    assert live.board("ppref").rows[0].mean == pytest.approx(wanted)
+    assert live.growth("ppref")[-1].means["mine"] == pytest.approx(wanted)
 
 
 def test_growth_ends_with_all_that_is_judged_though_clocks_differ(
@@ -277,4 +277,4 @@ def test_growth_ends_with_all_that_is_judged_though_clocks_differ(
         with monkeypatch.context() as patched:
             patched.setattr(store.database, "now", lambda _, now=now: now)
             campaign.add_judgments([Judgment("one", left, right, Outcome.LEFT)])
-    assert [point.judgments for point in Standings(Watch(campaign)).growth("ppref", 1)] == [3]
+    assert [point.judgments for point in LiveLeaderboard(Watch(campaign)).growth("ppref", 1)] == [3]

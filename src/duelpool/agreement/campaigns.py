@@ -13,7 +13,7 @@ from duelpool.agreement.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.replay import CountedLines, TopicState
 from duelpool.campaign.log.topic_cache import TopicCache
-from duelpool.campaign.views.reading import standing_of, topics_of
+from duelpool.campaign.views.reading import read_counted_lines, topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.views.watch import Watch
@@ -57,7 +57,7 @@ def votes_of(campaign: Campaign) -> Votes:
         better = better_items(tx)
         topics = []
         for topic in topics_of(tx):
-            counts = standing_of(tx, topic)
+            counts = read_counted_lines(tx, topic)
             topics.append(_topic_votes(log.read_lines(tx, topic), counts, kinds, better))
         return _joined(topics, _feedback(tx))
 

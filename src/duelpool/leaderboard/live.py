@@ -1,6 +1,6 @@
 """A leaderboard that is kept up to date: after a judgment, only the topic that it is about is scored again.
 
-`leaderboard` scores a campaign once, from its whole log. `Standings` gives the same figures to those who look
+`leaderboard` scores a campaign once, from its whole log. `LiveLeaderboard` gives the same figures to those who look
 again and again, and says more of them: who could still be first, how it came about, and how it is by tag.
 """
 
@@ -16,7 +16,7 @@ from duelpool.arrays import Floats
 from duelpool.campaign.log.replay import TopicState, usable
 from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.views.exports import kept_levels
-from duelpool.campaign.views.reading import Read
+from duelpool.campaign.views.reading import ReadTopic
 from duelpool.campaign.views.status import CampaignStatus
 from duelpool.campaign.views.watch import Watch
 from duelpool.comparison import ScoreTable, against_baseline
@@ -107,7 +107,7 @@ class _Found:
 
 
 @dataclass(slots=True)
-class Standings:
+class LiveLeaderboard:
     """The leaderboard of one campaign, for those who look again and again."""
 
     watch: Watch
@@ -392,7 +392,7 @@ def _found_in(topic: str) -> Callable[[TopicState], _Found]:
         judged = tuple(
             line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
         )
-        read = Read(topic, state.strategy, len(judged), (), state.position)
+        read = ReadTopic(topic, state.strategy, len(judged), (), state.position)
         return _Found(state.position, kept_levels(read) if judged else (), judged)
 
     return work

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.reading import read_topic, standing_of, topics_of
+from duelpool.campaign.views.reading import read_counted_lines, read_topic, topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.tally import TopicTally
 from duelpool.errors import BadParameter
@@ -68,7 +68,7 @@ def _observe(tx: Reading, campaign: Campaign) -> Observed:
     excluded = {name for name, row in holdings.assessors(tx).items() if row.state == "excluded"}
     for topic in topics_of(tx):
         before = len(judged)
-        tally = TopicTally(standing_of(tx, topic), better)
+        tally = TopicTally(read_counted_lines(tx, topic), better)
         read_topic(tx, campaign, topic, on_judgment=judged.append, visit=tally.add)
         if len(judged) > before:
             sizes.append(len(campaign.live.items(topic)))

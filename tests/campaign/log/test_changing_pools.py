@@ -12,7 +12,7 @@ from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.watch import Watch
 from duelpool.files import Run
-from duelpool.leaderboard.live import Standings
+from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs
 from duelpool.records import Pool
 from duelpool.setup.challenge import Challenge, challenge
@@ -159,15 +159,15 @@ def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> No
     judge_all(here)
     later = update(schema.log).values(time=schema.log.c.time + schema.log.c.seq)  # so that there is a history
     here.store.write(lambda connection, now: connection.execute(later))
-    standings = Standings(Watch(there))
+    live = LiveLeaderboard(Watch(there))
 
-    def rows(of: Standings) -> list[tuple[str, float | None]]:
+    def rows(of: LiveLeaderboard) -> list[tuple[str, float | None]]:
         return [(row.run, row.mean) for row in of.board("ndcg@3").rows]
 
-    before, history = rows(standings), standings.history("ndcg@3", wait=True)
+    before, history = rows(live), live.history("ndcg@3", wait=True)
     assert history.ready
     assert len(history.points) > 2
     here.remove("one", "a")
-    anew = Standings(Watch(Campaign.open(there.store, there.id)))
-    assert rows(standings) == rows(anew) != before
-    assert standings.history("ndcg@3", wait=True).points[:-1] == anew.history("ndcg@3", wait=True).points[:-1]
+    anew = LiveLeaderboard(Watch(Campaign.open(there.store, there.id)))
+    assert rows(live) == rows(anew) != before
+    assert live.history("ndcg@3", wait=True).points[:-1] == anew.history("ndcg@3", wait=True).points[:-1]

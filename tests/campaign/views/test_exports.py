@@ -27,7 +27,7 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
-from duelpool.campaign.views.reading import read_topic, standing_of
+from duelpool.campaign.views.reading import read_counted_lines, read_topic
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import read_preferences, read_qrels, read_topics
 from duelpool.files.spreadsheets import harmless
@@ -186,7 +186,7 @@ def test_reading_a_topic_gives_the_live_state(store: Store) -> None:
     assert read.strategy.ask(50) == state.strategy.ask(50)
     assert read.strategy.result() == state.strategy.result()
     assert read.usable == len(campaign.judgments("one"))
-    assert store.of(campaign.id).read(lambda tx: standing_of(tx, "one")) == counted_lines(state.lines)
+    assert store.of(campaign.id).read(lambda tx: read_counted_lines(tx, "one")) == counted_lines(state.lines)
 
 
 # ---- the log and the spreadsheet

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import Row, select
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.views.reading import Read, read_topic, standing_of, topics_of
+from duelpool.campaign.views.reading import ReadTopic, read_counted_lines, read_topic, topics_of
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
@@ -98,7 +98,7 @@ def _pref_lines(  # noqa: PLR0917
 ) -> Iterator[str]:
     columns = schema.log.c
     for topic in topics_of(tx):
-        gone = standing_of(tx, topic).retracted
+        gone = read_counted_lines(tx, topic).retracted
         written: set[str] = set()
         refuse_unwritable(file, "topic", [topic])
         for row in _rows(
@@ -218,7 +218,9 @@ def _qrels_lines(
             tally.add("topics of the grades that the campaign doesn't have, left out")
 
 
-def kept_levels(found: Read, values: Values = "auto", k: int | None = None) -> tuple[tuple[str, ...], ...]:
+def kept_levels(
+    found: ReadTopic, values: Values = "auto", k: int | None = None
+) -> tuple[tuple[str, ...], ...]:
     """Return the levels of a topic that become grades: the best, the top k or all, as the strategy looks for."""
     levels = found.strategy.result()
     goal = getattr(found.strategy, "goal", "best")
@@ -414,7 +416,7 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 def _csv_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
     yield csv_line(CSV_COLUMNS)
     for topic in topics_of(tx):
-        gone = standing_of(tx, topic).retracted
+        gone = read_counted_lines(tx, topic).retracted
         for row in log_rows(tx, campaign, topic):
             if row.event == log.JUDGMENT:
                 count.rows += 1

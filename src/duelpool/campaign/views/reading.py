@@ -17,7 +17,7 @@ from duelpool.store import Reading, log, schema
 from duelpool.strategies import Strategy
 
 
-def standing_of(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
+def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
     """Return which lines of a topic's log count, as `replay.counted_lines` does, from its few lines about others.
 
     With `until`, a time, as they did then.
@@ -54,7 +54,7 @@ def standing_of(tx: Reading, topic: str, until: float | None = None) -> CountedL
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadTopic:
     """A topic as its log has made it: the strategy, how many judgments count, and what isn't told yet."""
 
     topic: str
@@ -77,12 +77,12 @@ def read_topic(
     until: float | None = None,
     on_judgment: Callable[[Judgment], None] | None = None,
     visit: Callable[[log.Line], None] | None = None,
-) -> Read:
+) -> ReadTopic:
     """Replay a topic's log without keeping its lines: all of it, or that `until` a time.
 
     `visit` gets every line, `on_judgment` every judgment that counts, in the order of the log.
     """
-    counts = standing_of(tx, topic, until)
+    counts = read_counted_lines(tx, topic, until)
     strategy = campaign.live.fresh(tx, topic)
     replay = LogReplay(counts)
     found = position = 0
@@ -98,7 +98,7 @@ def read_topic(
         position = line.seq
         for event in replay.feed(line):
             strategy.tell(event)
-    return Read(topic, strategy, found, tuple(replay.held()), position)
+    return ReadTopic(topic, strategy, found, tuple(replay.held()), position)
 
 
 def topics_of(tx: Reading) -> list[str]:

@@ -16,7 +16,7 @@ from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.exports import kept_levels
-from duelpool.campaign.views.reading import Read, read_topic, standing_of, topics_of
+from duelpool.campaign.views.reading import ReadTopic, read_counted_lines, read_topic, topics_of
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.work.ledger import REWARD, full_price, money
 from duelpool.records import Proposal, Topic
@@ -182,7 +182,7 @@ def _status(tx: Reading, campaign: Campaign, progress: Callable[[int], None] | N
     views: list[TopicView] = []
     totals: dict[str, AssessorTally] = {}
     for topic in topics_of(tx):
-        tally = TopicTally(standing_of(tx, topic), better)
+        tally = TopicTally(read_counted_lines(tx, topic), better)
         read = read_topic(tx, campaign, topic, visit=tally.add)
         graded = graded_items(tx, topic) if campaign.settings.stage == "grading" else None
         views.append(
@@ -277,7 +277,7 @@ def money_status(tx: Reading, settings: Settings, usable: int) -> MoneyStatus:
 
 def topic_view(
     settings: Settings,
-    read: Read,
+    read: ReadTopic,
     tally: TopicTally,
     text: Topic,
     *,
@@ -318,7 +318,7 @@ def topic_view(
 
 
 def _judged_topic(
-    read: Read, text: str, state: str, leased: Sequence[Proposal], parked: Collection[tuple[str, str]]
+    read: ReadTopic, text: str, state: str, leased: Sequence[Proposal], parked: Collection[tuple[str, str]]
 ) -> TopicStatus:
     strategy = read.strategy
     pending = [*leased, *(Proposal(each.pair, each.phase, each.proposal) for each in read.held)]
@@ -400,7 +400,7 @@ def _why(topic: TopicStatus, closings: Sequence[Closing]) -> str:
     if not topic.done:
         return topic.waits
     if topic.phase == "done" and not closings:
-        return "Done: nothing more needs to be asked."
+        return "Done: no more questions are needed."
     sizes = " → ".join(str(size) for size in (topic.items, *(len(each.survivors) for each in closings)))
     return f"Done: all phases are closed ({sizes} items)."
 

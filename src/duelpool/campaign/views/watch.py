@@ -16,7 +16,7 @@ from duelpool.campaign.log.live_topics import LogHead
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.log.topic_cache import TopicCache
 from duelpool.campaign.questions.proposals import Outstanding
-from duelpool.campaign.views.reading import Read
+from duelpool.campaign.views.reading import ReadTopic
 from duelpool.campaign.views.status import (
     AssessorStatus,
     CampaignStatus,
@@ -235,7 +235,7 @@ class Watch:
 
         def work(state: TopicState) -> _Topic:
             tally = TopicTally.of(state, self._better)
-            read = Read(topic, state.strategy, tally.usable, tuple(state.held()), state.position)
+            read = ReadTopic(topic, state.strategy, tally.usable, tuple(state.held()), state.position)
             view = topic_view(
                 settings,
                 read,

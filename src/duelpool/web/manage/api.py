@@ -109,7 +109,7 @@ def status(found: Looking) -> Head:
 def settings(found: Looking) -> SettingsShown:
     """The settings, and the names of the runs."""
     return SettingsShown(
-        found.desk.campaign.settings.as_json(), list(found.desk.standings.runs), dict(EFFECTS), dict(FIXED)
+        found.desk.campaign.settings.as_json(), list(found.desk.leaderboard.runs), dict(EFFECTS), dict(FIXED)
     )
 
 
@@ -161,7 +161,7 @@ def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
     if correction not in CORRECTIONS:
         raise UnknownName("correction", correction, CORRECTIONS)
     names = found.desk.aliases() if blind else None
-    board = found.desk.standings.board(
+    board = found.desk.leaderboard.board(
         measure, baseline=_baseline(found, baseline, names), test=test, correction=correction, tag=tag or None
     )
     return board if names is None else blinded(board, names)
@@ -170,14 +170,14 @@ def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
 @router.get("/campaigns/{campaign}/leaderboard/history")
 def leaderboard_history(found: Looking, measure: Measured = MEASURE, blind: Blind = False) -> History:
     """The leaderboard as it stood at up to sixteen times, and now."""
-    history = found.desk.standings.history(measure)
+    history = found.desk.leaderboard.history(measure)
     return blinded_history(history, found.desk.aliases()) if blind else history
 
 
 @router.get("/campaigns/{campaign}/leaderboard/slices")
 def leaderboard_slices(found: Looking, measure: Measured = MEASURE, blind: Blind = False) -> list[Slice]:
     """The runs' means by the topics' tags."""
-    slices = found.desk.standings.slices(measure)
+    slices = found.desk.leaderboard.slices(measure)
     return list(blinded_slices(slices, found.desk.aliases()) if blind else slices)
 
 

@@ -10,7 +10,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
 from duelpool.campaign.views.watch import Watch
 from duelpool.errors import DuelpoolError
-from duelpool.leaderboard.live import Board, BoardRow, History, Point, Slice, Standings
+from duelpool.leaderboard.live import Board, BoardRow, History, LiveLeaderboard, Point, Slice
 from duelpool.seeds import rng_for
 from duelpool.store import Reading, StoreError, llm
 from duelpool.web.campaigns import Halls
@@ -31,7 +31,7 @@ class Desk:
 
     campaign: Campaign
     watch: Watch
-    standings: Standings
+    leaderboard: LiveLeaderboard
     agreements: Agreements
     _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # as of a pulse
     _counting: threading.Thread | None = None
@@ -41,7 +41,7 @@ class Desk:
     def of(cls, campaign: Campaign) -> "Desk":
         """Return the desk of a campaign."""
         watch = Watch(campaign)
-        return cls(campaign, watch, Standings(watch), Agreements(watch))
+        return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch))
 
     def refuse_uncounted(self) -> None:
         """Refuse to be waited for while a long log is read for the first time; that happens beside."""
@@ -61,8 +61,8 @@ class Desk:
         """Read the log, and score the runs, so that nobody has to wait for it."""
         try:
             self.watch.look()
-            if self.standings.runs:
-                self.standings.board(FIRST_MEASURE)
+            if self.leaderboard.runs:
+                self.leaderboard.board(FIRST_MEASURE)
         except DuelpoolError as error:
             logger.warning("while counting: %s", error)
         finally:
@@ -86,7 +86,7 @@ class Desk:
 
     def aliases(self) -> dict[str, str]:
         """Return a neutral name for each run, in an order that says nothing of how they do."""
-        runs = self.standings.runs
+        runs = self.leaderboard.runs
         rng = rng_for(self.campaign.settings.seed, "blind", self.campaign.id)
         order = [runs[at] for at in rng.permutation(len(runs))]
         return {run: f"System {_letters(at)}" for at, run in enumerate(order)}

@@ -166,7 +166,7 @@ def _asked(found: Managing, name: str, other: str = "") -> str:
 def leaderboard(found: Viewing) -> Response:
     """Show the runs, who could still be first, and how it came about."""
     desk = found.desk
-    names = desk.aliases() if found.blind else {run: run for run in desk.standings.runs}
+    names = desk.aliases() if found.blind else {run: run for run in desk.leaderboard.runs}
     back = {alias: run for run, alias in names.items()}
     asked = {
         "measure": _asked(found, "measure", MEASURE) or MEASURE,
@@ -182,7 +182,7 @@ def leaderboard(found: Viewing) -> Response:
         if asked["baseline"] and asked["baseline"] not in back:
             raise BadParameter("The campaign has no such run.", remedy="Choose a baseline from the list.")
         board = blinded(
-            desk.standings.board(
+            desk.leaderboard.board(
                 asked["measure"],
                 baseline=back.get(asked["baseline"]),
                 test=asked["test"],
@@ -191,8 +191,8 @@ def leaderboard(found: Viewing) -> Response:
             ),
             names,
         )
-        history = blinded_history(desk.standings.history(asked["measure"]), names)
-        slices = blinded_slices(desk.standings.slices(asked["measure"]), names)
+        history = blinded_history(desk.leaderboard.history(asked["measure"]), names)
+        slices = blinded_slices(desk.leaderboard.slices(asked["measure"]), names)
     except StoreError:
         raise
     except DuelpoolError as error:

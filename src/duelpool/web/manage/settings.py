@@ -70,7 +70,7 @@ def _page(
             else json.dumps(values[name], ensure_ascii=False, indent=1)
             for name in WRITTEN
         },
-        runs=sorted(found.desk.aliases().values()) if found.blind else found.desk.standings.runs,
+        runs=sorted(found.desk.aliases().values()) if found.blind else found.desk.leaderboard.runs,
         preview=address("", found.id, found.links.key(found.id, "manager", now, days=1), preview="1")
         if found.may_manage
         else "",
