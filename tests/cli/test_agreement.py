@@ -108,7 +108,7 @@ def test_what_is_missing_is_said(votes: Path) -> None:
         (("--criterion", "taste"), UnknownName, "criterion"),
         (("--plot", "x.doc"), BadParameter, "picture format"),
         (("--tie-rate", "2"), BadParameter, "rate"),
-        ((str(votes),), BadParameter, "same one"),
+        ((str(votes),), BadParameter, "are the same"),
         (("-r", "self", "--plot", "x.svg"), BadParameter, "nothing to draw"),
     ):
         with pytest.raises(kind, match=text):

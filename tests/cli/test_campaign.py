@@ -155,7 +155,7 @@ def test_the_manager_takes_back_and_gives_back(folder: Path) -> None:
     assert figures("reinstate", "c.db", "person-1")["judgments"] == 10
     out, _ = call("retract", "c.db", "1", "2", "99", "--reason", "the screen was cut off")
     assert "Retracted 1 judgments of topic 1." in out
-    assert "No judgment that counts stands at: 99." in out
+    assert "No counted judgment at: 99." in out
     assert "This sets 0 judgments" in call("rewind", "c.db", "1", "final-1")[0]
     assert figures("rewind", "c.db", "1", "final-1", "--yes")["rewound"] is True
     topics = figures("status", "c.db")["topics"]
@@ -197,7 +197,7 @@ def test_exports_and_imports_by_command_line(folder: Path) -> None:
     _, err = call("export", "c.db", "--as", "bundle", "-o", "release.zip", "--best")
     assert "release.zip/DATA-STATEMENT.md" in err
     make(name="d.db")
-    assert "Took in 20 judgments of 2 topics, 2 phases closed." in call("import", "d.db", "log.jsonl")[0]
+    assert "Imported 20 judgments of 2 topics, 2 phases closed." in call("import", "d.db", "log.jsonl")[0]
     for name in ("c.db", "d.db"):
         call("export", name, "--as", "levels", "-o", f"{name}.json")
     one, two = (json.loads(Path(f"{name}.json").read_text()) for name in ("c.db", "d.db"))
@@ -273,8 +273,8 @@ def test_status_for_people(folder: Path) -> None:
         (["import", "c.db", "bad.txt", "--rows", "x"], "no range of rows"),
         (["import", "c.db", "bad.txt", "--phases", "block"], "Did you mean 'blocks'?"),
         (["import", "c.db", "bad.txt", "--form", "pair"], "Did you mean 'pairs'?"),
-        (["exclude", "c.db", "nobody"], "Nobody called 'nobody' takes part."),
-        (["reinstate", "c.db", "nobody"], "Nobody called 'nobody' takes part."),
+        (["exclude", "c.db", "nobody"], "The campaign has no assessor 'nobody'."),
+        (["reinstate", "c.db", "nobody"], "The campaign has no assessor 'nobody'."),
         (["retract", "c.db", "9", "1", "--reason", "x"], "no topic '9'"),
         (["rewind", "c.db", "9", "final-1"], "no topic '9'"),
         (["rewind", "c.db", "1", "final-1"], "isn't closed"),

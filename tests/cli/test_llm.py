@@ -95,7 +95,7 @@ def test_a_model_first_and_people_after(folder: Path, provider: Provider) -> Non
     assert "takes a prior" in call(*words, "--strategy", "prefbest", "-o", "x.db", code=2)[1]
     (folder / "other.qrels").write_text("9 0 z 1\n")
     words = (*words[:-1], "other.qrels")
-    assert "knows none" in call(*words, "--strategy", "swissfinals", "-o", "y.db", code=2)[1]
+    assert "has none" in call(*words, "--strategy", "swissfinals", "-o", "y.db", code=2)[1]
     assert not Path("y.db").exists()
 
 
@@ -144,7 +144,7 @@ def test_the_prompt_is_shown(folder: Path) -> None:
 
 def test_without_a_model_there_is_nothing_to_say(folder: Path) -> None:
     make()
-    assert "No language model has judged here." in call("llm", "c.db")[0]
+    assert "No language model has judged in this campaign." in call("llm", "c.db")[0]
     assert "No model has compared" in call("llm", "c.db", "--as", "prior", code=2)[1]
     assert "No model has judged" in call("llm", "c.db", "--as", "predictor", code=2)[1]
     assert "no form called" in call("llm", "c.db", "--as", "poem", code=2)[1]

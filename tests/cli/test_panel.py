@@ -113,7 +113,7 @@ def test_a_dry_run_changes_nothing(home: House) -> None:
     call(home, "settle")
     assert [home.rows(table) for table in tables] == before
     assert not [each for each in home.fake.calls if each[0] == "POST"]
-    assert "Took over 2 changes." in call(home, "reconcile", "--yes")
+    assert "Applied 2 changes." in call(home, "reconcile", "--yes")
     told = call(home, "settle")
     assert "approval" in told
     assert "Nothing was changed" in told
@@ -140,7 +140,7 @@ def test_rejecting_needs_a_reason_and_takes_the_work_out(home: House) -> None:
     call(home, "reject", name, "--category", "TOO_QUICKLY", "--message", long, "--yes")
     assert guest.submission.rejection == "TOO_QUICKLY"
     assert home.ledger() == 0
-    assert "waits for a review" in call(
+    assert "waits for review" in call(
         home, "reject", name, "--category", "OTHER", "--message", long, "--yes", code=2
     )
 
@@ -168,7 +168,7 @@ def test_a_lost_list_is_no_end(home: House) -> None:
     listed = list(home.panel.reconcile())
     assert sorted(each.submission for each in listed) == sorted(home.fake.submissions)
     assert {path for _, path in home.fake.calls} == {"/api/v1/submissions/"}  # page by page, nothing else
-    assert "Took over 9 changes." in call(home, "reconcile", "--yes")
+    assert "Applied 9 changes." in call(home, "reconcile", "--yes")
 
 
 def test_a_campaign_without_a_panel_says_so(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
     assert len(home.fake.paid_calls) == 1
     assert [each.bonuses for each in home.fake.submissions.values()] == [[PART]]
     assert home.ledger() == home.fake.wallet == PART + home.fee(PART)
-    assert "is no open question" in call(home, "settle", "--answer", "1=unpaid", "--yes", code=2)
+    assert "isn't in doubt" in call(home, "settle", "--answer", "1=unpaid", "--yes", code=2)
 
 
 def settled(home: House) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""`duelpool agreement`: can the judges be trusted."""
+"""`duelpool agreement`: how far assessors agree with each other and with themselves."""
 
 import json
 from pathlib import Path
@@ -24,46 +24,43 @@ FORMATS = ("table", "csv", "json", "markdown", "latex")
 def agreement(
     source: Annotated[
         str,
-        typer.Argument(
-            help="A campaign's store, judgments as JSON lines, columns with an assessor, or preferences."
-        ),
+        typer.Argument(help="A campaign's store, or a file of judgments with assessors, or of preferences."),
     ],
     other: Annotated[
-        str | None, typer.Argument(help="Another one, to be compared with the first: its judges are a group.")
+        str | None,
+        typer.Argument(help="A second source to compare with the first, each a group of assessors."),
     ] = None,
     report: Annotated[
         list[str] | None,
         typer.Option(
             "-r",
             "--report",
-            help=f"Which statistics, of {', '.join(STATISTICS)}; may be repeated. Default: all that there are.",
+            help=f"Which statistics, of {', '.join(STATISTICS)}; may be repeated. Default: all.",
         ),
     ] = None,
     criterion: Annotated[str | None, typer.Option(help="Only judgments on this criterion.")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Lines `assessor group`: whom to compare with whom.")
-    ] = None,
+    groups: Annotated[str | None, typer.Option(help="Lines `assessor group`: the groups to compare.")] = None,
     cluster: Annotated[
         str,
         typer.Option(
-            help="Over what intervals are: pair, topic, or auto (topic where there are ten or more)."
+            help="What the intervals resample: pair, topic, or auto (topics, if there are ten or more)."
         ),
     ] = "auto",
     tie_rate: Annotated[
-        float, typer.Option(help="How often ties of inferred preferences agree; 0.5 is a coin flip.")
+        float, typer.Option(help="The share of ties of inferred preferences counted as agreement.")
     ] = 0.5,
-    resamples: Annotated[int, typer.Option(min=1, help="Of the bootstrap for alpha.")] = 1000,
-    rows: Annotated[int, typer.Option(min=0, help="At most so many assessors in a table; 0: all.")] = 10,
+    resamples: Annotated[int, typer.Option(min=1, help="Resamples of the bootstrap for alpha.")] = 1000,
+    rows: Annotated[int, typer.Option(min=0, help="The most assessors in a table; 0: all.")] = 10,
     form: Annotated[str, typer.Option("-f", "--format", help=f"One of {', '.join(FORMATS)}.")] = "table",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     plot: Annotated[
-        str | None, typer.Option(help="Draw the tables and the assessors: SVG, PNG, PDF.")
+        str | None, typer.Option(help="Plot the tables and the assessors: SVG, PNG or PDF.")
     ] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Write the text to a file.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     campaign: CampaignOption = None,
 ) -> None:
-    """Say how far the judges can be trusted: who agrees with whom, with themselves, and what it takes them.
+    """Show how reliable the judgments are: agreement between assessors, their consistency, and the time they take.
 
     Examples:
 
@@ -82,9 +79,7 @@ def agreement(
         if name not in STATISTICS:
             raise UnknownName("statistic", name, STATISTICS)
     if form == "csv" and len(report or ()) != 1:
-        raise BadParameter(
-            "Comma-separated values hold one table.", remedy="Name it: --report assessors, for example."
-        )
+        raise BadParameter("CSV holds one table.", remedy="Name it: --report assessors, for example.")
     options = Options(cast("Cluster", cluster), tie_rate, resamples, seed, rows or None)
     if plot is not None:
         from duelpool.plots import refuse_unknown_format
@@ -113,7 +108,7 @@ def _votes(source: str, other: str | None, campaign: str | None) -> Votes:
     if names[0] == names[1]:
         names = source, other
     if names[0] == names[1]:
-        raise BadParameter("Both sources are the same one.", remedy="Name two different ones.")
+        raise BadParameter("Both sources are the same.", remedy="Name two different ones.")
     return in_two_groups(first, _read(other, campaign), names)
 
 
@@ -121,9 +116,9 @@ def _read(source: str, name: str | None) -> Votes:
     if is_store(source):
         with opened(source, name) as campaign:
             return votes_of(campaign)
-    found = read_assessed(source)
-    tell_notices(source, found.notices)
-    return Votes.of(found)
+    judgments = read_assessed(source)
+    tell_notices(source, judgments.notices)
+    return Votes.of(judgments)
 
 
 def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, named: bool) -> None:
@@ -149,7 +144,7 @@ def _print(findings: tuple[Finding, ...], form: str, output: str | None, *, name
     for each in missing if named else ():
         tell(f"{each.title}: {each.needs}")
     if missing and not named:
-        tell(f"Nothing to show of: {', '.join(each.name for each in missing)} (name one to hear why).")
+        tell(f"Nothing to show of: {', '.join(each.name for each in missing)} (name one to see why).")
     if output is not None:
         write_lines(output, text_of_all.split("\n"))
     elif shown:

@@ -1,4 +1,4 @@
-"""`duelpool assign`: topics for certain people."""
+"""`duelpool assign`: topics for certain assessors."""
 
 from typing import Annotated
 
@@ -12,15 +12,19 @@ from duelpool.store import holdings
 
 def assign(
     store: StoreArgument,
-    topics: Annotated[list[str] | None, typer.Argument(help="The topics. None: show who has which.")] = None,
-    to: Annotated[
-        list[str] | None, typer.Option("--to", help="A pseudonym; may be repeated for several people.")
+    topics: Annotated[
+        list[str] | None, typer.Argument(help="The topics. Default: show the assigned ones.")
     ] = None,
-    anyone: Annotated[bool, typer.Option("--anyone", help="Let everybody judge these topics again.")] = False,
-    campaign: CampaignOption = None,
+    to: Annotated[
+        list[str] | None, typer.Option("--to", help="An assessor's pseudonym; may be repeated.")
+    ] = None,
+    anyone: Annotated[
+        bool, typer.Option("--anyone", help="Let every assessor judge these topics again.")
+    ] = False,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep topics for certain people: nobody else is asked about them, and they are asked about nothing else.
+    """Assign topics to assessors: only they judge these topics, and they judge no others.
 
     Examples:
 
@@ -33,18 +37,18 @@ def assign(
       duelpool assign campaign.db
     """
     if topics and bool(to) == anyone:
-        raise BadParameter("Whose are these topics?", remedy="Give --to NAME, or --anyone.")
+        raise BadParameter("No assessor is named for these topics.", remedy="Give --to NAME, or --anyone.")
     if to and not topics:
         raise BadParameter("No topic is named.", remedy="Name topics before --to.")
-    with opened(store, campaign, writable=bool(topics)) as found:
+    with opened(store, campaign_name, writable=bool(topics)) as campaign:
         whose = ", ".join(to or ()) or "anyone"
-        entry = audit_entry(found, "assign", topics=", ".join(topics or ()), to=whose)
-        found.assign(topics or (), to or (), also=entry)
-        kept = found.read(holdings.reserved_topics)
+        entry = audit_entry(campaign, "assign", topics=", ".join(topics or ()), to=whose)
+        campaign.assign(topics or (), to or (), also=entry)
+        assigned = campaign.read(holdings.reserved_topics)
     if as_json:
-        print_json({topic: sorted(people) for topic, people in kept.items()})
+        print_json({topic: sorted(people) for topic, people in assigned.items()})
         return
-    for topic, people in kept.items():
+    for topic, people in assigned.items():
         typer.echo(f"{topic}  {', '.join(sorted(people))}")
-    if not kept:
-        typer.echo("Every topic is for everybody.")
+    if not assigned:
+        typer.echo("Every topic is open to every assessor.")

@@ -1,4 +1,4 @@
-"""`duelpool budget`: which judgments to buy, unbiased scores from them, and both tried out."""
+"""`duelpool budget`: plan which judgments to buy, estimate unbiased scores from them, simulate both."""
 
 from pathlib import Path
 from typing import Annotated, cast
@@ -42,29 +42,33 @@ budget = command_group(
 )
 
 RunFiles = Annotated[list[str] | None, typer.Argument(metavar="RUN...", help="Files, folders or patterns.")]
-MoreRuns = Annotated[list[str] | None, typer.Option("--runs", help="The same, as an option.")]
+MoreRuns = Annotated[list[str] | None, typer.Option("--runs", help="Further runs, given as an option.")]
 MetricName = Annotated[str, typer.Option(help=f"Any of {', '.join(METRICS)}, with parameters and cutoff.")]
-GoalName = Annotated[str, typer.Option(help=f"What to know: {', '.join(GOALS)}.")]
-DesignName = Annotated[str, typer.Option(help=f"What is worth judging: {', '.join(DESIGNS)}.")]
+GoalName = Annotated[str, typer.Option(help=f"What to estimate: {', '.join(GOALS)}.")]
+DesignName = Annotated[
+    str, typer.Option(help=f"How units are weighted when they are drawn: {', '.join(DESIGNS)}.")
+]
 EstimatorName = Annotated[
-    str | None, typer.Option(help=f"One of {', '.join(ESTIMATORS)}. Default: as it fits.")
+    str | None, typer.Option(help=f"One of {', '.join(ESTIMATORS)}. Default: the one that fits.")
 ]
 DrawName = Annotated[str | None, typer.Option(help=f"One of {', '.join(DRAWS)}. Default: the estimator's.")]
 IntervalName = Annotated[str, typer.Option(help=f"usual, or one of {', '.join(INTERVALS)}.")]
-Level = Annotated[float, typer.Option(help="The intervals' level of confidence.")]
+Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 PriorName = Annotated[
     str, typer.Option(help="Believed utilities: hyperbolic(a=16, b=34), linear, flat, or a file like qrels.")
 ]
-Predictor = Annotated[str | None, typer.Option(help="Guessed grades, an LLM's or a model's, as qrels.")]
+Predictor = Annotated[
+    str | None, typer.Option(help="Predicted grades, of a language model for example, as qrels.")
+]
 PredictorMax = Annotated[
     float | None, typer.Option(help="The predictor's highest grade. Default: the highest in its file.")
 ]
 WeightsFile = Annotated[
     str | None, typer.Option(help="Weights of your own, `topic docno system weight`, instead of runs.")
 ]
-TopicsFile = Annotated[str | None, typer.Option(help="A topics file: its weights weigh the topics.")]
+TopicsFile = Annotated[str | None, typer.Option(help="A topics file with the topics' weights.")]
 Epsilon = Annotated[
-    float | None, typer.Option(min=0, help="Added to each size, as in the paper. Default: the design's.")
+    float | None, typer.Option(min=0, help="Added to each unit's size. Default: the design's.")
 ]
 Mix = Annotated[
     float | None, typer.Option(min=0, max=1, help="The share drawn evenly. Default: the design's.")
@@ -99,14 +103,16 @@ def plan(
     after: Annotated[
         list[str] | None, typer.Option(help="Earlier plans: this one is their next round; needs --judgments.")
     ] = None,
-    judgments: Annotated[str | None, typer.Option(help="What the earlier plans' questions got.")] = None,
+    judgments: Annotated[
+        str | None, typer.Option(help="The judgments of the earlier plans' questions.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The plan's file, JSON lines.")
     ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draw which judgments to buy, and say what can be hoped from them.
+    """Draw the judgments to buy, and show the precision to expect from them.
 
     Examples:
 
@@ -140,8 +146,8 @@ def plan(
             epsilon=epsilon, mix=mix, seed=seed, repeats=repeats, price=price, topic_weights=shares, relevant=counts,
         )  # fmt: skip
     if output is not None:
-        beside = write_plan(output, made)
-        tell(f"Wrote {len(made.questions)} questions to {output} and all propensities to {beside}.")
+        propensities = write_plan(output, made)
+        tell(f"Wrote {len(made.questions)} questions to {output} and all propensities to {propensities}.")
     if as_json:
         print_json({**made.header(), "list": [_question_json(made, at) for at in range(len(made.questions))]})
     else:
@@ -150,10 +156,10 @@ def plan(
 
 def _question_json(made: Plan, at: int) -> dict[str, object]:
     each = made.questions[at]
-    found: dict[str, object] = {"topic": each.topic, "item": each.item}
+    question: dict[str, object] = {"topic": each.topic, "item": each.item}
     if each.other is not None:
-        found["other"] = each.other
-    return {**found, "times": each.times, "expected": each.expected}
+        question["other"] = each.other
+    return {**question, "times": each.times, "expected": each.expected}
 
 
 def _next_plan(
@@ -169,7 +175,7 @@ def _next_plan(
 ) -> Plan:
     if judgments is None:
         raise BadParameter(
-            "A next round needs what the rounds before it got.", remedy="Give --judgments FILE."
+            "A next round needs the judgments of the earlier rounds.", remedy="Give --judgments FILE."
         )
     plans = [read_plan(path) for path in after]
     population = _population_like(plans[0], files, weights)
@@ -192,15 +198,15 @@ def campaign(
     output: Annotated[str, typer.Option("--output", "-o", help="The campaign: FILE.db, postgresql://...")],
     *,
     texts: Annotated[str | None, typer.Option(help="Passages, for the assessors to read.")] = None,
-    topics: Annotated[str | None, typer.Option(help="The questions, as assessors see them.")] = None,
+    topics: Annotated[str | None, typer.Option(help="The topics, as assessors see them.")] = None,
     name: Annotated[str, typer.Option(help="The campaign's name.")] = "budget",
     judges: Annotated[str, typer.Option(help="Who will judge: dedicated or crowd.")] = "dedicated",
     scale: Annotated[
-        str | None, typer.Option(help="Grades: binary, abc, five. Default: by the plan.")
+        str | None, typer.Option(help="Scale of the grades: binary, abc, five. Default: the plan's.")
     ] = None,
     seed: Seed = 1,
 ) -> None:
-    """Make a judging campaign of a plan: what it drew is asked, with its propensity in the log.
+    """Make a campaign from a plan: it asks the plan's questions and logs their propensities.
 
     Examples:
 
@@ -231,10 +237,10 @@ def campaign(
 
 
 def _judged(path: str, name: str | None, population: Population) -> JudgedUnits:
-    """Read judgments from a file, or from the campaign that works off the plan."""
+    """Read judgments from a file, or from the campaign that asks the plan's questions."""
     if path.startswith("postgresql") or path.endswith(".db"):
-        with opened(path, name) as found:
-            return from_judgments(plan_judgments(found), population.metric, path)
+        with opened(path, name) as campaign:
+            return from_judgments(plan_judgments(campaign), population.metric, path)
     return read_judged(path, population.metric)
 
 
@@ -256,11 +262,11 @@ def estimate(
     weights: WeightsFile = None,
     others: Annotated[str, typer.Option(help="Judgments that no plan drew: refuse or ignore.")] = "refuse",
     noisy: Annotated[
-        bool, typer.Option("--noisy", help="Judges contradict themselves: wider intervals.")
+        bool, typer.Option("--noisy", help="Allow for judges who contradict themselves: wider intervals.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the scores of systems, planned for or not, from what was judged of a plan.
+    """Estimate the scores of systems, in the plan or not, from the judgments of a plan.
 
     Examples:
 
@@ -271,21 +277,21 @@ def estimate(
     plans = [read_plan(path) for path in (plan_file, *(also or ()))]
     population = _population_like(plans[0], expand_paths([*(more_runs or ()), *(runs or ())]), weights)
     judged = _judged(judgments, campaign_name, population)
-    found = estimate_plans(
+    estimated = estimate_plans(
         plans, judged, population, estimator=estimator, interval=interval, level=level, goal=goal, others=others,
         noisy=noisy,
     )  # fmt: skip
     if as_json:
-        print_json(found.as_json())
+        print_json(estimated.as_json())
     else:
-        show_estimate(found)
+        show_estimate(estimated)
 
 
 @budget.command()
 def simulate(
     runs: RunFiles = None,
     *,
-    qrels: Annotated[str, typer.Option(help="The truth: grades of all that the runs rank, or nearly.")],
+    qrels: Annotated[str, typer.Option(help="The truth: grades of (nearly) all items that the runs rank.")],
     n: Annotated[int, typer.Option("--n", "-n", help="How many judgments a trial buys.")],
     more_runs: MoreRuns = None,
     metric: MetricName = "DCG@10",
@@ -305,13 +311,13 @@ def simulate(
     mix: Mix = None,
     trials: Annotated[int, typer.Option(min=1, help="How many trials.")] = 1000,
     seed: Seed = 0,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")] = 1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes.")] = 1,
     cluster: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
+        str | None, typer.Option(help="Run on a Dask cluster instead: the address of its scheduler.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Spend a budget many times where the truth is known: bias, squared error, coverage and width.
+    """Simulate spending a budget where the truth is known: bias, squared error, coverage and width.
 
     Examples:
 
@@ -343,16 +349,16 @@ def simulate(
             f"{known.left_out} units have no judgment and are left out, with {known.left_out_share:.1%} of the weight."
         )
     with open_executor(workers, cluster, trials) as executor, progress_bar("Simulating", trials) as ended:
-        found = simulate_budget(
+        simulation = simulate_budget(
             known.population, known.utility, n=n, design=design, estimator=way, goal=goal, beliefs=beliefs,
             draw=draw, interval=interval, level=level, epsilon=epsilon, mix=mix, trials=trials, seed=seed,
             executor=executor, progress=ended,
         )  # fmt: skip
     if as_json:
         left = {"units": known.left_out, "share": known.left_out_share}
-        print_json({**found.as_json(), "left_out": left})
+        print_json({**simulation.as_json(), "left_out": left})
     else:
-        show_simulation(found)
+        show_simulation(simulation)
 
 
 def _topic_weights(path: str | None) -> dict[str, float] | None:
@@ -361,4 +367,4 @@ def _topic_weights(path: str | None) -> dict[str, float] | None:
 
 def _tell_lacking(predictor: str | None, lacking: int) -> None:
     if lacking:
-        tell(f"{predictor}: {lacking} units have no guess and get the mean of the others.")
+        tell(f"{predictor}: {lacking} units have no prediction and get the mean of the others.")

@@ -10,7 +10,7 @@ from duelpool.cli.output import print_table
 
 
 def show_plan(made: Plan) -> None:
-    """Print what can be hoped from a plan, and what it costs."""
+    """Print the precision to expect from a plan, and its cost."""
     table = Table(
         title=f"{made.metric}, {made.goal}: {made.design} drawn {made.draw}, seed {made.seed}",
         title_justify="left",
@@ -26,44 +26,47 @@ def show_plan(made: Plan) -> None:
     typer.echo(
         f"{len(made.questions)} questions of {len(made.propensities)} units, {made.judgments} judgments{cost}."
     )
-    typer.echo("The widths (of 95 % intervals) hold if the beliefs about utilities do.")
+    typer.echo("The widths (of 95 % intervals) hold if the believed utilities are right.")
     for note in made.notes:
         typer.echo(note)
 
 
-def show_estimate(found: BudgetEstimate) -> None:
+def show_estimate(estimate: BudgetEstimate) -> None:
     """Print estimates with their intervals, the best system first."""
     table = Table(
-        title=f"{found.metric}, {found.goal}: {found.answered} of {found.questions} questions answered",
+        title=f"{estimate.metric}, {estimate.goal}: {estimate.answered} of {estimate.questions} questions answered",
         title_justify="left",
     )
     table.add_column("target", overflow="fold")
-    for column in ("estimate", f"{found.level:.0%} from", "to", "out of reach"):
+    for column in ("estimate", f"{estimate.level:.0%} from", "to", "out of reach"):
         table.add_column(column, justify="right")
-    for each in sorted(found.targets, key=lambda one: -one.estimate):
+    for each in sorted(estimate.targets, key=lambda one: -one.estimate):
         ends = ("" if end is None else f"{end:.4f}" for end in (each.low, each.high))
         table.add_row(each.name, f"{each.estimate:.4f}", *ends, f"{each.unreachable:.4g}")
     print_table(table)
-    for note in found.notes:
+    for note in estimate.notes:
         typer.echo(note)
 
 
-def show_simulation(found: BudgetSimulation) -> None:
-    """Print how well a way to spend a budget did."""
+def show_simulation(simulation: BudgetSimulation) -> None:
+    """Print bias, error and coverage of a simulated budget."""
     table = Table(
-        title=f"{found.metric}, {found.goal}: {found.design}, {found.estimator}, n = {found.n}, {found.trials} trials",
+        title=f"{simulation.metric}, {simulation.goal}: {simulation.design}, {simulation.estimator}, "
+        f"n = {simulation.n}, {simulation.trials} trials",
         title_justify="left",
     )
     table.add_column("target", overflow="fold")
     for column in ("true", "bias", "sd", "mse", "coverage", "width"):
         table.add_column(column, justify="right")
     parts = ("true", "bias", "sd", "mse", "coverage", "width")
-    for each in found.targets:
+    for each in simulation.targets:
         table.add_row(each.name, *(f"{getattr(each, part):.4g}" for part in parts))
     table.add_section()
-    table.add_row("mean", *(f"{found.mean(part):.4g}" for part in parts))
+    table.add_row("mean", *(f"{simulation.mean(part):.4g}" for part in parts))
     print_table(table)
-    kind = "a guarantee" if found.guaranteed else "an approximation"
-    typer.echo(f"Unbiased: {found.unbiased}. The {found.level:.0%} interval '{found.interval}' is {kind}.")
-    for warning in found.warnings:
+    kind = "a guarantee" if simulation.guaranteed else "an approximation"
+    typer.echo(
+        f"Unbiased: {simulation.unbiased}. The {simulation.level:.0%} interval '{simulation.interval}' is {kind}."
+    )
+    for warning in simulation.warnings:
         typer.echo(warning)

@@ -1,4 +1,4 @@
-"""`duelpool challenge`: a late run's unjudged items against the best known."""
+"""`duelpool challenge`: compare a late run's unjudged items with the best ones."""
 
 from typing import Annotated
 
@@ -17,19 +17,19 @@ def challenge(
     store: StoreArgument,
     run: Annotated[str, typer.Argument(help="The late run.")],
     texts: Annotated[
-        str | None, typer.Option(help="Passages: what assessors see, and which items are duplicates.")
+        str | None, typer.Option(help="Passages, for assessors to read and to detect duplicates.")
     ] = None,
-    depth: Annotated[int, typer.Option(min=1, help="How deep the run is read at most.")] = 10,
+    depth: Annotated[int, typer.Option(min=1, help="How deep the run is read.")] = 10,
     topic: Annotated[list[str] | None, typer.Option(help="Only this topic; may be repeated.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would join, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would join, and change nothing.")
     ] = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what a late run ranks above the best known items and nobody has judged, and have it duelled.
+    """Add the unjudged items that a late run ranks above the best ones, to be compared with them.
 
-    The newcomers join the campaign's pools and meet the best item of their topic when that topic is done;
+    The newcomers join the pools, and meet the best item of their topic when that topic is done;
     `duelpool judge` asks about them.
 
     Examples:
@@ -44,14 +44,14 @@ def challenge(
     if shown is not None:
         tell_notices(str(texts), shown.notices)
     by_id = shown.by_id if shown is not None else None
-    with opened(store, campaign, writable=not dry_run) as found, working("Looking for newcomers"):
-        challenges = find_challenges(found, read, depth=depth, texts=by_id, topics=topic)
+    with opened(store, campaign_name, writable=not dry_run) as campaign, working("Looking for newcomers"):
+        challenges = find_challenges(campaign, read, depth=depth, texts=by_id, topics=topic)
         if not dry_run and challenges:
-            let_join(found, challenges, by_id)
+            let_join(campaign, challenges, by_id)
         if not dry_run:
-            keep_runs(found, [read])
+            keep_runs(campaign, [read])
             joined = sum(len(each.newcomers) for each in challenges)
-            found.write(audit_entry(found, "challenge", run=read.name, newcomers=joined))
+            campaign.write(audit_entry(campaign, "challenge", run=read.name, newcomers=joined))
     newcomers = sum(len(each.newcomers) for each in challenges)
     same = sum(len(each.twins) for each in challenges)
     if as_json:
@@ -73,7 +73,7 @@ def challenge(
         )
         return
     if challenges:
-        table = Table(title=f"What {read.name} brings", title_justify="left")
+        table = Table(title=f"Newcomers of {read.name}", title_justify="left")
         for column in ("topic", "best so far", "newcomers", "duplicates of known items"):
             table.add_column(column, overflow="fold")
         for each in challenges:

@@ -1,4 +1,4 @@
-"""`duelpool change`: pause a campaign, or change what its pages say."""
+"""`duelpool change`: a campaign's state, and the settings of its pages and pay."""
 
 from typing import Annotated, Literal, cast, get_args
 
@@ -16,11 +16,11 @@ def change(
     store: StoreArgument,
     state: Annotated[str | None, typer.Option(help="open, paused, or closed.")] = None,
     settings: Annotated[
-        str | None, typer.Option(help="A TOML or JSON file with settings of the page and the pay.")
+        str | None, typer.Option(help="A TOML or JSON file with settings of the pages and the pay.")
     ] = None,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
 ) -> None:
-    """Pause, close or open a campaign, or change what its pages say and pay.
+    """Pause, close or open a campaign, or change the settings of its pages and pay.
 
     Examples:
 
@@ -32,12 +32,12 @@ def change(
         raise BadParameter("There is nothing to change.", remedy="Give --state, --settings, or both.")
     if state is not None and state not in get_args(State):
         raise UnknownName("state", state, get_args(State))
-    with opened(store, campaign, writable=True) as found:
+    with opened(store, campaign_name, writable=True) as campaign:
         if settings is not None:
-            after = read_changes(settings, found.settings)
-            names = ", ".join(each.name for each in changes(found.settings, after))
-            found.change(after, also=audit_entry(found, "settings", changed=names or "nothing"))
-            typer.echo(f"Campaign {found.name} has the settings of {settings} from now on.")
+            after = read_changes(settings, campaign.settings)
+            names = ", ".join(each.name for each in changes(campaign.settings, after))
+            campaign.change(after, also=audit_entry(campaign, "settings", changed=names or "nothing"))
+            typer.echo(f"Campaign {campaign.name} has the settings of {settings} from now on.")
         if state is not None:
-            found.set_state(cast("State", state), also=audit_entry(found, "state", state=state))
-            typer.echo(f"Campaign {found.name} is {state}.")
+            campaign.set_state(cast("State", state), also=audit_entry(campaign, "state", state=state))
+            typer.echo(f"Campaign {campaign.name} is {state}.")

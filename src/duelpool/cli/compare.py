@@ -1,4 +1,4 @@
-"""`duelpool compare`: which of two runs is better, how sure, what to judge next."""
+"""`duelpool compare`: which of two runs is better, how certain that is, and what to judge next."""
 
 from typing import Annotated
 
@@ -13,18 +13,18 @@ from duelpool.files import read_preferences, read_qrels, read_run
 
 def compare(
     a: Annotated[str, typer.Argument(metavar="RUN-A", help="A run file.")],
-    b: Annotated[str, typer.Argument(metavar="RUN-B", help="Another one.")],
+    b: Annotated[str, typer.Argument(metavar="RUN-B", help="Another run file.")],
     prefs: Annotated[str | None, typer.Option(help="Preferences collected so far.")] = None,
     qrels: Annotated[
-        str | None, typer.Option(help="Grades collected so far, instead: compares by DCG.")
+        str | None, typer.Option(help="Grades collected so far, instead of preferences: compares by DCG.")
     ] = None,
     measure: Annotated[str, typer.Option(help="ppref or wpref, with preferences.")] = "ppref",
-    depth: Annotated[int, typer.Option(min=1, help="How far down the rankings count.")] = 10,
+    depth: Annotated[int, typer.Option(min=1, help="The depth to which the rankings are compared.")] = 10,
     ask: Annotated[int, typer.Option(min=0, help="How many questions to suggest.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Breaks ties between equally telling questions.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Breaks ties between equally informative questions.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Say which of two runs is better, how sure that is, and what to judge next to find out.
+    """Show which of two runs is better, how certain that is, and what to judge next.
 
     Examples:
 
@@ -40,7 +40,7 @@ def compare(
     for name, read in ((a, runs[0]), (b, runs[1]), (prefs, votes), (qrels, grades)):
         if read is not None:
             tell_notices(str(name), read.notices)
-    found = compare_runs(
+    comparison = compare_runs(
         *runs,
         preferences=votes,
         qrels=grades,
@@ -50,25 +50,25 @@ def compare(
         seed=seed,
     )
     if as_json:
-        print_json(figures(found))
+        print_json(figures(comparison))
     else:
-        show(found, ask)
+        show(comparison, ask)
 
 
-def figures(found: RunComparison) -> dict[str, object]:
-    """Return a comparison for a program."""
+def figures(comparison: RunComparison) -> dict[str, object]:
+    """Return a comparison as JSON values."""
     return {
-        "a": found.a,
-        "b": found.b,
-        "measure": found.measure,
-        "mean": {"a": found.mean_a, "b": found.mean_b},
+        "a": comparison.a,
+        "b": comparison.b,
+        "measure": comparison.measure,
+        "mean": {"a": comparison.mean_a, "b": comparison.mean_b},
         "difference": {
-            "mean": found.mean_a - found.mean_b,
-            "low": found.low,
-            "high": found.high,
-            "p": found.p,
+            "mean": comparison.mean_a - comparison.mean_b,
+            "low": comparison.low,
+            "high": comparison.high,
+            "p": comparison.p,
         },
-        "settled": {"a": found.won_by("a"), "b": found.won_by("b"), "open": found.won_by("")},
+        "settled": {"a": comparison.won_by("a"), "b": comparison.won_by("b"), "open": comparison.won_by("")},
         "topics": {
             each.topic: {
                 "leader": each.verdict.leader,
@@ -78,36 +78,39 @@ def figures(found: RunComparison) -> dict[str, object]:
                 "done": each.done,
                 "ask_next": [list(question) for question in each.ask_next],
             }
-            for each in found.topics
+            for each in comparison.topics
         },
     }
 
 
-def show(found: RunComparison, ask: int) -> None:
-    """Print a comparison for a person, with the questions that would tell most."""
+def show(comparison: RunComparison, ask: int) -> None:
+    """Print a comparison as a table, with the most informative questions."""
     table = Table(
-        title=f"{found.a} (a) and {found.b} (b) by {found.measure}", title_justify="left", show_header=False
+        title=f"{comparison.a} (a) and {comparison.b} (b) by {comparison.measure}",
+        title_justify="left",
+        show_header=False,
     )
     table.add_column("what")
     table.add_column("figure", justify="right")
-    table.add_row("topics", str(len(found.topics)))
-    table.add_row("settled for a", str(found.won_by("a")))
-    table.add_row("settled for b", str(found.won_by("b")))
-    table.add_row("not settled", str(found.won_by("")))
-    table.add_row("mean score of a, of b", f"{found.mean_a:.4f}, {found.mean_b:.4f}")
-    if found.low is not None and found.high is not None and found.p is not None:
+    table.add_row("topics", str(len(comparison.topics)))
+    table.add_row("settled for a", str(comparison.won_by("a")))
+    table.add_row("settled for b", str(comparison.won_by("b")))
+    table.add_row("not settled", str(comparison.won_by("")))
+    table.add_row("mean score of a, of b", f"{comparison.mean_a:.4f}, {comparison.mean_b:.4f}")
+    if comparison.low is not None and comparison.high is not None and comparison.p is not None:
         table.add_row(
-            "difference, 95 %", f"{found.mean_a - found.mean_b:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+            "difference, 95 %",
+            f"{comparison.mean_a - comparison.mean_b:+.4f} [{comparison.low:+.4f}, {comparison.high:+.4f}]",
         )
-        table.add_row("p, paired t", f"{found.p:.4f}" if found.p >= 0.0001 else "below 0.0001")
+        table.add_row("p, paired t", f"{comparison.p:.4f}" if comparison.p >= 0.0001 else "below 0.0001")
     print_table(table)
-    questions = [(each.topic, question) for each in found.topics for question in each.ask_next[:1]][:ask]
+    questions = [(each.topic, question) for each in comparison.topics for question in each.ask_next[:1]][:ask]
     if questions:
-        asked = Table(title="Judge next", title_justify="left")
-        asked.add_column("topic", overflow="fold")
-        asked.add_column("items", overflow="fold")
+        next_questions = Table(title="Judge next", title_justify="left")
+        next_questions.add_column("topic", overflow="fold")
+        next_questions.add_column("items", overflow="fold")
         for topic, question in questions:
-            asked.add_row(topic, " or ".join(question))
-        print_table(asked)
+            next_questions.add_row(topic, " or ".join(question))
+        print_table(next_questions)
     else:
-        tell("Nothing is left to judge that could tell these two apart.")
+        tell("No further judgment can tell these two runs apart.")

@@ -228,7 +228,7 @@ def _of_files(
     truths = [read_truth(truth, kind)]
     if preferences is not None:
         truths.append(read_truth(preferences, "preferences"))
-    return _Sources(truths, run_sources(runs or []), _beside(truth, preferences))
+    return _Sources(truths, run_sources(runs or []), _duplicates_file(truth, preferences))
 
 
 def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sources:
@@ -248,8 +248,8 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
     )
 
 
-def _beside(*judgments: str | None) -> str | None:
-    """Return the file of duplicates beside judgments, as `export` writes it."""
+def _duplicates_file(*judgments: str | None) -> str | None:
+    """Return the file of duplicates that `export` wrote next to the judgments, if there is one."""
     places = [duplicates_path(path) for path in judgments if path is not None]
     return next((str(place) for place in places if place is not None and place.is_file()), None)
 

@@ -26,12 +26,12 @@ def exclude(
     assessor: Annotated[str, typer.Argument(help="The assessor's pseudonym.")],
     reason: ReasonOption = "excluded by the manager",
     yes: YesOption = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take an assessor's judgments out of every score, open their pairs again, and ask them no more.
+    """Exclude an assessor: their judgments no longer count, their pairs open again, they get no more questions.
 
-    Says first what that takes away. What was done stays in the log and stays paid; `reinstate` undoes it.
+    Shows first what that takes out. The judgments stay in the log and stay paid; `reinstate` undoes it.
 
     Examples:
 
@@ -39,12 +39,12 @@ def exclude(
 
       duelpool exclude campaign.db worker-3 --reason "clicked through" --yes
     """
-    with opened(store, campaign, writable=True) as found:
-        _refuse_unknown(assessor, found.read(holdings.assessors))
-        preview = found.preview_exclusion(assessor)
-        price = full_price(found.settings) if found.settings.judges == "crowd" else 0
-        cost = -(-preview.judgments * price // found.settings.targets)
-        about = f", which costs about {cost / 100:,.2f} {found.settings.currency}" if cost else ""
+    with opened(store, campaign_name, writable=True) as campaign:
+        _refuse_unknown(assessor, campaign.read(holdings.assessors))
+        preview = campaign.preview_exclusion(assessor)
+        price = full_price(campaign.settings) if campaign.settings.judges == "crowd" else 0
+        cost = -(-preview.judgments * price // campaign.settings.targets)
+        about = f", which costs about {cost / 100:,.2f} {campaign.settings.currency}" if cost else ""
         if not as_json:
             typer.echo(
                 f"This takes out {preview.judgments} judgments of {preview.topics} topics "
@@ -52,8 +52,8 @@ def exclude(
             )
         sure = confirmed(f"Exclude {assessor}?", yes)
         if sure:
-            entry = audit_entry(found, "exclude", assessor=assessor, reason=reason)
-            found.exclude(assessor, reason, also=entry)
+            entry = audit_entry(campaign, "exclude", assessor=assessor, reason=reason)
+            campaign.exclude(assessor, reason, also=entry)
     if as_json:
         print_json({**asdict(preview), "cost": cost, "excluded": sure})
     elif sure:
@@ -64,28 +64,28 @@ def reinstate(
     store: StoreArgument,
     assessor: Annotated[str, typer.Argument(help="The assessor's pseudonym.")],
     reason: ReasonOption = "re-instated by the manager",
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let an excluded assessor in again; their judgments count again where their pairs have room.
+    """Reinstate an excluded assessor; their judgments count again where their pairs have free slots.
 
     Examples:
 
       duelpool reinstate campaign.db worker-3 --reason "mistaken identity"
     """
-    with opened(store, campaign, writable=True) as found:
-        _refuse_unknown(assessor, found.read(holdings.assessors))
-        entry = audit_entry(found, "reinstate", assessor=assessor, reason=reason)
-        back = found.reinstate(assessor, reason, also=entry)
+    with opened(store, campaign_name, writable=True) as campaign:
+        _refuse_unknown(assessor, campaign.read(holdings.assessors))
+        entry = audit_entry(campaign, "reinstate", assessor=assessor, reason=reason)
+        back = campaign.reinstate(assessor, reason, also=entry)
     if as_json:
         print_json({"assessor": assessor, "judgments": back})
     else:
-        typer.echo(f"Re-instated {assessor}: {back} judgments count again.")
+        typer.echo(f"Reinstated {assessor}: {back} judgments count again.")
 
 
 def _refuse_unknown(assessor: str, known: dict[str, holdings.AssessorRow]) -> None:
     if assessor not in known:
         raise BadParameter(
-            f"Nobody called '{assessor}' takes part.",
+            f"The campaign has no assessor '{assessor}'.",
             remedy="See `duelpool status --assessors`.",
         )

@@ -32,15 +32,17 @@ def export(
         str, typer.Option("--output", "-o", help="The file (.gz packs it); a folder or .zip for a bundle.")
     ] = "-",
     best: Annotated[bool, typer.Option("--best", help="qrels: the best items only.")] = False,
-    top: Annotated[int | None, typer.Option(min=1, help="qrels: the first levels that hold so many.")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="qrels: as many first levels as it takes to have N items.")
+    ] = None,
     levels: Annotated[bool, typer.Option("--levels", help="qrels: a value for every level.")] = False,
     above: Annotated[
-        str | None, typer.Option(help="qrels: put what was found above these grades (a file, or pool).")
+        str | None, typer.Option(help="qrels: rank the result above these grades (a file, or pool).")
     ] = None,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a campaign's preferences, qrels, levels, log or spreadsheet, or all that a release needs.
+    """Write a campaign's preferences, qrels, levels, log or spreadsheet, or a bundle of all files for a release.
 
     Examples:
 
@@ -63,10 +65,10 @@ def export(
         raise BadParameter("--best, --top, --levels and --above are for qrels.", remedy="Leave them out.")
     with (
         quiet_broken_pipe(),
-        opened(store, campaign) as found,
-        progress_bar("Exporting", len(found.live.heads())) as ended,
+        opened(store, campaign_name) as campaign,
+        progress_bar("Exporting", len(campaign.live.heads())) as advance,
     ):
-        written = write(found, form, output, ended, options)
+        written = write(campaign, form, output, advance, options)
     tell_notices(output, written.notices)
     if as_json:
         print_json(
@@ -83,7 +85,7 @@ def export(
 def write(
     campaign: Campaign, form: str, output: str, progress: Progress, options: Mapping[str, Any]
 ) -> Written:
-    """Write one form of a campaign."""
+    """Write a campaign in one of the forms."""
     if form == "bundle":
         return write_bundle(campaign, output, progress=progress, **options)
     if form == "qrels":
@@ -94,8 +96,8 @@ def write(
 
 
 def _qrels_options(best: bool, top: int | None, levels: bool, above: str | None) -> dict[str, Any]:
-    given: dict[Values, bool] = {"best": best, "top": top is not None, "levels": levels}
-    ways = [way for way, wanted in given.items() if wanted]
+    wanted_by: dict[Values, bool] = {"best": best, "top": top is not None, "levels": levels}
+    ways = [way for way, wanted in wanted_by.items() if wanted]
     if len(ways) > 1:
         raise BadParameter("--best, --top and --levels exclude each other.", remedy="Give one of them.")
     options: dict[str, Any] = {"values": ways[0]} if ways else {}

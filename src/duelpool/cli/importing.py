@@ -1,4 +1,4 @@
-"""`duelpool import`: judgments from files into a campaign."""
+"""`duelpool import`: judgments from a file into a campaign."""
 
 import re
 from pathlib import Path
@@ -22,19 +22,21 @@ def import_judgments(
     ] = "as-given",
     form: Annotated[
         str | None,
-        typer.Option(help=f"The file's form, where it can't be told: {', '.join(get_args(PreferenceForm))}."),
+        typer.Option(
+            help=f"The file's form, if it can't be detected: {', '.join(get_args(PreferenceForm))}."
+        ),
     ] = None,
     skip_unknown: Annotated[
-        bool, typer.Option("--skip-unknown", help="Leave out unknown topics and items, and count them.")
+        bool, typer.Option("--skip-unknown", help="Skip unknown topics and items, and report how many.")
     ] = False,
     assessor: Annotated[str, typer.Option(help="The pseudonym of judgments that name none.")] = "",
     again: Annotated[
-        bool, typer.Option("--again", help="Count rows that were taken in before once more.")
+        bool, typer.Option("--again", help="Import rows again that were imported before.")
     ] = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take judgments from a file into a campaign's log: all of them, or none.
+    """Import judgments from a file into a campaign's log: all of them, or none.
 
     Examples:
 
@@ -45,12 +47,12 @@ def import_judgments(
       duelpool import campaign.db other-campaign.jsonl --skip-unknown
     """
     if phases not in get_args(Phases):
-        raise UnknownName("way of telling phases", phases, get_args(Phases))
+        raise UnknownName("rule for phases", phases, get_args(Phases))
     if form is not None and form not in get_args(PreferenceForm):
         raise UnknownName("preference form", form, get_args(PreferenceForm))
-    with opened(store, campaign, writable=True) as found, working("Taking judgments in"):
+    with opened(store, campaign_name, writable=True) as campaign, working("Importing judgments"):
         taken = import_file(
-            found,
+            campaign,
             file,
             form=cast("PreferenceForm | None", form),
             rows=ranges(rows) if rows else (),
@@ -59,8 +61,8 @@ def import_judgments(
             assessor=assessor,
             again=again,
         )
-        # After the fact: a large file goes in pieces, each a transaction of its own.
-        found.write(audit_entry(found, "import", file=Path(file).name, judgments=taken.judgments))
+        # A large file is imported in several transactions, so the entry follows them.
+        campaign.write(audit_entry(campaign, "import", file=Path(file).name, judgments=taken.judgments))
     tell_notices(file, taken.notices)
     if as_json:
         print_json(
@@ -74,15 +76,15 @@ def import_judgments(
         )
         return
     closed = f", {taken.closings:,} phases closed" if taken.closings else ""
-    typer.echo(f"Took in {taken.judgments:,} judgments of {taken.topics:,} topics{closed}.")
+    typer.echo(f"Imported {taken.judgments:,} judgments of {taken.topics:,} topics{closed}.")
 
 
 def ranges(text: str) -> list[tuple[int, int]]:
     """Return the ranges of rows that a text such as `1-100,201` names."""
-    found: list[tuple[int, int]] = []
+    rows: list[tuple[int, int]] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if not match:
             raise BadParameter(f"'{part.strip()}' is no range of rows.", remedy="Write 1-100,201-300.")
-        found.append((int(match[1]), int(match[2] or match[1])))
-    return found
+        rows.append((int(match[1]), int(match[2] or match[1])))
+    return rows

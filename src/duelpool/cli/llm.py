@@ -136,14 +136,14 @@ def llm(
     store: StoreArgument,
     form: Annotated[
         str | None,
-        typer.Option("--as", help="Write what a model said: prior (preferences) or predictor (qrels)."),
+        typer.Option("--as", help="Write the model's answers: prior (preferences) or predictor (qrels)."),
     ] = None,
     output: Annotated[str, typer.Option("--output", "-o", help="The file; .gz packs it.")] = "-",
     assessor: Annotated[str | None, typer.Option(help="Which model, where several judge.")] = None,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how a campaign's language models judge, and what they cost; or write their answers as a start for people.
+    """Show how a campaign's language models judge and what they cost, or write their answers as a prior.
 
     Examples:
 
@@ -155,20 +155,20 @@ def llm(
     """
     if form is not None and form not in FORMS:
         raise UnknownName("form", form, FORMS)
-    with quiet_broken_pipe(), opened(store, campaign) as found:
+    with quiet_broken_pipe(), opened(store, campaign_name) as campaign:
         if form is not None:
-            rows = _write(found, form, output, assessor)
+            rows = _write(campaign, form, output, assessor)
             if output != "-":
                 tell(f"Wrote {rows:,} rows to {output}.")
             return
-        figures = [each for each in model_figures(found) if assessor in {None, each.assessor}]
+        figures = [each for each in model_figures(campaign) if assessor in {None, each.assessor}]
     if as_json:
         print_json([asdict(each) for each in figures])
     elif not figures:
-        typer.echo("No language model has judged here.")
+        typer.echo("No language model has judged in this campaign.")
     else:
         for each in figures:
-            _show(each, found.settings.currency)
+            _show(each, campaign.settings.currency)
 
 
 def _write(campaign: Campaign, form: str, output: str, assessor: str | None) -> int:
@@ -191,50 +191,53 @@ def _write(campaign: Campaign, form: str, output: str, assessor: str | None) -> 
 
 
 def shares_of_wins(strengths: dict[str, float]) -> dict[str, float]:
-    """Return the chance of each item to win against an average one, in hundredths: a guess of its grade."""
+    """Return each item's chance to win against an average one, in percent, as its predicted grade."""
     from scipy.special import expit
 
     return {item: round(100 * float(expit(strength))) for item, strength in strengths.items()}
 
 
-def _show(found: ModelFigures, currency: str) -> None:
-    table = Table(title=f"{found.assessor}: {found.model}", title_justify="left", show_header=False)
+def _show(figures: ModelFigures, currency: str) -> None:
+    table = Table(title=f"{figures.assessor}: {figures.model}", title_justify="left", show_header=False)
     table.add_column("what")
     table.add_column("figure", overflow="fold")
-    money = f"{found.spent:,.6f} {currency}"
-    if found.unknown:
-        money += f" (of which {found.unknown:,.6f} may not have been billed)"
+    money = f"{figures.spent:,.6f} {currency}"
+    if figures.unknown:
+        money += f" (of which {figures.unknown:,.6f} may not have been billed)"
     rows = [
-        ("prompt", f"{found.prompt} {found.prompt_hash}"),
-        ("pairs in both orders", f"{found.pairs:,}"),
-        ("chooses another when the sides change", percent(found.flips)),
-        ("chooses the left side", percent(found.left)),
-        ("chooses the longer text", percent(found.longer)),
-        ("people choose the longer text", percent(found.people_longer)),
-        ("people agree", percent(found.agreement)),
+        ("prompt", f"{figures.prompt} {figures.prompt_hash}"),
+        ("pairs in both orders", f"{figures.pairs:,}"),
+        ("chooses another when the sides change", percent(figures.flips)),
+        ("chooses the left side", percent(figures.left)),
+        ("chooses the longer text", percent(figures.longer)),
+        ("people choose the longer text", percent(figures.people_longer)),
+        ("people agree", percent(figures.agreement)),
         *(
             (f"... when it is {each.confidence:.0%} sure", percent(each.agreement))
-            for each in found.by_confidence
+            for each in figures.by_confidence
         ),
-        ("refused", percent(found.refusals)),
-        ("malformed to the end", percent(found.malformed)),
-        ("items graded", f"{found.graded:,}"),
-        ("requests", f"{found.requests:,}"),
-        *((f"... {each.state}: {each.result}", f"{each.calls:,}") for each in found.calls),
-        ("tokens sent, received", f"{found.tokens_in:,}, {found.tokens_out:,}"),
-        ("cost", money if found.priced else "no prices are given"),
-        ("left of the budget", "–" if found.budget_left is None else f"{found.budget_left:,.6f} {currency}"),
+        ("refused", percent(figures.refusals)),
+        ("malformed after all tries", percent(figures.malformed)),
+        ("items graded", f"{figures.graded:,}"),
+        ("requests", f"{figures.requests:,}"),
+        *((f"... {each.state}: {each.result}", f"{each.calls:,}") for each in figures.calls),
+        ("tokens sent, received", f"{figures.tokens_in:,}, {figures.tokens_out:,}"),
+        ("cost", money if figures.priced else "no prices are given"),
+        (
+            "left of the budget",
+            "–" if figures.budget_left is None else f"{figures.budget_left:,.6f} {currency}",
+        ),
     ]
     for what, figure in rows:
         table.add_row(what, figure)
     print_table(table)
 
 
-def percent(found: CountedShare) -> str:
-    """Return a share with its interval for a person."""
-    if found.share is None or found.low is None or found.high is None:
+def percent(share: CountedShare) -> str:
+    """Return a share with its interval as text."""
+    if share.share is None or share.low is None or share.high is None:
         return "–"
-    return f"{found.share:.1%} ({found.low:.1%} to {found.high:.1%}) of {found.whole:,}"
+    return f"{share.share:.1%} ({share.low:.1%} to {share.high:.1%}) of {share.whole:,}"
 
 
 # ---- the prompt
@@ -242,12 +245,10 @@ def percent(found: CountedShare) -> str:
 
 def prompt(
     kind: Annotated[str, typer.Argument(help=f"Which template: {', '.join(PROMPTS)}.")] = "preference",
-    file: Annotated[
-        str | None, typer.Option(help="A template of your own, to look at as it is sent.")
-    ] = None,
+    file: Annotated[str | None, typer.Option(help="A template of your own, shown as it is sent.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a language model is told and asked, with the version and the hash that stand in the log.
+    """Show the prompt of a language model, with the version and the hash that the log records.
 
     Examples:
 
@@ -259,9 +260,9 @@ def prompt(
     """
     if kind not in PROMPTS:
         raise UnknownName("prompt", kind, PROMPTS)
-    found: Prompt = read_prompt(file, cast("Literal['preference', 'grade']", kind)) if file else PROMPTS[kind]
+    shown: Prompt = read_prompt(file, cast("Literal['preference', 'grade']", kind)) if file else PROMPTS[kind]
     if as_json:
-        print_json({"name": found.name, "version": found.version, "hash": found.hash, "text": found.text})
+        print_json({"name": shown.name, "version": shown.version, "hash": shown.hash, "text": shown.text})
         return
-    typer.echo(f"{found.title} {found.hash}\n")
-    typer.echo(found.text.rstrip())
+    typer.echo(f"{shown.title} {shown.hash}\n")
+    typer.echo(shown.text.rstrip())

@@ -27,7 +27,7 @@ def log(
             "--activity", "--deeds", help="The activity log instead: who signed in, excluded, exported, ..."
         ),
     ] = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Print the log: every judgment, retraction, release, closed phase and rewind, topic by topic.
@@ -41,7 +41,7 @@ def log(
       duelpool log campaign.db --activity --last 20
     """
     if activity:
-        _print_activity(store, campaign, last or LAST_ACTIVITIES, as_json)
+        _print_activity(store, campaign_name, last or LAST_ACTIVITIES, as_json)
         return
 
     def print_line(line: dict[str, object]) -> None:
@@ -49,10 +49,10 @@ def log(
             return
         typer.echo(json.dumps(line, ensure_ascii=False) if as_json else line_text(line))
 
-    with quiet_broken_pipe(), opened(store, campaign) as log_of:
-        if topic and (unknown := sorted(set(topic) - set(log_of.live.heads()))):
+    with quiet_broken_pipe(), opened(store, campaign_name) as campaign:
+        if topic and (unknown := sorted(set(topic) - set(campaign.live.heads()))):
             raise BadParameter(f"The campaign has no topic '{unknown[0]}'.", remedy="See `duelpool status`.")
-        visit_log(log_of, print_line, topics=topic, last=last)
+        visit_log(campaign, print_line, topics=topic, last=last)
 
 
 def _print_activity(store: str, campaign: str | None, last: int, as_json: bool) -> None:

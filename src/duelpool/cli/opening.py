@@ -1,4 +1,4 @@
-"""What the commands on a campaign share: its store and name on the command line, and opening it."""
+"""Options that commands on a campaign share, and opening the campaign."""
 
 import sys
 from collections.abc import Iterator
@@ -16,35 +16,35 @@ from duelpool.store import open_store
 
 StoreArgument: TypeAlias = Annotated[str, typer.Argument(help="The campaign's file, or a PostgreSQL URL.")]
 CampaignOption: TypeAlias = Annotated[
-    str | None, typer.Option("--campaign", help="Which campaign, where the store holds several.")
+    str | None, typer.Option("--campaign", help="The campaign's name, if the store holds several.")
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
-YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
-ReasonOption: TypeAlias = Annotated[str, typer.Option(help="Why; it stands in the log.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")]
+ReasonOption: TypeAlias = Annotated[str, typer.Option(help="The reason, for the log.")]
 STORE_ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 
 def is_store(output: str) -> bool:
-    """Say whether a name is a store's, rather than that of a file of pools or scores."""
+    """Say whether a name is that of a store, not of another file."""
     return "://" in output or Path(output).suffix in STORE_ENDINGS
 
 
 @contextmanager
 def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[Campaign]:
-    """Open a campaign; only where it is to be changed may an old store be upgraded, after a backup."""
-    with open_store(store, writable=writable) as found:
-        yield Campaign.open(found, name)
+    """Open a campaign; an old store is upgraded (after a backup) only when `writable`."""
+    with open_store(store, writable=writable) as opened_store:
+        yield Campaign.open(opened_store, name)
 
 
 def audit_entry(campaign: Campaign, action: str, **about: object) -> Also:
     """Return the entry of the audit log for an action from the command line."""
-    told = "; ".join(f"{name}: {value}" for name, value in about.items() if value not in ("", None))
-    return audit_log.entry(audit_log.shell_user(), action, told, campaign=campaign.id)
+    details = "; ".join(f"{name}: {value}" for name, value in about.items() if value not in ("", None))
+    return audit_log.entry(audit_log.shell_user(), action, details, campaign=campaign.id)
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on standard error, where a person looks at it, that something is under way."""
+    """Show a spinner on standard error while something runs, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -53,7 +53,7 @@ def working(what: str) -> Iterator[None]:
 
 
 def confirmed(question: str, yes: bool) -> bool:
-    """Ask a person, unless the command says yes already; where nobody can answer, that is a no."""
+    """Ask for confirmation unless `yes`; without a terminal the answer is no."""
     if yes:
         return True
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`duelpool panel`: what to paste where, and settling with the panel that people come from."""
+"""`duelpool panel`: set up the panel that workers come from, and settle their payments with it."""
 
 import os
 from typing import Annotated, Any
@@ -44,7 +44,7 @@ panel = command_group(
     "duelpool panel settle campaign.db",
 )
 
-UrlOption = Annotated[str, typer.Option(help="The address of the server, as people see it.")]
+UrlOption = Annotated[str, typer.Option(help="The public URL of the server.")]
 HERE = "http://127.0.0.1:8000"
 DAYS = 60.0
 
@@ -73,18 +73,18 @@ def show(
     store: StoreArgument,
     url: UrlOption = HERE,
     days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what to paste where: the study's link, its completion codes, the webhook, and who may take part.
+    """Show what to enter at the panel: the study's link, completion codes, webhook and screening.
 
     Examples:
 
       duelpool panel show campaign.db --url https://judge.example.org
     """
-    with opened(store, campaign, writable=True) as found:
-        pastes = _panel_of(found).guide(*_addresses(found, url, days))
-        name = found.settings.panel
+    with opened(store, campaign_name, writable=True) as campaign:
+        pastes = _panel_of(campaign).guide(*_addresses(campaign, url, days))
+        name = campaign.settings.panel
     if as_json:
         print_json([{"where": each.where, "what": each.what, "note": each.note} for each in pastes])
         return
@@ -97,18 +97,18 @@ def show(
 def check(
     store: StoreArgument,
     url: UrlOption = "",
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that the campaign and the panel fit together; nothing is changed.
+    """Check the campaign's panel settings; nothing is changed.
 
     Examples:
 
       duelpool panel check campaign.db --url https://judge.example.org
     """
-    with opened(store, campaign, writable=True) as found:
-        chosen = _panel_of(found)
-        findings = _findings(found, chosen, url)
+    with opened(store, campaign_name, writable=True) as campaign:
+        chosen = _panel_of(campaign)
+        findings = _findings(campaign, chosen, url)
     wrong = [each for each in findings if each.problem]
     if as_json:
         print_json([{"what": each.what, "problem": each.problem} for each in findings])
@@ -119,13 +119,13 @@ def check(
             )
     if wrong:
         raise BadParameter(
-            f"{len(wrong)} of {len(findings)} things are wrong.", remedy="Mend them, and check again."
+            f"{len(wrong)} of {len(findings)} checks failed.", remedy="Correct the settings, and check again."
         )
 
 
 def _findings(campaign: Campaign, chosen: Panel, url: str) -> list[StudyCheck]:
     settings = campaign.settings
-    found = [
+    checks = [
         StudyCheck("the panel", "it has closed" if chosen.frozen else ""),
         StudyCheck(
             "people judge in assignments", "" if settings.judges == "crowd" else "judges is not crowd"
@@ -137,27 +137,30 @@ def _findings(campaign: Campaign, chosen: Panel, url: str) -> list[StudyCheck]:
     ]
     if url:
         url = checked_root(url)
-        found.append(StudyCheck("the address", "" if url.startswith("https://") else "it is not https"))
+        checks.append(StudyCheck("the address", "" if url.startswith("https://") else "it is not https"))
     if isinstance(chosen, ApiPanel):
         variable = variable_of(settings.panel)
         secret = os.environ.get(f"{variable}_SECRET")
-        found.append(StudyCheck("the webhook's secret", "" if secret else f"{variable}_SECRET is not set"))
+        checks.append(StudyCheck("the webhook's secret", "" if secret else f"{variable}_SECRET is not set"))
         try:
             arrival = f"{url}/j/{campaign.id}/from/{settings.panel}" if url else ""
             with working("Asking the panel"):
-                found += chosen.check(arrival)
+                checks += chosen.check(arrival)
         except DuelpoolError as error:
-            found.append(StudyCheck("the panel answers", str(error)))
-    return found
+            checks.append(StudyCheck("the panel answers", str(error)))
+    return checks
 
 
 @panel.command()
 def reconcile(
-    store: StoreArgument, yes: YesOption = False, campaign: CampaignOption = None, as_json: JsonOption = False
+    store: StoreArgument,
+    yes: YesOption = False,
+    campaign_name: CampaignOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Ask the panel for the status of every submission, and take it over; what has ended frees its pairs.
+    """Update every submission to its status at the panel; ended ones free their pairs for other workers.
 
-    Without --yes it only says what would change.
+    Without --yes it only shows what would change.
 
     Examples:
 
@@ -165,11 +168,11 @@ def reconcile(
 
       duelpool panel reconcile campaign.db --yes
     """
-    with opened(store, campaign, writable=True) as found:
-        chosen = _panel_of(found)
+    with opened(store, campaign_name, writable=True) as campaign:
+        chosen = _panel_of(campaign)
         with working("Asking the panel"):
-            changes = take_over(found, chosen, carry_out=False)
-            unknown = unknown_submissions(found, chosen)
+            changes = take_over(campaign, chosen, carry_out=False)
+            unknown = unknown_submissions(campaign, chosen)
         if as_json and not yes:
             print_json({"changes": [_as_json(each) for each in changes], "done": False})
             return
@@ -177,16 +180,16 @@ def reconcile(
             _show_changes(changes)
             for submission in unknown:
                 typer.echo(
-                    f"The panel doesn't know the submission of {submission.assessor}: nobody pays for it."
+                    f"The panel doesn't know the submission of {submission.assessor}, and doesn't pay for it."
                 )
-        if changes and confirmed(f"Take over {len(changes)} changes?", yes):
-            with working("Taking it over"):
-                changes = take_over(found, chosen, carry_out=True)
-            found.write(audit_entry(found, "panel reconcile", changes=len(changes)))
+        if changes and confirmed(f"Apply {len(changes)} changes?", yes):
+            with working("Applying"):
+                changes = take_over(campaign, chosen, carry_out=True)
+            campaign.write(audit_entry(campaign, "panel reconcile", changes=len(changes)))
             if as_json:
                 print_json({"changes": [_as_json(each) for each in changes], "done": True})
             else:
-                typer.echo(f"Took over {len(changes)} changes.")
+                typer.echo(f"Applied {len(changes)} changes.")
         elif as_json:
             print_json({"changes": [], "done": True})
 
@@ -204,12 +207,10 @@ def _show_changes(changes: list[StatusChange]) -> None:
     if not changes:
         typer.echo("Nothing has changed at the panel.")
         return
-    table = Table(
-        "assessor", "before", "now", "what follows", title="Changed at the panel", title_justify="left"
-    )
+    table = Table("assessor", "before", "now", "effects", title="Changed at the panel", title_justify="left")
     for each in changes:
-        said = each.said if each.after is SubmissionStatus.OTHER else str(each.after)
-        table.add_row(each.assessor, str(each.before or "not known"), said, "; ".join(each.effects))
+        status = each.said if each.after is SubmissionStatus.OTHER else str(each.after)
+        table.add_row(each.assessor, str(each.before or "not known"), status, "; ".join(each.effects))
     print_table(table)
 
 
@@ -218,19 +219,17 @@ def settle(
     store: StoreArgument,
     given: Annotated[
         list[str] | None,
-        typer.Option(
-            "--answer", metavar="N=paid|unpaid", help="Your word on payments of which nobody else knows."
-        ),
+        typer.Option("--answer", metavar="N=paid|unpaid", help="Whether payments in doubt were made."),
     ] = None,
-    reason: Annotated[str, typer.Option(help="How you know; it stands in the book.")] = "",
+    reason: Annotated[str, typer.Option(help="How you know, for the record.")] = "",
     yes: YesOption = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Pay what is due, each of it once: a plan first, and with --yes what it says.
+    """Pay what is due, each payment once: shows a plan first, and carries it out with --yes.
 
-    A payment of which nobody knows whether it was made is never made again. It is a question to you: look at the
-    panel's site, and answer with --answer.
+    A payment that may or may not have been made is never repeated. Check it on the panel's site, and say with
+    --answer whether it was made.
 
     Examples:
 
@@ -241,43 +240,43 @@ def settle(
       duelpool panel settle campaign.db --answer 12,13=paid --reason "seen in the billing page" --yes
     """
     answers = _answers(given or ())
-    with opened(store, campaign, writable=True) as found:
-        chosen = _panel_of(found)
+    with opened(store, campaign_name, writable=True) as campaign:
+        chosen = _panel_of(campaign)
         if answers:
-            _take_answers(found, answers, reason, yes, as_json)
+            _take_answers(campaign, answers, reason, yes, as_json)
             return
         with working("Asking the panel"):
-            changes = take_over(found, chosen, carry_out=yes)
-            planned = plan(found, chosen)
-        before = look(found, planned)
+            changes = take_over(campaign, chosen, carry_out=yes)
+            planned = plan(campaign, chosen)
+        before = look(campaign, planned)
         if not as_json:
             if changes:
                 _show_changes(changes)
-            _show_plan(found, chosen, before)
-        done = bool(_steps(planned)) and confirmed(f"Pay {_money(planned.due, found)}?", yes)
+            _show_plan(campaign, chosen, before)
+        done = bool(_steps(planned)) and confirmed(f"Pay {_money(planned.due, campaign)}?", yes)
         after = before
         if done:
             with working("Settling"):
                 if not yes:
-                    take_over(found, chosen, carry_out=True)
-                    if plan(found, chosen) != planned:
+                    take_over(campaign, chosen, carry_out=True)
+                    if plan(campaign, chosen) != planned:
                         raise BadParameter(
-                            "The panel tells something else than a moment ago.",
-                            remedy="Look at the plan again.",
+                            "The panel's answer has changed since the plan was made.",
+                            remedy="Run the command again and check the new plan.",
                         )
-                found.write(audit_entry(found, "panel settle", due=_money(planned.due, found)))
-                after = carry_out_plan(found, chosen, planned)
-        _report(found, chosen, after, done=done, as_json=as_json)
+                campaign.write(audit_entry(campaign, "panel settle", due=_money(planned.due, campaign)))
+                after = carry_out_plan(campaign, chosen, planned)
+        _report(campaign, chosen, after, done=done, as_json=as_json)
 
 
 def _answers(given: Any) -> dict[int, bool]:
-    found: dict[int, bool] = {}
+    answers: dict[int, bool] = {}
     for each in given:
         numbers, _, word = each.partition("=")
         if word not in ("paid", "unpaid") or not all(part.strip().isdigit() for part in numbers.split(",")):
-            raise BadParameter(f"'{each}' is no answer.", remedy="Write 12=paid, 12=unpaid or 12,13=paid.")
-        found |= {int(part): word == "paid" for part in numbers.split(",")}
-    return found
+            raise BadParameter(f"'{each}' isn't an answer.", remedy="Write 12=paid, 12=unpaid or 12,13=paid.")
+        answers |= {int(part): word == "paid" for part in numbers.split(",")}
+    return answers
 
 
 def _take_answers(
@@ -291,16 +290,17 @@ def _take_answers(
                 typer.echo(f"Payment {number} of {_money(asked[number].amount, campaign)} {word}.")
     if unknown := sorted(set(answers) - set(asked)):
         raise BadParameter(
-            f"Payment {unknown[0]} is no open question.", remedy="See `duelpool panel settle` for those."
+            f"Payment {unknown[0]} isn't in doubt.",
+            remedy="`duelpool panel settle` lists the payments in doubt.",
         )
-    if confirmed("Write this down?", yes):
+    if confirmed("Record this?", yes):
         taken = answer(campaign.store, campaign.id, answers, reason)
-        said = ", ".join(f"{number} {'paid' if paid else 'unpaid'}" for number, paid in answers.items())
-        campaign.write(audit_entry(campaign, "panel answer", payments=said, reason=reason))
+        payments = ", ".join(f"{number} {'paid' if paid else 'unpaid'}" for number, paid in answers.items())
+        campaign.write(audit_entry(campaign, "panel answer", payments=payments, reason=reason))
         if as_json:
             print_json({"answered": {each.id: each.state for each in taken}})
         else:
-            typer.echo(f"Wrote down {len(taken)} answers.")
+            typer.echo(f"Recorded {len(taken)} answers.")
 
 
 def _steps(planned: SettlementPlan) -> int:
@@ -311,8 +311,8 @@ def _money(amount: int, campaign: Campaign) -> str:
     return f"{decimal_of(amount)} {campaign.settings.currency}"
 
 
-def _show_plan(campaign: Campaign, chosen: Panel, found: Settled) -> None:
-    planned = found.plan
+def _show_plan(campaign: Campaign, chosen: Panel, settlement: Settled) -> None:
+    planned = settlement.plan
     names = _names(campaign)
     if planned.intents:
         table = Table("assessor", "how", title="To pay", title_justify="left")
@@ -323,31 +323,30 @@ def _show_plan(campaign: Campaign, chosen: Panel, found: Settled) -> None:
             table.add_row(names.get(each.submission, ""), how, decimal_of(each.amount), decimal_of(each.fee))
         print_table(table)
     for covered in planned.covered:
-        typer.echo(f"To note: the panel has approved {covered.submission.assessor}.")
+        typer.echo(f"To record: the panel has approved {covered.submission.assessor}.")
     for submission in planned.returns:
-        typer.echo(f"To ask: {submission.assessor} stopped early and should return the place.")
+        typer.echo(f"To request: {submission.assessor} stopped early and should return the submission.")
     for submission, amount in planned.waiting:
         typer.echo(
-            f"Waiting: {_money(amount, campaign)} to {submission.assessor}, "
-            f"who is {submission.status or 'not known'} there."
+            f"Waiting: {_money(amount, campaign)} to {submission.assessor}, status {submission.status or 'not known'}."
         )
     for submission, why in planned.to_review:
-        typer.echo(f"Look: {submission.assessor}, the panel's {submission.external}: {why}.")
+        typer.echo(f"To check: {submission.assessor}, the panel's {submission.external}: {why}.")
     for submission in unknown_submissions(campaign, chosen):
         typer.echo(
-            f"Look: {submission.assessor} came by a link that the panel hasn't given out; nobody pays for it."
+            f"To check: {submission.assessor} used a link that the panel didn't give out; the panel doesn't pay for it."
         )
     if planned.elsewhere:
         typer.echo(
-            f"Not by this panel: {_money(planned.elsewhere, campaign)} to people who came another way."
+            f"Not by this panel: {_money(planned.elsewhere, campaign)} to people who didn't come from it."
         )
     if not _steps(planned):
-        typer.echo("Nothing is to be paid now.")
+        typer.echo("Nothing is due now.")
 
 
 def _names(campaign: Campaign) -> dict[str, str]:
-    found = campaign.read(lambda tx: submissions(tx, campaign.settings.panel))
-    return {submission.id: submission.assessor for submission in found}
+    known = campaign.read(lambda tx: submissions(tx, campaign.settings.panel))
+    return {submission.id: submission.assessor for submission in known}
 
 
 def _evidence(chosen: Panel, payment: Payment) -> str:
@@ -360,79 +359,81 @@ def _evidence(chosen: Panel, payment: Payment) -> str:
     return f"the panel shows bonuses of {', '.join(shown)}" if shown else "the panel shows no bonus"
 
 
-def _report(campaign: Campaign, chosen: Panel, found: Settled, *, done: bool, as_json: bool) -> None:
+def _report(campaign: Campaign, chosen: Panel, settlement: Settled, *, done: bool, as_json: bool) -> None:
     added = totals(campaign)
     if as_json:
         print_json(
             {
                 "done": done,
                 "currency": campaign.settings.currency,
-                "due": found.plan.due,
+                "due": settlement.plan.due,
                 "planned": [
-                    {"kind": each.kind, "amount": each.amount, "fee": each.fee} for each in found.plan.intents
+                    {"kind": each.kind, "amount": each.amount, "fee": each.fee}
+                    for each in settlement.plan.intents
                 ],
                 "questions": [
                     {"payment": each.id, "kind": each.kind, "amount": each.amount, "state": each.state}
-                    for each in found.questions
+                    for each in settlement.questions
                 ],
-                "payments": {state: list(sums) for state, sums in found.payments.items()},
+                "payments": {state: list(sums) for state, sums in settlement.payments.items()},
                 "totals": added,
             }
         )
         return
-    for state, (number, amount) in sorted(found.payments.items()):
+    for state, (number, amount) in sorted(settlement.payments.items()):
         typer.echo(f"{state}: {number} payments, {_money(amount, campaign)}")
     typer.echo(
         f"The ledger has {_money(added['ledger'], campaign)} for people and {_money(added['fees'], campaign)} of fees; "
         f"{_money(added['paid'], campaign)} is paid."
     )
-    for each in found.questions:
+    for each in settlement.questions:
         batch = f", the panel's batch {each.batch}" if each.batch else ""
-        state = {"by-hand": "is yours to pay"}.get(each.state, "may or may not have been paid")
+        state = {"by-hand": "must be paid by hand"}.get(each.state, "may or may not have been paid")
         typer.echo(
             f"Question {each.id}: {each.kind} of {_money(each.amount, campaign)} to {each.assessor} {state} "
             f"(the panel's {each.external}{batch}). {_evidence(chosen, each)} {each.note}".rstrip()
         )
-    if found.questions:
-        numbers = ",".join(str(each.id) for each in found.questions)
+    if settlement.questions:
+        numbers = ",".join(str(each.id) for each in settlement.questions)
         typer.echo(
-            f"Look at the panel's site, then: duelpool panel settle STORE --answer {numbers}=paid (or unpaid)"
+            f"Check the panel's site, then: duelpool panel settle STORE --answer {numbers}=paid (or unpaid)"
         )
 
 
 @panel.command()
 def reject(
     store: StoreArgument,
-    assessor: Annotated[str, typer.Argument(help="Whose work is not paid, by pseudonym.")],
+    assessor: Annotated[str, typer.Argument(help="The pseudonym of the worker.")],
     category: Annotated[str, typer.Option(help="The panel's category, such as FAILED_INSTRUCTIONS.")],
-    message: Annotated[str, typer.Option(help="What they are told, in 100 characters or more.")],
+    message: Annotated[str, typer.Option(help="The message to the worker, 100 characters or more.")],
     yes: YesOption = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
 ) -> None:
-    """Reject somebody's work at the panel: it is not paid, and its judgments are taken out. This is for good.
+    """Reject a worker's submission: it is not paid, and its judgments no longer count. This can't be undone.
 
-    Failed test pairs alone are a reason to leave judgments out, which has happened already, not to refuse the pay.
+    Failed test pairs alone are no reason to refuse the pay: their judgments are left out already.
 
     Examples:
 
       duelpool panel reject campaign.db v-0a1b2c --category NO_DATA --message "..."
     """
-    with opened(store, campaign, writable=True) as found:
-        chosen = _panel_of(found)
+    with opened(store, campaign_name, writable=True) as campaign:
+        chosen = _panel_of(campaign)
         if not isinstance(chosen, ApiPanel):
-            raise BadParameter("This panel can't be asked.", remedy="Reject the work on its site.")
-        own = found.read(lambda tx: submissions(tx, found.settings.panel, assessor))
+            raise BadParameter("This panel has no API.", remedy="Reject the work on its site.")
+        own = campaign.read(lambda tx: submissions(tx, campaign.settings.panel, assessor))
         waiting = [submission for submission in own if submission.status is SubmissionStatus.SUBMITTED]
         if not waiting:
             raise BadParameter(
-                f"Nothing of '{assessor}' waits for a review.", remedy="See `duelpool panel reconcile`."
+                f"'{assessor}' has no submission that waits for review.",
+                remedy="See `duelpool panel reconcile`.",
             )
-        typer.echo(f"{assessor} would not be paid, and is told: {message}")
-        if confirmed("Reject for good?", yes):
-            found.write(audit_entry(found, "panel reject", assessor=assessor, category=category))
+        typer.echo(f"{assessor} will not be paid. The message: {message}")
+        if confirmed("Reject? This can't be undone.", yes):
+            campaign.write(audit_entry(campaign, "panel reject", assessor=assessor, category=category))
             chosen.reject(waiting[-1].external, category, message)
-            take_over(found, chosen, carry_out=True)
-            typer.echo(f"Rejected the work of {assessor}.")
+            take_over(campaign, chosen, carry_out=True)
+            typer.echo(f"Rejected the submission of {assessor}.")
 
 
 @panel.command()
@@ -440,13 +441,13 @@ def forget(
     store: StoreArgument,
     assessor: Annotated[
         list[str] | None,
-        typer.Option(help="Whom to forget, by pseudonym; may be repeated. Default: everybody."),
+        typer.Option(help="An assessor to forget, by pseudonym; may be repeated. Default: all."),
     ] = None,
     yes: YesOption = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase who people are: the panel's ids of them and of their stays. Judgments, pay and pseudonyms stay.
+    """Erase the panel's ids of people and submissions. Judgments, pay and pseudonyms submission.
 
     Examples:
 
@@ -454,17 +455,17 @@ def forget(
 
       duelpool panel forget campaign.db --assessor v-0a1b2c --yes
     """
-    with opened(store, campaign, writable=True) as found:
+    with opened(store, campaign_name, writable=True) as campaign:
         people = None if not assessor else set(assessor)
-        would = erase(found, people, carry_out=False)
+        would = erase(campaign, people, carry_out=False)
         if not as_json:
             typer.echo(f"To forget: {len(would.erased)} people.")
             if would.unsettled:
                 typer.echo(f"Kept until they are paid: {', '.join(would.unsettled)}.")
-        done = bool(would.erased) and confirmed("Erase who they are?", yes)
+        done = bool(would.erased) and confirmed("Erase their ids?", yes)
         if done:
-            would = erase(found, people, carry_out=True)
-            found.write(audit_entry(found, "panel forget", people=len(would.erased)))
+            would = erase(campaign, people, carry_out=True)
+            campaign.write(audit_entry(campaign, "panel forget", people=len(would.erased)))
     if as_json:
         print_json({"done": done, "erased": list(would.erased), "unsettled": list(would.unsettled)})
     elif done:

@@ -1,4 +1,4 @@
-"""`duelpool pool`: runs and grades in, judging pools out."""
+"""`duelpool pool`: judging pools from runs, grades and texts, and the campaign that judges them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -39,28 +39,31 @@ from duelpool.store import open_store
 
 def pool(
     runs: Annotated[list[str] | None, typer.Argument(help="Run files, folders of them, or patterns.")] = None,
-    more_runs: Annotated[list[str] | None, typer.Option("--runs", help="The same, as an option.")] = None,
-    qrels: Annotated[str | None, typer.Option(help="Grades: only items above 0 are kept.")] = None,
+    more_runs: Annotated[
+        list[str] | None, typer.Option("--runs", help="Further runs, given as an option.")
+    ] = None,
+    qrels: Annotated[str | None, typer.Option(help="Grades: keep only items graded above 0.")] = None,
     prefs: Annotated[str | None, typer.Option(help="Preferences whose items are the candidates.")] = None,
     depth: Annotated[int, typer.Option(min=1, help="How deep each run is pooled.")] = 10,
     thin: Annotated[
-        int | None, typer.Option(min=1, help="Take grades top down until this many are in.")
+        int | None,
+        typer.Option(min=1, help="Take grades from the top down until a pool has this many items."),
     ] = None,
     relevant_from: Annotated[float | None, typer.Option(help="The lowest grade to keep.")] = None,
     keep_ungraded: Annotated[
         bool, typer.Option("--keep-ungraded", help="Keep items without a grade.")
     ] = False,
-    texts: Annotated[str | None, typer.Option(help="Passages: items of the same text are merged.")] = None,
+    texts: Annotated[str | None, typer.Option(help="Passages; items with the same text are merged.")] = None,
     keep_twins: Annotated[
-        bool, typer.Option("--keep-twins", help="Don't merge items of the same text.")
+        bool, typer.Option("--keep-twins", help="Don't merge duplicates, items with the same text.")
     ] = False,
     groups: Annotated[str | None, typer.Option(help="Lines `run group`, for contributions by group.")] = None,
-    strategy: Annotated[str, typer.Option(help="Whose judgments and cost to estimate.")] = "swissfinals",
+    strategy: Annotated[str, typer.Option(help="The strategy that chooses the pairs.")] = "swissfinals",
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
     ] = False,
     reward: Annotated[int, typer.Option(min=0, help="Pay for an assignment of ten, in cents.")] = 200,
-    fee: Annotated[int, typer.Option(min=0, help="The platform's fee in percent.")] = 20,
+    fee: Annotated[int, typer.Option(min=0, help="The panel's fee in percent.")] = 20,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Pools as JSON lines, or a campaign: FILE.db, postgresql://..."),
@@ -68,17 +71,19 @@ def pool(
     name: Annotated[
         str | None, typer.Option(help="The campaign's name, which assessors see. Default: the file's.")
     ] = None,
-    topics: Annotated[str | None, typer.Option(help="The questions, as assessors see them.")] = None,
+    topics: Annotated[str | None, typer.Option(help="The topics, as assessors see them.")] = None,
     judges: Annotated[str, typer.Option(help="Who will judge: dedicated or crowd.")] = "dedicated",
     cap: Annotated[int, typer.Option(min=1, help="The most judgments of one pair.")] = 6,
     tests: Annotated[
         str | None, typer.Option(help="Test pairs: a file of preferences, auto or none. A crowd: auto.")
     ] = None,
-    guidelines: Annotated[str | None, typer.Option(help="A text file for the assessors.")] = None,
+    guidelines: Annotated[
+        str | None, typer.Option(help="A text file with guidelines for the assessors.")
+    ] = None,
     prior: Annotated[
         str | None,
         typer.Option(
-            help="FILE of preferences (an LLM's, say), qrels or a run that swissfinals starts from."
+            help="Preferences (of an LLM, for example), qrels or a run that swissfinals starts from."
         ),
     ] = None,
     settings_file: Annotated[
@@ -88,24 +93,25 @@ def pool(
         ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(min=0, help="Stop new assignments when so much is spent, in cents.")
+        int | None, typer.Option(min=0, help="Hand out no new assignments once this much is spent, in cents.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Simulate every strategy and compare them; make nothing.")
     ] = False,
     max_cost: Annotated[
-        int | None, typer.Option(min=0, help="Recommend a strategy that costs so much at most, in cents.")
+        int | None, typer.Option(min=0, help="Recommend a strategy that costs at most this much, in cents.")
     ] = None,
     pilot: Annotated[
-        float | None, typer.Option(help="Take only this share of the topics, drawn at random: 0.1")
+        float | None, typer.Option(help="Use only this share of the topics, drawn at random, such as 0.1.")
     ] = None,
     learn_from: Annotated[
-        str | None, typer.Option(help="A pilot that was judged: simulate judges as noisy as its own.")
+        str | None,
+        typer.Option(help="The store of a judged pilot: simulate judges as noisy as its assessors."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes every random choice of the campaign.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Build judging pools from runs, grades and texts, and say what judging them will take.
+    """Build judging pools from runs, grades and texts, estimate the cost of judging, and make the campaign.
 
     Examples:
 
@@ -146,13 +152,13 @@ def pool(
         simulated=simulated,
         seed=settings.seed,
     )
-    seen = _learnt(learn_from) if learn_from else None
+    seen = _observed(learn_from) if learn_from else None
     compared = _compared(draft, max_cost, seen) if dry_run or max_cost is not None or seen else None
-    told = ""
+    message = ""
     if output and not dry_run:
-        told = written(output, name, draft, prior_read(prior, [settings.strategy]))
+        message = written(output, name, draft, prior_read(prior, [settings.strategy]))
         if is_store(output) and draft.untitled:
-            told += f"\n{_untitled(draft.untitled, topics)}"
+            message += f"\n{_untitled(draft.untitled, topics)}"
     if as_json:
         whole = figures(pools, expected)
         if pilot is not None:
@@ -164,14 +170,14 @@ def pool(
         show(pools, expected)
         if compared is not None:
             show_comparison(compared, seen, settings)
-    if told:
-        tell(told)
+    if message:
+        tell(message)
     if output and dry_run:
         tell(f"This was a dry run: {output} was not written.")
 
 
 def _untitled(without: Sequence[str], file: str | None) -> str:
-    """Return what people would see of topics that have no question."""
+    """Return the notice about topics without a text."""
     where = f"{file}: topics" if file else "Topics"
     return (
         f"{where} without a question: {len(without):,} (first: {without[0]}). "
@@ -179,28 +185,26 @@ def _untitled(without: Sequence[str], file: str | None) -> str:
     )
 
 
-def _learnt(store: str) -> Observed:
+def _observed(store: str) -> Observed:
     with opened(store, None) as campaign:
         return observe(campaign)
 
 
 def _compared(draft: Draft, max_cost: int | None, seen: Observed | None) -> Compared:
-    asked = Comparison.of(draft.whole.values(), draft.settings, max_cost, seen)
-    with progress_bar("Simulating strategies", len(asked.strategies())) as ended:
-        return compare(asked, lambda now: ended(1) if now.forecasts else None)
+    comparison = Comparison.of(draft.whole.values(), draft.settings, max_cost, seen)
+    with progress_bar("Simulating strategies", len(comparison.strategies())) as advance:
+        return compare(comparison, lambda now: advance(1) if now.forecasts else None)
 
 
 def written(output: str, name: str | None, draft: Draft, prior: Prior | None = None) -> str:
-    """Write pools, or make the campaign, and say what it holds."""
+    """Write the pools or make the campaign; return what was written."""
     if not is_store(output):
         write_pools(output, draft.pools.pools)
         return f"Wrote {len(draft.pools.pools)} pools to {output}."
     if prior is not None and not any(
         item in prior.get(each.topic, {}) for each in draft.pools.pools for item in each.items
     ):
-        raise BadParameter(
-            "The prior knows none of the candidates.", remedy="Check its topics and documents."
-        )
+        raise BadParameter("The prior has none of the candidates.", remedy="Check its topics and documents.")
     ready = draft.ready()
     if draft.inputs.files.tests_file:
         tell_notices(draft.inputs.files.tests_file, ready.notices)
@@ -221,7 +225,7 @@ def _text(path: str) -> str:
 
 
 def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
-    """Return the figures of pools for a program."""
+    """Return the figures of pools as JSON values."""
     largest = pools.largest
     return {
         "topics": len(pools.pools),
@@ -255,7 +259,7 @@ def figures(pools: Pools, expected: Estimate) -> dict[str, object]:
 
 
 def show(pools: Pools, expected: Estimate) -> None:
-    """Print pools for a person: the figures, the largest topics, and who contributed what."""
+    """Print the figures of pools, and the contribution of each run and group."""
     sizes = sorted(pools.sizes.values())
     largest = pools.largest
     facts = Table(title="Pools", show_header=False, title_justify="left")
@@ -290,14 +294,14 @@ def show(pools: Pools, expected: Estimate) -> None:
             table = Table(title=title, title_justify="left")
             table.add_column(title.lower()[:-1], overflow="fold")
             table.add_column("candidates", justify="right")
-            table.add_column("only from it", justify="right")
+            table.add_column("from it alone", justify="right")
             for each in sorted(contributions, key=lambda each: (-each.unique, -each.items, each.name)):
                 table.add_row(each.name, f"{each.items:,}", f"{each.unique:,}")
             print_table(table)
 
 
 def show_comparison(compared: Compared, seen: Observed | None, settings: Settings) -> None:
-    """Print what every strategy would take and find, what the pilot said, and what is recommended."""
+    """Print the forecast of every strategy, the pilot's figures, and the recommendation."""
     table = Table(title="Strategies, simulated on all topics' pools", title_justify="left")
     table.add_column("strategy", overflow="fold")
     for column in ("judgments", "rounds", "cost", "found"):
@@ -312,14 +316,14 @@ def show_comparison(compared: Compared, seen: Observed | None, settings: Setting
         )
     print_table(table)
     if seen is not None:
-        typer.echo(said_of(seen, settings))
+        typer.echo(pilot_summary(seen, settings))
     typer.echo(compared.likeness.note)
     if compared.recommendation is not None:
         typer.echo(f"Recommended: {compared.recommendation.reason}")
 
 
-def said_of(seen: Observed, settings: Settings) -> str:
-    """Return what a pilot said, in a sentence."""
+def pilot_summary(seen: Observed, settings: Settings) -> str:
+    """Return the figures of a pilot in a sentence."""
     parts = [f"{seen.judgments:,} judgments of {seen.topics} topics"]
     if seen.agreement is not None:
         parts.append(f"two votes on a pair agree {seen.agreement:.0%}")

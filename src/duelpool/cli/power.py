@@ -1,4 +1,4 @@
-"""`duelpool power`: how many topics it takes to see a difference."""
+"""`duelpool power`: how many topics a significance test needs."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -15,7 +15,9 @@ from duelpool.report import Cell, Table, table_text
 
 
 def power(
-    difference: Annotated[float, typer.Option("-d", "--difference", help="The difference of means to see.")],
+    difference: Annotated[
+        float, typer.Option("-d", "--difference", help="The difference of means to detect.")
+    ],
     truth: Annotated[
         str | None, typer.Argument(metavar="[QRELS-OR-PREFS]", help="Qrels, preferences, or a run for RBO.")
     ] = None,
@@ -28,16 +30,16 @@ def power(
         typer.Option(help="Instead of files: the standard deviation of differences by topic."),
     ] = None,
     topics: Annotated[
-        int | None, typer.Option(min=2, help="With --spread: say the power of so many topics too.")
+        int | None, typer.Option(min=2, help="With --spread: also show the power with this many topics.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="Plan each run against this one.")] = None,
-    chance: Annotated[float, typer.Option("--power", help="The chance to see it that is wanted.")] = 0.8,
-    alpha: Annotated[float, typer.Option(help="What p must stay below.")] = 0.05,
+    chance: Annotated[float, typer.Option("--power", help="The wanted chance to detect it.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="Significance level.")] = 0.05,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of the simulation.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="For the simulation.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
-    """Say how many topics a paired t-test needs to see a difference, by formula and by simulation.
+    """Show how many topics a paired t-test needs to detect a difference, by formula and by simulation.
 
     Examples:
 
@@ -49,8 +51,8 @@ def power(
     """
     rows: list[dict[str, Cell]] = []
     if truth is not None and runs and measure is not None and spread is None and topics is None:
-        found = evaluate_runs(read_truth(truth), run_sources(list(runs)), measure)
-        table = next(iter(found.tables.values()))
+        evaluation = evaluate_runs(read_truth(truth), run_sources(list(runs)), measure)
+        table = next(iter(evaluation.tables.values()))
         plans = plan_topics(table, difference, baseline, power=chance, alpha=alpha, rounds=rounds, seed=seed)
         rows = [asdict(plan) for plan in plans]
     elif truth is None and spread is not None and measure is None and baseline is None:
@@ -70,5 +72,5 @@ def power(
         print_json(rows)
         return
     shown = Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), keys=2 if "a" in rows[0] else 1)
-    note = f"needed: topics with which a paired t-test sees {difference:g} in {chance:.0%} of cases (p < {alpha:g})"
+    note = f"needed: topics for a paired t-test to detect {difference:g} in {chance:.0%} of cases (p < {alpha:g})"
     typer.echo(table_text(shown, "table", [note], Console().width))

@@ -1,4 +1,4 @@
-"""`duelpool report`: a campaign as one page that can be handed on."""
+"""`duelpool report`: the result of a campaign as one HTML file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,16 +15,20 @@ from duelpool.report import html_page
 
 def report(
     store: StoreArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page's file.")] = Path("report.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
     measure: Annotated[
         list[str] | None,
-        typer.Option("--measure", "-m", help=f"How to score the runs. Default: {', '.join(MEASURES)}."),
+        typer.Option(
+            "--measure",
+            "-m",
+            help=f"A measure for the leaderboard; may be repeated. Default: {', '.join(MEASURES)}.",
+        ),
     ] = None,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
 ) -> None:
-    """Write a campaign as one page with plots: leaderboard, best answers, people, money.
+    """Write the result of a campaign as one HTML file: leaderboard, best answers, assessors, costs, plots.
 
-    The file holds everything it shows; it opens without a server, and names people by their pseudonyms.
+    The file opens without a server, and names assessors by their pseudonyms.
 
     Examples:
 
@@ -32,14 +36,14 @@ def report(
 
       duelpool report campaign.db -m RR -m nDCG@10 -m ppref
     """
-    with opened(store, campaign) as found:
-        watch = Watch(found)
-        told = chapters(found, watch, measure or MEASURES)
+    with opened(store, campaign_name) as campaign:
+        watch = Watch(campaign)
+        sections = chapters(campaign, watch, measure or MEASURES)
         page = html_page(
-            f"Campaign {found.name}",
+            f"Campaign {campaign.name}",
             "Who leads, which answers are the best, who judged, and what it cost.",
             facts(watch.look()),
-            told,
+            sections,
         )
     write_lines(output, [page.rstrip("\n")])
-    tell(f"Wrote {output}: {len(told)} chapters, {len(page) // 1024:,} KB.")
+    tell(f"Wrote {output}: {len(sections)} chapters, {len(page) // 1024:,} KB.")

@@ -22,29 +22,30 @@ def retract(
     store: StoreArgument,
     topic: Annotated[str, typer.Argument(help="The topic.")],
     seqs: Annotated[
-        list[int], typer.Argument(min=1, help="Places in its log, as `duelpool log` shows them.")
+        list[int],
+        typer.Argument(min=1, help="The lines of its log, by number, as `duelpool log` shows them."),
     ],
-    reason: Annotated[str, typer.Option(help="Why; it stands in the log.")],
-    campaign: CampaignOption = None,
+    reason: Annotated[str, typer.Option(help="The reason, for the log.")],
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take single judgments out of every score; their pairs open again.
+    """Retract judgments: they no longer count, and their pairs open again.
 
     Examples:
 
       duelpool retract campaign.db bread 12 15 --reason "the passage was cut off on the screen"
     """
-    with opened(store, campaign, writable=True) as found:
-        if topic not in found.live.heads():
+    with opened(store, campaign_name, writable=True) as campaign:
+        if topic not in campaign.live.heads():
             raise BadParameter(f"The campaign has no topic '{topic}'.", remedy="See `duelpool status`.")
-        entry = audit_entry(found, "retract", topic=topic, seqs=seqs, reason=reason)
-        taken = found.retract(topic, seqs, reason, also=entry)
+        entry = audit_entry(campaign, "retract", topic=topic, seqs=seqs, reason=reason)
+        taken = campaign.retract(topic, seqs, reason, also=entry)
     if as_json:
         print_json({"topic": topic, "retracted": taken})
         return
     typer.echo(f"Retracted {len(taken)} judgments of topic {topic}.")
     if others := [str(seq) for seq in seqs if seq not in taken]:
-        typer.echo(f"No judgment that counts stands at: {', '.join(others)}.")
+        typer.echo(f"No counted judgment at: {', '.join(others)}.")
 
 
 def rewind(
@@ -53,12 +54,12 @@ def rewind(
     phase: Annotated[str, typer.Argument(help="The closed phase to open again, such as prune-1.")],
     reason: ReasonOption = "rewound by the manager",
     yes: YesOption = False,
-    campaign: CampaignOption = None,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Open a closed phase of a topic again; the judgments of later phases are set aside.
 
-    Says first how many that are. Needed only when retractions should change who went on from the phase.
+    Shows first how many that are. Needed only when retractions should change which items leave the phase.
 
     Examples:
 
@@ -66,16 +67,16 @@ def rewind(
 
       duelpool rewind campaign.db bread prune-1 --yes --reason "after excluding worker-3"
     """
-    with opened(store, campaign, writable=True) as found:
-        if topic not in found.live.heads():
+    with opened(store, campaign_name, writable=True) as campaign:
+        if topic not in campaign.live.heads():
             raise BadParameter(f"The campaign has no topic '{topic}'.", remedy="See `duelpool status`.")
-        aside = found.preview_rewind(topic, phase)
+        aside = campaign.preview_rewind(topic, phase)
         if not as_json:
             typer.echo(f"This sets {aside} judgments of later phases aside.")
         sure = confirmed(f"Open {phase} of {topic} again?", yes)
         if sure:
-            entry = audit_entry(found, "rewind", topic=topic, phase=phase, reason=reason)
-            found.rewind(topic, phase, reason, also=entry)
+            entry = audit_entry(campaign, "rewind", topic=topic, phase=phase, reason=reason)
+            campaign.rewind(topic, phase, reason, also=entry)
     if as_json:
         print_json({"topic": topic, "phase": phase, "set_aside": aside, "rewound": sure})
     elif sure:

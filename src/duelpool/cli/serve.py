@@ -1,4 +1,4 @@
-"""`duelpool serve` and `duelpool link`: the judging page, and the links that let people in."""
+"""`duelpool serve` and `duelpool link`: the web server, and links to its pages."""
 
 import logging
 import tempfile
@@ -21,22 +21,24 @@ from duelpool.web.setup.keys import setup_address, setup_key
 def serve(
     store: StoreArgument,
     campaign: CampaignOption = None,
-    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for everybody.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0: all interfaces.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, help="How many processes serve.")] = 1,
-    url: Annotated[
-        str | None, typer.Option(help="The address that people see, where a proxy stands before the server.")
-    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of server processes.")] = 1,
+    url: Annotated[str | None, typer.Option(help="The public URL, if the server is behind a proxy.")] = None,
     days: Annotated[float, typer.Option(min=0.001, help="How long the printed links work, in days.")] = DAYS,
     proxy: Annotated[
-        str, typer.Option(help="Addresses of proxies whose word on who comes, and how, is taken.")
+        str, typer.Option(help="Addresses of trusted proxies, whose forwarding headers are used.")
     ] = "127.0.0.1",
     uploads: Annotated[
         str | None,
-        typer.Option(help="Where files lie while a campaign is set up. Default: the system's place."),
+        typer.Option(
+            help="Folder for uploads while a campaign is set up. Default: the system's temporary folder."
+        ),
     ] = None,
 ) -> None:
-    """Serve the judging page, the dashboard and the API, and print their links; an empty store is set up there.
+    """Serve the judging page, the dashboard and the API, and print their links.
 
     Examples:
 
@@ -61,10 +63,10 @@ def serve(
             rows = [opened.read(lambda connection: holdings.find_campaign(connection, campaign))]
         now = opened.read(opened.database.now)
         if campaign is None:
-            typer.echo(f"To set {'another' if rows else 'a'} campaign up:")
+            typer.echo(f"To set up {'another' if rows else 'a'} campaign:")
             typer.echo(f"  {setup_address(root, setup_key(keys, now, days))}")
         for row in rows:
-            Campaign(opened, row)  # refuses settings that it can't read, before anybody comes
+            Campaign(opened, row)  # refuses unreadable settings before the server starts
             typer.echo(f"Campaign {row.name}")
             typer.echo(f"  for assessors: {address(root, row.id, keys.key(row.id, 'open', now, days=days))}")
             preview = keys.key(row.id, "manager", now, days=days)
@@ -88,9 +90,9 @@ def serve(
             log_level="warning",
             server_header=False,
             forwarded_allow_ips=proxy,
-            timeout_keep_alive=75,  # people think, and a proxy keeps its connections for a minute
-            timeout_graceful_shutdown=5,  # pages that listen for news would hold the server up
-            timeout_worker_healthcheck=60,  # on a busy machine a process takes its time to start
+            timeout_keep_alive=75,  # people pause to read; proxies keep connections for a minute
+            timeout_graceful_shutdown=5,  # pages with open event streams would delay the shutdown
+            timeout_worker_healthcheck=60,  # on a busy machine a process starts slowly
         )
         serve_processes(config)
 
@@ -98,26 +100,24 @@ def serve(
 def link(
     store: StoreArgument,
     assessor: Annotated[
-        str | None, typer.Option(help="The pseudonym of the only person whom the link lets in.")
+        str | None, typer.Option(help="A link for this assessor alone, by pseudonym.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="The link works once, in one browser.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="The link works only once, in one browser.")] = False,
     preview: Annotated[
-        bool, typer.Option("--preview", help="A link for you: all pages, and nothing is kept.")
+        bool, typer.Option("--preview", help="A preview link: all pages, and nothing is stored.")
     ] = False,
     manage: Annotated[
-        bool, typer.Option("--manage", help="A link for you: the dashboard. Keep it to yourself.")
+        bool, typer.Option("--manage", help="A link to the dashboard. Keep it secret.")
     ] = False,
     setup: Annotated[
-        bool, typer.Option("--setup", help="A link for you: set campaigns up. Keep it to yourself.")
+        bool, typer.Option("--setup", help="A link to set up campaigns. Keep it secret.")
     ] = False,
     days: Annotated[float, typer.Option(min=0.001, help="How long the link works, in days.")] = DAYS,
-    url: Annotated[
-        str, typer.Option(help="The address of the server, as people see it.")
-    ] = "http://127.0.0.1:8000",
+    url: Annotated[str, typer.Option(help="The public URL of the server.")] = "http://127.0.0.1:8000",
     campaign: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print a link to the judging page (for everybody, one assessor, or a preview), the dashboard, or set-up.
+    """Print a link to the judging page (for all, for one assessor, or a preview), the dashboard or the set-up.
 
     Examples:
 
@@ -132,13 +132,17 @@ def link(
     if once and not assessor:
         raise BadParameter("A link that works once is for one person.", remedy="Name them with --assessor.")
     if preview and assessor:
-        raise BadParameter("A preview is nobody's.", remedy="Leave out --assessor or --preview.")
+        raise BadParameter("A preview isn't for one assessor.", remedy="Leave out --assessor or --preview.")
     if manage and (assessor or preview or once):
-        raise BadParameter("A manager's link is only that.", remedy="Leave the other options out.")
+        raise BadParameter(
+            "--manage doesn't go with --assessor, --preview or --once.", remedy="Leave the other options out."
+        )
     url = checked_root(url)
     if setup:
         if assessor or preview or once or manage or campaign:
-            raise BadParameter("A link for setting up is only that.", remedy="Leave the other options out.")
+            raise BadParameter(
+                "--setup doesn't go with other kinds of links.", remedy="Leave the other options out."
+            )
         _print_setup_link(store, url, days, as_json)
         return
     kind: LinkKind = "manager" if preview else "personal" if assessor else "open"

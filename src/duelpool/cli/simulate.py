@@ -1,4 +1,4 @@
-"""`duelpool simulate`: how often a strategy finds the best item, and what that takes."""
+"""`duelpool simulate`: how often a strategy finds the best item, and at what cost."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def simulate(
     case: Annotated[
         str | None, typer.Option(help="A: a total order, q=.75. B: two best items, the rest equal.")
     ] = None,
-    matrix: Annotated[str | None, typer.Option(help="A file of win probabilities, one row a line.")] = None,
+    matrix: Annotated[str | None, typer.Option(help="A file of win probabilities, one row per line.")] = None,
     model: Annotated[
         str | None, typer.Option(help="A judge by name: bt:sd=1, thurstone:sd=1, order, graded:file=...")
     ] = None,
@@ -48,12 +48,12 @@ def simulate(
         typer.Option(help="FILE[,answers=raw|smoothed|fitted][,min_items=20] of real preferences."),
     ] = None,
     assessors: Annotated[
-        str | None, typer.Option(help="What people add: error=.1,guess=.1,bad=.2,ties=.1")
+        str | None, typer.Option(help="Noise of the assessors: error=.1,guess=.1,bad=.2,ties=.1")
     ] = None,
     prior: Annotated[
         str | None,
         typer.Option(
-            help="FILE of preferences (an LLM's, say), qrels or a run: what swissfinals may know beforehand."
+            help="Preferences (of an LLM, for example), qrels or a run that swissfinals starts from."
         ),
     ] = None,
     items: Annotated[int | None, typer.Option(help="Items in a pool. Default: 100.")] = None,
@@ -65,19 +65,21 @@ def simulate(
     seed: Annotated[int, typer.Option(min=0, help="Fixes every trial.")] = 0,
     batch: Annotated[int | None, typer.Option(min=1, help="The most pairs asked at once.")] = None,
     outstanding: Annotated[
-        int | None, typer.Option(min=1, help="Keep so many pairs out; answers come one at a time.")
+        int | None, typer.Option(min=1, help="Keep this many pairs unanswered; answers come one at a time.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. Default: one a core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")
+    ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")
+        str | None, typer.Option(help="Run on a Dask cluster instead: the address of its scheduler.")
     ] = None,
     growth: Annotated[str | None, typer.Option(help="Pool sizes to compare, such as 10,30,100.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw found-rate against judgments (.svg, .png, .pdf).")
+        Path | None, typer.Option(help="Plot the found-rate against judgments: SVG, PNG or PDF.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Run strategies against simulated judges, many times, and say what they find and what it takes."""
+    """Run strategies against simulated judges many times: how often they find the best, with how many judgments."""
     spec, label = judges_named(case, matrix, model, replay, assessors)
     sizes = pool_sizes(growth, items)
     scores = prior_read(prior, strategy)
@@ -89,7 +91,7 @@ def simulate(
     results = []
     with (
         open_executor(workers, cluster, trials) as executor,
-        progress_bar("Simulating", trials * len(runs)) as ended,
+        progress_bar("Simulating", trials * len(runs)) as advance,
     ):
         for name, size in runs:
             results.append(
@@ -106,7 +108,7 @@ def simulate(
                     checkpoints=curve_points(budget, size) if plot and not growth else (),
                     prior=scores,
                     executor=executor,
-                    progress=ended,
+                    progress=advance,
                     case=label,
                 )
             )
@@ -124,12 +126,12 @@ def simulate(
 def judges_named(
     case: str | None, matrix: str | None, model: str | None, replay: str | None, assessors: str | None
 ) -> tuple[str, str]:
-    """Return the judges' specification, and the name of the case for people."""
+    """Return the judges' specification, and its label for the tables."""
     ways = {"--case": case, "--matrix": matrix, "--model": model, "--replay": replay}
-    given = [way for way, value in ways.items() if value is not None]
-    if len(given) != 1:
+    chosen = [way for way, value in ways.items() if value is not None]
+    if len(chosen) != 1:
         raise BadParameter(
-            f"A simulation needs one kind of judge, not {len(given)}.",
+            f"A simulation needs one kind of judge, not {len(chosen)}.",
             remedy="Give one of --case A, --case B, --matrix FILE, --model bt:sd=1, --replay FILE.",
         )
     if case is not None:
@@ -149,7 +151,7 @@ def judges_named(
 
 
 def prior_read(file: str | None, strategies: list[str]) -> Prior | None:
-    """Return the prior's scores; refused when none of the strategies would look at them."""
+    """Return the prior's scores; refuse a prior that none of the strategies takes."""
     if file is None:
         return None
     names = [split_spec(strategy)[0] for strategy in strategies]
@@ -176,22 +178,22 @@ def pool_sizes(growth: str | None, items: int | None) -> list[int | None]:
 
 
 def curve_points(budget: str | None, items: int | None) -> list[int]:
-    """Return at how many judgments a curve is measured."""
+    """Return the numbers of judgments at which a curve is measured."""
     size = 100 if items is None else items
     most = judgments_allowed(budget, max(1, size)) or COMPARISONS_PER_ITEM * max(1, size)
     return sorted({max(1, round(most * at / POINTS_OF_A_CURVE)) for at in range(1, POINTS_OF_A_CURVE + 1)})
 
 
 def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
-    """Return what was found and what it took, each as a table of 80 columns."""
+    """Return a table of results and one of costs, 80 columns wide."""
     first = results[0]
-    found = Table(
+    results_table = Table(
         title=f"Found: {first.case}, {first.trials} trials, seed {first.seed}", title_justify="left"
     )
-    took = Table(title="Taken", title_justify="left")
+    costs = Table(title="Cost", title_justify="left")
     for table, columns in (
-        (found, ("found", "one", "both", "single", "set", "top 5")),
-        (took, ("least", "mean", "most", "same pair", "rounds", "seconds")),
+        (results_table, ("found", "one", "both", "single", "set", "top 5")),
+        (costs, ("least", "mean", "most", "same pair", "rounds", "seconds")),
     ):
         table.add_column("strategy", overflow="fold")
         table.add_column("items", justify="right")
@@ -200,7 +202,7 @@ def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
     for result in results:
         size = "" if result.items is None else str(result.items)
         spent, same = result.comparisons, result.same_pair
-        found.add_row(
+        results_table.add_row(
             result.strategy,
             size,
             f"{result.found:.3f}±{result.standard_error(result.found):.3f}",
@@ -210,7 +212,7 @@ def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
             f"{result.returned:.2f}",
             f"{result.top5_recall:.3f}",
         )
-        took.add_row(
+        costs.add_row(
             result.strategy,
             size,
             f"{spent['min']:.0f}",
@@ -220,11 +222,11 @@ def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
             f"{result.rounds:.1f}",
             f"{result.seconds:.1f}",
         )
-    return found, took
+    return results_table, costs
 
 
 def draw(results: list[SimulationResult], path: Path, *, by_size: bool) -> None:
-    """Draw found-rate against judgments, or judgments against the size of the pool."""
+    """Plot the found-rate against judgments, or judgments against the size of the pool."""
     from duelpool.plots import found_curve, growth_curve, save_figure
 
     save_figure(growth_curve(results) if by_size else found_curve(results), path)

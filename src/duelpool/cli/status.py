@@ -1,4 +1,4 @@
-"""`duelpool status`: how a campaign stands."""
+"""`duelpool status`: the progress of a campaign."""
 
 from collections.abc import Sequence
 from itertools import takewhile
@@ -18,11 +18,11 @@ from duelpool.cli.output import print_json, print_table, progress_bar
 
 def status(
     store: StoreArgument,
-    people: Annotated[bool, typer.Option("--assessors", help="A line for each assessor, too.")] = False,
-    campaign: CampaignOption = None,
+    people: Annotated[bool, typer.Option("--assessors", help="Show a line for each assessor, too.")] = False,
+    campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how a campaign stands: topics, questions out and left, assessors, money, and what blocks.
+    """Show the progress of a campaign: topics, questions, assessors, money, and what is blocked.
 
     Examples:
 
@@ -32,8 +32,11 @@ def status(
 
       duelpool status campaign.db --json
     """
-    with opened(store, campaign) as found, progress_bar("Reading", len(found.live.heads())) as ended:
-        now = look(found, ended)
+    with (
+        opened(store, campaign_name) as campaign,
+        progress_bar("Reading", len(campaign.live.heads())) as advance,
+    ):
+        now = look(campaign, advance)
     if as_json:
         print_json(now.as_json())
     else:
@@ -41,7 +44,7 @@ def status(
 
 
 def show(now: CampaignStatus, *, people: bool) -> None:
-    """Print a status for a person."""
+    """Print a status as tables."""
     print_table(_facts(now))
     print_table(_topics(now))
     for reason, waiting in _reasons(now).items():
@@ -53,7 +56,7 @@ def show(now: CampaignStatus, *, people: bool) -> None:
 
 
 def _topics(now: CampaignStatus) -> Table:
-    """Return a row for each topic, which fits a narrow window even where documents have long names."""
+    """Return a table of the topics that fits a narrow window even if items have long names."""
     columns = [
         ("topic", *(each.topic for each in now.topic_statuses)),
         ("phase", *(each.phase for each in now.topic_statuses)),
@@ -71,7 +74,7 @@ def _topics(now: CampaignStatus) -> Table:
     caption = None
     if max(map(cell_len, best), default=0) > room:
         shared = shared_beginning([name for each in now.topic_statuses for name in each.best])
-        caption = f"… stands for {escape(shared)}" if shared else None
+        caption = f"… is {escape(shared)}" if shared else None
         short = "…" if shared else ""
         best = [
             _best(each, [short + name[len(shared) :] for name in each.best], room)
@@ -81,13 +84,13 @@ def _topics(now: CampaignStatus) -> Table:
     for number, (name, *_) in enumerate(columns):
         table.add_column(name, overflow="fold", justify="left" if number < 2 else "right")
     table.add_column("best so far", overflow="fold")
-    for *cells, found in zip(*(column[1:] for column in columns), best, strict=True):
-        table.add_row(*map(escape, cells), escape(found))
+    for *cells, names in zip(*(column[1:] for column in columns), best, strict=True):
+        table.add_row(*map(escape, cells), escape(names))
     return table
 
 
 def _best(topic: TopicStatus, names: Sequence[str], room: int | None = None) -> str:
-    """Return a topic's best items: three of them, or as many as the room has place for."""
+    """Return a topic's best items: three of them, or as many as fit."""
     if not names:
         return ""
     sure = "" if topic.confidence is None else f" ({topic.confidence:.2f})"
@@ -101,7 +104,7 @@ def _first(names: Sequence[str], count: int) -> str:
 
 
 def shared_beginning(names: Sequence[str]) -> str:
-    """Return what all names begin with, up to a mark between two parts of a name, where it is worth leaving out."""
+    """Return the common prefix of names, up to a separator, if it is long enough to leave out."""
     if len(set(names)) < 2:
         return ""
     both = zip(min(names), max(names), strict=False)  # what these two share, all do
@@ -135,7 +138,7 @@ def _facts(now: CampaignStatus) -> Table:
     if spent.spent or spent.committed or spent.budget is not None:
         facts.add_section()
         rows = [("rewards", spent.rewards), ("fees", spent.fees), ("other", spent.others)]
-        rows += [("spent", spent.spent), ("promised to people at work", spent.committed)]
+        rows += [("spent", spent.spent), ("committed to open assignments", spent.committed)]
         for name, amount in rows:
             if amount or name == "spent":
                 facts.add_row(name, _amount(amount, spent.currency))

@@ -207,7 +207,7 @@ def test_long_names_fit_a_narrow_window(
     show(status(campaign), people=False)
     shown = capsys.readouterr().out
     topics = shown[shown.index("Topics") :]
-    assert "… stands for collection_of_passages_" in topics
+    assert "… is collection_of_passages_" in topics
     rows = [line for line in topics.splitlines() if line.startswith("│")]
     assert [row.split()[1] for row in rows] == ["one", "two"]  # a line each
     assert max(map(len, topics.splitlines())) <= 80
