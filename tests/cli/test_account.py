@@ -166,7 +166,7 @@ def test_what_is_done_on_the_command_line_stands_in_the_log_of_deeds(judged: str
     assert {each.campaign for each in found} == {campaign.id}
     assert [(each.action, each.about) for each in found] == [
         ("exclude", "assessor: p1; reason: clicked through"),
-        ("reinstate", "assessor: p1; reason: re-instated by the manager"),
+        ("reinstate", "assessor: p1; reason: reinstated by the manager"),
         ("retract", "topic: one; seqs: [2]; reason: cut off"),
         ("rewind", f"topic: one; phase: {phase}; reason: rewound by the manager"),
         ("settings", "changed: completion_code"),

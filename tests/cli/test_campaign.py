@@ -140,7 +140,7 @@ def test_the_manager_takes_back_and_gives_back(folder: Path) -> None:
     make()
     call("judge", "c.db", "--judge", "simulated", "--model", "order", "--assessors", "2")
     out, err = call("exclude", "c.db", "person-1")
-    assert "This takes out 10 judgments of 2 topics and re-opens 10 pairs." in out
+    assert "This takes out 10 judgments of 2 topics and reopens 10 pairs." in out
     assert "Nothing was changed. Add --yes to do it." in err
     assert figures("status", "c.db")["totals"]["judgments"] == 20  # type: ignore[index]
     assert figures("exclude", "c.db", "person-1", "--yes") == {

@@ -198,7 +198,7 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.Monk
         "Money",
         "Against the truth",
         "On a budget",
-        "Go on",
+        "Continue",
     ]
     assert re.findall("<h2>(.*?)</h2>", page) == titles
     assert page.count("<img ") == 2

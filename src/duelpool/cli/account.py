@@ -267,7 +267,7 @@ def rotate(
         float, typer.Option(min=0, help="How many days the old key's signatures stay valid; 0: not at all.")
     ] = keys.GRACE_DAYS,
 ) -> None:
-    """Sign with a new key from now on; running servers pick it up by themselves.
+    """Sign with a new key from now on; running servers pick it up automatically.
 
     Examples:
 

@@ -48,7 +48,7 @@ def exclude(
         if not as_json:
             typer.echo(
                 f"This takes out {preview.judgments} judgments of {preview.topics} topics "
-                f"and re-opens {preview.pairs} pairs{about}."
+                f"and reopens {preview.pairs} pairs{about}."
             )
         sure = confirmed(f"Exclude {assessor}?", yes)
         if sure:
@@ -63,7 +63,7 @@ def exclude(
 def reinstate(
     store: StoreArgument,
     assessor: Annotated[str, typer.Argument(help="The assessor's pseudonym.")],
-    reason: ReasonOption = "re-instated by the manager",
+    reason: ReasonOption = "reinstated by the manager",
     campaign_name: CampaignOption = None,
     as_json: JsonOption = False,
 ) -> None:
