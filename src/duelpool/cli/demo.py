@@ -98,7 +98,9 @@ def _tell_the_story(folder: Path, files: DemoFiles, store: Path, seed: int) -> N
             *chapters(campaign, watch),
             truth_chapter(campaign, runs),
             budget_chapter(plan, grades, runs),
-            Chapter("Continue", ("Judge some yourself, or watch others do it:",), commands=_next_steps(store)),
+            Chapter(
+                "Continue", ("Judge some yourself, or watch others do it:",), commands=_next_steps(store)
+            ),
         ]
         right, topics = found_best(campaign)
     lead = (
