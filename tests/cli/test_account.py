@@ -1,4 +1,4 @@
-"""`duelpool account`, `token`, `key` and `restore`: who may come in, and a store from its copy."""
+"""`duelpool account`, `token`, `key`, `restore` and the activity log of commands."""
 
 import json
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def figures(*given: str) -> Any:
     return json.loads(call(*given, "--json"))
 
 
-def test_an_account_from_its_making_to_its_end(target: str) -> None:
+def test_account_is_added_changed_and_locked(target: str) -> None:
     assert "no account yet" in call("account", "list", target)
     add = ("account", "add", target, "Anna", "--role", "viewer", "--password-stdin")
     assert "no terminal" in call(*add[:-1], code=2)
@@ -75,7 +75,7 @@ def test_an_account_from_its_making_to_its_end(target: str) -> None:
     assert json.loads(call("log", target, "--deeds", "--last", "1", "--json"))["deed"] == "let in again"
 
 
-def test_a_token_is_shown_once_and_revoked(target: str) -> None:
+def test_token_is_shown_once_and_revoked(target: str) -> None:
     assert "no token" in call("token", "list", target)
     made = figures("token", "new", target, "--label", "nightly", "--scope", "export", "--campaign", "letters")
     with open_store(target) as store:
@@ -92,7 +92,7 @@ def test_a_token_is_shown_once_and_revoked(target: str) -> None:
     assert made["token"].rpartition("_")[2] not in told
 
 
-def test_the_key_is_replaced(target: str) -> None:
+def test_key_rotation_with_and_without_grace(target: str) -> None:
     link = call("link", target, "--campaign", "letters")
     assert "work until" in call("key", "rotate", target)
     with open_store(target) as store:
@@ -103,7 +103,7 @@ def test_the_key_is_replaced(target: str) -> None:
         assert not keys.read_keys(store).older
 
 
-def test_a_store_comes_back_from_its_copy(target: str, tmp_path: Path) -> None:
+def test_restore_checks_the_copy_and_never_overwrites(target: str, tmp_path: Path) -> None:
     copy, back = str(tmp_path / "copy.db"), str(tmp_path / "back.db")
     call("backup", target, "-o", copy)
     assert "exists already" in call("restore", copy, "-o", target, code=2)
@@ -120,7 +120,7 @@ def test_a_store_comes_back_from_its_copy(target: str, tmp_path: Path) -> None:
     )
 
 
-def test_every_role_and_scope_stands_in_the_docs() -> None:
+def test_docs_name_every_role_and_scope() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in (*ROLES, *SCOPES) if f"`{name}`" not in text] == []
 
@@ -146,7 +146,7 @@ def done_by_hand(target: str) -> list[AuditEntry]:
         return list(reversed(store.read(lambda connection: audit_log.read(connection, None))))
 
 
-def test_what_is_done_on_the_command_line_stands_in_the_log_of_deeds(judged: str, tmp_path: Path) -> None:
+def test_commands_are_recorded_in_the_activity_log(judged: str, tmp_path: Path) -> None:
     with open_store(judged) as store:
         campaign = Campaign.open(store)
         phase = campaign.live.state("one").closed_in_log[0]
@@ -181,7 +181,7 @@ def test_what_is_done_on_the_command_line_stands_in_the_log_of_deeds(judged: str
     assert str(tmp_path) not in told
 
 
-def test_what_is_only_looked_at_or_refused_is_no_deed(judged: str, tmp_path: Path) -> None:
+def test_reading_and_refused_commands_are_not_recorded(judged: str, tmp_path: Path) -> None:
     call("exclude", judged, "p1")  # says what it would do, and asks nobody
     call("rewind", judged, "one", "nothing", "--yes", code=2)
     call("exclude", judged, "nobody", "--yes", code=2)
@@ -192,7 +192,7 @@ def test_what_is_only_looked_at_or_refused_is_no_deed(judged: str, tmp_path: Pat
     assert done_by_hand(judged) == []
 
 
-def test_a_step_without_its_line_is_not_taken(judged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_without_its_log_entry_changes_nothing(judged: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Step and line are one transaction: where the line can't be written, nothing has happened."""
 
     def full(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""`duelpool agreement`: from stores and files, alone and against each other, as text, JSON, CSV and picture."""
+"""`duelpool agreement`: from stores and files, alone and compared, as text, JSON, CSV and plots."""
 
 import csv
 import json
@@ -51,7 +51,7 @@ def run(*words: object, width: int = 80) -> str:
     return done.stdout
 
 
-def test_all_that_there_is_fits_the_terminal(votes: Path) -> None:
+def test_all_reports_fit_the_terminal(votes: Path) -> None:
     printed = run(votes)
     assert max(map(len, printed.splitlines())) <= 80
     for name in ("summary", "preferences", "assessors", "transitivity", "left", "seconds", "sight"):
@@ -60,7 +60,7 @@ def test_all_that_there_is_fits_the_terminal(votes: Path) -> None:
     assert STATISTICS["grades"].title not in printed
 
 
-def test_json_csv_and_a_picture(votes: Path, tmp_path: Path) -> None:
+def test_json_csv_and_plot(votes: Path, tmp_path: Path) -> None:
     found = json.loads(run(votes, "--json"))
     assert [each["statistic"] for each in found] == list(STATISTICS)
     summary = found[0]["rows"][0]
@@ -77,7 +77,7 @@ def test_json_csv_and_a_picture(votes: Path, tmp_path: Path) -> None:
     assert "| assessor |" in run(votes, "-r", "assessors", "-f", "markdown")
 
 
-def test_two_sources_and_a_file_of_groups(votes: Path, tmp_path: Path) -> None:
+def test_groups_by_two_sources_or_by_a_file(votes: Path, tmp_path: Path) -> None:
     other = tmp_path / "expert.pref"
     other.write_text("t a b a\nt b c c\n")
     (found,) = json.loads(run(votes, other, "-r", "groups", "--json"))
@@ -98,7 +98,7 @@ def test_two_sources_and_a_file_of_groups(votes: Path, tmp_path: Path) -> None:
     }
 
 
-def test_what_is_missing_is_said(votes: Path) -> None:
+def test_missing_data_is_reported(votes: Path) -> None:
     done = CliRunner().invoke(app, ["agreement", str(votes), "-r", "self"])
     assert "repeat_every" in done.stderr
     for words, kind, text in (
@@ -145,7 +145,7 @@ def test_a_campaign_is_read_from_its_store(letters: Path) -> None:
     assert found["seconds"][-1]["overall"] == 2.0
 
 
-def test_a_campaign_and_its_exports_tell_the_same(letters: Path, tmp_path: Path) -> None:
+def test_campaign_and_its_exports_give_the_same_reports(letters: Path, tmp_path: Path) -> None:
     with open_store(letters, writable=True) as store:
         campaign = Campaign.open(store)
         campaign.exclude("p2", "to see what is left")
@@ -177,7 +177,7 @@ def votes_file(folder: Path) -> Path:
     return path
 
 
-def test_votes_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
+def test_cached_votes_equal_freshly_read_votes(tmp_path: Path) -> None:
     with open_store(tmp_path / "kept.db", create=True) as store:
         known = [TestPair(f"k{at}", "one", f"good{at}", f"off{at}") for at in range(6)]
         campaign = make_campaign(store, judges="crowd", known=known, targets=4, tests=2, assignments_each=9)
@@ -209,7 +209,7 @@ def test_votes_that_are_kept_are_those_that_are_read(tmp_path: Path) -> None:
         assert kept.votes().assessors == ("w3",)
 
 
-def test_very_many_votes_are_worked_in_beside(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_new_votes_are_counted_in_the_background(letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = import_module("duelpool.agreement.campaigns")
     monkeypatch.setattr(module, "AT_ONCE", 1)
     with open_store(letters, writable=True) as store:

@@ -1,4 +1,4 @@
-"""`duelpool budget`: figures for programs and people, the way from runs to scores, exit code 2 with a remedy."""
+"""`duelpool budget`: plan, estimate and simulate; bad input ends with exit code 2 and a remedy."""
 
 import json
 from pathlib import Path
@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_figures(folder: Path) -> None:
     assert json.loads(first[1])["means"]["coverage"] > 0.8
 
 
-def test_a_predictor_helps(folder: Path) -> None:
+def test_predictor_lowers_the_error(folder: Path) -> None:
     plain = json.loads(call(*SIMULATE, "runs/", "--estimator", "ht", "--json")[1])
     helped = json.loads(call(*SIMULATE, "runs/", "--predictor", "llm.qrels", "--json")[1])
     assert helped["estimator"] == "greg"
@@ -132,7 +132,7 @@ def test_a_second_round_and_unanswered_questions(folder: Path) -> None:
     assert (found["rounds"], found["questions"], found["answered"]) == (2, 70, 67)
 
 
-def test_weights_of_ones_own_topics_and_pairs(folder: Path) -> None:
+def test_own_weights_topics_and_pairs(folder: Path) -> None:
     Path("weights.txt").write_text("t0 d0 mine 0.5\nt0 d1 mine 0.5\nt1 d3 mine 1\nt1 d4 yours 1\n")
     code, out, _ = call("plan", "--weights", "weights.txt", "--metric", "Given", "--n", "3", "--json")
     assert code == 0
@@ -181,14 +181,14 @@ def test_weights_of_ones_own_topics_and_pairs(folder: Path) -> None:
         (("estimate", "qrels.txt", "runs/", "-j", "qrels.txt"), "not valid JSON"),
     ],
 )
-def test_bad_input_is_told_with_its_remedy(folder: Path, words: tuple[str, ...], problem: str) -> None:
+def test_bad_input_is_refused_with_a_remedy(folder: Path, words: tuple[str, ...], problem: str) -> None:
     Path("zero.weights").write_text("t0 d1 s 0\nt0 d2 s 0\n")
     code, _, err = call(*words)
     assert code == 2
     assert problem in err
 
 
-def test_judgments_that_were_not_drawn(folder: Path) -> None:
+def test_judgments_outside_the_plan_are_refused_or_ignored(folder: Path) -> None:
     call("plan", "runs/", "--metric", "P@6", "--n", "40", "-o", "plan.jsonl")
     code, _, err = call("estimate", "plan.jsonl", "runs/", "-j", "qrels.txt")
     assert code == 2
@@ -206,7 +206,7 @@ def test_judgments_that_were_not_drawn(folder: Path) -> None:
         (1, {"expected": 0.01}, "is not the one in plan.propensities.gz"),
     ],
 )
-def test_a_plan_that_was_changed(folder: Path, place: int, changes: dict[str, object], problem: str) -> None:
+def test_changed_plan_is_refused(folder: Path, place: int, changes: dict[str, object], problem: str) -> None:
     call("plan", "runs/", "--metric", "P@6", "--n", "40", "-o", "plan.jsonl")
     rows = [json.loads(line) for line in Path("plan.jsonl").read_text().splitlines()]
     rows[place].update(changes)

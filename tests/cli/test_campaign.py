@@ -1,4 +1,4 @@
-"""A campaign by command line: from files to labels, everything in between, and what goes wrong."""
+"""A campaign by command line: from files to labels, and bad input."""
 
 import io
 import json
@@ -50,7 +50,7 @@ def make(*more: str, name: str = "c.db") -> str:
     return name
 
 
-def test_pool_makes_a_campaign_with_texts_topics_and_twins(folder: Path) -> None:
+def test_pool_makes_a_campaign_with_texts_topics_and_duplicates(folder: Path) -> None:
     out, err = call(
         "pool", "r.run", "--texts", "t.tsv", "--topics", "q.tsv", "--strategy", "prefbest:final_phases=2",
         "--cap", "4", "--seed", "7", "--name", "letters", "--budget", "9000", "-o", "c.db",
@@ -64,7 +64,7 @@ def test_pool_makes_a_campaign_with_texts_topics_and_twins(folder: Path) -> None
     assert call("pool", "r.run", "-o", "p.jsonl")[1].endswith("Wrote 2 pools to p.jsonl.\n")
 
 
-def test_a_store_takes_a_second_campaign_of_another_name(folder: Path) -> None:
+def test_store_holds_several_campaigns_by_name(folder: Path) -> None:
     make()
     _, err = call("pool", "r.run", "-o", "c.db", code=2)
     assert "has a campaign called 'c' already" in err
@@ -118,7 +118,7 @@ def test_judging_by_a_program(folder: Path) -> None:
     assert "No program is named" in call("judge", "d.db", "--judge", "command", code=2)[1]
 
 
-def test_simulated_and_replayed_people(folder: Path) -> None:
+def test_judging_by_simulated_people_and_by_replay(folder: Path) -> None:
     make()
     found = figures("judge", "c.db", "--judge", "simulated", "--model", "order", "--limit", "5")
     assert (found["judged"], found["ended"]) == (5, "limit")
@@ -136,7 +136,7 @@ def test_simulated_and_replayed_people(folder: Path) -> None:
     assert "No file to replay" in call("judge", "c.db", "--judge", "replay", code=2)[1]
 
 
-def test_the_manager_takes_back_and_gives_back(folder: Path) -> None:
+def test_exclude_reinstate_retract_and_rewind(folder: Path) -> None:
     make()
     call("judge", "c.db", "--judge", "simulated", "--model", "order", "--assessors", "2")
     out, err = call("exclude", "c.db", "person-1")
@@ -168,7 +168,7 @@ def test_the_manager_takes_back_and_gives_back(folder: Path) -> None:
     assert "person-2" not in call("log", "c.db", "--assessor", "person-1")[0]
 
 
-def test_a_late_run_challenges(folder: Path) -> None:
+def test_challenge_adds_items_of_a_late_run(folder: Path) -> None:
     make()
     call("judge", "c.db", "--judge", "simulated", "--model", "order")
     best = json.loads(call("export", "c.db", "--as", "levels")[0])["topics"]["1"]["levels"][0][0]
@@ -230,7 +230,7 @@ def test_backup_and_migrate(folder: Path) -> None:
     assert "pg_dump" in call("backup", "postgresql://nobody@nowhere/none", "-o", "x.db", code=2)[1]
 
 
-def test_status_for_people(folder: Path) -> None:
+def test_status_tables(folder: Path) -> None:
     make("--judges", "crowd", "--tests", "none", "--budget", "500")
     call("judge", "c.db", "--judge", "simulated", "--model", "order")
     out, _ = call("status", "c.db", "--assessors")
@@ -288,7 +288,7 @@ def test_status_for_people(folder: Path) -> None:
         (["pool", "r.run", "-o", "mysql://x/y"], "A store can't live at 'mysql://'"),
     ],
 )
-def test_bad_input_ends_with_two_and_says_why(folder: Path, words: list[str], told: str) -> None:
+def test_bad_input_exits_with_2_and_a_message(folder: Path, words: list[str], told: str) -> None:
     make()
     (folder / "bad.txt").write_text("1 a b a\n1 a zz a\n")
     _, err = call(*words, code=2)

@@ -46,9 +46,7 @@ def call(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_trouble_that_is_about_no_file_is_not_told_as_if_it_were(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_os_error_without_a_file_is_raised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def invoke(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -57,7 +55,7 @@ def test_trouble_that_is_about_no_file_is_not_told_as_if_it_were(
         call("status", "c.db")
 
 
-def test_figures_for_a_program(folder: Path) -> None:
+def test_pool_prints_figures_as_json(folder: Path) -> None:
     code, out, _ = call(
         "pool", "--runs", "one.run", "two.run", "--qrels", "q.txt", "--texts", "t.tsv", "--json"
     )
@@ -87,7 +85,7 @@ def test_groups_are_read_from_a_file(folder: Path) -> None:
     }
 
 
-def test_what_was_mended_is_told_on_standard_error(folder: Path) -> None:
+def test_notices_go_to_standard_error(folder: Path) -> None:
     (folder / "odd.run").write_text("# hand-made\n" + RUN_ONE)
     code, out, err = call("pool", "odd.run", "--json")
     assert code == 0
@@ -112,7 +110,7 @@ def test_what_was_mended_is_told_on_standard_error(folder: Path) -> None:
         (["pool", "two.run", "--qrels", "other.txt"], "No topic has a candidate"),
     ],
 )
-def test_bad_input_ends_with_two_and_says_why(folder: Path, words: list[str], told: str) -> None:
+def test_bad_input_exits_with_2_and_a_message(folder: Path, words: list[str], told: str) -> None:
     (folder / "other.txt").write_text("99 0 a 1\n")
     code, out, err = call(*words)
     assert code == 2
@@ -155,7 +153,7 @@ def test_bad_input_ends_with_two_and_says_why(folder: Path, words: list[str], to
     ],
     ids=lambda each: each if isinstance(each, str) else " ".join(each[:2]),
 )
-def test_a_mistyped_name_gets_the_nearest_one(folder: Path, words: list[str], meant: str) -> None:
+def test_mistyped_name_gets_the_nearest_suggestion(folder: Path, words: list[str], meant: str) -> None:
     (folder / "own.toml").write_text('completion_cod = "C1"\n')
     (folder / "panel.toml").write_text('panel = "prolfic"\n')
     if words[1:2] == ["own.db"]:
@@ -165,7 +163,7 @@ def test_a_mistyped_name_gets_the_nearest_one(folder: Path, words: list[str], me
     assert f"Did you mean '{meant}'?" in " ".join(err.replace("│", " ").split())
 
 
-def test_folders_and_patterns_stand_for_their_files(folder: Path) -> None:
+def test_folders_and_patterns_expand_to_files(folder: Path) -> None:
     (folder / "runs").mkdir()
     for name in ("b.run", "a.run", ".hidden"):
         (folder / "runs" / name).write_text(RUN_ONE)
@@ -185,7 +183,7 @@ def story(seed: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in files if path.is_file()}
 
 
-def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_writes_its_files_and_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = story("1")
     assert {"topics.jsonl", "passages.jsonl", "qrels.txt", "best.qrels", "bm25.run"} <= set(first)
@@ -206,14 +204,14 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_the_demo_is_the_same_again_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_repeats_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = story("1")
     assert story("1") == first  # over the first one's files
     assert story("2") != first
 
 
-def test_the_demo_leaves_another_store_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_refuses_to_replace_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "demo-output").mkdir()
     (tmp_path / "demo-output" / "demo.db").write_text("my notes")
@@ -222,7 +220,7 @@ def test_the_demo_leaves_another_store_alone(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_helps_with_an_example(name: str) -> None:
+def test_every_command_has_help_with_examples(name: str) -> None:
     code, out, _ = call(name, "--help")
     assert code == 0
     shown = out.split("Examples:")[1].split("╭")[0]
@@ -264,7 +262,7 @@ def test_standard_input_is_a_file_too(folder: Path) -> None:
     assert json.loads(done.stdout)["sizes"] == {"1": 2, "2": 1}
 
 
-def test_a_command_waits_for_nothing_that_others_need() -> None:
+def test_command_line_imports_no_heavy_package() -> None:
     script = (
         "import sys, duelpool.cli\n"
         "heavy = {'numpy', 'polars', 'scipy', 'sqlalchemy', 'fastapi', 'matplotlib'} & set(sys.modules)\n"
@@ -274,7 +272,7 @@ def test_a_command_waits_for_nothing_that_others_need() -> None:
     assert done.returncode == 0, f"loaded before any command was named: {done.stderr}"
 
 
-def test_a_link_is_made_without_loading_the_page() -> None:
+def test_link_is_made_without_importing_the_web_app() -> None:
     script = (
         "import sys, duelpool.cli.serve\n"
         "sys.exit(bool({'duelpool.web.server.app', 'scipy.stats'} & set(sys.modules)))"
@@ -316,7 +314,7 @@ def test_help_lists_reproduce_without_its_package() -> None:
     assert shown.startswith("Run a paper's experiment again. Needs the package duelpool-reproduce"), shown
 
 
-def test_every_command_stands_in_one_panel_and_loads() -> None:
+def test_every_command_is_in_one_panel_and_loads() -> None:
     assert sum(map(len, COMMAND_GROUPS.values())) == len(COMMANDS)
     group = get_command(app)
     assert isinstance(group, DuelpoolCommands)
@@ -333,7 +331,7 @@ def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _below(f"{name} {part}", each)
 
 
-def test_every_example_is_a_command_in_lines_that_fit() -> None:
+def test_every_help_example_fits_76_columns() -> None:
     group: Any = get_command(app)
     for name, command in (each for top in COMMANDS for each in _below(top, group.commands[top])):
         _, *examples = command.help.split("Examples:")[1].split("\n\n")
@@ -346,7 +344,7 @@ def test_every_example_is_a_command_in_lines_that_fit() -> None:
 @given(
     st.lists(st.sampled_from(["runs/*.gz", "--qrels", "q.txt", "-o", '"two  words"', "'a -b'"]), max_size=30)
 )
-def test_a_broken_example_is_the_same_command(words: list[str]) -> None:
+def test_wrapped_example_is_the_same_command(words: list[str]) -> None:
     example = " ".join(["duelpool", "pool", *words])
     shown = wrapped(example, 40)
     assert shlex.split(shown.replace("\\\n", "")) == shlex.split(example)
@@ -354,7 +352,7 @@ def test_a_broken_example_is_the_same_command(words: list[str]) -> None:
         assert len(line) <= 40 or " -" not in line.strip()[2:].replace("'a -b'", "")
 
 
-def test_a_topic_without_its_question_is_told(folder: Path) -> None:
+def test_topic_without_a_question_is_reported(folder: Path) -> None:
     (folder / "topics.tsv").write_text("1\tWhich letter?\n")
     code, _, err = call("pool", "one.run", "--texts", "t.tsv", "--topics", "topics.tsv", "-o", "some.db")
     assert code == 0

@@ -1,4 +1,4 @@
-"""A language model by command line: judging, its figures, and its answers as a start for people or a budget."""
+"""Language models by command line: judging, their figures, and their answers as a prior or predictor."""
 
 import json
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def judged(provider: Provider, *more: str) -> dict[str, object]:
     return figures(*words, "--allow-host", "localhost", *more)
 
 
-def test_a_model_first_and_people_after(folder: Path, provider: Provider) -> None:
+def test_llm_judges_first_and_people_start_from_its_answers(folder: Path, provider: Provider) -> None:
     make("--strategy", "allpairs")
     sat = judged(provider, "--price-in", "2.50", "--price-out", "10", "--budget", "1")
     assert (sat["judged"], sat["ended"]) == (20, "done")
@@ -99,7 +99,7 @@ def test_a_model_first_and_people_after(folder: Path, provider: Provider) -> Non
     assert not Path("y.db").exists()
 
 
-def test_the_budget_ends_it_and_nothing_is_lost(folder: Path, provider: Provider) -> None:
+def test_llm_stops_at_its_budget_and_resumes(folder: Path, provider: Provider) -> None:
     make("--strategy", "allpairs")
     prices = ("--price-in", "2.50", "--price-out", "10")
     assert judged(provider, *prices, "--budget", "0.01")["ended"] == "budget"
@@ -142,7 +142,7 @@ def test_the_prompt_is_shown(folder: Path) -> None:
     assert "no prompt called" in call("prompt", "haiku", code=2)[1]
 
 
-def test_without_a_model_there_is_nothing_to_say(folder: Path) -> None:
+def test_llm_figures_need_a_language_model(folder: Path) -> None:
     make()
     assert "No language model has judged in this campaign." in call("llm", "c.db")[0]
     assert "No model has compared" in call("llm", "c.db", "--as", "prior", code=2)[1]

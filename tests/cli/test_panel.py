@@ -1,4 +1,4 @@
-"""`duelpool panel`: what it shows, what it checks, and that it does nothing before it is told to."""
+"""`duelpool panel`: what it shows and checks, and that nothing changes before it is confirmed."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def figures(home: House, command: str, *words: str) -> Any:
     return json.loads(told.stdout)
 
 
-def test_it_shows_what_to_paste_and_the_link_works(home: House) -> None:
+def test_panel_show_prints_a_working_link(home: House) -> None:
     told = {each["where"]: each["what"] for each in figures(home, "show", "--url", URL)}
     assert told["Completion code, completed"] == "DONE1"
     assert told["Completion code, stopped early"] == "STOP3"
@@ -61,13 +61,13 @@ def test_it_shows_what_to_paste_and_the_link_works(home: House) -> None:
     assert "approval rate" in call(home, "show")
 
 
-def test_a_sound_configuration_is_found_sound(home: House) -> None:
+def test_panel_check_accepts_a_valid_configuration(home: House) -> None:
     told = call(home, "check", "--url", URL)
     assert "wrong" not in told
     assert told.count("ok ") >= 10
 
 
-def test_what_does_not_fit_is_told(home: House) -> None:
+def test_panel_check_reports_problems(home: House) -> None:
     home.fake.reward, home.fake.currency, home.fake.url = 150, "GBP", "http://elsewhere.example/"
     home.fake.codes = {"DONE1": "AUTOMATICALLY_APPROVE", "STOP3": "AUTOMATICALLY_APPROVE"}
     told = call(home, "check", "--url", URL, code=2, DUELPOOL_PROLIFIC_SECRET="")
@@ -93,7 +93,9 @@ def test_what_does_not_fit_is_told(home: House) -> None:
         ({"DUELPOOL_PROLIFIC_API": "http://127.0.0.1:1"}, "can't be reached"),
     ],
 )
-def test_what_can_not_be_asked_is_said(home: House, environment: dict[str, str], words: str) -> None:
+def test_settle_reports_a_panel_that_cannot_be_asked(
+    home: House, environment: dict[str, str], words: str
+) -> None:
     told = call(home, "settle", code=2, **environment)
     assert words in told
     assert "another-token" not in told  # the fake says it back
@@ -123,7 +125,7 @@ def test_a_dry_run_changes_nothing(home: House) -> None:
     assert figures(home, "settle")["totals"] == {"ledger": 200, "fees": 40, "paid": 200}
 
 
-def test_rejecting_needs_a_reason_and_takes_the_work_out(home: House) -> None:
+def test_reject_needs_a_reason_and_retracts_the_judgments(home: House) -> None:
     guest = home.guest()
     guest.finish()
     call(home, "reconcile", "--yes")
@@ -145,7 +147,7 @@ def test_rejecting_needs_a_reason_and_takes_the_work_out(home: House) -> None:
     )
 
 
-def test_forgetting_leaves_those_who_are_not_paid(home: House) -> None:
+def test_forget_keeps_unpaid_workers(home: House) -> None:
     paid, unpaid = home.guest(), home.guest()
     paid.finish()
     call(home, "settle", "--yes")
@@ -161,7 +163,7 @@ def test_forgetting_leaves_those_who_are_not_paid(home: House) -> None:
     assert set(home.pseudonyms()) == {None, unpaid.submission.id}
 
 
-def test_a_lost_list_is_no_end(home: House) -> None:
+def test_reconcile_reads_all_pages_after_a_failed_request(home: House) -> None:
     for _ in range(9):  # more than a page of the fake
         home.guest()
     home.fake.faults.append(Fault("/submissions/$", status=500))

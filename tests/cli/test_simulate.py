@@ -1,4 +1,4 @@
-"""`duelpool simulate`: what it prints, what it refuses, the same figures whatever the workers."""
+"""`duelpool simulate`: its output, what it refuses, and the same figures with any number of processes."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def printed(*extra: str, base: list[str] = TOURNAMENT) -> str:
     return done.stdout
 
 
-def test_json_has_the_promised_names() -> None:
+def test_json_has_the_documented_names() -> None:
     figures = json.loads(printed("--json", "--seed", "3"))
     names = (
         "strategy case trials found one both single returned comparisons same_pair rounds top5_recall seconds"
@@ -36,13 +36,13 @@ def test_json_has_the_promised_names() -> None:
     assert 0.2 < figures["found"] <= 1
 
 
-def test_workers_make_no_difference() -> None:
+def test_number_of_processes_does_not_change_the_result() -> None:
     one, two = (json.loads(printed("--json", "--workers", count)) for count in ("1", "2"))
     del one["seconds"], two["seconds"]
     assert one == two
 
 
-def test_the_seed_makes_a_difference() -> None:
+def test_seed_changes_the_result() -> None:
     one, two = (json.loads(printed("--json", "--seed", seed)) for seed in ("1", "2"))
     assert one["single"] != two["single"] or one["top5_recall"] != two["top5_recall"]
 
@@ -60,7 +60,7 @@ def test_the_tables_fit_eighty_columns() -> None:
     assert "780" in text  # all pairs of 40
 
 
-def test_the_cap_is_kept_and_can_be_lifted() -> None:
+def test_cap_limits_judgments_of_a_pair_unless_lifted() -> None:
     repeats = [
         "simulate",
         "--strategy",
