@@ -285,7 +285,7 @@ def test_status_tables(folder: Path) -> None:
         (["pool", "r.run", "--judges", "robots", "-o", "x.db"], "'judges' can't be 'robots'"),
         (["pool", "r.run", "--strategy", "prefbest:final_phases=2", "--cap", "1", "-o", "x.db"], "cap"),
         (["pool", "r.run", "-o", "nowhere/x.db"], "There is no folder"),
-        (["pool", "r.run", "-o", "mysql://x/y"], "A store can't live at 'mysql://'"),
+        (["pool", "r.run", "-o", "mysql://x/y"], "A store can't be at 'mysql://'"),
     ],
 )
 def test_bad_input_exits_with_2_and_a_message(folder: Path, words: list[str], told: str) -> None:

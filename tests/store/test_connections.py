@@ -14,8 +14,8 @@ from sqlalchemy import Connection, event, literal, select, text
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import write_csv, write_log, write_prefs, write_qrels
 from duelpool.store import Reading, Store, StoreError, clocks, database, open_store
-from duelpool.store.clocks import CLOCK_SECONDS, JOURNEY_SECONDS
-from duelpool.store.database import RESTED_SECONDS
+from duelpool.store.clocks import CLOCK_SECONDS, ROUND_TRIP_SECONDS
+from duelpool.store.database import IDLE_SECONDS
 from duelpool.store.statements import Statement
 from duelpool.web.manage import streams
 from support.campaigns import judge_all, make_campaign
@@ -91,10 +91,10 @@ def test_a_connection_that_rested_is_tried_before_it_is_used(store: Store, own_t
 
     assert store.read(one) == 1
     hang_up(store)
-    own_time.at += RESTED_SECONDS + 0.1
+    own_time.at += IDLE_SECONDS + 0.1
     assert store.read(work, once=True) == 1
     hang_up(store)
-    own_time.at += RESTED_SECONDS + 0.1
+    own_time.at += IDLE_SECONDS + 0.1
     assert store.write(lambda connection, now: work(connection)) == 1
     assert len(runs) == 2
 
@@ -105,9 +105,9 @@ def test_a_connection_that_was_tried_still_has_transactions(store: Store, own_ti
 
     store.write(lambda connection, now: connection.execute(text("create table number (at integer)")))
     before = store.read(who)
-    own_time.at += RESTED_SECONDS + 0.1
+    own_time.at += IDLE_SECONDS + 0.1
     assert store.read(who) == before
-    own_time.at += RESTED_SECONDS + 0.1
+    own_time.at += IDLE_SECONDS + 0.1
 
     def add_and_fail(connection: Connection, now: float) -> None:
         connection.execute(text("insert into number values (1)"))
@@ -115,7 +115,7 @@ def test_a_connection_that_was_tried_still_has_transactions(store: Store, own_ti
 
     with pytest.raises(ValueError, match="no"):
         store.write(add_and_fail)
-    own_time.at += RESTED_SECONDS + 0.1
+    own_time.at += IDLE_SECONDS + 0.1
 
     def snapshot(connection: Connection) -> tuple[int, int]:
         before = int(connection.execute(text("select count(*) from number")).scalar_one())
@@ -310,7 +310,7 @@ def test_the_clock_is_read_now_and_then_and_ours_in_between(
 
 
 def test_a_reading_is_of_the_middle_of_its_journey(store: Store, readings: Readings) -> None:
-    readings.journey = JOURNEY_SECONDS / 2
+    readings.journey = ROUND_TRIP_SECONDS / 2
     before = clock_of(store)
     assert before <= now_of(store) - readings.journey / 2 <= clock_of(store)
     now_of(store)

@@ -89,8 +89,8 @@ def alpha_of(coincidences: Floats, values: Floats, distance: str) -> Floats:
     seen = (coincidences * apart).sum(axis=(-2, -1))
     expected = np.einsum("...i,...j,...ij->...", margins, margins, np.broadcast_to(apart, coincidences.shape))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = np.asarray(1.0 - (whole - 1) * seen / expected)
-    return found
+        alphas: Floats = np.asarray(1.0 - (whole - 1) * seen / expected)
+    return alphas
 
 
 @lru_cache(maxsize=16)
@@ -125,12 +125,12 @@ def krippendorff_alpha(
         return Alpha(value, None, None, None, units, votes, distance)
     rng = rng_for(seed, "krippendorff", distance, cluster)
     drawn = rng.multinomial(clusters, times / clusters, size=resamples).astype(np.float64)
-    found = alpha_of((drawn @ flat).reshape(resamples, size, size), counts.values, distance)
-    found = found[~np.isnan(found)]
-    if len(found) < 2:
+    alphas = alpha_of((drawn @ flat).reshape(resamples, size, size), counts.values, distance)
+    alphas = alphas[~np.isnan(alphas)]
+    if len(alphas) < 2:
         return Alpha(value, None, None, None, units, votes, distance)
-    low, high = np.quantile(found, [0.5 - level / 2, 0.5 + level / 2])
-    return Alpha(value, float(low), float(high), float(found.std(ddof=1)), units, votes, distance)
+    low, high = np.quantile(alphas, [0.5 - level / 2, 0.5 + level / 2])
+    return Alpha(value, float(low), float(high), float(alphas.std(ddof=1)), units, votes, distance)
 
 
 # ---- two people
@@ -154,9 +154,9 @@ def pairs_of_people(frame: pl.DataFrame, at_least: int = 2, at_most: int = 50) -
     coded = named.with_columns(
         pl.col("assessor").replace_strict(people, np.arange(len(people)), return_dtype=pl.Int64)
     )
-    beside = coded.join(coded, on="unit", suffix="_2").filter(pl.col("assessor") < pl.col("assessor_2"))
+    joined = coded.join(coded, on="unit", suffix="_2").filter(pl.col("assessor") < pl.col("assessor_2"))
     shared = (
-        beside.group_by("assessor", "assessor_2")
+        joined.group_by("assessor", "assessor_2")
         .agg(
             pl.len().alias("units"),
             (pl.col("value") == pl.col("value_2")).sum().alias("agreed"),
@@ -165,11 +165,11 @@ def pairs_of_people(frame: pl.DataFrame, at_least: int = 2, at_most: int = 50) -
         .sort(["units", "assessor", "assessor_2"], descending=[True, False, False])
         .head(at_most)
     )
-    kept = beside.join(shared.select("assessor", "assessor_2"), on=["assessor", "assessor_2"])
+    votes = joined.join(shared.select("assessor", "assessor_2"), on=["assessor", "assessor_2"])
     tables: dict[tuple[int, int], list[tuple[float, float, int]]] = {}
-    cells = kept.group_by("assessor", "assessor_2", "value", "value_2").len()
-    for one, other, said, replied, times in cells.iter_rows():
-        tables.setdefault((one, other), []).append((said, replied, times))
+    cells = votes.group_by("assessor", "assessor_2", "value", "value_2").len()
+    for one, other, one_answer, other_answer, times in cells.iter_rows():
+        tables.setdefault((one, other), []).append((one_answer, other_answer, times))
     return tuple(
         TwoPeople(
             people[row["assessor"]],
@@ -183,8 +183,8 @@ def pairs_of_people(frame: pl.DataFrame, at_least: int = 2, at_most: int = 50) -
 
 
 def _square(cells: list[tuple[float, float, int]]) -> Floats:
-    values = sorted({value for said, replied, _ in cells for value in (said, replied)})
+    values = sorted({value for one_answer, other_answer, _ in cells for value in (one_answer, other_answer)})
     table = np.zeros((len(values), len(values)))
-    for said, replied, times in cells:
-        table[values.index(said), values.index(replied)] += times
+    for one_answer, other_answer, times in cells:
+        table[values.index(one_answer), values.index(other_answer)] += times
     return table

@@ -34,15 +34,15 @@ def paces(votes: Votes) -> tuple[Pace, ...]:
     }
     kinds = dict(timed.group_by("kind").agg(pl.col("seconds").median()).iter_rows())
     people = timed.group_by("assessor").agg(pl.col("seconds").median(), pl.len()).sort("assessor")
-    found = [
+    rows = [
         Pace(name, {kind: cells.get((name, str(kind))) for kind in votes.kinds}, seconds, judgments)
         for name, seconds, judgments in people.iter_rows()
         if name
     ]
     if timed.height:
         whole = float(np.median(timed.get_column("seconds").to_numpy()))
-        found.append(Pace("", {kind: kinds.get(str(kind)) for kind in votes.kinds}, whole, timed.height))
-    return tuple(found)
+        rows.append(Pace("", {kind: kinds.get(str(kind)) for kind in votes.kinds}, whole, timed.height))
+    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +95,14 @@ def context_use(votes: Votes) -> Context:
         pl.col("context").sum().alias("uses"),
         pl.struct("topic", "assessor").n_unique().alias("topics"),
     )
-    found = {row["kind"]: row for row in rows.iter_rows(named=True)}
+    by_kind = {row["kind"]: row for row in rows.iter_rows(named=True)}
     uses = tuple(
         ContextUse(
             kind,
-            found[kind]["judgments"],
-            found[kind]["with_context"],
-            found[kind]["uses"],
-            found[kind]["topics"],
+            by_kind[kind]["judgments"],
+            by_kind[kind]["with_context"],
+            by_kind[kind]["uses"],
+            by_kind[kind]["topics"],
         )
         for kind in votes.kinds
     )
@@ -128,10 +128,10 @@ class Confidence:
 def confidences(votes: Votes) -> tuple[Confidence, ...]:
     """Compare confidence with seconds: judgment by judgment, and feedback with the median of its sitting."""
     stated = votes.frame.filter(pl.col("confidence").is_not_null())
-    found = []
+    rows = []
     if stated.height:
         timed = stated.filter(pl.col("seconds").is_not_null())
-        found.append(
+        rows.append(
             Confidence(
                 "judgments",
                 stated.height,
@@ -141,8 +141,8 @@ def confidences(votes: Votes) -> tuple[Confidence, ...]:
             )
         )
     if votes.feedback:
-        found.append(_of_feedback(votes))
-    return tuple(found)
+        rows.append(_of_feedback(votes))
+    return tuple(rows)
 
 
 def _of_feedback(votes: Votes) -> Confidence:
@@ -171,5 +171,5 @@ def _median(values: pl.Series) -> float | None:
 def _spearman(x: list[float], y: list[float]) -> tuple[float | None, float | None]:
     if len(x) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
         return None, None
-    found = scipy.stats.spearmanr(x, y)
-    return float(found.statistic), float(found.pvalue)
+    result = scipy.stats.spearmanr(x, y)
+    return float(result.statistic), float(result.pvalue)

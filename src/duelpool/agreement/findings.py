@@ -57,17 +57,17 @@ class Finding:
         """The table without what is empty: columns of nothing, and answers that nobody gave."""
         table = self.table
         rows = [row for row in table.rows if table.columns[-1] != "total" or row[-1]]
-        said = {row[0] for row in rows}
-        kept = [
+        labels = {row[0] for row in rows}
+        places = [
             at
             for at, name in enumerate(table.columns)
             if any(row[at] not in {None, ""} for row in rows)
-            and (table.columns[-1] != "total" or at == 0 or name == "total" or name in said)
+            and (table.columns[-1] != "total" or at == 0 or name == "total" or name in labels)
         ]
-        keys = sum(at < table.keys for at in kept)
+        keys = sum(at < table.keys for at in places)
         return Table(
-            tuple(table.columns[at] for at in kept),
-            tuple(tuple(row[at] for at in kept) for row in rows),
+            tuple(table.columns[at] for at in places),
+            tuple(tuple(row[at] for at in places) for row in rows),
             keys,
         )
 

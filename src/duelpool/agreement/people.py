@@ -41,7 +41,7 @@ class Assessor:
     tests: Share
 
 
-def assessor_records(votes: Votes, found: Transitivity) -> tuple[Assessor, ...]:
+def assessor_records(votes: Votes, triplets: Transitivity) -> tuple[Assessor, ...]:
     """Return every assessor who has a name, those with most votes first."""
     names = votes.frame.filter(pl.col("assessor") != "")
     people = names.group_by("assessor").agg(
@@ -60,7 +60,7 @@ def assessor_records(votes: Votes, found: Transitivity) -> tuple[Assessor, ...]:
             self=own.get(row["assessor"], nothing),
             left=sides.get(row["assessor"], nothing),
             seconds=row["seconds"],
-            triplets=found.by_assessor.get(row["assessor"], Triplets(0, 0)),
+            triplets=triplets.by_assessor.get(row["assessor"], Triplets(0, 0)),
             tests=tests.get(row["assessor"], nothing),
         )
         for row in people.sort(["votes", "assessor"], descending=[True, False]).iter_rows(named=True)
@@ -147,12 +147,14 @@ class TwoGroups:
 def compare_groups(votes: Votes, cluster: Cluster = "pair") -> tuple[TwoGroups, ...]:
     """Compare every two groups of assessors, and each one with itself; people and programs, where both are there."""
     names = votes.groups
-    found = [_compared(votes, one, other, cluster) for one, other in combinations_with_replacement(names, 2)]
+    comparisons = [
+        _compared(votes, one, other, cluster) for one, other in combinations_with_replacement(names, 2)
+    ]
     if "program" in names and len(names) > 2:
         wider = {name: people_or_programs(name) for name in names}
         joined = regrouped(votes, wider, by_group=True)
-        found.append(_compared(joined, PEOPLE, PROGRAMS, cluster))
-    return tuple(found)
+        comparisons.append(_compared(joined, PEOPLE, PROGRAMS, cluster))
+    return tuple(comparisons)
 
 
 def regrouped(votes: Votes, groups: Mapping[str, str], *, by_group: bool = False) -> Votes:

@@ -85,8 +85,8 @@ class Counts:
     def pairs_of_votes(self) -> Floats:
         """Return how often one vote said the row and another one the column, both ways round."""
         rows, times = self._kinds_of_unit
-        found: Floats = np.einsum("k,kij->ij", times.astype(np.float64), _ordered_pairs(rows))
-        return found
+        pairs: Floats = np.einsum("k,kij->ij", times.astype(np.float64), _ordered_pairs(rows))
+        return pairs
 
     def coincidences(self, cluster: Cluster) -> tuple[Floats, Ints]:
         """Return Krippendorff's coincidences of each kind of cluster, and how many clusters are of that kind.
@@ -99,8 +99,8 @@ class Counts:
         each = _ordered_pairs(self.matrix) / (self.votes - 1)[:, None, None]
         topics, at = np.unique(self.topic, return_inverse=True)
         cells = [sums_by(at, column) for column in each.reshape(len(each), -1).T]
-        found = np.stack(cells, axis=1).reshape(len(topics), *each.shape[1:])
-        return found, np.ones(len(topics), dtype=np.int64)
+        by_topic = np.stack(cells, axis=1).reshape(len(topics), *each.shape[1:])
+        return by_topic, np.ones(len(topics), dtype=np.int64)
 
     def agreement(self, cluster: Cluster = "pair") -> Share:
         """Return the share of pairs of votes on one unit that say the same."""
@@ -123,24 +123,24 @@ def by_cluster(parts: Floats, wholes: Floats, topic: Ints, cluster: Cluster) -> 
 
 
 def _ordered_pairs(rows: Ints) -> Floats:
-    found = rows[:, :, None].astype(np.float64) * rows[:, None, :]
+    pairs = rows[:, :, None].astype(np.float64) * rows[:, None, :]
     places = np.arange(rows.shape[1])
-    found[:, places, places] -= rows
-    return found
+    pairs[:, places, places] -= rows
+    return pairs
 
 
 def count_votes(frame: pl.DataFrame, values: Sequence[float], labels: Sequence[str]) -> Counts:
     """Count votes by unit and category; votes of other values are left out, and so are units with one vote."""
-    given = frame.filter(pl.col("value").is_in([float(value) for value in values]))
-    unit = given.get_column("unit").to_numpy()
+    counted = frame.filter(pl.col("value").is_in([float(value) for value in values]))
+    unit = counted.get_column("unit").to_numpy()
     known, at = np.unique(unit, return_inverse=True)
     order = np.argsort(values)
     code = order[
-        np.searchsorted(np.asarray(values, dtype=np.float64)[order], given.get_column("value").to_numpy())
+        np.searchsorted(np.asarray(values, dtype=np.float64)[order], counted.get_column("value").to_numpy())
     ]
     cells = np.bincount(at * len(values) + code, minlength=len(known) * len(values))
     matrix = cells.reshape(len(known), len(values)).astype(np.int64)
-    topics = given.get_column("topic").rank("dense").to_numpy().astype(np.int64)
+    topics = counted.get_column("topic").rank("dense").to_numpy().astype(np.int64)
     topic = np.zeros(len(known), dtype=np.int64)
     topic[at] = topics
     enough = matrix.sum(axis=1) >= 2

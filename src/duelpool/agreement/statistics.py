@@ -85,7 +85,7 @@ def _summary(votes: Votes, options: Options) -> Worked:
         counts = _counts(some, kind)
         share = counts.agreement(options.cluster_of(votes))
         alpha = _alpha(votes, counts, kind, options)
-        found = transitivity(some)
+        triplets = transitivity(some)
         rows.append(
             (
                 criterion,
@@ -97,7 +97,7 @@ def _summary(votes: Votes, options: Options) -> Worked:
                 alpha.low,
                 alpha.high,
                 fleiss_kappa(counts),
-                found.overall.share,
+                triplets.overall.share,
                 left_share(some).value,
             )
         )
@@ -166,8 +166,8 @@ def _chi_square(votes: Votes, options: Options) -> Worked:
     for name, table in actual.items():
         if not table.counts.any() or not inferred.counts.any():
             continue
-        found, doubled = chi_square(table, inferred), chi_square(table, inferred, both_ways=True)
-        rows.append((name, found.first, found.second, found.statistic, 1, found.p, doubled.statistic))
+        once, doubled = chi_square(table, inferred), chi_square(table, inferred, both_ways=True)
+        rows.append((name, once.first, once.second, once.statistic, 1, once.p, doubled.statistic))
     notes = (
         "Pairs of votes that agree and disagree, actual preferences against those inferred from grades.",
         "Counted both ways: each pair of votes twice, as in the tables of the 2008 study.",
@@ -194,16 +194,16 @@ def _alphas(votes: Votes, options: Options) -> Worked:
         counts = _counts(some, kind)
         distances = tuple(DISTANCES) if kind is Kind.GRADE else ("nominal",)
         for distance in distances:
-            found = krippendorff_alpha(
+            alpha = krippendorff_alpha(
                 counts,
                 distance,
                 cluster=options.cluster_of(votes),
                 resamples=options.resamples,
                 seed=options.seed,
             )
-            if found.units:
-                ends = (found.value, found.low, found.high, found.error)
-                rows.append((criterion, str(kind), distance, found.units, found.votes, *ends))
+            if alpha.units:
+                ends = (alpha.value, alpha.low, alpha.high, alpha.error)
+                rows.append((criterion, str(kind), distance, alpha.units, alpha.votes, *ends))
     columns = ("criterion", "kind", "distance", "units", "votes", "alpha", "low", "high", "error")
     return Table(columns, tuple(rows), keys=3), (
         f"Krippendorff's alpha, {options.resamples:,} resamples. {_over(votes, options)}",
@@ -243,18 +243,18 @@ def _assessors(votes: Votes, options: Options) -> Worked:
 
 
 def _self(votes: Votes, options: Options) -> Worked:
-    found = [
+    shares = [
         (kind, self_agreement(votes.of_kind(kind) if len(votes.kinds) > 1 else votes)) for kind in votes.kinds
     ]
-    rows = tuple((str(kind), *_ends(share), int(share.whole)) for kind, share in found if share.whole)
+    rows = tuple((str(kind), *_ends(share), int(share.whole)) for kind, share in shares if share.whole)
     return Table(("kind", "agrees", "low", "high", "repeats"), rows), (
         "How often assessors gave the same answer when they were asked about a pair again.",
     )
 
 
 def _transitivity(votes: Votes, options: Options) -> Worked:
-    found = transitivity(votes)
-    people = sorted(found.by_assessor.items(), key=lambda each: (-each[1].all, each[0]))
+    result = transitivity(votes)
+    people = sorted(result.by_assessor.items(), key=lambda each: (-each[1].all, each[0]))
     named = [(name, each) for name, each in people if each.all]
     shown = named[: options.rows]
 
@@ -262,10 +262,10 @@ def _transitivity(votes: Votes, options: Options) -> Worked:
         return name, each.all, each.transitive, each.circular, each.share, each.share_of_chains
 
     rows = [row(*each) for each in shown]
-    if found.overall.all:
-        rows.append(row("all assessors", found.overall))
-    if found.majority.all:
-        rows.append(row("the majority", found.majority))
+    if result.overall.all:
+        rows.append(row("all assessors", result.overall))
+    if result.majority.all:
+        rows.append(row("the majority", result.majority))
     columns = ("assessor", "triplets", "transitive", "circular", "share", "of chains")
     return Table(columns, tuple(rows)), (
         "Triplets whose three pairs one person decided. of chains: after i over j and j over k, i over k.",
@@ -332,10 +332,10 @@ def _groups(votes: Votes, options: Options) -> Worked:
 
 
 def _seconds(votes: Votes, options: Options) -> Worked:
-    found = paces(votes)
-    if not found:
+    medians = paces(votes)
+    if not medians:
         return _no_rows("assessor", "overall", "judgments")
-    *people, whole = found
+    *people, whole = medians
     people.sort(key=lambda each: (-each.judgments, each.assessor))
     shown = sorted(people[: options.rows], key=lambda each: each.assessor)
     rows = tuple(
@@ -359,14 +359,14 @@ def _sight(votes: Votes, options: Options) -> Worked:
 def _context(votes: Votes, options: Options) -> Worked:
     if not votes.frame.get_column("context").sum():
         return _no_rows("kind", "judgments", "with context", "uses", "uses a topic")
-    found = context_use(votes)
+    use = context_use(votes)
     rows = tuple(
         (str(each.kind), each.judgments, each.with_context, each.uses, each.uses / each.topics)
-        for each in found.by_kind
+        for each in use.by_kind
     )
     notes = ["uses a topic: per assessor and topic."]
-    if found.p is not None:
-        notes.append(f"Pearson's test that all kinds use it alike: p = {found.p:.4f}.")
+    if use.p is not None:
+        notes.append(f"Pearson's test that all kinds use it alike: p = {use.p:.4f}.")
     return Table(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
 
 

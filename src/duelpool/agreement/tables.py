@@ -138,12 +138,12 @@ def _inferred_pairs(votes: Votes, bad: float | None) -> _Inferred:
         order = np.argsort(items.to_numpy())
         a, b = np.triu_indices(len(items), 1)
         a, b = order[a], order[b]
-        said = np.sign(grades[:, a] - grades[:, b])
-        said[(grades[:, a] == worst) & (grades[:, b] == worst)] = BAD
+        preferred = np.sign(grades[:, a] - grades[:, b])
+        preferred[(grades[:, a] == worst) & (grades[:, b] == worst)] = BAD
         for first, second in combinations(range(len(people)), 2):
-            both = ~np.isnan(said[first]) & ~np.isnan(said[second])
-            one.append(said[first][both].astype(np.int64))
-            other.append(said[second][both].astype(np.int64))
+            both = ~np.isnan(preferred[first]) & ~np.isnan(preferred[second])
+            one.append(preferred[first][both].astype(np.int64))
+            other.append(preferred[second][both].astype(np.int64))
             topics.append(np.full(int(both.sum()), number))
             units.append(start + np.flatnonzero(both))
         start += len(a)
@@ -185,17 +185,17 @@ def inferred_table(
 
 def without_ties(raw: Floats, rate: float) -> Floats:
     """Give the ties (the last row and column) to the preferences, so that they agree at the rate."""
-    found = raw[:3, :3].copy()
+    table = raw[:3, :3].copy()
     for wins, other in ((0, 2), (2, 0)):
         for row, column in ((3, wins), (wins, 3)):
-            found[wins, wins] += raw[row, column] * rate
+            table[wins, wins] += raw[row, column] * rate
             place = (other, wins) if row == 3 else (wins, other)
-            found[place] += raw[row, column] * (1 - rate)
-        found[wins, 1] += raw[3, 1] / 2
-        found[1, wins] += raw[1, 3] / 2
-        found[wins, wins] += raw[3, 3] * rate / 2
-        found[wins, other] += raw[3, 3] * (1 - rate) / 2
-    return found
+            table[place] += raw[row, column] * (1 - rate)
+        table[wins, 1] += raw[3, 1] / 2
+        table[1, wins] += raw[1, 3] / 2
+        table[wins, wins] += raw[3, 3] * rate / 2
+        table[wins, other] += raw[3, 3] * (1 - rate) / 2
+    return table
 
 
 # ---- one table against another

@@ -82,9 +82,9 @@ def _of_majority(decided: pl.DataFrame) -> Triplets:
         pl.when(pl.col("surplus") > 0).then("b").otherwise("a").alias("loser"),
         pl.lit("").alias("all"),
     )
-    found = _counted(edges, ("topic", "criterion"), "all")
+    counts = _counted(edges, ("topic", "criterion"), "all")
     return next(
-        (Triplets(straight, circles // 3) for _, straight, circles in found.iter_rows()), Triplets(0, 0)
+        (Triplets(straight, circles // 3) for _, straight, circles in counts.iter_rows()), Triplets(0, 0)
     )
 
 

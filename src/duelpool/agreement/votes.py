@@ -90,9 +90,9 @@ class Votes:
         `sittings` names the assignment of each judgment, where feedback is about assignments.
         """
         ballots = _Ballots(_grouping(group))
-        given: Iterator[str] = iter(sittings) if sittings is not None else iter(())
+        names: Iterator[str] = iter(sittings) if sittings is not None else iter(())
         for judgment in judgments:
-            ballots.cast(judgment, next(given, ""))
+            ballots.cast(judgment, next(names, ""))
         frame = pl.DataFrame(ballots.rows, schema=_SCHEMA, orient="row")
         return cls(frame, tuple(feedback), tuple(tests), ballots.unanswered)
 
@@ -147,8 +147,8 @@ class Votes:
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of judgment, in the order of their table."""
-        found = set(self.frame.get_column("kind").unique().to_list())
-        return tuple(kind for kind in Kind if kind in found)
+        names = set(self.frame.get_column("kind").unique().to_list())
+        return tuple(kind for kind in Kind if kind in names)
 
     @cached_property
     def assessors(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""The store: many campaigns in one SQLite file or PostgreSQL database, and nothing ever lost.
+"""The store: many campaigns in one SQLite file or PostgreSQL database.
 
-`open_store("campaign.db")` or `open_store("postgresql://...")`. A write returns once it is durable; what was
-acknowledged is there after a crash.
+`open_store("campaign.db")` or `open_store("postgresql://...")`. A write returns once it is durable, so every
+acknowledged write survives a crash.
 """
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 
 class Store:
-    """An open store: transactions for those who know its tables."""
+    """An open store: read and write transactions on its tables."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
 
     @property
     def name(self) -> str:
-        """What a command may call the store: its file's name; of a database, whose URL holds more, only STORE."""
+        """The store's name in suggested commands: the file's name, or STORE for a database with a URL."""
         path = getattr(self.database, "path", None)
         return path.name if isinstance(path, Path) else "STORE"
 
@@ -41,7 +41,8 @@ class Store:
     def read(self, work: Callable[[Connection], T], *, once: bool = False) -> T:
         """Run work(connection) on a consistent snapshot.
 
-        It may be run again when the connection breaks; `once` is for work that hands on what it finds as it goes.
+        The work may run a second time when the connection breaks. Pass `once` for work that hands on rows while it
+        reads.
         """
         return self.database.read(work, once=once)
 
@@ -50,15 +51,15 @@ class Store:
         return CampaignStore(self, campaign)
 
     def shared_snapshot(self) -> AbstractContextManager[None]:
-        """Let this thread's reads share one snapshot, until it writes or leaves: as of one moment, and quicker."""
+        """Let this thread's reads share one snapshot until it writes or leaves: of one moment, and faster."""
         return self.database.shared_snapshot()
 
     def refresh(self) -> None:
-        """Let what this thread reads next be of a moment after this one, together or not."""
+        """Make this thread's next read see everything committed so far, inside `shared_snapshot` too."""
         self.database.refresh()
 
     def close(self) -> None:
-        """Finish what is under way and let go of the database."""
+        """Finish pending writes and close the database."""
         self.database.close()
 
     def __enter__(self) -> Self:
@@ -71,5 +72,5 @@ class Store:
 
 
 def open_store(target: str | Path, *, create: bool = False, writable: bool = True) -> Store:
-    """Open a store by path or URL; make it when `create`, upgrade an old one (after a backup) when `writable`."""
+    """Open a store by path or URL; create it with `create`, upgrade an old one (after a backup) with `writable`."""
     return Store(open_checked(target, create=create, writable=writable))

@@ -1,12 +1,12 @@
 """Transactions on SQLite and on PostgreSQL behind two calls: `write` and `read`.
 
-A write is a function of a connection. It runs inside one transaction, is answered only once it is on the disk,
-and may be run again when it lost a race, so it must do nothing but speak to the database. A read may be run again
-when its connection breaks; one that hands on what it finds as it goes says that it runs `once`.
+A write is a function of a connection. It runs in one transaction and returns only once it is on the disk. It may
+run again after a lost race, so it must have no effect outside the database. A read may run again when its
+connection breaks, unless it says `once` because it hands on rows while it reads.
 
-SQLite: one writer thread a process takes what is waiting and commits it together, each write in a savepoint of
-its own, so that one that fails takes nobody with it. Readers have connections of their own. PostgreSQL: each
-write is a transaction of its own, and is tried again when the database says that it lost a race.
+SQLite: one writer thread per process commits all waiting writes together, each in a savepoint of its own, so that
+one that fails doesn't undo the others. Readers have connections of their own. PostgreSQL: each write is a
+transaction of its own, and is retried when the database reports a lost race.
 """
 
 import math
@@ -40,35 +40,35 @@ Work = Callable[[Connection], T]
 BUSY_SECONDS = 60
 GROUP_AT_MOST = 256
 TRIES = 20
-RESTED_SECONDS = 5.0  # a connection that rested for longer is tried before it is used
-LOG_AT_MOST = 16 * 2**20  # bytes of SQLite's write-ahead log; then it begins anew
-LOG_SECONDS = 5.0  # so long until that is tried again
-LOG_WAIT_MS = 100  # for those who still read it
-READER_KB = 256  # of the file that a reader keeps for itself; the system keeps it for all of them together
-READERS = 8  # of a SQLite file, in a process; more come for a moment when they are needed, and go again
-POSTGRES_CONNECTIONS = 16  # a process; PostgreSQL takes a hundred as it comes
+IDLE_SECONDS = 5.0  # a connection that was idle for longer is tested before it is used
+LOG_AT_MOST = 16 * 2**20  # bytes of SQLite's write-ahead log, before it is truncated
+LOG_SECONDS = 5.0  # between two checks of its size
+LOG_WAIT_MS = 100  # for readers that still use it
+READER_KB = 256  # page cache of one reader; the system's file cache serves all of them
+READERS = 8  # pooled connections to a SQLite file per process; more are opened on demand, and closed again
+POSTGRES_CONNECTIONS = 16  # per process; PostgreSQL's default limit is a hundred
 
 
 class Database(Protocol):
-    """Where a store keeps its rows; `place` names it in messages, without a password."""
+    """The database of a store; `place` names it in messages, without a password."""
 
     place: str
     engine: Engine
 
     def write(self, work: Work[T]) -> T:
-        """Run work in a transaction and return its result once that is durable."""
+        """Run work in a transaction and return its result once it is durable."""
         ...
 
     def read(self, work: Work[T], *, once: bool = False) -> T:
-        """Run work on a consistent snapshot; it can't write. With `once` it is never run again."""
+        """Run work on a consistent, read-only snapshot. With `once` it is never retried."""
         ...
 
     def shared_snapshot(self) -> AbstractContextManager[None]:
-        """Let this thread's reads share one snapshot, until it writes, looks anew or leaves."""
+        """Let this thread's reads share one snapshot until it writes, refreshes or leaves."""
         ...
 
     def refresh(self) -> None:
-        """Let what this thread reads next be of a moment after this one."""
+        """Make this thread's next read see everything committed so far."""
         ...
 
     def now(self, connection: Connection) -> float:
@@ -76,7 +76,7 @@ class Database(Protocol):
         ...
 
     def close(self) -> None:
-        """Finish what is under way and let go of the database."""
+        """Finish pending writes and close all connections."""
         ...
 
 
@@ -87,14 +87,14 @@ def open_database(target: str | Path) -> Database:
 
 
 def sqlite_path(target: str | Path) -> Path | None:
-    """Return the file that is meant, or None for a PostgreSQL URL."""
+    """Return the path of a SQLite file, or None for a PostgreSQL URL."""
     name = str(target)
     if name.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
         return None
     plain = name.removeprefix("sqlite:///")
     if "://" in plain:
         raise StoreError(
-            f"A store can't live at '{plain.split('://', 1)[0]}://'.",
+            f"A store can't be at '{plain.split('://', 1)[0]}://'.",
             remedy="Name a file, or a URL that starts with postgresql://.",
         )
     return Path(plain)
@@ -104,14 +104,16 @@ def sqlite_path(target: str | Path) -> Path | None:
 
 
 class SqliteDatabase:
-    """A SQLite file: write-ahead log, full durability, one writer thread, readers apart."""
+    """A SQLite file: write-ahead log, full durability, one writer thread, separate readers."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.place = str(path)
         if not path.parent.is_dir():
             raise StoreError(
-                f"There is no folder '{path.parent}'.", place=str(path), remedy="Make it, or name another."
+                f"There is no folder '{path.parent}'.",
+                place=str(path),
+                remedy="Create it, or name another folder.",
             )
         self.engine = create_engine(
             "sqlite://",
@@ -119,7 +121,7 @@ class SqliteDatabase:
             poolclass=QueuePool,
             pool_size=READERS,
             max_overflow=56,
-            pool_use_lifo=True,  # the one that read last has the file's pages at hand
+            pool_use_lifo=True,  # the last one used has the file's pages in its cache
         )
         self._writing = create_engine(
             "sqlite://",
@@ -134,10 +136,10 @@ class SqliteDatabase:
         self._writer: threading.Thread | None = None
         self._closed = False
         self._log = path.with_name(f"{path.name}-wal")
-        self._log_looked = -math.inf
+        self._log_checked = -math.inf
 
     def now(self, connection: Connection) -> float:
-        """Return the database's time, seconds since 1970: SQLite has no clock but this machine's."""
+        """Return this machine's time, seconds since 1970: SQLite has no clock of its own."""
         return time.time()
 
     def read(self, work: Work[T], *, once: bool = False) -> T:
@@ -148,11 +150,11 @@ class SqliteDatabase:
             raise translate_error(self.place, error) from error
 
     def shared_snapshot(self) -> AbstractContextManager[None]:
-        """Let this thread's reads share one snapshot, until it writes or leaves."""
+        """Let this thread's reads share one snapshot until it writes, refreshes or leaves."""
         return self._snapshots.shared_snapshot()
 
     def refresh(self) -> None:
-        """Let what this thread reads next be of a moment after this one."""
+        """Make this thread's next read see everything committed so far."""
         self._snapshots.end_snapshot()
 
     @contextmanager
@@ -165,21 +167,21 @@ class SqliteDatabase:
                 connection.exec_driver_sql("ROLLBACK")
 
     def write(self, work: Work[T]) -> T:
-        """Hand work to the writer and wait until it is committed."""
+        """Pass work to the writer thread and wait until it is committed."""
         self._snapshots.end_snapshot()
         answer: Future[T] = Future()
-        with self._queueing:  # after the word to end, nothing may queue that nobody would answer
+        with self._queueing:  # nothing may queue after the end mark: it would wait forever
             if self._closed:
                 raise StoreError("The store is closed.", place=self.place, remedy="Open it again.")
             if threading.current_thread() is self._writer:
                 raise RuntimeError("a write inside a write would wait for itself")
             if self._writer is None or not self._writer.is_alive():
-                self._writer = threading.Thread(target=self._write_on, name="duelpool-writer", daemon=True)
+                self._writer = threading.Thread(target=self._run_writer, name="duelpool-writer", daemon=True)
                 self._writer.start()
             self._waiting.put((work, answer))
         return answer.result()
 
-    def _write_on(self) -> None:
+    def _run_writer(self) -> None:
         while True:
             first = self._waiting.get()
             if first is None:
@@ -193,12 +195,12 @@ class SqliteDatabase:
                         ending = True
                         break
                     group.append(another)
-            self._commit_together(group)
-            self._shorten_the_log()
+            self._commit_group(group)
+            self._truncate_log()
             if ending:
                 return
 
-    def _commit_together(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
+    def _commit_group(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
             with self._writing.connect() as connection:
@@ -212,13 +214,13 @@ class SqliteDatabase:
                         connection.exec_driver_sql("ROLLBACK")
                     raise
         except _TransactionEnded as ended:
-            if len(group) > 1:  # one of them filled the disk, say: each gets a transaction of its own
+            if len(group) > 1:  # for example a full disk: retry each write in a transaction of its own
                 for each in group:
-                    self._commit_together([each])
+                    self._commit_group([each])
             else:
                 group[0][1].set_exception(translate_error(self.place, ended.cause))
             return
-        except BaseException as error:  # nothing of the group was stored, and everybody is told so
+        except BaseException as error:  # nothing of the group was stored: every write fails
             for _, answer in group:
                 answer.set_exception(translate_error(self.place, error))
             return
@@ -228,17 +230,17 @@ class SqliteDatabase:
             else:
                 answer.set_exception(translate_error(self.place, failure))
 
-    def _shorten_the_log(self) -> None:
-        """Begin the write-ahead log anew when it has become long.
+    def _truncate_log(self) -> None:
+        """Truncate the write-ahead log when it has become long.
 
-        SQLite does so by itself in a moment when nobody reads; where somebody always does, it would grow on. So
-        now and then those who come next wait a moment for those who are reading.
+        SQLite does so itself when there is no reader; under constant reads the log would keep growing. So from
+        time to time the writer waits briefly for the readers to finish.
         """
         now = time.monotonic()
-        if now - self._log_looked < LOG_SECONDS:
+        if now - self._log_checked < LOG_SECONDS:
             return
-        self._log_looked = now
-        with suppress(OSError, DBAPIError, sqlite3.Error):  # the next look tries again
+        self._log_checked = now
+        with suppress(OSError, DBAPIError, sqlite3.Error):  # the next check tries again
             if self._log.stat().st_size <= LOG_AT_MOST:
                 return
             with self._writing.connect() as connection:
@@ -250,7 +252,7 @@ class SqliteDatabase:
                     driver.execute("PRAGMA busy_timeout=0")
 
     def close(self) -> None:
-        """Let the writer finish, and close all connections."""
+        """Wait for the writer to finish, and close all connections."""
         with self._queueing:
             if self._closed:
                 return
@@ -264,7 +266,7 @@ class SqliteDatabase:
 
 
 def _connect(path: Path, options: str, *pragmas: str) -> sqlite3.Connection:
-    # Without an isolation level, the driver begins and ends nothing of its own accord.
+    # Without an isolation level, the driver starts and ends no transactions itself.
     connection = sqlite3.connect(
         f"file:{quote(str(path))}{options}",
         uri=True,
@@ -275,29 +277,30 @@ def _connect(path: Path, options: str, *pragmas: str) -> sqlite3.Connection:
     try:
         for pragma in ("foreign_keys=ON", *pragmas):
             connection.execute(f"PRAGMA {pragma}")
-    except BaseException:  # a file of another kind, for one: no connection stays open on it
+    except BaseException:  # for example not a database: leave no connection open
         connection.close()
         raise
     return connection
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    # Where no file can be made, SQLite can't share a store between programs, and needn't.
+    # In a read-only folder SQLite can't create the files that it shares between programs, and needn't.
     alone = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
     return _connect(path, "?immutable=1" if alone else "", "query_only=ON", f"cache_size=-{READER_KB}")
 
 
 def _connect_to_write(path: Path) -> sqlite3.Connection:
-    waiting = "busy_timeout=0"  # `_begin` waits in SQLite's place
+    waiting = "busy_timeout=0"  # `_begin` waits instead of SQLite
     return _connect(path, "", "journal_mode=WAL", "synchronous=FULL", waiting)
 
 
 def _begin(connection: Connection) -> None:
-    """Begin a write when no other process has one under way.
+    """Begin a write transaction as soon as no other process has one.
 
-    SQLite would look again after up to a tenth of a second, while others come and go; this looks all the time.
+    SQLite would retry only every tenth of a second while other processes get their turns; this retries every
+    millisecond or so.
     """
-    connection.begin()  # tells SQLAlchemy so, and does nothing to SQLite
+    connection.begin()  # for SQLAlchemy's bookkeeping; SQLite begins nothing
     driver: Any = connection.connection.dbapi_connection
     end = time.monotonic() + BUSY_SECONDS
     while True:
@@ -312,7 +315,7 @@ def _begin(connection: Connection) -> None:
 
 
 class _TransactionEnded(Exception):  # never leaves this module
-    """SQLite gave up the whole transaction, not only the write that met the trouble."""
+    """SQLite rolled back the whole transaction, not only the write that failed."""
 
     def __init__(self, cause: BaseException) -> None:
         self.cause = cause
@@ -338,7 +341,7 @@ def _in_savepoint(connection: Connection, work: Work[T]) -> tuple[T | None, Base
 
 
 class PostgresDatabase:
-    """PostgreSQL: a transaction a write, tried again when it lost a race."""
+    """PostgreSQL: one transaction per write, retried after a lost race."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -349,7 +352,7 @@ class PostgresDatabase:
             address = make_url(f"postgresql+psycopg://{url.split('://', 1)[1]}")
         except (ArgumentError, ValueError):
             raise StoreError(
-                "This is not the URL of a database.", remedy="Write postgresql://user@host/database."
+                "This is not a database URL.", remedy="Write postgresql://user@host/database."
             ) from None
         self.place = f"{address.host or address.query.get('host', '')}/{address.database or ''}"
         self.engine = create_engine(
@@ -360,18 +363,18 @@ class PostgresDatabase:
             isolation_level="READ COMMITTED",
         )
         event.listen(self.engine, "handle_error", _close_cursor)
-        event.listen(self.engine, "checkin", _note_when)
-        event.listen(self.engine, "checkout", self._look_whether_it_lives)
+        event.listen(self.engine, "checkin", _note_idle_since)
+        event.listen(self.engine, "checkout", self._test_idle_connection)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
-        self._broken = -math.inf  # when a connection last turned out to be gone
+        self._broken = -math.inf  # when a connection was last seen broken
         self._clock = Clock()
 
     def now(self, connection: Connection) -> float:
-        """Return the database's time, seconds since 1970: its clock is read now and then, and ours in between."""
+        """Return the database's time, seconds since 1970; see `Clock`."""
         return self._clock.now(connection)
 
     def read(self, work: Work[T], *, once: bool = False) -> T:
-        """Run work on a consistent snapshot; when the connection turns out to be broken, on another one."""
+        """Run work on a consistent snapshot, a second time on a new connection if the first one is broken."""
         try:
             try:
                 return self._snapshots.read(work)
@@ -383,11 +386,11 @@ class PostgresDatabase:
             raise translate_error(self.place, error) from error
 
     def shared_snapshot(self) -> AbstractContextManager[None]:
-        """Let this thread's reads share one snapshot, until it writes or leaves."""
+        """Let this thread's reads share one snapshot until it writes, refreshes or leaves."""
         return self._snapshots.shared_snapshot()
 
     def refresh(self) -> None:
-        """Let what this thread reads next be of a moment after this one."""
+        """Make this thread's next read see everything committed so far."""
         self._snapshots.end_snapshot()
 
     @contextmanager
@@ -399,21 +402,21 @@ class PostgresDatabase:
         """Run work in a transaction of its own."""
         self._snapshots.end_snapshot()
         for left in range(TRIES - 1, -1, -1):
-            ending = False
+            committing = False
             try:
                 with self.engine.connect() as connection, connection.begin() as transaction:
-                    found = work(connection)
-                    ending = True
+                    result = work(connection)
+                    committing = True
                     transaction.commit()
-                return found
+                return result
             except (DBAPIError, NoConnectionLeft) as error:
-                if left and (_lost_a_race(error) or (self._broke(error) and not ending)):
+                if left and (_lost_a_race(error) or (self._broke(error) and not committing)):
                     time.sleep(random.random() * 0.02)
                     continue
-                outward = translate_error(self.place, error)
-                if outward is error:
+                translated = translate_error(self.place, error)
+                if translated is error:
                     raise
-                raise outward from error
+                raise translated from error
         raise AssertionError  # pragma: no cover (the loop returns or raises)
 
     def close(self) -> None:
@@ -421,19 +424,19 @@ class PostgresDatabase:
         self.engine.dispose()
 
     def _broke(self, error: BaseException) -> bool:
-        """Say whether the connection is gone, with everything that was not committed; then others may be, too."""
+        """Return whether the connection is broken; note the time, since other connections may be broken too."""
         gone = isinstance(error, DBAPIError) and error.connection_invalidated
         if gone:
             self._broken = time.monotonic()
         return gone
 
-    def _look_whether_it_lives(self, driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
-        """Try a connection that has rested, for long or while another broke.
+    def _test_idle_connection(self, driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+        """Test a connection that was idle for long, or while another one broke.
 
-        To try each one each time would be a journey more for every request.
+        Testing each connection each time would add a round trip to every request.
         """
-        rests = record.info.get("rests since", math.inf)
-        if time.monotonic() - rests > RESTED_SECONDS or rests <= self._broken:
+        idle_since = record.info.get("idle since", math.inf)
+        if time.monotonic() - idle_since > IDLE_SECONDS or idle_since <= self._broken:
             try:
                 driver.autocommit = True
                 driver.execute("select 1")
@@ -449,18 +452,18 @@ def _close_cursor(context: ExceptionContext) -> None:
         cursor.close()
 
 
-def _note_when(driver: Any, record: ConnectionPoolEntry) -> None:
-    record.info["rests since"] = time.monotonic()
+def _note_idle_since(driver: Any, record: ConnectionPoolEntry) -> None:
+    record.info["idle since"] = time.monotonic()
 
 
 def _lost_a_race(error: BaseException) -> bool:
-    """Say whether another transaction was first; a second try sees what it did, and can tell what that means."""
+    """Return whether another transaction was first; a retry sees its changes and can act on them."""
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
-    return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, a unique key that is taken
+    return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, unique violation
 
 
 def backup_sqlite(source: Path, target: Path) -> None:
-    """Copy a SQLite store while people judge on: a consistent snapshot, complete or not there at all."""
+    """Copy a SQLite store while it is in use: a consistent snapshot, written completely or not at all."""
     if not source.is_file():
         raise StoreError("There is no such store.", place=str(source), remedy="Check its name.")
     partial_copy = target.with_name(f".{target.name}.partial")
@@ -476,7 +479,7 @@ def backup_sqlite(source: Path, target: Path) -> None:
         raise StoreError(
             f"The store could not be copied: {error}.",
             place=str(target),
-            remedy="Check the rights of the folder and the space that is left.",
+            remedy="Check the folder's permissions and the free space.",
         ) from error
     finally:
         partial_copy.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What goes wrong with a database, as those who use a store are told of it: with a remedy."""
+"""Errors of the database, translated into errors with a remedy."""
 
 import sqlite3
 
@@ -9,7 +9,7 @@ from duelpool.errors import DuelpoolError
 
 
 class StoreError(DuelpoolError):
-    """The database could not do what was asked; nothing of it was acknowledged."""
+    """The database failed; nothing of the transaction was acknowledged."""
 
 
 _REMEDIES = (
@@ -27,9 +27,9 @@ _REMEDIES = (
 
 
 def translate_error(place: str, error: BaseException) -> BaseException:
-    """Return what a caller gets to see: trouble of the database with its remedy, everything else as it is."""
+    """Return the error to raise: a StoreError with a remedy for failures of the database, any other error unchanged."""
     if isinstance(error, NoConnectionLeft):
-        return StoreError("Too many are at the store at once.", place=place, remedy="Try again.")
+        return StoreError("Too many connections to the store are in use.", place=place, remedy="Try again.")
     if not isinstance(error, DBAPIError | sqlite3.Error) or isinstance(
         error, IntegrityError | ProgrammingError
     ):

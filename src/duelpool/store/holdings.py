@@ -1,4 +1,4 @@
-"""What a campaign holds: settings, topics, items, texts, test pairs and assessors."""
+"""What a campaign holds: settings, topics, items, passages, runs, test pairs and assessors."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from duelpool.store import schema
 from duelpool.store.statements import Statement, dialect_of
 from duelpool.store.transactions import Reading, Writing
 
-_VALUES_AT_MOST = 900  # SQLite takes about a thousand values a statement
+_VALUES_AT_MOST = 900  # SQLite allows about a thousand values per statement
 
 
 class UnknownCampaign(DuelpoolError):
@@ -22,7 +22,7 @@ class UnknownCampaign(DuelpoolError):
 
 @dataclass(frozen=True, slots=True)
 class CampaignRow:
-    """A campaign as the store knows it; its settings are the campaign's own business."""
+    """A campaign's row; the store doesn't interpret its settings."""
 
     id: str
     name: str
@@ -33,7 +33,7 @@ class CampaignRow:
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """A candidate of a topic."""
+    """An item of a topic's pool; `twin_of` is the item that it is a duplicate of."""
 
     id: str
     grade: float | None
@@ -54,7 +54,7 @@ class TestPair:
     worse: str
 
 
-# Ids are sorted here, not by the database: PostgreSQL would go by the alphabet of its country.
+# Ids are sorted here, not by the database: PostgreSQL sorts by its collation.
 def _id(row: Row[Any]) -> str:
     return str(row.id)
 
@@ -75,7 +75,7 @@ _POOL_CHANGED = Statement(
 
 
 def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Insert rows whose keys aren't there yet; return how many that were."""
+    """Insert the rows whose keys are new; return how many were inserted."""
     if not rows:
         return 0
     new = dialect_of(connection).insert(table).on_conflict_do_nothing()
@@ -84,7 +84,7 @@ def _insert_new(connection: Connection, table: Any, rows: Sequence[Mapping[str, 
 
 
 def create_campaign(tx: Writing, name: str, settings: Mapping[str, Any]) -> None:
-    """Make a campaign; its name must be new in this store."""
+    """Create a campaign; its name must be new in this store."""
     if tx.connection.execute(select(schema.campaign.c.id).where(schema.campaign.c.name == name)).first():
         raise BadParameter(
             f"The store has a campaign called '{name}' already.", remedy="Give another name, or another file."
@@ -105,9 +105,9 @@ def campaigns(connection: Connection) -> list[CampaignRow]:
 def find_campaign(connection: Connection, name: str | None = None) -> CampaignRow:
     """Return the campaign of this name or id, or the only one when none is named."""
     known = campaigns(connection)
-    found = [row for row in known if name is None or name in {row.name, row.id}]
-    if len(found) == 1:
-        return found[0]
+    matches = [row for row in known if name is None or name in {row.name, row.id}]
+    if len(matches) == 1:
+        return matches[0]
     names = sorted(row.name for row in known)
     if not known:
         raise UnknownCampaign("The store holds no campaign.", remedy="Make one with `duelpool pool -o`.")
@@ -132,7 +132,7 @@ def set_campaign(tx: Writing, *, state: str | None = None, settings: Mapping[str
 
 
 def add_topics(tx: Writing, topics: Iterable[Topic], strategy: str = "") -> int:
-    """Add topics that aren't there yet; return how many are new."""
+    """Add the topics that are new; return how many."""
     columns = schema.topic.c
     first = tx.connection.execute(select(func.count()).where(columns.campaign == tx.campaign)).scalar_one()
     rows = [
@@ -174,7 +174,7 @@ def topics(tx: Reading, *, state: str | None = None) -> dict[str, Topic]:
 
 
 def topic_strategies(tx: Reading) -> dict[str, str]:
-    """Return the topics that have a strategy of their own."""
+    """Return the strategies of the topics that have their own."""
     columns = schema.topic.c
     rows = tx.connection.execute(
         select(columns.id, columns.strategy).where(columns.campaign == tx.campaign, columns.strategy != "")
@@ -183,14 +183,14 @@ def topic_strategies(tx: Reading) -> dict[str, str]:
 
 
 def add_pool(tx: Writing, pool: Pool) -> int:
-    """Add a topic's candidates and their twins; return how many items are new."""
+    """Add a topic's items and their duplicates; return how many are new."""
     mark_pool_changed(tx, pool.topic)
     columns = schema.item.c
     first = tx.connection.execute(
         select(func.count()).where(columns.campaign == tx.campaign, columns.topic == pool.topic)
     ).scalar_one()
     members: list[tuple[str, str | None]] = [(item, None) for item in pool.items]
-    members += [(twin, item) for item, others in pool.twins.items() for twin in others]
+    members += [(copy, item) for item, copies in pool.twins.items() for copy in copies]
     rows = [
         {
             "campaign": tx.campaign,
@@ -206,12 +206,12 @@ def add_pool(tx: Writing, pool: Pool) -> int:
 
 
 def mark_pool_changed(tx: Writing, topic: str) -> None:
-    """Let every process know that a topic's items, or what is known of them, are others from now on."""
+    """Count the topic's pool version up, so that every process reads its items again."""
     _POOL_CHANGED.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})
 
 
 def items(tx: Reading, topic: str) -> list[ItemRow]:
-    """Return a topic's items, twins included, in their order."""
+    """Return a topic's items, duplicates included, in their order."""
     columns = schema.item.c
     rows = tx.connection.execute(
         select(schema.item).where(columns.campaign == tx.campaign, columns.topic == topic)
@@ -220,7 +220,7 @@ def items(tx: Reading, topic: str) -> list[ItemRow]:
 
 
 def pool_sizes(tx: Reading) -> dict[str, int]:
-    """Return how many items each topic has in, twins counted once."""
+    """Return the number of items in each topic's pool, without duplicates and items that left."""
     columns = schema.item.c
     rows = tx.connection.execute(
         select(columns.topic, func.count())
@@ -231,22 +231,22 @@ def pool_sizes(tx: Reading) -> dict[str, int]:
 
 
 def set_priors(tx: Writing, topic: str, scores: Mapping[str, float]) -> int:
-    """Give items a score that strategies may know beforehand; return how many of them are there."""
+    """Set the prior scores of items; return how many items were updated."""
     mark_pool_changed(tx, topic)
     columns = schema.item.c
-    found = 0
+    updated = 0
     for item, score in scores.items():
         done = tx.connection.execute(
             update(schema.item)
             .where(columns.campaign == tx.campaign, columns.topic == topic, columns.id == item)
             .values(prior=score)
         )
-        found += done.rowcount
-    return found
+        updated += done.rowcount
+    return updated
 
 
 def set_item_state(tx: Writing, topic: str, item: str, state: str) -> bool:
-    """Let an item join or leave; return whether it is there."""
+    """Let an item join or leave; return whether it exists."""
     mark_pool_changed(tx, topic)
     columns = schema.item.c
     done = tx.connection.execute(
@@ -258,7 +258,7 @@ def set_item_state(tx: Writing, topic: str, item: str, state: str) -> bool:
 
 
 def set_topic_state(tx: Writing, topic: str, state: str) -> bool:
-    """Let a topic join or leave; return whether it is there."""
+    """Let a topic join or leave; return whether it exists."""
     columns = schema.topic.c
     done = tx.connection.execute(
         update(schema.topic).where(columns.campaign == tx.campaign, columns.id == topic).values(state=state)
@@ -267,7 +267,7 @@ def set_topic_state(tx: Writing, topic: str, state: str) -> bool:
 
 
 def reserve_topic(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
-    """Keep a topic for these people, who are enrolled where they aren't; for nobody else from now on."""
+    """Reserve a topic for these assessors alone, and enrol those who are new; no names: open it to all."""
     columns = schema.topic_person.c
     tx.connection.execute(
         delete(schema.topic_person).where(columns.campaign == tx.campaign, columns.topic == topic)
@@ -280,19 +280,19 @@ def reserve_topic(tx: Writing, topic: str, assessors: Iterable[str]) -> None:
 
 
 def reserved_topics(tx: Reading) -> dict[str, frozenset[str]]:
-    """Return the topics that are kept for certain people, with those."""
+    """Return the reserved topics with their assessors."""
     columns = schema.topic_person.c
-    found: dict[str, set[str]] = {}
+    people_by_topic: dict[str, set[str]] = {}
     rows = tx.connection.execute(
         select(columns.topic, columns.assessor).where(columns.campaign == tx.campaign)
     )
     for topic, assessor in sorted(rows):
-        found.setdefault(topic, set()).add(assessor)
-    return {topic: frozenset(people) for topic, people in found.items()}
+        people_by_topic.setdefault(topic, set()).add(assessor)
+    return {topic: frozenset(people) for topic, people in people_by_topic.items()}
 
 
 def add_passages(tx: Writing, passages: Iterable[Passage]) -> int:
-    """Add texts that aren't there yet; return how many are new."""
+    """Add the passages that are new; return how many."""
     rows = [
         {
             "campaign": tx.campaign,
@@ -308,22 +308,22 @@ def add_passages(tx: Writing, passages: Iterable[Passage]) -> int:
 
 
 def passages(tx: Reading, ids: Sequence[str]) -> dict[str, Passage]:
-    """Return the texts of these items, as far as they are known."""
+    """Return the passages of these items; items without one are left out."""
     columns = schema.passage.c
-    found: dict[str, Passage] = {}
+    texts: dict[str, Passage] = {}
     for start in range(0, len(ids), _VALUES_AT_MOST):
         rows = tx.connection.execute(
             select(schema.passage).where(
                 columns.campaign == tx.campaign, columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST]))
             )
         )
-        found |= {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in rows}
-    return found
+        texts |= {row.id: Passage(row.id, row.text, row.title, row.url, row.format) for row in rows}
+    return texts
 
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A system under test: its name, how many rows it has, and the rows, packed."""
+    """A run of a system: its name, the number of its rows, and the rows, compressed."""
 
     name: str
     rows: int
@@ -331,7 +331,7 @@ class PackedRun:
 
 
 def add_run(tx: Writing, run: PackedRun) -> bool:
-    """Add a run whose name isn't there yet; return whether it is new."""
+    """Add a run unless its name is taken; return whether it was added."""
     row = {"campaign": tx.campaign, "name": run.name, "rows": run.rows, "data": run.data, "added": tx.now}
     return bool(_insert_new(tx.connection, schema.run, [row]))
 
@@ -348,7 +348,7 @@ def runs(tx: Reading) -> Iterator[PackedRun]:
 
 
 def run_names(tx: Reading) -> tuple[str, ...]:
-    """Return the names of the runs that a campaign keeps, in order."""
+    """Return the names of a campaign's runs, sorted."""
     columns = schema.run.c
     return tuple(
         sorted(tx.connection.execute(select(columns.name).where(columns.campaign == tx.campaign)).scalars())
@@ -356,7 +356,7 @@ def run_names(tx: Reading) -> tuple[str, ...]:
 
 
 def duplicates(tx: Reading) -> list[tuple[str, str, str]]:
-    """Return topic, canonical item and twin for every twin of a campaign, in the order of the pools."""
+    """Return topic, canonical item and duplicate for every duplicate, in the order of the pools."""
     columns = schema.item.c
     rows = tx.connection.execute(
         select(columns.topic, columns.twin_of, columns.id, columns.position).where(
@@ -370,7 +370,7 @@ def duplicates(tx: Reading) -> list[tuple[str, str, str]]:
 
 
 def add_test_pairs(tx: Writing, pairs: Iterable[TestPair]) -> int:
-    """Add test pairs that aren't there yet; return how many are new."""
+    """Add the test pairs that are new; return how many."""
     rows = [
         {
             "campaign": tx.campaign,
@@ -393,7 +393,7 @@ def test_pairs(tx: Reading) -> dict[str, TestPair]:
 
 @dataclass(frozen=True, slots=True)
 class AssessorRow:
-    """Somebody who judges, by pseudonym."""
+    """An assessor's row, by pseudonym."""
 
     id: str
     kind: str
@@ -402,7 +402,7 @@ class AssessorRow:
 
 
 def enrol(tx: Writing, assessor: str, kind: str) -> None:
-    """Add an assessor who isn't there yet, or whom only a file has named so far."""
+    """Add an assessor, or set the kind of one that only an imported file has named."""
     columns = schema.assessor.c
     new = {"campaign": tx.campaign, "id": assessor, "kind": kind, "created": tx.now}
     if not _insert_new(tx.connection, schema.assessor, [new]) and kind != "imported":
@@ -414,7 +414,7 @@ def enrol(tx: Writing, assessor: str, kind: str) -> None:
 
 
 def assessors(tx: Reading) -> dict[str, AssessorRow]:
-    """Return the assessors by pseudonym, in the order in which they came."""
+    """Return the assessors by pseudonym, in the order in which they enrolled."""
     columns = schema.assessor.c
     rows = tx.connection.execute(select(schema.assessor).where(columns.campaign == tx.campaign))
     came = sorted(rows, key=lambda row: (row.created, row.id))
@@ -422,7 +422,7 @@ def assessors(tx: Reading) -> dict[str, AssessorRow]:
 
 
 def set_assessor_state(tx: Writing, assessor: str, state: str) -> bool:
-    """Exclude or re-instate an assessor; return whether that changed anything."""
+    """Exclude or reinstate an assessor; return whether the state changed."""
     columns = schema.assessor.c
     done = tx.connection.execute(
         update(schema.assessor)

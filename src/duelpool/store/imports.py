@@ -1,7 +1,7 @@
-"""Judgments from elsewhere hold slots as those do that were asked here, so that the cap counts them too.
+"""Imported judgments: they take slots as judgments made here do, so that the cap counts them.
 
-Each gets a question of its own, answered when it came. A file may hold more judgments of a pair than the cap
-allows: they all stand, and nobody is asked about the pair again.
+Each gets an answered question of its own. A file may hold more judgments of a pair than the cap allows: all of
+them count, and the pair is not asked again.
 """
 
 import secrets
@@ -18,9 +18,9 @@ from duelpool.store.statements import dialect_of
 from duelpool.store.transactions import Reading, Writing
 
 UNNAMED = "imported"
-"""Whose questions those are that name nobody."""
+"""The assessor of imported judgments that name none."""
 
-_AT_ONCE = 900
+_VALUES_AT_ONCE = 900
 _TRIES = 20
 
 _Pair = tuple[str, str, str, str]
@@ -28,7 +28,7 @@ _Pair = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class _Taken:
-    """The live questions of some topics: slots by pair, and occasions by pair and person."""
+    """What live questions take: slots by pair, and occasions by pair and assessor."""
 
     slots: dict[_Pair, set[int]] = field(default_factory=dict)
     occasions: dict[tuple[_Pair, str], set[int]] = field(default_factory=dict)
@@ -36,9 +36,9 @@ class _Taken:
     @classmethod
     def of(cls, tx: Reading, topics: Collection[str]) -> "_Taken":
         columns = schema.question.c
-        found = cls()
+        taken = cls()
         wanted = sorted(topics)
-        for start in range(0, len(wanted), _AT_ONCE):
+        for start in range(0, len(wanted), _VALUES_AT_ONCE):
             rows = tx.connection.execute(
                 select(
                     columns.topic,
@@ -50,16 +50,16 @@ class _Taken:
                     columns.occasion,
                 ).where(
                     columns.campaign == tx.campaign,
-                    columns.topic.in_(wanted[start : start + _AT_ONCE]),
+                    columns.topic.in_(wanted[start : start + _VALUES_AT_ONCE]),
                     columns.live == 1,
                 )
             )
             for topic, criterion, a, b, slot, assessor, occasion in rows:
                 pair = (topic, criterion, a, b)
                 if slot is not None:
-                    found.slots.setdefault(pair, set()).add(slot)
-                found.occasions.setdefault((pair, assessor), set()).add(occasion)
-        return found
+                    taken.slots.setdefault(pair, set()).add(slot)
+                taken.occasions.setdefault((pair, assessor), set()).add(occasion)
+        return taken
 
     def next_slot(self, pair: _Pair) -> int:
         return _first_free(self.slots.setdefault(pair, set()))
@@ -75,7 +75,7 @@ def _first_free(taken: set[int]) -> int:
 
 
 def add_judgments(tx: Writing, judgments: Sequence[Judgment]) -> list[int]:
-    """Add judgments from elsewhere to the log, with the slots that they hold; return their places."""
+    """Append imported judgments to the log and take their slots; return their seqs."""
     questions = create_questions(tx, dict(enumerate(judgments)))
     return [
         log.append_judgment(
@@ -92,11 +92,11 @@ def create_questions(
     tx: Writing,
     judgments: Mapping[int, Judgment],
     *,
-    gone: Collection[int] = (),
+    retracted: Collection[int] = (),
 ) -> dict[int, str]:
-    """Make a question for each judgment that counts to the cap, and return their ids by place.
+    """Create a question for each judgment that counts towards the cap, and return their ids by place.
 
-    Those at the places `gone` are retracted. A slot that somebody else takes meanwhile is not lost: the judgment
+    The judgments at the places `retracted` take no slot. When another transaction takes a slot first, the judgment
     takes the next one.
     """
     waiting = [at for at, judgment in judgments.items() if judgment.effect.usable and not judgment.inferred]
@@ -106,24 +106,26 @@ def create_questions(
         taken = _Taken.of(tx, {judgments[at].topic for at in waiting})
         rows = [
             {"id": ids[at], "campaign": tx.campaign, "asked": tx.now, "expires": tx.now}
-            | _asked(judgments[at])
-            | _held(judgments[at], at in gone, taken)
+            | _question_columns(judgments[at])
+            | _slot_columns(judgments[at], at in retracted, taken)
             for at in waiting
         ]
         written = set(_insert(tx, rows))
         waiting = [at for at in waiting if ids[at] not in written]
         if not waiting:
             return ids
-    raise leases.Conflict("The pairs are judged all the time.", remedy="Pause the campaign, or try again.")
+    raise leases.Conflict(
+        "The pairs of the file are being judged right now.", remedy="Pause the campaign, or try again."
+    )
 
 
 def _enrol(tx: Writing, people: Iterable[str]) -> None:
     wanted = sorted({person or UNNAMED for person in people})
     columns = schema.assessor.c
     known: set[str] = set()
-    for start in range(0, len(wanted), _AT_ONCE):
+    for start in range(0, len(wanted), _VALUES_AT_ONCE):
         query = select(columns.id).where(
-            columns.campaign == tx.campaign, columns.id.in_(wanted[start : start + _AT_ONCE])
+            columns.campaign == tx.campaign, columns.id.in_(wanted[start : start + _VALUES_AT_ONCE])
         )
         known |= set(tx.connection.execute(query).scalars())
     for person in wanted:
@@ -138,8 +140,8 @@ def _insert(tx: Writing, rows: Sequence[dict[str, Any]]) -> Iterable[str]:
     return tx.connection.execute(new.returning(schema.question.c.id), list(rows)).scalars()
 
 
-def _asked(judgment: Judgment) -> dict[str, Any]:
-    """Return what the judgment says of its question."""
+def _question_columns(judgment: Judgment) -> dict[str, Any]:
+    """Return the columns of a question that its judgment determines."""
     a, b = _key(judgment)
     return {
         "topic": judgment.topic,
@@ -159,9 +161,9 @@ def _asked(judgment: Judgment) -> dict[str, Any]:
     }
 
 
-def _held(judgment: Judgment, gone: bool, taken: _Taken) -> dict[str, Any]:
-    """Return what the question holds: the next free slot, or nothing when its judgment is retracted."""
-    if gone:
+def _slot_columns(judgment: Judgment, retracted: bool, taken: _Taken) -> dict[str, Any]:
+    """Return the columns of a question's slot: the next free one, or none when its judgment is retracted."""
+    if retracted:
         return {"slot": None, "occasion": 1, "state": leases.RETRACTED, "live": None}
     pair = (judgment.topic, judgment.criterion, *_key(judgment))
     return {

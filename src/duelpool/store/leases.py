@@ -1,7 +1,7 @@
-"""Questions: who holds which slot of which pair, and what became of it.
+"""Leases: which assessor holds which slot of which pair, and how each question ended.
 
-A pair has as many slots as its cap. A live question holds one of them: leased to somebody, or answered in a way
-that counts. Everything that ends a question without a usable answer frees its slot in the same transaction.
+A pair has as many slots as its cap. A live question holds one of them: it is leased to an assessor, or has an
+answer that counts. Ending a question without a usable answer frees its slot in the same transaction.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _ASKED = (
     *("topic", "criterion", "stage", "kind", "a", "b", "left_item", "right_item"),
     *("test_pair", "phase", "proposal", "propensity", "strategy", "occasion", "source"),
 )
-_OF_A_PAIR = Statement(
+_PAIR_QUESTIONS = Statement(
     lambda _: select(
         _COLUMNS.slot, _COLUMNS.assessor, _COLUMNS.state, _COLUMNS.live, _COLUMNS.occasion
     ).where(
@@ -43,8 +43,10 @@ _OF_A_PAIR = Statement(
 _LEASE = Statement(
     lambda dialect: dialect.insert(schema.question).on_conflict_do_nothing().returning(_COLUMNS.id), _ASKED
 )
-_HOLD = Statement(lambda _: select(schema.question).where(_COLUMNS.id == bindparam("held")).with_for_update())
-_HELD_BY = Statement(
+_LOCK = Statement(
+    lambda _: select(schema.question).where(_COLUMNS.id == bindparam("locked")).with_for_update()
+)
+_LEASED_TO = Statement(
     lambda _: (
         select(schema.question)
         .where(
@@ -94,7 +96,7 @@ _EXPIRE = (
 
 
 class UnknownQuestion(DuelpoolError):
-    """There is no such question, or it is somebody else's."""
+    """There is no such question, or it belongs to another assessor."""
 
 
 class Conflict(DuelpoolError):
@@ -102,14 +104,14 @@ class Conflict(DuelpoolError):
 
 
 class TooLate(DuelpoolError):
-    """The lease ran out and others have done the pair meanwhile; the work is paid all the same."""
+    """The lease expired and other assessors have taken the pair's slots; the work is still paid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A question that a campaign would like to put to somebody.
+    """A question that a campaign wants to lease.
 
-    Test pairs take no slot, and neither do those that are put to the same person again: `occasion` is above 1.
+    Test pairs take no slot, and neither do pairs that the same assessor gets again (`occasion` above 1).
     """
 
     topic: str
@@ -127,7 +129,7 @@ class Wanted:
 
     @property
     def takes_slot(self) -> bool:
-        """Whether its judgment counts to the cap."""
+        """Whether its judgment counts towards the cap."""
         return self.test_pair is None and self.occasion == 1
 
     @property
@@ -140,9 +142,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an assessor sends back: the outcome, and what the page noted beside it.
+    """An assessor's answer: the outcome, and what the page recorded with it.
 
-    `attempt` is the question's own, None where answers can't overtake each other.
+    `attempt` is the question's attempt that is answered, None where answers can't overtake each other.
     """
 
     outcome: Outcome
@@ -157,9 +159,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """That an answer is stored, and at which place of the log; the same however often it is sent.
+    """The acknowledgement of a stored answer, with its seq in the log; the same each time that it is sent.
 
-    `repeated` says that it was there before, `late` that its lease had run out.
+    `repeated`: it was stored before. `late`: its lease had expired.
     """
 
     question: str
@@ -170,12 +172,12 @@ class Receipt:
 
 
 def expire(tx: Writing) -> int:
-    """Free the slots of leases that ran out, but for those that somebody is answering or freeing right now."""
+    """Free the slots of expired leases, except those that another transaction has locked; return how many."""
     return int(tx.connection.execute(_EXPIRE, {"of": tx.campaign, "now": tx.now}).rowcount)
 
 
 def any_overdue(tx: Reading) -> bool:
-    """Say whether a lease has run out."""
+    """Return whether a lease has expired."""
     return bool(_OVERDUE.run(tx.connection, {"of": tx.campaign, "now": tx.now}))
 
 
@@ -192,11 +194,11 @@ def lease(
 ) -> list[Question]:
     """Lease questions to an assessor, in order, until `at_most` are granted.
 
-    A pair at its cap, or one that this person holds, has answered or could not judge, is passed over.
+    Skips pairs at their cap, and pairs that this assessor holds, has answered or could not judge.
     """
     granted: list[Question] = []
     if tx.connection.dialect.name == "postgresql" and len(wanted) > 1 and at_most != 1:
-        # Two people who take the same pairs in another order would each wait for the other.
+        # Two assessors who take the same pairs in different orders would deadlock.
         tx.connection.execute(_ONE_AT_A_TIME, {"campaign": tx.campaign})
     for want, question_id in zip(wanted, ids, strict=True):
         if at_most is not None and len(granted) >= at_most:
@@ -222,14 +224,14 @@ def lease(
 
 
 def _slots(tx: Reading, want: Wanted, assessor: str, besides: str = "") -> set[int] | None:
-    """Return the slots that are taken, or None when this person is done with the pair.
+    """Return the taken slots, or None when the assessor must not get the pair.
 
-    The question `besides` doesn't speak against itself.
+    The question `besides` is not counted.
     """
     a, b = want.key
     taken: set[int] = set()
     pair = {"campaign": tx.campaign, "topic": want.topic, "criterion": want.criterion, "a": a, "b": b}
-    rows = _OF_A_PAIR.run(tx.connection, {**pair, "besides": besides})
+    rows = _PAIR_QUESTIONS.run(tx.connection, {**pair, "besides": besides})
     for slot, holder, state, live, occasion in rows:
         if holder == assessor and occasion == want.occasion and (live or state == CANNOT_JUDGE):
             return None
@@ -239,15 +241,15 @@ def _slots(tx: Reading, want: Wanted, assessor: str, besides: str = "") -> set[i
 
 
 def _free(taken: Collection[int], cap: int) -> Iterator[int]:
-    """Yield the slots that are left; none when the cap was lowered and higher ones make up for lower ones."""
+    """Yield the free slots; none while the pair has as many live slots as the cap, whatever their numbers."""
     if len(taken) < cap:
         yield from (slot for slot in range(1, cap + 1) if slot not in taken)
 
 
 def _insert(tx: Writing, want: Wanted, row: Mapping[str, Any]) -> bool:
-    """Insert the question unless somebody else has just taken the slot: the unique keys decide."""
+    """Insert the question unless another assessor has just taken the slot: the unique keys decide."""
     a, b = want.key
-    asked = {
+    columns = {
         "topic": want.topic,
         "criterion": want.criterion,
         "stage": want.stage,
@@ -264,8 +266,8 @@ def _insert(tx: Writing, want: Wanted, row: Mapping[str, Any]) -> bool:
         "occasion": want.occasion,
         "source": ASKED if want.occasion == 1 else REPEATED,
     }
-    # By what comes back, and not by a count of rows, which PostgreSQL's driver doesn't keep for inserts.
-    return bool(_LEASE.run(tx.connection, {**row, **asked}))
+    # By the returned id, not by a row count, which PostgreSQL's driver doesn't keep for inserts.
+    return bool(_LEASE.run(tx.connection, {**row, **columns}))
 
 
 def _question(want: Wanted, question_id: str, assessor: str, expires: float) -> Question:
@@ -303,13 +305,13 @@ def question_of(row: Row[Any]) -> Question:
 
 
 def lock_question(tx: Reading, question_id: str) -> Row[Any] | None:
-    """Return a question's row, locked until the commit."""
-    found = _HOLD.run(tx.connection, {"held": question_id})
-    return found[0] if found else None
+    """Return a question's row, locked until the commit; None if there is no such question."""
+    rows = _LOCK.run(tx.connection, {"locked": question_id})
+    return rows[0] if rows else None
 
 
 def lock_own_question(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
-    """Return a question's row, locked until the commit; it must be this assessor's."""
+    """Return a question's row, locked until the commit; raise unless it belongs to the assessor."""
     row = lock_question(tx, question_id)
     if row is None or row.assessor != assessor:
         raise UnknownQuestion(
@@ -319,23 +321,23 @@ def lock_own_question(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
 
 
 def leased_to(tx: Reading, assessor: str) -> list[Row[Any]]:
-    """Return the rows of what somebody holds outside of assignments, the oldest first."""
-    return _HELD_BY.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
+    """Return the questions leased to an assessor outside assignments, the oldest first."""
+    return _LEASED_TO.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
 
 
 def answer(
-    tx: Writing, question_id: str, assessor: str, given: Answer, *, cap: int, at_once: bool
+    tx: Writing, question_id: str, assessor: str, response: Answer, *, cap: int, at_once: bool
 ) -> Receipt:
-    """Store an answer once; the same answer again changes nothing, another one is a conflict."""
+    """Store an answer once; sending it again changes nothing, a different one is a conflict."""
     row = lock_own_question(tx, question_id, assessor)
-    attempt = row.attempt if given.attempt is None else given.attempt
+    attempt = row.attempt if response.attempt is None else response.attempt
     if attempt != row.attempt or row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
-        return _again(tx, row, given, attempt)
+        return _again(tx, row, response, attempt)
     if row.state == RETRACTED:
         if last_answer(tx, row) is None:
             raise _too_late()
-        raise Conflict("This answer was taken back since.", remedy="Ask for the next question.")
-    ended = _ENDED_AS.get(given.outcome, ANSWERED)
+        raise Conflict("This answer was retracted since.", remedy="Ask for the next question.")
+    ended = _ENDED_AS.get(response.outcome, ANSWERED)
     slot, late = row.slot, row.state != LEASED
     if late and ended == ANSWERED:
         slot = slot_for_late(tx, row, cap)
@@ -343,19 +345,19 @@ def answer(
         topic=row.topic,
         left=row.left_item,
         right=row.right_item,
-        outcome=given.outcome,
+        outcome=response.outcome,
         phase=row.phase,
         proposal=row.proposal,
         assessor=assessor,
         criterion=row.criterion,
         stage=row.stage,
         kind=Kind(row.kind),
-        grade=given.grade,
-        confidence=given.confidence,
-        note=given.note,
-        seconds=given.seconds,
-        context_uses=given.context_uses,
-        highlighted=given.highlighted,
+        grade=response.grade,
+        confidence=response.confidence,
+        note=response.note,
+        seconds=response.seconds,
+        context_uses=response.context_uses,
+        highlighted=response.highlighted,
         repeated=row.source == REPEATED,
         propensity=row.propensity,
         strategy=row.strategy,
@@ -374,13 +376,13 @@ def answer(
 
 
 def settle(tx: Writing, question_id: str, state: str, slot: int | None) -> None:
-    """Write what became of a question; only an answer that counts keeps its slot."""
+    """Record how a question ended; only an answer that counts keeps its slot."""
     live = 1 if state == ANSWERED else None
     _SETTLE.run(tx.connection, {"settled": question_id, "state": state, "live": live, "slot": slot})
 
 
-def _again(tx: Reading, row: Row[Any], given: Answer, attempt: int) -> Receipt:
-    """Acknowledge an answer that is stored already, be it one that was taken back since."""
+def _again(tx: Reading, row: Row[Any], response: Answer, attempt: int) -> Receipt:
+    """Acknowledge an answer that is stored already, even if it was undone since."""
     columns = schema.log.c
     first = tx.connection.execute(
         select(columns.seq, columns.outcome, columns.grade).where(
@@ -388,10 +390,8 @@ def _again(tx: Reading, row: Row[Any], given: Answer, attempt: int) -> Receipt:
         )
     ).one_or_none()
     if first is None:
-        raise Conflict(
-            f"Nobody was asked this question for the {attempt}. time.", remedy="Ask for the next question."
-        )
-    if (first.outcome, first.grade) != (str(given.outcome), given.grade):
+        raise Conflict(f"This question has no attempt {attempt}.", remedy="Ask for the next question.")
+    if (first.outcome, first.grade) != (str(response.outcome), response.grade):
         raise Conflict(
             f"This question was answered '{first.outcome}' already; that answer is kept.",
             remedy="To change it, undo it first.",
@@ -400,7 +400,7 @@ def _again(tx: Reading, row: Row[Any], given: Answer, attempt: int) -> Receipt:
 
 
 def slot_for_late(tx: Reading, row: Row[Any], cap: int) -> int | None:
-    """Return a slot for a question that lost its own, None for a test pair, which needs none."""
+    """Return a slot for a question that lost its own; None for test pairs and repeated questions, which need none."""
     want = Wanted(
         row.topic,
         row.left_item,
@@ -420,24 +420,24 @@ def slot_for_late(tx: Reading, row: Row[Any], cap: int) -> int | None:
 
 def _too_late() -> TooLate:
     return TooLate(
-        "The time for this question ran out, and it has been done meanwhile.",
+        "The time for this question ran out, and others have answered it.",
         remedy="You are still paid; ask for the next question.",
     )
 
 
 def last_answer(tx: Reading, row: Row[Any]) -> int | None:
-    """Return the place in the log of a question's present answer."""
+    """Return the seq of a question's current answer, None if it has none."""
     columns = schema.log.c
-    found = tx.connection.execute(
+    seq = tx.connection.execute(
         select(columns.seq).where(
             columns.question == row.id, columns.attempt == row.attempt, columns.event == log.JUDGMENT
         )
     ).scalar_one_or_none()
-    return None if found is None else int(found)
+    return None if seq is None else int(seq)
 
 
 def return_questions(tx: Writing, question_ids: Collection[str], state: str = RETURNED) -> int:
-    """End leases without an answer and free their slots."""
+    """End leases without an answer and free their slots; return how many."""
     columns = schema.question.c
     done = tx.connection.execute(
         update(schema.question)
@@ -448,14 +448,14 @@ def return_questions(tx: Writing, question_ids: Collection[str], state: str = RE
 
 
 def set_places(tx: Writing, question_ids: Sequence[str]) -> None:
-    """Give an assignment's questions their places, from 0."""
+    """Number the questions of an assignment in this order, from 0."""
     places = [{"placed": each, "at": at} for at, each in enumerate(question_ids)]
     if places:
         tx.connection.execute(_PLACE, places)
 
 
 def extend(tx: Writing, question_id: str, assessor: str, *, seconds: float) -> float:
-    """Give somebody who is still looking more time; return when the lease ends now."""
+    """Extend a lease by these seconds from now; return when it ends."""
     row = lock_own_question(tx, question_id, assessor)
     if row.state != LEASED:
         raise TooLate("The time for this question has run out.", remedy="Ask for the next question.")
@@ -466,7 +466,7 @@ def extend(tx: Writing, question_id: str, assessor: str, *, seconds: float) -> f
 
 
 def extend_assignment(tx: Writing, assignment: str, ends: float) -> None:
-    """Let every lease of an assignment that is still alive last until then."""
+    """Extend every open lease of an assignment until `ends`."""
     columns = schema.question.c
     tx.connection.execute(
         update(schema.question)
@@ -476,7 +476,7 @@ def extend_assignment(tx: Writing, assignment: str, ends: float) -> None:
 
 
 def forfeit(tx: Writing, question_id: str) -> bool:
-    """Take an expired question for done: its answer came too late, and its person is paid for it."""
+    """Close an expired question whose answer came too late, so that it counts as done and is paid."""
     columns = schema.question.c
     done = tx.connection.execute(
         update(schema.question)

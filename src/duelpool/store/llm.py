@@ -1,8 +1,8 @@
-"""Language models as judges, in the store: who they are, what they said, and what every call may cost.
+"""Language models as judges, in the store: their settings, their replies, and the cost of every request.
 
-The order of things is the guarantee. Before a request is sent, the most that it can cost is written down as held;
-the table itself refuses more than the budget. What comes back is stored with its cost in one transaction. A request
-whose end nobody saw counts as if it had cost all that it could.
+The budget holds because of the order of steps. Before a request is sent, the most that it can cost is reserved; the
+table itself refuses more than the budget. The reply is stored with its cost in one transaction. A request whose
+result is unknown counts as if it had cost the most that it could.
 """
 
 import json
@@ -22,7 +22,7 @@ OPEN, ANSWERED, FAILED, UNKNOWN = "open", "answered", "failed", "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A pair as it is shown: this one left, that one right; for a grade, `right` is empty."""
+    """A pair in the order shown to a model; for a grade, `right` is empty."""
 
     topic: str
     criterion: str
@@ -32,7 +32,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What a model said of a pair in one order; `request` is the hash of what it was sent."""
+    """A model's reply to a pair in one order; `request` is the hash of the request."""
 
     outcome: str
     request: str
@@ -45,7 +45,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class ModelJudge:
-    """A model that judges under a pseudonym. Money is in 1e-12 of the currency's unit; None: nobody said."""
+    """A model that judges under a pseudonym. Money is in 1e-12 of the currency's unit; None: not set."""
 
     assessor: str
     model: str
@@ -66,9 +66,9 @@ _FIXED = ("model", "address", "prompt", "prompt_hash", "parameters")
 
 
 def enrol(tx: Writing, judge: ModelJudge) -> ModelJudge:
-    """Let a model judge under a pseudonym, or take it up again; prices and budget may be others than before.
+    """Add a model under a pseudonym, or update its prices and budget.
 
-    What decides its answers may not: one pseudonym stands for one model with one prompt.
+    What decides its answers can't change: a pseudonym belongs to one model with one prompt.
     """
     columns = schema.llm_judge.c
     here = (columns.campaign == tx.campaign) & (columns.assessor == judge.assessor)
@@ -87,29 +87,29 @@ def enrol(tx: Writing, judge: ModelJudge) -> ModelJudge:
         for name in _FIXED:
             if getattr(before, name) != getattr(judge, name):
                 raise BadParameter(
-                    f"'{judge.assessor}' has judged with another {name.replace('_', ' ')} "
+                    f"'{judge.assessor}' has judged with a different {name.replace('_', ' ')} "
                     f"({getattr(before, name)}).",
                     remedy="Give this one a pseudonym of its own: --assessor NAME.",
                 )
         if judge.budget is not None and judge.budget < before.spent + before.held:
             raise BadParameter(
-                "The budget is below what is spent already, or may have been.",
-                remedy="`duelpool llm` says how much that is.",
+                "The budget is below what is already spent or reserved.",
+                remedy="`duelpool llm` shows that amount.",
             )
         tx.connection.execute(update(schema.llm_judge).where(here).values(**terms))
-    found = find(tx, judge.assessor)
-    if found is None:  # pragma: no cover (it was inserted in this transaction)
+    enrolled = find(tx, judge.assessor)
+    if enrolled is None:  # pragma: no cover (it was inserted in this transaction)
         raise BadParameter(f"'{judge.assessor}' could not be enrolled.")
-    return found
+    return enrolled
 
 
 def find(tx: Reading, assessor: str) -> ModelJudge | None:
-    """Return a model's row."""
+    """Return the model with this pseudonym, None if there is none."""
     return {judge.assessor: judge for judge in judges(tx)}.get(assessor)
 
 
 def judges(tx: Reading) -> list[ModelJudge]:
-    """Return the models that judge in a campaign, in the order in which they came."""
+    """Return the models that judge in a campaign, in the order in which they were added."""
     columns = schema.llm_judge.c
     rows = tx.connection.execute(select(schema.llm_judge).where(columns.campaign == tx.campaign))
     names = (*_FIXED, "prompt_text", "secret", "price_in", "price_out", "budget", "spent", "held", "assessor")
@@ -122,7 +122,7 @@ def judges(tx: Reading) -> list[ModelJudge]:
 
 
 def close_open_calls(tx: Writing, assessor: str, session: str) -> int:
-    """Take calls that another process left open for unknown: each counts as the most it can have cost."""
+    """Mark calls that another process left open as unknown: each counts as the most that it can have cost."""
     columns = schema.llm_call.c
     rows = tx.connection.execute(
         select(columns.id).where(
@@ -132,19 +132,19 @@ def close_open_calls(tx: Writing, assessor: str, session: str) -> int:
             columns.session != session,
         )
     ).scalars()
-    left = list(rows)
-    for call in left:
+    calls = list(rows)
+    for call in calls:
         settle(tx, call, UNKNOWN, "process ended")
-    return len(left)
+    return len(calls)
 
 
 def reserve(tx: Writing, assessor: str, order: Order, most: int, *, session: str) -> int | None:
-    """Write down that a request will be sent and hold the most that it can cost.
+    """Record a request before it is sent, and reserve the most that it can cost.
 
-    Returns the call's number, or None when the budget can't bear it: then nothing may be sent.
+    Return the call's id, or None when the budget doesn't allow it: then nothing may be sent.
     """
     columns = schema.llm_judge.c
-    held = tx.connection.execute(
+    reserved = tx.connection.execute(
         update(schema.llm_judge)
         .where(
             columns.campaign == tx.campaign,
@@ -153,7 +153,7 @@ def reserve(tx: Writing, assessor: str, order: Order, most: int, *, session: str
         )
         .values(held=columns.held + most)
     )
-    if not held.rowcount:
+    if not reserved.rowcount:
         return None
     row = {
         "campaign": tx.campaign,
@@ -179,10 +179,10 @@ def settle(
     tokens_in: int | None = None,
     tokens_out: int | None = None,
 ) -> None:
-    """Write down what came of a request; what was held and not spent is free again.
+    """Record the result of a request; what was reserved and not spent is free again.
 
-    An unknown end costs all that was held. A call that another process took for unknown, and that did end, is put
-    right.
+    An unknown result costs all that was reserved. A call that another process marked unknown, and that did end, is
+    corrected.
     """
     columns = schema.llm_call.c
     row = tx.connection.execute(select(schema.llm_call).where(columns.id == call).with_for_update()).one()
@@ -210,8 +210,8 @@ def settle(
     )
 
 
-def store_reply(tx: Writing, assessor: str, order: Order, said: ModelReply) -> ModelReply:
-    """Keep what a model said of a pair in one order; the first is kept, and returned."""
+def store_reply(tx: Writing, assessor: str, order: Order, new_reply: ModelReply) -> ModelReply:
+    """Store a model's reply to a pair in one order; the first reply is kept, and returned."""
     row = {
         "campaign": tx.campaign,
         "assessor": assessor,
@@ -220,16 +220,16 @@ def store_reply(tx: Writing, assessor: str, order: Order, said: ModelReply) -> M
         "left_item": order.left,
         "right_item": order.right,
         "time": tx.now,
-        **{name: getattr(said, name) for name in ModelReply.__slots__},
+        **{name: getattr(new_reply, name) for name in ModelReply.__slots__},
     }
     tx.connection.execute(
         dialect_of(tx.connection).insert(schema.llm_reply).values(row).on_conflict_do_nothing()
     )
-    return reply(tx, assessor, order) or said
+    return reply(tx, assessor, order) or new_reply
 
 
 def reply(tx: Reading, assessor: str, order: Order) -> ModelReply | None:
-    """Return what a model said of a pair in this order, None before it was asked."""
+    """Return a model's reply to a pair in this order, None if there is none yet."""
     columns = schema.llm_reply.c
     row = tx.connection.execute(
         select(schema.llm_reply).where(
@@ -250,7 +250,7 @@ def reply_of(row: Row[Any]) -> ModelReply:
 
 
 def replies(tx: Reading, assessor: str) -> dict[Order, ModelReply]:
-    """Return all that a model said, by pair and order."""
+    """Return all replies of a model, by pair and order."""
     columns = schema.llm_reply.c
     rows = tx.connection.execute(
         select(schema.llm_reply).where(columns.campaign == tx.campaign, columns.assessor == assessor)
@@ -260,7 +260,7 @@ def replies(tx: Reading, assessor: str) -> dict[Order, ModelReply]:
 
 @dataclass(frozen=True, slots=True)
 class CallSums:
-    """Requests of one state and result: how many, what they cost, their tokens and seconds."""
+    """Totals of the requests with one state and result: count, cost, tokens and seconds."""
 
     state: str
     result: str
@@ -272,7 +272,7 @@ class CallSums:
 
 
 def call_sums(tx: Reading, assessor: str) -> list[CallSums]:
-    """Return a model's requests, added up by what came of them."""
+    """Return the totals of a model's requests, by state and result."""
     columns = schema.llm_call.c
     rows = tx.connection.execute(
         select(

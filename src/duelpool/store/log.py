@@ -1,4 +1,4 @@
-"""The log: append-only, per topic, gapless. Every other state is a fold over it."""
+"""The log: append-only, one per topic, without gaps. All other state can be replayed from it."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ REWIND = "rewind"
 
 Place = TypeVar("Place")  # a line: its number, or its topic and number
 
-_TAKE_A_PLACE = Statement(
+_NEXT_SEQ = Statement(
     lambda _: (
         update(schema.topic)
         .where(
@@ -34,7 +34,7 @@ _TAKE_A_PLACE = Statement(
         .returning(schema.topic.c.next_seq)
     )
 )
-_NOTHING = dict.fromkeys(schema.log.columns.keys())
+_EMPTY_LINE = dict.fromkeys(schema.log.columns.keys())
 _NEW_LINES = Statement(
     lambda _: (
         select(schema.log)
@@ -47,7 +47,7 @@ _NEW_LINES = Statement(
         .order_by(schema.log.c.seq)
     )
 )
-_ADD_A_LINE = Statement(lambda dialect: dialect.insert(schema.log), _NOTHING)
+_INSERT_LINE = Statement(lambda dialect: dialect.insert(schema.log), _EMPTY_LINE)
 
 
 class UnknownTopic(DuelpoolError):
@@ -77,18 +77,18 @@ class Line:
 
 
 def iso_time(seconds: float) -> str:
-    """Return a time of the database as ISO 8601 in UTC."""
+    """Return a time in seconds since 1970 as ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def append(tx: Writing, topic: str, event: str, **values: Any) -> int:
-    """Append a line to a topic's log and return its place; the topic's row is held until the commit."""
-    place = _TAKE_A_PLACE.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})
-    if not place:
+    """Append a line to a topic's log and return its seq; the topic's row stays locked until the commit."""
+    rows = _NEXT_SEQ.run(tx.connection, {"in_campaign": tx.campaign, "in_topic": topic})
+    if not rows:
         raise UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Add it first, or check its name.")
-    seq = int(place[0].next_seq) - 1
+    seq = int(rows[0].next_seq) - 1
     line = {"campaign": tx.campaign, "topic": topic, "seq": seq, "event": event, "time": tx.now, **values}
-    _ADD_A_LINE.run(tx.connection, _NOTHING | line)
+    _INSERT_LINE.run(tx.connection, _EMPTY_LINE | line)
     return seq
 
 
@@ -101,7 +101,7 @@ def append_judgment(
     assignment: str | None = None,
     test_pair: str | None = None,
 ) -> int:
-    """Append a judgment with everything that it carries."""
+    """Append a judgment with all its fields."""
     return append(
         tx,
         judgment.topic,
@@ -116,7 +116,7 @@ def append_judgment(
 
 
 def columns_of(judgment: Judgment) -> dict[str, Any]:
-    """Return what a judgment itself says, as columns of the log."""
+    """Return a judgment's fields as columns of the log."""
     return {
         "left_item": judgment.left,
         "right_item": judgment.right,
@@ -142,13 +142,13 @@ def columns_of(judgment: Judgment) -> dict[str, Any]:
 
 
 def head(tx: Reading, topic: str) -> int:
-    """Return the place of the last line, 0 for an empty log."""
-    found = tx.connection.execute(
+    """Return the seq of the last line, 0 for an empty log."""
+    last = tx.connection.execute(
         select(func.max(schema.log.c.seq)).where(
             schema.log.c.campaign == tx.campaign, schema.log.c.topic == topic
         )
     ).scalar()
-    return int(found or 0)
+    return int(last or 0)
 
 
 def update_retracted(retracted: set[Place], event: str, place: Place) -> None:
@@ -160,7 +160,7 @@ def update_retracted(retracted: set[Place], event: str, place: Place) -> None:
 
 
 def read_lines(tx: Reading, topic: str, after: int = 0) -> Iterator[Line]:
-    """Yield a topic's lines after a place, in order, a few thousand in memory at a time."""
+    """Yield a topic's lines after a seq, in order, a few thousand in memory at a time."""
     columns = schema.log.c
     query = (
         select(schema.log)
@@ -171,17 +171,17 @@ def read_lines(tx: Reading, topic: str, after: int = 0) -> Iterator[Line]:
 
 
 def new_lines(tx: Reading, topic: str, after: int, upto: int) -> list[Line]:
-    """Return a topic's lines after a place, up to another: for those who read on as the log grows."""
+    """Return a topic's lines with `after` < seq <= `upto`: for readers that follow the log as it grows."""
     where = {"in_campaign": tx.campaign, "in_topic": topic, "after": after, "upto": upto}
     rows = _NEW_LINES.run(tx.connection, where)
     return [line_of(row) for row in rows]
 
 
 def read_places(tx: Reading, topic: str, places: Sequence[int]) -> list[Line]:
-    """Return the lines at these places."""
+    """Return the lines with these seqs."""
     columns = schema.log.c
     wanted = sorted(set(places))
-    found: list[Line] = []
+    lines: list[Line] = []
     for start in range(0, len(wanted), READ_AT_ONCE):
         rows = tx.connection.execute(
             select(schema.log)
@@ -192,12 +192,12 @@ def read_places(tx: Reading, topic: str, places: Sequence[int]) -> list[Line]:
             )
             .order_by(columns.seq)
         )
-        found += [line_of(row) for row in rows]
-    return found
+        lines += [line_of(row) for row in rows]
+    return lines
 
 
 def line_of(row: Row[Any]) -> Line:
-    """Return a row of the table as a record; names that many lines share are kept once."""
+    """Return a row of the table as a record; strings that many lines share are interned."""
     return Line(
         topic=intern(row.topic),
         seq=row.seq,
@@ -218,13 +218,13 @@ def _judgment_of(row: Row[Any]) -> Judgment:
     return Judgment(
         topic=intern(row.topic),
         left=intern(row.left_item),
-        right=_once(row.right_item),
+        right=_interned(row.right_item),
         outcome=Outcome(row.outcome),
-        phase=_once(row.phase),
-        proposal=_once(row.proposal),
-        assessor=_once(row.assessor),
-        criterion=_once(row.criterion),
-        stage=_once(row.stage),
+        phase=_interned(row.phase),
+        proposal=_interned(row.proposal),
+        assessor=_interned(row.assessor),
+        criterion=_interned(row.criterion),
+        stage=_interned(row.stage),
         kind=Kind(row.kind),
         grade=row.grade,
         confidence=row.confidence,
@@ -236,12 +236,12 @@ def _judgment_of(row: Row[Any]) -> Judgment:
         highlighted=None if row.highlighted is None else bool(row.highlighted),
         repeated=bool(row.repeated),
         propensity=row.propensity,
-        strategy=_once(row.strategy),
+        strategy=_interned(row.strategy),
         question=row.question or "",
         seq=row.seq,
         time=iso_time(row.time),
     )
 
 
-def _once(text: Any) -> Any:
+def _interned(text: Any) -> Any:
     return intern(text) if text else text

@@ -8,7 +8,7 @@ from duelpool.store.opening import open_checked, version_of
 
 
 def back_up(store: str, output: Path) -> None:
-    """Copy a store to a new file while people judge: a consistent snapshot, complete or not there at all."""
+    """Copy a store to a new file while people judge: a consistent snapshot, written completely or not at all."""
     path = sqlite_path(store)
     if path is None:
         raise BadParameter("A PostgreSQL database is backed up with its own tools.", remedy="Use pg_dump.")

@@ -1,4 +1,4 @@
-"""Opening a store: making it, checking its schema, upgrading it after a backup."""
+"""Opening a store: create it, check its schema, upgrade it after a backup."""
 
 import threading
 from datetime import UTC, datetime
@@ -17,8 +17,8 @@ from duelpool.store.errors import StoreError
 from duelpool.store.schema import SCHEMA_VERSION
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
-_ONE_AT_A_TIME = threading.Lock()  # Alembic keeps what it is about in its modules
-_UPGRADING = 3_785_377_201  # a number of ours, under which PostgreSQL lets one process upgrade at a time
+_ONE_AT_A_TIME = threading.Lock()  # Alembic keeps its state in module globals
+_UPGRADING = 3_785_377_201  # key of PostgreSQL's advisory lock: one process upgrades at a time
 
 
 def version_of(database: Database) -> str | None:
@@ -33,9 +33,9 @@ def version_of(database: Database) -> str | None:
     version, filled = database.read(look)
     if version is None and filled:
         raise StoreError(
-            "This is not a Duelpool store, and not empty either.",
+            "The database is neither a Duelpool store nor empty.",
             place=database.place,
-            remedy="Name another one; nothing was changed.",
+            remedy="Name another database; nothing was changed.",
         )
     return version
 
@@ -45,9 +45,9 @@ def _present(connection: Connection) -> str | None:
 
 
 def upgrade(database: Database) -> None:
-    """Bring the schema to the newest version, in one transaction, after a copy of what there is.
+    """Bring the schema to the newest version, in one transaction, after a backup.
 
-    A SQLite file is copied beside itself, PostgreSQL's tables into a schema of their own.
+    A SQLite file is copied next to the original, PostgreSQL's tables into a schema of their own.
     """
     present = version_of(database)
     if present == SCHEMA_VERSION:
@@ -62,7 +62,9 @@ def upgrade(database: Database) -> None:
     def work(connection: Connection) -> None:
         if connection.dialect.name == "postgresql":
             connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
-            if present is not None and _present(connection) == present:  # else another has just done it
+            if (
+                present is not None and _present(connection) == present
+            ):  # otherwise another process has just upgraded it
                 _copy_tables(connection, f"duelpool_{present}_{stamp.lower()}")
         bring_to(connection)
 
@@ -71,7 +73,7 @@ def upgrade(database: Database) -> None:
 
 
 def _copy_tables(connection: Connection, name: str) -> None:
-    """Copy all tables into a schema of this name, within the transaction of the upgrade."""
+    """Copy all tables into a new schema of this name, in the upgrade's transaction."""
     tables = inspect(connection).get_table_names()
     connection.execute(text(f'create schema "{name}"'))
     for table in tables:
@@ -80,7 +82,7 @@ def _copy_tables(connection: Connection, name: str) -> None:
 
 def bring_to(connection: Connection, version: str = "head") -> None:
     """Run the migrations that lead to a version of the schema."""
-    from alembic import command  # here, for it takes its time, and most stores are up to date
+    from alembic import command  # imported here: it is slow, and most stores are up to date
     from alembic.config import Config
 
     config = Config()
@@ -92,14 +94,14 @@ def bring_to(connection: Connection, version: str = "head") -> None:
 def _refuse_newer(database: Database, present: str | None) -> None:
     if present is not None and present > SCHEMA_VERSION:
         raise StoreError(
-            f"The store has schema {present}, and this Duelpool knows {SCHEMA_VERSION} at most.",
+            f"The store has schema {present}, but this Duelpool supports at most {SCHEMA_VERSION}.",
             place=database.place,
             remedy="Install the newer Duelpool that wrote it.",
         )
 
 
 def open_checked(target: str | Path, *, create: bool, writable: bool) -> Database:
-    """Open a database that holds a store of our schema, making or upgrading it where that is allowed."""
+    """Open a database that holds a store, creating or upgrading it where that is allowed."""
     path = sqlite_path(target)
     if path is not None and not create and not path.exists():
         raise StoreError(
@@ -111,7 +113,7 @@ def open_checked(target: str | Path, *, create: bool, writable: bool) -> Databas
         _refuse_newer(database, present)
         if present is None and not create:
             raise StoreError(
-                "This is not a Duelpool store.", place=database.place, remedy="Name another one."
+                "This is not a Duelpool store.", place=database.place, remedy="Name another database."
             )
         if present != SCHEMA_VERSION:
             if not writable:

@@ -1,6 +1,6 @@
-"""Answers taken back and let in again: by new lines of the log, with the slots that they free and take.
+"""Retractions and restorations: new lines of the log, and the slots that they free and take.
 
-An assessor undoes an answer of their own; a manager retracts judgments and restores them.
+An assessor undoes an own answer; a manager retracts judgments and restores them.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ _PLACES_AT_ONCE = 500  # places in one query
 
 
 def undo(tx: Writing, question_id: str, assessor: str, *, cap: int, seconds: float) -> Question:
-    """Take an answer back by a new line, and lease the same question to the same person again."""
+    """Retract an assessor's own answer, and lease the same question to the same assessor again."""
     row = leases.lock_own_question(tx, question_id, assessor)
     if row.state not in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
-        raise leases.Conflict("There is no answer to take back.", remedy="Answer the question.")
+        raise leases.Conflict("There is no answer to undo.", remedy="Answer the question.")
     seq = leases.last_answer(tx, row)
     if seq is None or not _counts(tx, row.topic, seq):
-        raise leases.Conflict("This answer was taken back already.", remedy="Ask for the next question.")
+        raise leases.Conflict("This answer was undone already.", remedy="Ask for the next question.")
     slot = row.slot if row.state == ANSWERED else leases.slot_for_late(tx, row, cap)
     log.append(tx, row.topic, log.RETRACTION, refers_to=seq, reason="undone")
     tx.connection.execute(
@@ -37,9 +37,9 @@ def undo(tx: Writing, question_id: str, assessor: str, *, cap: int, seconds: flo
 
 
 def retract(tx: Writing, topic: str, seqs: Sequence[int], *, reason: str) -> list[int]:
-    """Take judgments out of every score by new lines, and free their slots; return those that counted."""
+    """Retract judgments and free their slots; return the seqs of those that counted until now."""
     columns = schema.question.c
-    taken: list[int] = []
+    retracted: list[int] = []
     for line in _lock_judgments(tx, topic, seqs):
         if not _counts(tx, topic, line.seq):
             continue
@@ -50,16 +50,16 @@ def retract(tx: Writing, topic: str, seqs: Sequence[int], *, reason: str) -> lis
                 .where(columns.id == line.judgment.question, columns.state == ANSWERED)
                 .values(state=RETRACTED, live=None)
             )
-        taken.append(line.seq)
-    return taken
+        retracted.append(line.seq)
+    return retracted
 
 
 def restore(tx: Writing, topic: str, seqs: Sequence[int], *, cap: int, reason: str) -> list[int]:
-    """Let retracted judgments count again where their pairs have a slot left; return those that do.
+    """Restore retracted judgments whose pairs have a free slot; return the seqs of those restored.
 
-    What its assessor took back stays so.
+    An answer that its assessor has undone stays retracted.
     """
-    back: list[int] = []
+    restored: list[int] = []
     for line in _lock_judgments(tx, topic, seqs):
         if _counts(tx, topic, line.seq):
             continue
@@ -70,8 +70,8 @@ def restore(tx: Writing, topic: str, seqs: Sequence[int], *, cap: int, reason: s
             if not _take_slot_again(tx, row, cap):
                 continue
         log.append(tx, topic, log.RESTORATION, refers_to=line.seq, reason=reason)
-        back.append(line.seq)
-    return back
+        restored.append(line.seq)
+    return restored
 
 
 def retracted_lines(
@@ -99,7 +99,7 @@ def retracted_lines(
 
 
 def _take_slot_again(tx: Writing, row: Row[Any], cap: int) -> bool:
-    """Let a retracted question hold a slot again, where there is one; skipped ones need none."""
+    """Give a retracted question a slot again, if one is free; skipped ones need none."""
     if row.state != RETRACTED:
         return row.state in {SKIPPED, CANNOT_JUDGE}
     try:
@@ -111,9 +111,9 @@ def _take_slot_again(tx: Writing, row: Row[Any], cap: int) -> bool:
 
 
 def _lock_judgments(tx: Reading, topic: str, seqs: Sequence[int]) -> list[log.Line]:
-    """Return the judgments at these places, with their questions and the topic locked until the commit.
+    """Return the judgments with these seqs, with their questions and the topic locked until the commit.
 
-    Questions before topics, as an answer does it, and questions by their id.
+    Questions are locked before the topic, as an answer locks them, and in the order of their ids: no deadlocks.
     """
     lines = [line for line in log.read_places(tx, topic, seqs) if line.judgment is not None]
     for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
@@ -128,7 +128,7 @@ def _lock_judgments(tx: Reading, topic: str, seqs: Sequence[int]) -> list[log.Li
 
 
 def _counts(tx: Reading, topic: str, seq: int) -> bool:
-    """Say whether a judgment counts: its last retraction, if any, was followed by a restoration."""
+    """Return whether a judgment counts: it was never retracted, or restored after its last retraction."""
     columns = schema.log.c
     last = tx.connection.execute(
         select(columns.event)

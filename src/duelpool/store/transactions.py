@@ -1,4 +1,4 @@
-"""A transaction bound to one campaign: what every function that reads or writes a campaign takes first."""
+"""Transactions bound to one campaign: the first argument of every function that reads or writes a campaign."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -36,12 +36,12 @@ class Writing(Reading):
     __slots__ = ()
 
     def at(self, now: float) -> "Writing":
-        """Return this transaction as of another time, for tests and imports."""
+        """Return this transaction with another time, for tests and imports."""
         return Writing(self.connection, self.campaign, lambda _: now)
 
 
 class CampaignStore:
-    """One campaign's part of a store. Reads and writes are callables, since the store may run them again."""
+    """One campaign's part of a store. Reads and writes are callables, since the store may retry them."""
 
     __slots__ = ("campaign", "store")
 

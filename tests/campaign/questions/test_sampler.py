@@ -222,7 +222,7 @@ def test_what_is_out_and_what_was_judged_are_found_by_index(tmp_path: Path) -> N
         plans.extend(row[3] for row in driver.execute(f"explain query plan {text}", values))
 
     def out(connection: Connection) -> None:
-        written = proposals._OUT._written["sqlite"]
+        written = proposals._OUT._compiled["sqlite"]
         explain(connection, None, written.text, {**written.fixed, "campaign": "c", "assessor": "anna"})
 
     with open_store(tmp_path / "campaign.db", create=True) as store:

@@ -238,7 +238,7 @@ def _held(tx: Writing, part: Part, seqs: Mapping[int | None, int]) -> dict[int, 
     retracted = counted_lines(lines).retracted
     judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
     gone = {at for at in judged if lines[at].seq in retracted}
-    return imports.create_questions(tx, judged, gone=gone)
+    return imports.create_questions(tx, judged, retracted=gone)
 
 
 def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """The tables of a store, as they are in the newest schema.
 
-The guarantees are here, not in the code above: a pair never has more live slots than its cap, a person never
-has two live answers to one pair, an answer is stored once, and a topic's log has no gaps and no doubles.
+The constraints are here, not in code: a pair never has more live slots than its cap, an assessor never has two
+live answers to one pair, an answer is stored once, and a topic's log has neither gaps nor duplicates.
 
-Money is whole minor units. Times are seconds since 1970 in UTC, from the database. Who an assessor is stands in
-`identity` alone, which may be erased; everything else knows a pseudonym.
+Money is whole minor units. Times are seconds since 1970 in UTC, from the database. Personal data is in
+`identity` alone, which can be erased; all other tables hold pseudonyms.
 """
 
 from duelpool.store.schema.access import (

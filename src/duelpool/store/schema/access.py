@@ -1,4 +1,4 @@
-"""The tables of who may come in, how often they tried, and what they did."""
+"""The tables of access: accounts, roles, tokens, rate limits and the activity log."""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -14,12 +14,12 @@ from sqlalchemy import (
 
 from duelpool.store.schema.campaigns import metadata
 
-account = Table(  # somebody who comes by name and password
+account = Table(  # a user with a name and a password
     "account",
     metadata,
     Column("name", String, primary_key=True),
     Column("password", String, nullable=False),  # argon2
-    Column("epoch", Integer, nullable=False, server_default="1"),  # one more, and every session is over
+    Column("epoch", Integer, nullable=False, server_default="1"),  # counted up to end every session
     Column("state", String, nullable=False, server_default="in"),
     Column("created", Float, nullable=False),
     CheckConstraint("state in ('in', 'out')", name="account_state"),
@@ -35,7 +35,7 @@ account_role = Table(
     CheckConstraint("role in ('manager', 'viewer', 'assessor')", name="account_role_role"),
 )
 
-token = Table(  # for programs; what is shown once is kept as its digest alone
+token = Table(  # for programs; the token itself is shown once, and only its digest is stored
     "token",
     metadata,
     Column("id", String, primary_key=True),
@@ -49,7 +49,7 @@ token = Table(  # for programs; what is shown once is kept as its digest alone
     Column("revoked", Float),
 )
 
-limit_count = Table(  # how often something was tried in a span of time, over all processes
+limit_count = Table(  # attempts per span of time, over all processes
     "limit_count",
     metadata,
     Column("what", String, primary_key=True),
@@ -58,7 +58,7 @@ limit_count = Table(  # how often something was tried in a span of time, over al
     Column("until", Float, nullable=False),
 )
 
-deed = Table(  # who did what; triggers refuse to change or to delete a row
+deed = Table(  # the activity log; triggers refuse to change or to delete a row
     "deed",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),

@@ -1,4 +1,4 @@
-"""The tables of campaigns: what is judged, by whom, what they said, and what it cost."""
+"""The tables of campaigns: topics, pools, assessors, questions, the log and the ledger."""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -58,7 +58,7 @@ item = Table(
     Column("grade", Float),
     Column("twin_of", String),  # the item that is judged for this one
     Column("state", String, nullable=False, server_default="in"),
-    Column("prior", Float),  # what strategies may know beforehand: an LLM's preferences as a score, say
+    Column("prior", Float),  # a score known before judging, such as an LLM's preferences
     ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
     CheckConstraint("state in ('in', 'left')", name="item_state"),
 )
@@ -76,13 +76,13 @@ passage = Table(
     CheckConstraint("format in ('text', 'markdown', 'html', 'image')", name="passage_format"),
 )
 
-run = Table(  # the systems under test, for a leaderboard at any time
+run = Table(  # the runs of the systems, for the leaderboard
     "run",
     metadata,
     Column("campaign", String, primary_key=True),
     Column("name", String, primary_key=True),
     Column("rows", Integer, nullable=False),
-    Column("data", LargeBinary, nullable=False),  # packed, see files.pack_run
+    Column("data", LargeBinary, nullable=False),  # compressed, see files.pack_run
     Column("added", Float, nullable=False),
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
 )
@@ -111,7 +111,7 @@ assessor = Table(
     CheckConstraint("state in ('in', 'excluded')", name="assessor_state"),
 )
 
-identity = Table(  # the only table that says who somebody is; rows may be erased
+identity = Table(  # the only table with personal data; rows may be erased
     "identity",
     metadata,
     Column("campaign", String, primary_key=True),
@@ -122,20 +122,20 @@ identity = Table(  # the only table that says who somebody is; rows may be erase
     Index("identity_known_once", "campaign", "panel", "external", unique=True),
 )
 
-topic_person = Table(  # topics that are meant for certain people
+topic_person = Table(  # topics reserved for certain assessors
     "topic_person",
     metadata,
     Column("campaign", String, primary_key=True),
     Column("topic", String, primary_key=True),
     Column("assessor", String, primary_key=True),
     Column("kind", String, nullable=False, server_default=""),  # of judgment; empty: the campaign's
-    Column("place", Integer),  # in a crossed study: which of the people of this kind
+    Column("place", Integer),  # in a crossed study: the number of the assessor within this kind
     ForeignKeyConstraint(["campaign", "topic"], ["topic.campaign", "topic.id"]),
     ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
     Index("topic_person_place_once", "campaign", "topic", "kind", "place", unique=True),
 )
 
-step = Table(  # what somebody went through before and between judging: consent, guide, check, practice
+step = Table(  # an assessor's steps before and between judging: consent, guide, check, practice
     "step",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
@@ -154,23 +154,23 @@ secret = Table(  # keys made at first start, such as the one that signs links
     Column("name", String, primary_key=True),
     Column("value", String, nullable=False),
     Column("created", Float, nullable=False),
-    Column("until", Float),  # a key that was replaced verifies until then
+    Column("until", Float),  # a replaced key verifies until then
 )
 
-intake = Table(  # files that were taken in, so that none is taken in twice unnoticed
+intake = Table(  # imported files, so that none is imported twice unnoticed
     "intake",
     metadata,
     Column("campaign", String, primary_key=True),
-    Column("digest", String, primary_key=True),  # of the bytes and of how they were read
+    Column("digest", String, primary_key=True),  # of the bytes and of the reading options
     Column("occasion", Integer, primary_key=True),
     Column("file", Text, nullable=False),
     Column("lines", Integer, nullable=False),
     Column("time", Float, nullable=False),
-    Column("done", Integer, nullable=False, server_default="1"),  # 0: under way, or stopped midway
+    Column("done", Integer, nullable=False, server_default="1"),  # 0: in progress, or interrupted
     ForeignKeyConstraint(["campaign"], ["campaign.id"]),
 )
 
-intake_part = Table(  # how far a file that is taken in piece by piece has come
+intake_part = Table(  # progress of a file that is imported in parts
     "intake_part",
     metadata,
     Column("campaign", String, primary_key=True),
@@ -231,8 +231,10 @@ question = Table(
     Column("strategy", String, nullable=False, server_default=""),
     Column("asked", Float, nullable=False),
     Column("expires", Float, nullable=False),
-    Column("attempt", Integer, nullable=False, server_default="1"),  # one more after each undo
-    Column("occasion", Integer, nullable=False, server_default="1"),  # which time this person has the pair
+    Column("attempt", Integer, nullable=False, server_default="1"),  # counted up by each undo
+    Column(
+        "occasion", Integer, nullable=False, server_default="1"
+    ),  # 1, 2, ...: how often this assessor has had the pair
     Column("source", String, nullable=False, server_default="asked"),  # see question_source
     Column("state", String, nullable=False, server_default="leased"),
     Column("live", Integer, server_default="1"),  # 1: holds its slot; null: doesn't
@@ -244,11 +246,11 @@ question = Table(
         name="question_state",
     ),
     CheckConstraint("live is null or live = 1", name="question_live"),
-    # A repeated one is asked again to see who agrees with themselves: it takes no slot and scores nothing.
+    # A repeated question measures self-agreement: it takes no slot and scores nothing.
     CheckConstraint("source in ('asked', 'repeated', 'file')", name="question_source"),
-    # The cap: of each slot of a pair there is one live holder. Null is different from every null.
+    # The cap: each slot of a pair has one live holder. Nulls are distinct in unique keys.
     Index("question_slot_once", "campaign", "topic", "criterion", "a", "b", "slot", "live", unique=True),
-    # One answer per person, pair and occasion, over live rows. Only repeated questions and files have a second.
+    # One live answer per assessor, pair and occasion. Only repeated questions and files have a second occasion.
     Index(
         "question_person_once",
         *("campaign", "topic", "criterion", "a", "b", "assessor", "occasion", "live"),
@@ -290,9 +292,9 @@ log = Table(
     Column("note", Text),
     Column("sides_known", Integer),
     Column("inferred", Integer),
-    Column("highlighted", Integer),  # 1: query terms were marked; null: nobody knows
-    Column("repeated", Integer),  # 1: asked again of the same person; scores nothing
-    Column("told", Integer),  # 1: strategies hear of it at once; 0: when its assignment is released
+    Column("highlighted", Integer),  # 1: query terms were marked; null: unknown
+    Column("repeated", Integer),  # 1: asked again of the same assessor; scores nothing
+    Column("told", Integer),  # 1: strategies get it at once; 0: when its assignment is released
     # everything else
     Column("refers_to", Integer),  # the line that is retracted or restored
     Column("survivors", Text),  # JSON, of a phase that closed
@@ -302,13 +304,13 @@ log = Table(
         "event in ('judgment', 'retraction', 'restoration', 'release', 'phase-closed', 'rewind')",
         name="log_event",
     ),
-    # A question is answered once per attempt, whoever asks how often.
+    # A question is answered once per attempt, however often the answer is sent.
     Index("log_answer_once", "question", "attempt", "event", unique=True),
     Index("log_refers_to", "campaign", "topic", "refers_to"),
     Index("log_by_assessor", "campaign", "assessor"),
 )
 
-feedback = Table(  # what somebody said after an assignment or a topic
+feedback = Table(  # an assessor's feedback after an assignment or a topic
     "feedback",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),

@@ -1,4 +1,4 @@
-"""The tables of language models as judges."""
+"""The tables of language models as judges: models, replies and requests."""
 
 from sqlalchemy import (
     BigInteger,
@@ -18,32 +18,30 @@ from duelpool.store.schema.campaigns import metadata
 # A language model as a judge. Money here is whole billionths of a thousandth of the currency's unit (1e-12): one
 # token costs a small part of a minor unit, and sums must stay exact.
 
-llm_judge = (
-    Table(  # a pseudonym has one model, one prompt, one set of parameters: its answers can be compared
-        "llm_judge",
-        metadata,
-        Column("campaign", String, primary_key=True),
-        Column("assessor", String, primary_key=True),
-        Column("model", String, nullable=False),
-        Column("address", String, nullable=False),
-        Column("prompt", String, nullable=False),  # name and version
-        Column("prompt_hash", String, nullable=False),
-        Column("prompt_text", Text, nullable=False),
-        Column("parameters", Text, nullable=False),  # JSON
-        Column("secret", String, nullable=False),  # passages are fenced with marks made from it
-        Column("price_in", BigInteger),  # of a token; null: nobody said
-        Column("price_out", BigInteger),
-        Column("budget", BigInteger),  # null: no end
-        Column("spent", BigInteger, nullable=False, server_default="0"),
-        Column("held", BigInteger, nullable=False, server_default="0"),  # the most that open calls can cost
-        Column("created", Float, nullable=False),
-        ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
-        CheckConstraint("spent >= 0 and held >= 0", name="llm_judge_sums"),
-        CheckConstraint("budget is null or spent + held <= budget", name="llm_judge_budget"),
-    )
+llm_judge = Table(  # one model, one prompt and one set of parameters a pseudonym: its answers are comparable
+    "llm_judge",
+    metadata,
+    Column("campaign", String, primary_key=True),
+    Column("assessor", String, primary_key=True),
+    Column("model", String, nullable=False),
+    Column("address", String, nullable=False),
+    Column("prompt", String, nullable=False),  # name and version
+    Column("prompt_hash", String, nullable=False),
+    Column("prompt_text", Text, nullable=False),
+    Column("parameters", Text, nullable=False),  # JSON
+    Column("secret", String, nullable=False),  # makes the delimiters around passages unpredictable
+    Column("price_in", BigInteger),  # of a token; null: not set
+    Column("price_out", BigInteger),
+    Column("budget", BigInteger),  # null: unlimited
+    Column("spent", BigInteger, nullable=False, server_default="0"),
+    Column("held", BigInteger, nullable=False, server_default="0"),  # the most that open calls can cost
+    Column("created", Float, nullable=False),
+    ForeignKeyConstraint(["campaign", "assessor"], ["assessor.campaign", "assessor.id"]),
+    CheckConstraint("spent >= 0 and held >= 0", name="llm_judge_sums"),
+    CheckConstraint("budget is null or spent + held <= budget", name="llm_judge_budget"),
 )
 
-llm_reply = Table(  # what a model said: one row for a pair in one order, which is why nothing is asked twice
+llm_reply = Table(  # replies: one row for a pair in one order, so that no request is sent twice
     "llm_reply",
     metadata,
     Column("campaign", String, primary_key=True),
@@ -55,7 +53,7 @@ llm_reply = Table(  # what a model said: one row for a pair in one order, which 
     Column("outcome", String, nullable=False),
     Column("grade", Float),
     Column("confidence", Float),
-    Column("request", String, nullable=False),  # the hash of what was sent
+    Column("request", String, nullable=False),  # the hash of the request
     Column("left_length", Integer, nullable=False),  # of the texts, in characters
     Column("right_length", Integer, nullable=False),
     Column("seconds", Float, nullable=False),
@@ -68,7 +66,7 @@ llm_reply = Table(  # what a model said: one row for a pair in one order, which 
     ),
 )
 
-llm_call = Table(  # every request that was sent, with the most it could cost, written down before
+llm_call = Table(  # every request, recorded before it is sent, with the most that it can cost
     "llm_call",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
@@ -87,7 +85,7 @@ llm_call = Table(  # every request that was sent, with the most it could cost, w
     Column("began", Float, nullable=False),
     Column("ended", Float),
     ForeignKeyConstraint(["campaign", "assessor"], ["llm_judge.campaign", "llm_judge.assessor"]),
-    # unknown: sent, and nobody heard what came of it; it counts as if it had cost all that it could
+    # unknown: sent, but its result was never recorded; it counts as the most that it can have cost
     CheckConstraint("state in ('open', 'answered', 'failed', 'unknown')", name="llm_call_state"),
     Index("llm_call_by_judge", "campaign", "assessor", "state"),
 )

@@ -1,4 +1,4 @@
-"""The tables of panels: stays, arrivals, payments, and messages that were taken."""
+"""The tables of panels: submissions, arrivals, payments, and received messages."""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -15,7 +15,7 @@ from sqlalchemy import (
 
 from duelpool.store.schema.campaigns import metadata
 
-submission = Table(  # one stay of a person who came from a panel, as the panel counts it
+submission = Table(  # one stay of a worker, as the panel counts it
     "submission",
     metadata,
     Column("id", String, primary_key=True),
@@ -24,9 +24,9 @@ submission = Table(  # one stay of a person who came from a panel, as the panel 
     Column("panel", String, nullable=False),
     Column("study", String, nullable=False, server_default=""),
     Column("external", String),  # the panel's id for it; erased together with the identity
-    Column("status", String, nullable=False, server_default=""),  # empty: the panel hasn't said yet
-    Column("said", String, nullable=False, server_default=""),  # the status in the panel's own words
-    Column("outcome", String, nullable=False, server_default=""),  # with which they left our pages
+    Column("status", String, nullable=False, server_default=""),  # empty: not known yet
+    Column("said", String, nullable=False, server_default=""),  # the status as the panel calls it
+    Column("outcome", String, nullable=False, server_default=""),  # with which the worker left our pages
     Column("return_asked", Float),
     Column("created", Float, nullable=False),
     Column("changed", Float, nullable=False),
@@ -35,7 +35,7 @@ submission = Table(  # one stay of a person who came from a panel, as the panel 
     Index("submission_by_person", "campaign", "assessor"),
 )
 
-arrival = Table(  # everybody who came from a panel, those who were not let in too; no outside id stands here
+arrival = Table(  # everyone who came from a panel, including those refused; holds no id of the panel
     "arrival",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
@@ -50,22 +50,22 @@ arrival = Table(  # everybody who came from a panel, those who were not let in t
     CheckConstraint("verdict in ('identity', 'refused')", name="arrival_verdict"),
 )
 
-payment = Table(  # what the panel is to pay: written before it is asked to, and never asked twice
+payment = Table(  # payments that the panel makes: recorded before the request, and never requested twice
     "payment",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=True),
     Column("campaign", String, nullable=False),
     Column("panel", String, nullable=False),
     Column("submission", String, nullable=False),
-    Column("ledger", Integer),  # the row that is paid by it; null: the panel paid of its own accord
+    Column("ledger", Integer),  # the row that it pays; null: the panel paid without our request
     Column("kind", String, nullable=False),
     Column("amount", Integer, nullable=False),  # minor units
-    Column("fee", Integer, nullable=False),  # as the ledger has it
+    Column("fee", Integer, nullable=False),  # as in the ledger
     Column("stated", Integer),  # the fee as the panel states it
     Column("currency", String, nullable=False),
     Column("state", String, nullable=False, server_default="planned"),
-    Column("live", Integer, server_default="1"),  # null: it was not paid, and another may take its place
-    Column("run", String),  # which settling process has it in hand
+    Column("live", Integer, server_default="1"),  # null: not paid; another payment may replace it
+    Column("run", String),  # the settling process that handles it
     Column("batch", String),  # the panel's id for payments that it makes together
     Column("note", Text, nullable=False, server_default=""),
     Column("created", Float, nullable=False),
@@ -94,7 +94,7 @@ payment = Table(  # what the panel is to pay: written before it is asked to, and
     Index("payment_by_state", "campaign", "state"),
 )
 
-delivery = Table(  # messages from panels that were taken, so that none is taken twice
+delivery = Table(  # messages received from panels, so that none is processed twice
     "delivery",
     metadata,
     Column("campaign", String, primary_key=True),
