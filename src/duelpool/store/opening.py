@@ -33,7 +33,7 @@ def version_of(database: Database) -> str | None:
     version, filled = database.read(look)
     if version is None and filled:
         raise StoreError(
-            "The database is neither a Duelpool store nor empty.",
+            "This is not a Duelpool store, and it is not empty.",
             place=database.place,
             remedy="Name another database; nothing was changed.",
         )
