@@ -66,22 +66,22 @@ class JudgeGroup(DuelpoolGroup):
         if not args or (args[0] in {*self.commands, *ctx.help_option_names} and not older):
             return args
         options = {name: _option_names(command) for name, command in self.commands.items()}
-        kind, kept, rest = "terminal", list[list[str]](), iter(args)
+        kind, groups, rest = "terminal", list[list[str]](), iter(args)
         for word in rest:
             name, equals, value = word.partition("=")
             takes_value = name == "--judge" or any(each.get(name, False) for each in options.values())
             if word == "--":
-                kept.append([word, *rest])
+                groups.append([word, *rest])
             elif name == "--judge":
                 kind = value if equals else next(rest, "")
             else:
-                kept.append([word, *islice(rest, 1 if takes_value and not equals else 0)])
+                groups.append([word, *islice(rest, 1 if takes_value and not equals else 0)])
         if kind not in options:
             raise UnknownName("judge", kind, options)
         ignored = {name for each in options.values() for name in each} - options[kind].keys()
         return [
             kind,
-            *(word for words in kept if words[0].partition("=")[0] not in ignored for word in words),
+            *(word for words in groups if words[0].partition("=")[0] not in ignored for word in words),
         ]
 
 

@@ -217,7 +217,7 @@ def _show_changes(changes: list[StatusChange]) -> None:
 @panel.command()
 def settle(
     store: StoreArgument,
-    given: Annotated[
+    answer_texts: Annotated[
         list[str] | None,
         typer.Option("--answer", metavar="N=paid|unpaid", help="Whether payments in doubt were made."),
     ] = None,
@@ -239,7 +239,7 @@ def settle(
 
       duelpool panel settle campaign.db --answer 12,13=paid --reason "seen in the billing page" --yes
     """
-    answers = _answers(given or ())
+    answers = _answers(answer_texts or ())
     with opened(store, campaign_name, writable=True) as campaign:
         chosen = _panel_of(campaign)
         if answers:
@@ -269,9 +269,9 @@ def settle(
         _report(campaign, chosen, after, done=done, as_json=as_json)
 
 
-def _answers(given: Any) -> dict[int, bool]:
+def _answers(answer_texts: Any) -> dict[int, bool]:
     answers: dict[int, bool] = {}
-    for each in given:
+    for each in answer_texts:
         numbers, _, word = each.partition("=")
         if word not in ("paid", "unpaid") or not all(part.strip().isdigit() for part in numbers.split(",")):
             raise BadParameter(f"'{each}' isn't an answer.", remedy="Write 12=paid, 12=unpaid or 12,13=paid.")
