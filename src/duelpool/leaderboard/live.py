@@ -1,12 +1,12 @@
-"""A leaderboard that is kept up to date: after a judgment, only the topic that it is about is scored again.
+"""A leaderboard that is kept up to date: after a judgment only its topic is scored again.
 
-`leaderboard` scores a campaign once, from its whole log. `LiveLeaderboard` gives the same figures to those who look
-again and again, and says more of them: who could still be first, how it came about, and how it is by tag.
+`leaderboard` scores a campaign once, from its whole log. `LiveLeaderboard` returns the same figures again and again,
+and more: which runs could still be first, the history, and the means by tag.
 """
 
 import math
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,17 +22,17 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.comparison import ScoreTable, against_baseline
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
-from duelpool.files import Duplicates, Preferences, Qrels, Run
-from duelpool.leaderboard.scoring import Labels, runs_of, topic_weights
+from duelpool.files import Run
+from duelpool.leaderboard.scoring import duplicates_of, make_labels, runs_of, topic_weights
 from duelpool.measures import Measure, ReadyRun, Truth
-from duelpool.records import Judgment, Levels
+from duelpool.records import Judgment
 from duelpool.store import holdings, log
 
 POINTS = 16
 """How many points a history has at most."""
 
 AT_ONCE = 3000
-"""A log of so many lines is looked back at while somebody waits; a longer one beside."""
+"""The history of a log with up to this many lines is worked out at once; that of a longer one in a thread."""
 
 SIGNIFICANT = 0.05
 
@@ -81,7 +81,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The leaderboard as it stood at a time, after so many usable judgments."""
+    """The leaderboard as of a time, after this many usable judgments."""
 
     time: str
     judgments: int
@@ -90,7 +90,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """How a leaderboard came about; `ready` is False while earlier points are still worked out."""
+    """The history of a leaderboard; `ready` is False while earlier points are still worked out."""
 
     measure: str
     points: tuple[Point, ...]
@@ -98,8 +98,8 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What is known of a topic at one place of its log."""
+class _Labelled:
+    """A topic's kept levels and counted judgments at one place of its log."""
 
     position: int
     kept: tuple[tuple[str, ...], ...]
@@ -108,7 +108,7 @@ class _Found:
 
 @dataclass(slots=True)
 class LiveLeaderboard:
-    """The leaderboard of one campaign, for those who look again and again."""
+    """The leaderboard of one campaign for readers who look again and again."""
 
     watch: Watch
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -137,13 +137,13 @@ class LiveLeaderboard:
             snapshot = self._look()
             scores = self._scores.setdefault(str(chosen), TopicCache())
             stamps = {view.status.topic: view.position for view in snapshot.topics if view.kept}
-            scores.refresh(stamps, lambda stale: self._score(chosen, self._labels_now(stale)))
+            scores.refresh(stamps, lambda stale: self._score(chosen, self._labelled_topics(stale)))
             values = {topic: scores[topic] for topic in stamps if topic in scores}
             return self._as_table(values, list(values))
 
-    def _labels_now(self, topics: Iterable[str]) -> dict[str, _Found]:
-        known = {topic: self.watch.state_of(topic, _found_in(topic)) for topic in topics}
-        return {topic: each for topic, each in known.items() if each.kept}
+    def _labelled_topics(self, topics: Iterable[str]) -> dict[str, _Labelled]:
+        labelled = {topic: self.watch.state_of(topic, _labelled_now(topic)) for topic in topics}
+        return {topic: each for topic, each in labelled.items() if each.kept}
 
     def board(
         self,
@@ -185,19 +185,18 @@ class LiveLeaderboard:
         if not self.runs or not any(view.kept for view in snapshot.topics):
             return ()
         tags = {view.status.topic: view.tags for view in snapshot.topics}
-        found = []
+        slices = []
         for tag, table in self.table(measure).slices(tags).items():
             means = dict(zip(table.runs, map(_number, table.means()), strict=True))
-            found.append(Slice(tag, len(table.topics), tuple((run, means[run]) for run in table.order())))
-        return tuple(found)
+            slices.append(Slice(tag, len(table.topics), tuple((run, means[run]) for run in table.order())))
+        return tuple(slices)
 
-    # ---- how it came about
+    # ---- history
 
     def history(self, measure: str, wait: bool = False) -> History:
         """Return the leaderboard at up to sixteen times of the campaign and now.
 
-        What has passed doesn't change, so each point is worked out once; of a long log that happens beside,
-        unless somebody wants to wait.
+        The past doesn't change, so each point is worked out once; for a long log in a thread, unless `wait`.
         """
         chosen = str(_measure(measure))
         snapshot = self._look()
@@ -210,7 +209,7 @@ class LiveLeaderboard:
             if wait or lines <= AT_ONCE:
                 self._look_back(chosen, times)
             else:
-                self._look_back_beside(chosen, times)
+                self._look_back_in_thread(chosen, times)
         points = [past[time] for time in times if time in past]
         table = self.table(measure)
         means = dict(zip(table.runs, map(_number, table.means()), strict=True))
@@ -218,7 +217,7 @@ class LiveLeaderboard:
         return History(chosen, (*points, now), all(time in past for time in times))
 
     def growth(self, measure: str, points: int = POINTS) -> tuple[Point, ...]:
-        """Return the leaderboard after evenly spread numbers of judgments, for a page that is written once."""
+        """Return the leaderboard after evenly spread numbers of judgments, for a report."""
         chosen = str(_measure(measure))
         topics = [view.status.topic for view in self._look().topics if view.position]
         judged = sorted(time for topic in topics for time in self.watch.state_of(topic, _times_of_judgments))
@@ -237,7 +236,7 @@ class LiveLeaderboard:
         return store.read(store.database.now)
 
     def _times(self) -> list[float]:
-        """Return the times to look back at: evenly spread, and still among them when the campaign goes on.
+        """Return the times of the history: evenly spread, and stable while the campaign goes on.
 
         The step is a power of two of seconds since the first line, so that a longer campaign keeps every
         second point of a shorter one.
@@ -254,7 +253,7 @@ class LiveLeaderboard:
         step = 2.0 ** math.ceil(math.log2(max(last - start, 1.0) / POINTS))
         return [start + step * at for at in range(1, math.floor((last - start) / step) + 1)]
 
-    def _look_back_beside(self, measure: str, times: Sequence[float]) -> None:
+    def _look_back_in_thread(self, measure: str, times: Sequence[float]) -> None:
         with self._lock:
             running = self._working.get(measure)
             if running is None or not running.is_alive():
@@ -263,15 +262,15 @@ class LiveLeaderboard:
                 thread.start()
 
     def _look_back(self, measure: str, times: Sequence[float]) -> None:
-        """Fold every topic once, stopping at each time, and score what has changed since the time before."""
+        """Replay every topic once, stop at each time, and score the topics that changed since the time before."""
         chosen = _measure(measure)
         past = self._past.setdefault(measure, {})
-        then: list[dict[str, _Found]] = [{} for _ in times]
+        then: list[dict[str, _Labelled]] = [{} for _ in times]
         for view in self.watch.look().topics:
             topic = view.status.topic
-            for at, found in enumerate(self.watch.state_of(topic, _found_at(self.watch, topic, times))):
-                then[at][topic] = found
-        values: dict[str, np.ndarray] = {}
+            for at, labelled in enumerate(self.watch.state_of(topic, _labelled_at(self.watch, topic, times))):
+                then[at][topic] = labelled
+        values: dict[str, Floats] = {}
         stamps: dict[str, int] = {}
         for time, known in zip(times, then, strict=True):
             changed = {
@@ -292,7 +291,7 @@ class LiveLeaderboard:
     # ---- scoring
 
     def _look(self) -> CampaignStatus:
-        """Return the campaign as it stands; what was scored with another pool counts no more, now or in the past."""
+        """Return the campaign's status; drop scores and history of topics whose pool has changed."""
         with self._lock:
             snapshot = self.watch.look()
             pools = {view.status.topic: view.pool_version for view in snapshot.topics}
@@ -303,7 +302,7 @@ class LiveLeaderboard:
             return snapshot
 
     def _read_runs(self) -> None:
-        """Read the runs that the campaign keeps, again when there are others."""
+        """Read the runs of the campaign, again when their names have changed."""
         campaign = self.watch.campaign
         with self._lock:
             names = campaign.read(holdings.run_names)
@@ -317,48 +316,24 @@ class LiveLeaderboard:
                 self._scores.clear()
                 self._past.clear()
 
-    def _score(self, measure: Measure, found: Mapping[str, _Found]) -> dict[str, np.ndarray]:
+    def _score(self, measure: Measure, topics: Mapping[str, _Labelled]) -> dict[str, Floats]:
         """Return a value per run for each of these topics."""
-        if not found:
+        if not topics:
             return {}
-        labels = self._labels(found)
+        duplicates = self.watch.campaign.read(lambda tx: duplicates_of(tx, topics))
+        judged = [judgment for labelled in topics.values() for judgment in labelled.judged]
+        labels = make_labels({topic: each.kept for topic, each in topics.items()}, judged, duplicates)
         truth = Truth.of([*labels.truths(), *([labels.duplicates] if len(labels.duplicates) else [])])
-        topics = measure.items(truth).topics
+        scored = measure.items(truth).topics
         columns = []
         for run, parts in zip(self._runs, self._parts, strict=True):
-            own = [parts[topic] for topic in found if topic in parts]
+            own = [parts[topic] for topic in topics if topic in parts]
             frame = pl.concat(own) if own else run.frame.clear()
             columns.append(measure.values(truth, ReadyRun(Run(run.name, frame))))
         whole = np.array(columns)
-        return {topic: whole[:, at] for at, topic in enumerate(topics)}
+        return {topic: whole[:, at] for at, topic in enumerate(scored)}
 
-    def _labels(self, found: Mapping[str, _Found]) -> Labels:
-        twins = self._twins_of(found)
-        grades: dict[str, dict[str, float]] = {}
-        for topic, each in found.items():
-            of_topic = {item: float(grade) for item, grade in Levels(each.kept).as_grades().items()}
-            for item, others in twins.get(topic, {}).items():
-                if item in of_topic:
-                    of_topic |= dict.fromkeys(others, of_topic[item])
-            grades[topic] = of_topic
-        judged = [judgment for each in found.values() for judgment in each.judged]
-        groups = {topic: twins[topic] for topic in found if twins.get(topic)}
-        return Labels(
-            Qrels.from_grades(grades), Preferences.from_judgments(judged), Duplicates.from_groups(groups)
-        )
-
-    def _twins_of(self, topics: Collection[str]) -> dict[str, dict[str, tuple[str, ...]]]:
-        """Return the twins of some topics; items join seldom, so that is read anew each time."""
-        campaign = self.watch.campaign
-        rows = campaign.read(holdings.duplicates)
-        found: dict[str, dict[str, tuple[str, ...]]] = {}
-        for topic, canonical, twin in rows:
-            if topic in topics:
-                group = found.setdefault(topic, {})
-                group[canonical] = (*group.get(canonical, ()), twin)
-        return found
-
-    def _as_table(self, values: Mapping[str, np.ndarray], topics: Sequence[str]) -> ScoreTable:
+    def _as_table(self, values: Mapping[str, Floats], topics: Sequence[str]) -> ScoreTable:
         whole = np.array([values[topic] for topic in topics]).T.reshape(len(self._runs), len(topics))
         if any(topic not in self._weights for topic in topics):
             self._weights = topic_weights(self.watch.campaign)
@@ -385,42 +360,42 @@ def _times_of_judgments(state: TopicState) -> list[float]:
     return [line.time for line in state.lines if line.judgment is not None]
 
 
-def _found_in(topic: str) -> Callable[[TopicState], _Found]:
-    """Return what reads a topic's state as it is."""
+def _labelled_now(topic: str) -> Callable[[TopicState], _Labelled]:
+    """Return a function that labels a topic's state."""
 
-    def work(state: TopicState) -> _Found:
+    def work(state: TopicState) -> _Labelled:
         judged = tuple(
             line.judgment for line in state.lines if line.judgment is not None and usable(line, state.counts)
         )
         read = ReadTopic(topic, state.strategy, len(judged), (), state.position)
-        return _Found(state.position, kept_levels(read) if judged else (), judged)
+        return _Labelled(state.position, kept_levels(read) if judged else (), judged)
 
     return work
 
 
-def _found_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[TopicState], list[_Found]]:
-    """Return what reads a topic's state as it was at these times, in one pass over its lines."""
+def _labelled_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[TopicState], list[_Labelled]]:
+    """Return a function that labels a topic as of these times, in one pass over its lines."""
     campaign = watch.campaign
 
-    def work(state: TopicState) -> list[_Found]:
+    def work(state: TopicState) -> list[_Labelled]:
         lines, at = state.lines, 0
         then = TopicState.new(
             lambda: campaign.read(lambda tx: campaign.live.fresh(tx, topic)),
             lambda upto: [line for line in lines if line.seq <= upto],
         )
-        found: list[_Found] = []
-        read = _found_in(topic)
+        labelled: list[_Labelled] = []
+        read = _labelled_now(topic)
         for time in times:
             upto = at
             while upto < len(lines) and lines[upto].time <= time:
                 upto += 1
-            if upto > at or not found:
+            if upto > at or not labelled:
                 then.feed(lines[at:upto])
                 at = upto
-                found.append(read(then))
+                labelled.append(read(then))
             else:
-                found.append(found[-1])
-        return found
+                labelled.append(labelled[-1])
+        return labelled
 
     return work
 

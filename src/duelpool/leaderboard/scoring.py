@@ -1,12 +1,12 @@
-"""A campaign's leaderboard: its runs, scored by what its judges have said so far.
+"""A campaign's leaderboard: its runs, scored against the judgments so far.
 
-The labels are what the strategy has found of every topic that was judged, the preferences are the judgments that
-count, and twins count as one. Any measure may be asked for, at any time, and as of any time before.
+The labels are the levels of every judged topic, the preferences are the judgments that count, and duplicates count
+as one item. Any measure can be computed at any time, and as of any time before.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import kept_levels
@@ -20,15 +20,18 @@ from duelpool.records import Judgment, Levels
 from duelpool.store import Reading, Writing, holdings
 from duelpool.store.holdings import PackedRun
 
+DuplicateGroups: TypeAlias = dict[str, dict[str, tuple[str, ...]]]
+"""Per topic, the duplicates of each canonical item."""
+
 DEPTH = 1000
-"""How much of a run is kept: measures look no deeper by default."""
+"""Ranks of a run that are kept: measures look no deeper by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What a campaign says of its topics: grades by level, the judgments that count, and twins.
+    """A campaign's labels: grades by level, the judgments that count, and duplicates.
 
-    Of `unjudged` topics it says nothing yet, of `unfinished` ones what was found so far.
+    `unjudged` topics have no labels yet, `unfinished` ones preliminary labels.
     """
 
     qrels: Qrels
@@ -39,13 +42,13 @@ class Labels:
 
     def truths(self) -> list[Qrels | Preferences]:
         """Return grades and preferences, as far as there are any, for `evaluate`."""
-        found = [each for each in (self.qrels, self.preferences) if len(each)]
-        if not found:
+        truths = [each for each in (self.qrels, self.preferences) if len(each)]
+        if not truths:
             raise BadParameter(
                 "Nothing in the campaign is judged yet.",
                 remedy="Judge first: `duelpool judge terminal STORE`.",
             )
-        return found
+        return truths
 
 
 def keep_runs(campaign: Campaign, runs: Iterable[Run], depth: int = DEPTH) -> int:
@@ -65,53 +68,66 @@ def packed(runs: Iterable[Run], depth: int = DEPTH) -> list[PackedRun]:
 
 def runs_of(campaign: Campaign) -> list[Run]:
     """Return the runs that a campaign keeps, by name."""
-    found = campaign.read(lambda tx: [unpack_run(each.name, each.data) for each in holdings.runs(tx)])
-    if not found:
+    runs = campaign.read(lambda tx: [unpack_run(each.name, each.data) for each in holdings.runs(tx)])
+    if not runs:
         raise BadParameter(
             "The campaign keeps no runs.",
             remedy="Name runs, or build the campaign from runs: `duelpool pool RUN... -o STORE` keeps them.",
         )
-    return found
+    return runs
 
 
 def labels_of(campaign: Campaign, until: float | None = None) -> Labels:
-    """Return what a campaign says of its topics now, or as it stood at a time (seconds since 1970)."""
+    """Return a campaign's labels now, or as of a time (seconds since 1970)."""
     return campaign.read(lambda tx: _labels(tx, campaign, until))
 
 
 def _labels(tx: Reading, campaign: Campaign, until: float | None) -> Labels:
-    grades: dict[str, dict[str, float]] = {}
+    kept: dict[str, tuple[tuple[str, ...], ...]] = {}
     judged: list[Judgment] = []
-    groups: dict[str, dict[str, tuple[str, ...]]] = {}
     unjudged: list[str] = []
     unfinished: list[str] = []
     for topic in topics_of(tx):
-        found = read_topic(tx, campaign, topic, until=until, on_judgment=judged.append)
-        for row in holdings.items(tx, topic):
-            if row.twin_of is not None:
-                of_topic = groups.setdefault(topic, {})
-                of_topic[row.twin_of] = (*of_topic.get(row.twin_of, ()), row.id)
-        kept = kept_levels(found) if found.usable else ()
-        if not kept:
+        read = read_topic(tx, campaign, topic, until=until, on_judgment=judged.append)
+        kept[topic] = kept_levels(read) if read.usable else ()
+        if not kept[topic]:
             unjudged.append(topic)
-        elif not found.strategy.done:
+        elif not read.strategy.done:
             unfinished.append(topic)
-        if kept:
-            grades[topic] = {item: float(grade) for item, grade in Levels(kept).as_grades().items()}
-            for item, others in groups.get(topic, {}).items():
-                if item in grades[topic]:
-                    grades[topic] |= dict.fromkeys(others, grades[topic][item])
+    labels = make_labels(kept, judged, duplicates_of(tx, kept))
+    return replace(labels, unjudged=tuple(unjudged), unfinished=tuple(unfinished))
+
+
+def duplicates_of(tx: Reading, topics: Collection[str]) -> DuplicateGroups:
+    """Return the duplicates of each canonical item in these topics."""
+    groups: DuplicateGroups = {}
+    for topic, canonical, duplicate in holdings.duplicates(tx):
+        if topic in topics:
+            group = groups.setdefault(topic, {})
+            group[canonical] = (*group.get(canonical, ()), duplicate)
+    return groups
+
+
+def make_labels(
+    kept: Mapping[str, tuple[tuple[str, ...], ...]], judged: Iterable[Judgment], duplicates: DuplicateGroups
+) -> Labels:
+    """Turn the kept levels of some topics into grades; a duplicate gets the grade of its canonical item."""
+    grades: dict[str, dict[str, float]] = {}
+    for topic, levels in kept.items():
+        if not levels:
+            continue
+        of_topic = {item: float(grade) for item, grade in Levels(levels).as_grades().items()}
+        for item, others in duplicates.get(topic, {}).items():
+            if item in of_topic:
+                of_topic |= dict.fromkeys(others, of_topic[item])
+        grades[topic] = of_topic
     return Labels(
-        Qrels.from_grades(grades),
-        Preferences.from_judgments(judged),
-        Duplicates.from_groups(groups),
-        tuple(unjudged),
-        tuple(unfinished),
+        Qrels.from_grades(grades), Preferences.from_judgments(judged), Duplicates.from_groups(duplicates)
     )
 
 
 def topic_weights(campaign: Campaign) -> dict[str, float]:
-    """Return what each topic of a campaign weighs."""
+    """Return the weight of each topic of a campaign."""
     topics = campaign.read(holdings.topics)
     return {name: topic.weight for name, topic in topics.items()}
 
@@ -124,9 +140,9 @@ def leaderboard(
     until: float | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Score a campaign's runs (or those given) by what was judged so far; options are those of `evaluate`.
+    """Score a campaign's runs (or the given ones) against its labels; options are those of `evaluate`.
 
-    Topics weigh what they weigh in the campaign.
+    Topics have the weights of the campaign.
     """
     labels = labels_of(campaign, until)
     options.setdefault("weights", topic_weights(campaign))

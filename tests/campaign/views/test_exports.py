@@ -86,7 +86,7 @@ def test_retracted_test_and_undecided_judgments_are_no_preferences(store: Store,
     written = write_prefs(campaign, tmp_path / "p.txt")
     assert [line.split()[3] == "=" for line in (tmp_path / "p.txt").read_text().splitlines()] == [True, False]
     assert [(notice.what, notice.count) for notice in written.notices] == [
-        ("judgments 'both-bad' left out, for they prefer nothing", 1)
+        ("judgments 'both-bad' left out: they prefer no item", 1)
     ]
     campaign.retract("one", [receipts[0].seq], "mistaken")
     assert write_prefs(campaign, tmp_path / "p.txt").rows == 1
@@ -124,13 +124,13 @@ def test_qrels_of_levels_and_of_the_top(judged: Campaign, tmp_path: Path) -> Non
     assert grades(tmp_path / "q")["one"] == {"a": 2, "b": 1, "a2": 2, "a3": 2}
 
 
-def test_what_was_found_stands_above_the_grades(judged: Campaign, tmp_path: Path) -> None:
+def test_levels_rank_above_the_grades(judged: Campaign, tmp_path: Path) -> None:
     write_qrels(judged, tmp_path / "q", above="pool")
     assert grades(tmp_path / "q") == {"one": {"a": 4, "a2": 4, "a3": 4, "b": 2, "c": 2}, "two": {"x": 1}}
     old = {"one": {"a": 1.0, "z": 0.0}, "gone": {"z": 1.0}}
     written = write_qrels(judged, tmp_path / "q", values="top", k=2, above=old)
     assert grades(tmp_path / "q")["one"] == {"a": 3, "a2": 3, "a3": 3, "b": 2, "z": 0}
-    assert "topics of the grades that the campaign doesn't have, left out: 1" in map(str, written.notices)
+    assert "topics of the grades left out: the campaign doesn't have them: 1" in map(str, written.notices)
 
 
 def test_unjudged_topics_are_left_out_and_unfinished_ones_named(store: Store, tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_unjudged_topics_are_left_out_and_unfinished_ones_named(store: Store, tm
     written = write_qrels(campaign, tmp_path / "q")
     assert set(grades(tmp_path / "q")) == {"one", "three"}
     assert {notice.what: notice.count for notice in written.notices} == {
-        "topics left out, for nothing of them is judged": 1,
+        "topics left out: they have no judgments": 1,
         "topics that aren't done yet": 1,
     }
 
 
-def test_what_qrels_hold_goes_by_what_the_strategy_looks_for(store: Store, tmp_path: Path) -> None:
+def test_qrels_follow_the_goal_of_the_strategy(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, {"one": "abcdefgh"}, strategy="topk:k=2,P=3,F=9", name="top")
     judge_all(campaign)
     write_qrels(campaign, tmp_path / "q")

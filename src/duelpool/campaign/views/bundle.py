@@ -1,4 +1,4 @@
-"""A campaign ready for a release: labels, preferences, twins, guidelines, settings and a data statement."""
+"""A campaign as a release: labels, preferences, duplicates, guidelines, settings and a data statement."""
 
 import json
 import platform
@@ -32,7 +32,7 @@ from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
 
 _NO_GUIDELINES = (
-    f"(None of its own: who judged on the page saw the guide that comes with Duelpool {__version__}.)"
+    f"(None of its own: the judging page showed the guide that comes with Duelpool {__version__}.)"
 )
 
 T = TypeVar("T")
@@ -46,9 +46,9 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
     target = Path(path)
     packed = target.suffix.lower() == ".zip"
     if not packed and target.exists():
-        raise BadFile.at(path, None, "The folder is there already.", "Name a new one, or remove it.")
+        raise BadFile.at(path, None, "The folder exists already.", "Name a new one, or remove it.")
     if not target.absolute().parent.is_dir():
-        raise BadFile.at(path, None, "The folder around it isn't there.", "Make it first.")
+        raise BadFile.at(path, None, "Its parent folder doesn't exist.", "Make it first.")
     try:
         place = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
     except OSError as error:
@@ -93,7 +93,7 @@ def _as_of_now(campaign: Campaign, tx: Reading) -> Campaign:
 def _fill(
     campaign: Campaign, place: Path, progress: Progress, qrels: Mapping[str, Any]
 ) -> tuple[int, tuple[Notice, ...]]:
-    found = [
+    written = [
         write_qrels(campaign, place / "best.qrels", progress=progress, **qrels),
         write_prefs(campaign, place / "preferences.txt"),
         write_levels(campaign, place / "levels.json"),
@@ -105,7 +105,7 @@ def _fill(
     write_lines(place / "settings.json", [json.dumps(settings_of(campaign), indent=1, ensure_ascii=False)])
     dates = campaign.read(_dates)
     write_lines(place / "DATA-STATEMENT.md", statement(campaign, status(campaign), dates, passages))
-    return sum(each.rows for each in found), tuple(notice for each in found for notice in each.notices)
+    return sum(each.rows for each in written), tuple(notice for each in written for notice in each.notices)
 
 
 def _topics(tx: Reading) -> tuple[dict[str, Any], int]:
@@ -126,7 +126,7 @@ def _dates(tx: Reading) -> tuple[str, str]:
 
 
 def settings_of(campaign: Campaign) -> dict[str, Any]:
-    """Return all that fixes how a campaign went: settings, seed and versions."""
+    """Return what a campaign depends on: settings, seed and versions."""
     name, _ = split_spec(campaign.settings.strategy)
     return {
         "campaign": campaign.name,
@@ -146,7 +146,7 @@ def settings_of(campaign: Campaign) -> dict[str, Any]:
 def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], passages: int) -> list[str]:
     """Return the data statement: what the figures say, and what only people can add."""
     settings = campaign.settings
-    gone = sum(person.state == "excluded" for person in now.assessors)
+    excluded = sum(person.state == "excluded" for person in now.assessors)
     judged = [person for person in now.assessors if person.judgments]
     kinds = sorted({person.kind for person in judged})
     made = sum(person.judgments for person in judged)
@@ -166,7 +166,7 @@ def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], p
         "",
         "## Who judged",
         "",
-        f"- assessors: {len(judged)} ({', '.join(kinds) or 'nobody yet'}), of whom {gone} were excluded",
+        f"- assessors: {len(judged)} ({', '.join(kinds) or 'nobody yet'}), of whom {excluded} were excluded",
         f"- test pairs: {settings.tests} an assignment; whoever falls below {settings.test_share:.0%} goes"
         if settings.judges == "crowd"
         else "- dedicated assessors, without test pairs",

@@ -1,7 +1,7 @@
 """A campaign as files: preferences, qrels, levels, the whole log, a spreadsheet.
 
-Every writer streams: what stays in memory is a strategy and sets of whole numbers. A file appears under its name
-only when it is complete. Who somebody is never leaves the store: files hold pseudonyms.
+Every writer streams, and holds only a strategy and sets of integers in memory. A file appears under its name only
+when it is complete. Files hold pseudonyms; identities never leave the store.
 """
 
 import csv
@@ -29,23 +29,24 @@ from duelpool.store.statements import streamed
 
 Target: TypeAlias = str | os.PathLike[str]
 Values: TypeAlias = Literal["auto", "best", "top", "levels"]
-"""What qrels hold: the best items, the top k, or every level; "auto" goes by what the strategy looks for."""
+"""What qrels hold: the best items, the top k, or every level; "auto" follows the strategy's goal."""
 
 Progress: TypeAlias = Callable[[int], None]
 
 _NOT_WRITTEN = frozenset({"campaign", "attempt", "event"})
+# Flags of a line, and the value that is left out.
 _SWITCHES = {
     "sides_known": True,
     "inferred": False,
     "told": True,
     "highlighted": None,
     "repeated": False,
-}  # and what goes without saying
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an export wrote: the files, how many rows, and what had to be left out or said."""
+    """What an export wrote: files, number of rows, and notices about what was left out."""
 
     files: tuple[str, ...]
     rows: int
@@ -58,7 +59,7 @@ class _Count:
 
 
 def ignore(_: int) -> None:
-    """Hear of progress and do nothing."""
+    """Ignore progress."""
 
 
 # ---- preferences
@@ -67,17 +68,17 @@ def ignore(_: int) -> None:
 def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
     """Write the preferences that count as `topic left right winner`, '=' for a tie, by canonical ids.
 
-    Where items have twins, a file beside it says which: `topic canonical twin`.
+    Where items have duplicates, a second file lists them: `topic canonical duplicate`.
     """
     count, tally = _Count(), Tally()
 
     def work(tx: Reading) -> tuple[str, ...]:
         write_lines(path, _pref_lines(tx, campaign, os.fspath(path), count, tally, progress))
-        twins = duplicates_path(path)
-        if twins is None or not (lines := list(_twin_lines(tx, campaign))):
+        duplicates = duplicates_path(path)
+        if duplicates is None or not (lines := list(_duplicate_lines(tx, campaign))):
             return (os.fspath(path),)
-        write_lines(twins, lines)
-        return (os.fspath(path), os.fspath(twins))
+        write_lines(duplicates, lines)
+        return (os.fspath(path), os.fspath(duplicates))
 
     files = campaign.read(work, once=True)
     return Written(files, count.rows, tally.notices)
@@ -98,13 +99,13 @@ def _pref_lines(  # noqa: PLR0917
 ) -> Iterator[str]:
     columns = schema.log.c
     for topic in topics_of(tx):
-        gone = read_counted_lines(tx, topic).retracted
+        retracted = read_counted_lines(tx, topic).retracted
         written: set[str] = set()
         refuse_unwritable(file, "topic", [topic])
         for row in _rows(
             tx, campaign, topic, columns.seq, columns.left_item, columns.right_item, columns.outcome
         ):
-            if row.seq in gone or row.right_item is None:
+            if row.seq in retracted or row.right_item is None:
                 continue
             for item in (row.left_item, row.right_item):
                 if item not in written:
@@ -113,7 +114,7 @@ def _pref_lines(  # noqa: PLR0917
             effect = EFFECTS[Outcome(row.outcome)]
             if effect.left == effect.right == 0:
                 if effect.usable:
-                    tally.add(f"judgments '{row.outcome}' left out, for they prefer nothing")
+                    tally.add(f"judgments '{row.outcome}' left out: they prefer no item")
                 continue
             winner = "=" if effect.left == effect.right else _winner(row, effect.left > effect.right)
             count.rows += 1
@@ -125,7 +126,7 @@ def _winner(row: Row[Any], left: bool) -> str:
     return str(row.left_item if left else row.right_item)
 
 
-def _twin_lines(tx: Reading, campaign: Campaign) -> Iterator[str]:
+def _duplicate_lines(tx: Reading, campaign: Campaign) -> Iterator[str]:
     for topic in topics_of(tx):
         for row in holdings.items(tx, topic):
             if row.twin_of is not None:
@@ -149,7 +150,7 @@ def _rows(tx: Reading, campaign: Campaign, topic: str, *wanted: Any) -> Iterator
     return streamed(tx.connection, query)
 
 
-# ---- what was found
+# ---- results
 
 
 def write_qrels(
@@ -161,10 +162,10 @@ def write_qrels(
     above: Mapping[str, Mapping[str, float]] | Literal["pool"] | None = None,
     progress: Progress = ignore,
 ) -> Written:
-    """Write qrels from what was found; every twin has the value of the item that was judged for it.
+    """Write qrels from the levels; a duplicate gets the value of its canonical item.
 
-    The best level has the highest value and the last one that is kept has 1. With `above` the items found
-    stand above these grades (those of the pool, or of qrels), and all other items keep theirs.
+    The best level has the highest value, the last one that is kept has 1. With `above`, these items rank above the
+    given grades (those of the pool, or of qrels), and all other items keep their grade.
     """
     if values not in (known := ("auto", "best", "top", "levels")):
         raise BadParameter(f"Qrels can't hold '{values}'.", remedy=known_names(values, known))
@@ -196,16 +197,16 @@ def _qrels_lines(
     known = set()
     for topic in topics_of(tx):
         known.add(topic)
-        found = read_topic(tx, campaign, topic)
+        read = read_topic(tx, campaign, topic)
         progress(1)
-        if not found.judged:
-            tally.add("topics left out, for nothing of them is judged")
+        if not read.judged:
+            tally.add("topics left out: they have no judgments")
             continue
-        if not found.strategy.done:
+        if not read.strategy.done:
             tally.add("topics that aren't done yet")
         rows = holdings.items(tx, topic)
-        kept = kept_levels(found, values, k)
-        grades = _with_twins(Levels(kept).as_grades() if kept else {}, rows)
+        kept = kept_levels(read, values, k)
+        grades = _with_duplicates(Levels(kept).as_grades() if kept else {}, rows)
         if above is not None:
             old = _grades_of_pool(rows) if above == "pool" else above.get(topic, {})
             grades = _raised(grades, old)
@@ -215,70 +216,70 @@ def _qrels_lines(
             yield f"{topic} 0 {item} {number_text(grade)}"
     for topic in above if above is not None and above != "pool" else ():
         if topic not in known:
-            tally.add("topics of the grades that the campaign doesn't have, left out")
+            tally.add("topics of the grades left out: the campaign doesn't have them")
 
 
 def kept_levels(
-    found: ReadTopic, values: Values = "auto", k: int | None = None
+    read: ReadTopic, values: Values = "auto", k: int | None = None
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the levels of a topic that become grades: the best, the top k or all, as the strategy looks for."""
-    levels = found.strategy.result()
-    goal = getattr(found.strategy, "goal", "best")
+    """Return the levels of a topic that become grades: the best, the top k or all, by the strategy's goal."""
+    levels = read.strategy.result()
+    goal = getattr(read.strategy, "goal", "best")
     wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
     if wanted == "best":
         return levels.levels[:1]
     if wanted == "levels":
         return levels.levels
-    depth = k if k is not None else getattr(found.strategy, "k", None)
+    depth = k if k is not None else getattr(read.strategy, "k", None)
     if depth is None:
-        raise BadParameter("How many are the top?", remedy="Give k, with --top.")
+        raise BadParameter("The top needs a size.", remedy="Give k, with --top.")
     return levels.top(int(depth))
 
 
-def _with_twins(grades: Mapping[str, float], rows: list[holdings.ItemRow]) -> dict[str, float]:
-    found = dict(grades)
+def _with_duplicates(grades: Mapping[str, float], rows: list[holdings.ItemRow]) -> dict[str, float]:
+    with_duplicates = dict(grades)
     for row in rows:
         if row.twin_of is not None and row.twin_of in grades:
-            found[row.id] = grades[row.twin_of]
-    return found
+            with_duplicates[row.id] = grades[row.twin_of]
+    return with_duplicates
 
 
 def _grades_of_pool(rows: list[holdings.ItemRow]) -> dict[str, float]:
     return {row.id: row.grade for row in rows if row.grade is not None}
 
 
-def _raised(found: Mapping[str, float], grades: Mapping[str, float]) -> dict[str, float]:
-    """Return all the grades, with the items found above the highest of them, by their own values."""
+def _raised(levels: Mapping[str, float], grades: Mapping[str, float]) -> dict[str, float]:
+    """Return all the grades, with the items of the levels above the highest of them."""
     highest = max(grades.values(), default=0.0)
-    return {**grades, **{item: highest + value for item, value in found.items()}}
+    return {**grades, **{item: highest + value for item, value in levels.items()}}
 
 
 def levels_of(campaign: Campaign, progress: Progress = ignore) -> dict[str, Any]:
-    """Return what is known of every topic now, for a program."""
+    """Return the levels of every topic now, for a program."""
     return campaign.read(lambda tx: levels_in(tx, campaign, progress))
 
 
 def levels_in(tx: Reading, campaign: Campaign, progress: Progress) -> dict[str, Any]:
-    """Return what is known of every topic, inside a transaction."""
+    """Return the levels of every topic, inside a transaction."""
     topics: dict[str, Any] = {}
     for topic in topics_of(tx):
-        found = read_topic(tx, campaign, topic)
-        levels = found.strategy.result()
+        read = read_topic(tx, campaign, topic)
+        levels = read.strategy.result()
         topics[topic] = {
             "levels": [list(level) for level in levels.levels],
             "confidence": levels.confidence,
-            "judgments": found.usable,
-            "done": found.strategy.done,
+            "judgments": read.usable,
+            "done": read.strategy.done,
         }
         progress(1)
     return {"campaign": campaign.name, "strategy": campaign.settings.strategy, "topics": topics}
 
 
 def write_levels(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
-    """Write what is known of every topic as JSON."""
-    found = levels_of(campaign, progress)
-    write_lines(path, [json.dumps(found, indent=1, ensure_ascii=False)])
-    return Written((os.fspath(path),), len(found["topics"]))
+    """Write the levels of every topic as JSON."""
+    levels = levels_of(campaign, progress)
+    write_lines(path, [json.dumps(levels, indent=1, ensure_ascii=False)])
+    return Written((os.fspath(path),), len(levels["topics"]))
 
 
 # ---- the whole log
@@ -337,27 +338,27 @@ _LOG_NAMES = tuple(
 
 def line_to_json(row: Row[Any]) -> dict[str, Any]:
     """Return a line of the log as a JSON object, with the names of a judgment's fields and without empty ones."""
-    found: dict[str, Any] = {"event": row.event}
+    fields: dict[str, Any] = {"event": row.event}
     judged = row.event == log.JUDGMENT
     for name, value in zip(_LOG_NAMES, row, strict=True):
         if value is None or value == "" or name in _NOT_WRITTEN:
             continue
         if name in _SWITCHES:
             if judged and bool(value) != _SWITCHES[name]:
-                found[name] = bool(value)
+                fields[name] = bool(value)
         elif name == "time":
-            found["time"] = log.iso_time(value)
+            fields["time"] = log.iso_time(value)
         elif name == "survivors":
-            found["survivors"] = json.loads(value)
+            fields["survivors"] = json.loads(value)
         elif name != "context_uses" or value:
-            found[name] = value
-    return found
+            fields[name] = value
+    return fields
 
 
-# ---- as it is read
+# ---- line by line
 
 STREAMS = ("prefs", "qrels", "levels", "jsonl", "csv")
-"""The forms in which a campaign can be had line by line."""
+"""The forms of export that are streamed line by line."""
 
 
 def export_lines(tx: Reading, campaign: Campaign, form: str) -> Iterator[str]:
@@ -416,18 +417,18 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 def _csv_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
     yield csv_line(CSV_COLUMNS)
     for topic in topics_of(tx):
-        gone = read_counted_lines(tx, topic).retracted
+        retracted = read_counted_lines(tx, topic).retracted
         for row in log_rows(tx, campaign, topic):
             if row.event == log.JUDGMENT:
                 count.rows += 1
-                yield csv_line(_cells(row, row.seq in gone))
+                yield csv_line(_cells(row, row.seq in retracted))
         progress(1)
 
 
-def _cells(row: Row[Any], gone: bool) -> tuple[object, ...]:
+def _cells(row: Row[Any], retracted: bool) -> tuple[object, ...]:
     effect = EFFECTS[Outcome(row.outcome)]
     winner = "" if effect.left == effect.right else _winner(row, effect.left > effect.right)
-    counts = not gone and row.test_pair is None and not row.repeated and effect.usable
+    counts = not retracted and row.test_pair is None and not row.repeated and effect.usable
     return (
         row.topic,
         row.seq,

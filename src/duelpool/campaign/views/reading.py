@@ -1,7 +1,7 @@
-"""A campaign's log read from end to end, a few thousand lines in memory at a time; nothing is written.
+"""Reading a campaign's log from end to end, a few thousand lines in memory at a time; nothing is written.
 
-`LiveTopics` keeps every line for those who judge on. Who only wants to know what was found, or to write the log
-into a file, reads it here: what stays in memory is a strategy and sets of whole numbers.
+`LiveTopics` keeps a topic's state for a server. Exports, reports and commands read the log here, and hold only a
+strategy and sets of integers in memory.
 """
 
 import math
@@ -18,9 +18,9 @@ from duelpool.strategies import Strategy
 
 
 def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
-    """Return which lines of a topic's log count, as `replay.counted_lines` does, from its few lines about others.
+    """Return which lines of a topic's log count, as `replay.counted_lines` does, without reading its judgments.
 
-    With `until`, a time, as they did then.
+    With `until`, a time, which lines counted then.
     """
     columns = schema.log.c
     rows = tx.connection.execute(
@@ -39,7 +39,7 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
     ]
 
     def judged_apart(before: int, phases: Set[str]) -> Iterator[int]:
-        found = tx.connection.execute(
+        seqs = tx.connection.execute(
             select(columns.seq).where(
                 columns.campaign == tx.campaign,
                 columns.topic == topic,
@@ -48,14 +48,14 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
                 columns.phase.not_in(sorted(phases)),
             )
         )
-        return (int(seq) for seq in found.scalars())
+        return (int(seq) for seq in seqs.scalars())
 
     return counted_lines(lines, judged_apart)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTopic:
-    """A topic as its log has made it: the strategy, how many judgments count, and what isn't told yet."""
+    """A topic after a replay of its log: the strategy, how many judgments count, and those that are held back."""
 
     topic: str
     strategy: Strategy
@@ -65,7 +65,7 @@ class ReadTopic:
 
     @property
     def judged(self) -> bool:
-        """Whether the result says anything: something was judged, or there was nothing to judge."""
+        """Whether the result means anything: there are judgments, or none were needed."""
         return self.usable > 0 or self.strategy.done
 
 
@@ -85,20 +85,20 @@ def read_topic(
     counts = read_counted_lines(tx, topic, until)
     strategy = campaign.live.fresh(tx, topic)
     replay = LogReplay(counts)
-    found = position = 0
+    count = position = 0
     for line in log.read_lines(tx, topic):
         if until is not None and line.time > until:
             continue
         if visit is not None:
             visit(line)
         if usable(line, counts) and line.judgment is not None:
-            found += 1
+            count += 1
             if on_judgment is not None:
                 on_judgment(line.judgment)
         position = line.seq
         for event in replay.feed(line):
             strategy.tell(event)
-    return ReadTopic(topic, strategy, found, tuple(replay.held()), position)
+    return ReadTopic(topic, strategy, count, tuple(replay.held()), position)
 
 
 def topics_of(tx: Reading) -> list[str]:
