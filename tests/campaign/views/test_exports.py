@@ -311,7 +311,7 @@ def test_a_bundle_is_the_same_again_and_overwrites_no_folder(judged: Campaign, t
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write_bundle(judged, str(tmp_path / name))
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b" / "a.zip").read_bytes()
-    with pytest.raises(BadFile, match="there already"):
+    with pytest.raises(BadFile, match="exists already"):
         write_bundle(judged, str(tmp_path / "b"))
     with pytest.raises(BadFile, match="isn't there"):
         write_bundle(judged, str(tmp_path / "nowhere" / "x.zip"))
