@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from duelpool.agreement import (
     STATISTICS,
+    AgreementOptions,
     ConditionalTable,
     Feedback,
-    Options,
     Share,
     TestRecord,
     Votes,
@@ -407,7 +407,7 @@ def test_refusals() -> None:
     with pytest.raises(BadParameter, match="level"):
         krippendorff_alpha(counts, level=1.0)
     with pytest.raises(UnknownName, match="cluster"):
-        Options(cluster="person")  # type: ignore[arg-type]
+        AgreementOptions(cluster="person")  # type: ignore[arg-type]
 
 
 def test_a_clustered_share_by_hand() -> None:
@@ -649,7 +649,7 @@ def test_statistics_are_known_by_name() -> None:
     assert [each.name for each in find_all(study())] == list(STATISTICS)
     rows = find(study(), "tests").table.rows
     assert [row[0] for row in rows] == ["v", "u", "all assessors"]
-    short = find(study(), "assessors", Options(rows=2))
+    short = find(study(), "assessors", AgreementOptions(rows=2))
     assert len(short.table.rows) == 2
     assert short.notes[-1].startswith("3 more")
 

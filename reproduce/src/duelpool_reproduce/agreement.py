@@ -13,8 +13,8 @@ import polars as pl
 from scipy.stats import kendalltau
 
 from duelpool.agreement import (
+    AgreementOptions,
     Finding,
-    Options,
     Votes,
     between_groups,
     find,
@@ -398,7 +398,7 @@ def agreement(
     step(trials)
     named_crowds = [*crowds("crowdrag25", rag, trials, seed), *crowds("ukpconvarg1", ukp, trials, seed)]
     assessors = {
-        name: find(votes, "assessors", Options(rows=SHOWN))
+        name: find(votes, "assessors", AgreementOptions(rows=SHOWN))
         for name, votes in (("crowdrag25", rag), ("ukpconvarg1", ukp))
     }
     step(trials)

@@ -1,15 +1,6 @@
-"""Can the judges be trusted: who agrees with whom, with themselves, and how much it takes them."""
+"""Agreement: how far assessors agree with each other and with themselves, and the effort of a judgment."""
 
-from duelpool.agreement.coefficients import (
-    Alpha,
-    TwoPeople,
-    cohen_kappa,
-    fleiss_kappa,
-    krippendorff_alpha,
-    pairs_of_people,
-)
-from duelpool.agreement.findings import Finding, Options, Statistic
-from duelpool.agreement.people import (
+from duelpool.agreement.assessors import (
     Assessor,
     TwoGroups,
     assessor_records,
@@ -19,6 +10,15 @@ from duelpool.agreement.people import (
     regrouped,
     self_agreement,
 )
+from duelpool.agreement.coefficients import (
+    Alpha,
+    TwoPeople,
+    cohen_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pairs_of_people,
+)
+from duelpool.agreement.findings import AgreementOptions, Finding, Statistic
 from duelpool.agreement.shares import Counts, Share, simple_share
 from duelpool.agreement.statistics import STATISTICS, find, find_all
 from duelpool.agreement.tables import (
@@ -37,6 +37,7 @@ from duelpool.agreement.votes import Feedback, TestRecord, Votes, in_two_groups
 
 __all__ = [
     "STATISTICS",
+    "AgreementOptions",
     "Alpha",
     "Assessor",
     "ChiSquare",
@@ -44,7 +45,6 @@ __all__ = [
     "Counts",
     "Feedback",
     "Finding",
-    "Options",
     "Share",
     "Statistic",
     "TestRecord",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy import func, select
 
-from duelpool.agreement.findings import Finding, Options
+from duelpool.agreement.findings import AgreementOptions, Finding
 from duelpool.agreement.statistics import find_all
 from duelpool.agreement.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
@@ -100,7 +100,7 @@ def _topic_votes(
             continue
         judgments.append(judgment)
         sessions.append(line.assignment or judgment.topic)
-    votes = Votes.of(judgments, group=lambda name: kinds.get(name, IMPORTED), sittings=sessions)
+    votes = Votes.of(judgments, group=lambda name: kinds.get(name, IMPORTED), sessions=sessions)
     return _TopicVotes(votes, tally.assessors)
 
 
@@ -149,14 +149,14 @@ class Agreements:
             return self._up_to_date(self._signs())
 
     def found(
-        self, names: Iterable[str] = (), criterion: str = "", options: Options | None = None
+        self, names: Iterable[str] = (), criterion: str = "", options: AgreementOptions | None = None
     ) -> tuple[Finding, ...]:
         """Return statistics by name, all of them where none is named, of all criteria or of one."""
-        return self._looked((tuple(names), criterion, options or Options())).findings
+        return self._looked((tuple(names), criterion, options or AgreementOptions())).findings
 
-    def look(self, criterion: str = "", options: Options | None = None) -> Looked:
+    def look(self, criterion: str = "", options: AgreementOptions | None = None) -> Looked:
         """Return all statistics at once; of very many votes those of the last look, while newer are worked in."""
-        asked = ((), criterion, options or Options())
+        asked = ((), criterion, options or AgreementOptions())
         last = self._last.get(asked)
         if last is None or len(last[1].votes) < AT_ONCE:
             return self._looked(asked)
@@ -167,7 +167,7 @@ class Agreements:
             self._beside.start()
         return replace(last[1], ready=False)
 
-    def _looked(self, asked: tuple[tuple[str, ...], str, Options]) -> Looked:
+    def _looked(self, asked: tuple[tuple[str, ...], str, AgreementOptions]) -> Looked:
         with self._lock:
             signs = self._signs()
             votes = self._up_to_date(signs)

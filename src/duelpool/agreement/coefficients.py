@@ -17,9 +17,9 @@ RESAMPLES = 1000
 
 
 def cohen_kappa(table: Floats | Ints) -> float | None:
-    """Return Cohen's kappa of two people from a table of how often one said the row and the other the column.
+    """Return Cohen's kappa of two assessors from a table: how often one answered the row and the other the column.
 
-    None where both always said the same one thing: chance alone then explains everything.
+    None where both always gave the same one answer: chance alone explains that.
     """
     whole = float(table.sum())
     if not whole:
@@ -65,12 +65,12 @@ def _ordinal(values: Floats, margins: Floats) -> Floats:
 DISTANCES: Mapping[str, Callable[[Floats, Floats], Floats]] = MappingProxyType(
     {"nominal": _nominal, "ordinal": _ordinal, "interval": _interval}
 )
-"""How far two answers are apart: the same or not, in ranks, or as numbers."""
+"""The distance of two answers: the same or not, in ranks, or as numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
-    """Krippendorff's alpha with its bootstrap interval; None where nothing varies or too little is there."""
+    """Krippendorff's alpha with its bootstrap interval; None where no answer differs or there are too few."""
 
     value: float | None
     low: float | None
@@ -82,7 +82,7 @@ class Alpha:
 
 
 def alpha_of(coincidences: Floats, values: Floats, distance: str) -> Floats:
-    """Return alpha of one table of coincidences, or of many at once; nan where nothing varies."""
+    """Return alpha of one table of coincidences, or of many at once; nan where no answer differs."""
     margins = coincidences.sum(axis=-1)
     apart = DISTANCES[distance](values, margins)
     whole = margins.sum(axis=-1)
@@ -103,9 +103,9 @@ def krippendorff_alpha(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Alpha:
-    """Return Krippendorff's alpha; the interval is of percentiles over resampled pairs, or whole topics.
+    """Return Krippendorff's alpha with a percentile interval over resampled pairs, or whole topics.
 
-    Units that can't be told apart are drawn as one kind with a multinomial count, which is the same and is fast.
+    Units with equal counts are drawn together with a multinomial count: the same distribution, and fast.
     """
     if distance not in DISTANCES:
         raise UnknownName("distance", distance, DISTANCES)
@@ -133,7 +133,7 @@ def krippendorff_alpha(
     return Alpha(value, float(low), float(high), float(alphas.std(ddof=1)), units, votes, distance)
 
 
-# ---- two people
+# ---- two assessors
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class TwoPeople:
 
 
 def pairs_of_people(frame: pl.DataFrame, at_least: int = 2, at_most: int = 50) -> tuple[TwoPeople, ...]:
-    """Return Cohen's kappa of every two assessors who share so many units, those who share most first."""
+    """Return Cohen's kappa of every two assessors who share `at_least` units, those who share most first."""
     named = frame.filter(pl.col("assessor") != "").select("unit", "assessor", "value")
     people = named.get_column("assessor").unique().sort()
     coded = named.with_columns(

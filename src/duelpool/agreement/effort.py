@@ -1,10 +1,10 @@
-"""Effort: seconds by assessor and kind, at first sight and later, context, and confidence against seconds."""
+"""Effort: seconds per judgment by assessor and kind, use of context, and confidence against seconds."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-import scipy  # its parts are loaded when they are used, and statistics take half a second
+import scipy  # its submodules load on first use; scipy.stats takes half a second
 
 from duelpool.agreement.votes import Votes
 from duelpool.records import Kind
@@ -12,7 +12,7 @@ from duelpool.records import Kind
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Median seconds of an assessor (empty: of all), by kind of judgment and over all kinds."""
+    """Median seconds of an assessor (empty name: of all), by kind of judgment and over all kinds."""
 
     assessor: str
     by_kind: dict[Kind, float | None]
@@ -23,7 +23,7 @@ class Pace:
 def paces(votes: Votes) -> tuple[Pace, ...]:
     """Return the median seconds of every assessor, by name, and last those of all together.
 
-    Medians, for somebody who leaves the screen for an hour shouldn't count as slow.
+    Medians, so that an hour away from the screen doesn't make an assessor slow.
     """
     timed = votes.frame.filter(pl.col("seconds").is_not_null())
     cells = {
@@ -47,7 +47,7 @@ def paces(votes: Votes) -> tuple[Pace, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Median seconds of a kind of judgment where an item was seen for the first time, and where none was."""
+    """Median seconds of a kind of judgment: where an item was new to the assessor, and where none was."""
 
     kind: Kind
     first: float | None
@@ -57,7 +57,7 @@ class Sight:
 
 
 def sights(votes: Votes) -> tuple[Sight, ...]:
-    """Return the median seconds at first sight of an item and later, by kind of judgment."""
+    """Return the median seconds at the first sight of an item and later, by kind of judgment."""
     timed = votes.frame.filter(pl.col("seconds").is_not_null() & (pl.col("assessor") != ""))
     rows = timed.group_by("kind", "fresh").agg(pl.col("seconds").median(), pl.len())
     cells = {(kind, fresh): (seconds, judgments) for kind, fresh, seconds, judgments in rows.iter_rows()}
@@ -70,18 +70,18 @@ def sights(votes: Votes) -> tuple[Sight, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ContextUse:
-    """How often context was looked at in a kind of judgment."""
+    """How often context was opened in a kind of judgment."""
 
     kind: Kind
     judgments: int
     with_context: int
     uses: int
-    topics: int  # a person's topics: how often somebody sat before one
+    topics: int  # pairs of an assessor and a topic
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The use of context by kind, and the p of Pearson's test that it is the same in all of them."""
+    """The use of context by kind, and the p of Pearson's test that all kinds use it equally."""
 
     by_kind: tuple[ContextUse, ...]
     p: float | None
@@ -115,7 +115,7 @@ def context_use(votes: Votes) -> Context:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Spearman's correlation of stated confidence with seconds, and the medians of what was stated."""
+    """Spearman's correlation of stated confidence with seconds, and the medians of the statements."""
 
     about: str
     statements: int
@@ -126,7 +126,7 @@ class Confidence:
 
 
 def confidences(votes: Votes) -> tuple[Confidence, ...]:
-    """Compare confidence with seconds: judgment by judgment, and feedback with the median of its sitting."""
+    """Compare confidence with seconds: per judgment, and feedback with the median seconds of its session."""
     stated = votes.frame.filter(pl.col("confidence").is_not_null())
     rows = []
     if stated.height:
@@ -146,14 +146,14 @@ def confidences(votes: Votes) -> tuple[Confidence, ...]:
 
 
 def _of_feedback(votes: Votes) -> Confidence:
-    medians = votes.frame.group_by("assessor", "sitting").agg(pl.col("seconds").median())
-    seconds = {(name, sitting): median for name, sitting, median in medians.iter_rows() if median is not None}
+    medians = votes.frame.group_by("assessor", "session").agg(pl.col("seconds").median())
+    seconds = {(name, session): median for name, session, median in medians.iter_rows() if median is not None}
     sure = [each.confidence for each in votes.feedback if each.confidence is not None]
     understood = [each.understanding for each in votes.feedback if each.understanding is not None]
     both = [
-        (each.confidence, seconds[each.assessor, each.sitting])
+        (each.confidence, seconds[each.assessor, each.session])
         for each in votes.feedback
-        if each.confidence is not None and (each.assessor, each.sitting) in seconds
+        if each.confidence is not None and (each.assessor, each.session) in seconds
     ]
     return Confidence(
         "feedback",

@@ -1,4 +1,4 @@
-"""What a statistic of agreement may be told, and what it comes to."""
+"""Statistics of agreement: their options and their results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.report import Table
 
 ENOUGH_TOPICS = 10
-"""With so many topics, topics are what is drawn again for an interval; with fewer, pairs are."""
+"""From this many topics on, intervals are over resampled topics; below, over pairs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What statistics may be told: over what intervals are, how ties agree, and how many rows a table has."""
+class AgreementOptions:
+    """Options of statistics: what intervals resample, the rate at which ties agree, the most rows of a table."""
 
     cluster: Cluster | Literal["auto"] = "auto"
     rate: float = 0.5
@@ -31,20 +31,22 @@ class Options:
             raise BadParameter(f"Ties agree at a rate from 0 to 1, not {self.rate}.")
 
     def cluster_of(self, votes: Votes) -> Cluster:
-        """Return over what the intervals of these votes are."""
+        """Return what the intervals of these votes resample: pairs or topics."""
         if self.cluster != "auto":
             return self.cluster
         return "topic" if votes.topics >= ENOUGH_TOPICS else "pair"
 
 
-def agreement_options(cluster: str, rate: float, rows: int | None, resamples: int = RESAMPLES) -> Options:
-    """Return options from what somebody asked for."""
-    return Options(cluster, rate, resamples, rows=rows)  # type: ignore[arg-type] # refused there where it is none
+def agreement_options(
+    cluster: str, rate: float, rows: int | None, resamples: int = RESAMPLES
+) -> AgreementOptions:
+    """Return options from a request's values; an unknown cluster is refused."""
+    return AgreementOptions(cluster, rate, resamples, rows=rows)  # type: ignore[arg-type] # __post_init__ refuses others
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a statistic came to: a table, and notes on how to read it. Without rows, `needs` says what is missing."""
+    """The result of a statistic: a table, and notes on how to read it. Without rows, `needs` says what is missing."""
 
     name: str
     title: str
@@ -54,7 +56,7 @@ class Finding:
 
     @property
     def shown(self) -> Table:
-        """The table without what is empty: columns of nothing, and answers that nobody gave."""
+        """The table without empty columns, and without answers that no assessor gave."""
         table = self.table
         rows = [row for row in table.rows if table.columns[-1] != "total" or row[-1]]
         labels = {row[0] for row in rows}
@@ -84,11 +86,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One statistic: its title, what it needs, and how it is worked out."""
+    """One statistic: its title, what it needs, and the function that computes it."""
 
     title: str
     needs: str
-    work: Callable[[Votes, Options], tuple[Table, tuple[str, ...]]]
+    compute: Callable[[Votes, AgreementOptions], tuple[Table, tuple[str, ...]]]
 
 
-Worked = tuple[Table, tuple[str, ...]]
+TableAndNotes = tuple[Table, tuple[str, ...]]

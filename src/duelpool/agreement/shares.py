@@ -13,12 +13,12 @@ from duelpool.arrays import Floats, Ints
 from duelpool.shares import NORMAL_95, wilson
 
 Cluster: TypeAlias = Literal["pair", "topic"]
-"""What is drawn independently: pairs (items, where they are graded), or whole topics."""
+"""The unit of resampling: pairs (items, where they are graded), or whole topics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`part` of `whole`, with a standard error and a 95 % interval where there is enough to say so."""
+    """`part` of `whole`, with a standard error and a 95 % interval; None where there are too few units."""
 
     part: float
     whole: float
@@ -28,12 +28,12 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """The share itself, None of nothing."""
+        """The share itself, None where `whole` is 0."""
         return self.part / self.whole if self.whole else None
 
 
 def simple_share(part: float, whole: float) -> Share:
-    """Return a share of independent things, with Wilson's interval."""
+    """Return a share of independent trials, with Wilson's interval."""
     ends = wilson(part, whole)
     if ends is None:
         return Share(part, whole, None, None, None)
@@ -44,7 +44,7 @@ def simple_share(part: float, whole: float) -> Share:
 def clustered_share(parts: Floats | Ints, wholes: Floats | Ints) -> Share:
     """Return the share of all parts in all wholes, where only the clusters are independent of each other.
 
-    The error is that of a ratio estimator over clusters; what happens within a cluster may hang together.
+    The error is that of a ratio estimator over clusters; units within a cluster may be correlated.
     """
     part, whole = float(parts.sum()), float(wholes.sum())
     used = int(np.count_nonzero(wholes))
@@ -83,7 +83,7 @@ class Counts:
         return self.matrix[at], times
 
     def pairs_of_votes(self) -> Floats:
-        """Return how often one vote said the row and another one the column, both ways round."""
+        """Return how often one vote was the row and another one the column, in both orders."""
         rows, times = self._kinds_of_unit
         pairs: Floats = np.einsum("k,kij->ij", times.astype(np.float64), _ordered_pairs(rows))
         return pairs
@@ -91,7 +91,7 @@ class Counts:
     def coincidences(self, cluster: Cluster) -> tuple[Floats, Ints]:
         """Return Krippendorff's coincidences of each kind of cluster, and how many clusters are of that kind.
 
-        Units with the same counts can't be told apart, so that resampling them is resampling a few kinds.
+        Units with equal counts are interchangeable, so that resampling draws from a few kinds.
         """
         if cluster == "pair":
             rows, times = self._kinds_of_unit
@@ -105,17 +105,17 @@ class Counts:
     def agreement(self, cluster: Cluster = "pair") -> Share:
         """Return the share of pairs of votes on one unit that say the same."""
         same = (self.matrix * (self.matrix - 1)).sum(axis=1) / 2
-        all_of_them = self.votes * (self.votes - 1) / 2
-        return by_cluster(same, all_of_them, self.topic, cluster)
+        pairs = self.votes * (self.votes - 1) / 2
+        return by_cluster(same, pairs, self.topic, cluster)
 
 
 def sums_by(at: Ints, weights: Floats) -> Floats:
-    """Return the sums of weights by their places."""
+    """Return the sums of the weights by place."""
     return np.bincount(at, weights=weights).astype(np.float64)
 
 
 def by_cluster(parts: Floats, wholes: Floats, topic: Ints, cluster: Cluster) -> Share:
-    """Return a share whose parts are given by unit, with the error over units or over topics."""
+    """Return a share from its parts by unit, with the error over units or over topics."""
     if cluster == "topic" and len(topic):
         _, at = np.unique(topic, return_inverse=True)
         parts, wholes = sums_by(at, parts), sums_by(at, wholes)
@@ -130,7 +130,7 @@ def _ordered_pairs(rows: Ints) -> Floats:
 
 
 def count_votes(frame: pl.DataFrame, values: Sequence[float], labels: Sequence[str]) -> Counts:
-    """Count votes by unit and category; votes of other values are left out, and so are units with one vote."""
+    """Count votes by unit and category; votes with other values and units with one vote are left out."""
     counted = frame.filter(pl.col("value").is_in([float(value) for value in values]))
     unit = counted.get_column("unit").to_numpy()
     known, at = np.unique(unit, return_inverse=True)

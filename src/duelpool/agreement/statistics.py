@@ -1,9 +1,16 @@
-"""The statistics of agreement by name: each turns votes into one table, and says what it needs where it is empty."""
+"""The statistics of agreement by name: each computes one table from votes, or says what it needs."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from duelpool.agreement.assessors import (
+    assessor_records,
+    compare_groups,
+    left_share,
+    plain_of,
+    self_agreement,
+)
 from duelpool.agreement.coefficients import (
     DISTANCES,
     Alpha,
@@ -12,14 +19,7 @@ from duelpool.agreement.coefficients import (
     pairs_of_people,
 )
 from duelpool.agreement.effort import confidences, context_use, paces, sights
-from duelpool.agreement.findings import Finding, Options, Statistic, Worked
-from duelpool.agreement.people import (
-    assessor_records,
-    compare_groups,
-    left_share,
-    plain_of,
-    self_agreement,
-)
+from duelpool.agreement.findings import AgreementOptions, Finding, Statistic, TableAndNotes
 from duelpool.agreement.shares import Counts, Share, simple_share
 from duelpool.agreement.tables import (
     ConditionalTable,
@@ -44,24 +44,24 @@ def _ends(share: Share) -> tuple[Cell, ...]:
     return share.value, share.low, share.high
 
 
-def _no_rows(*columns: str) -> Worked:
+def _no_rows(*columns: str) -> TableAndNotes:
     return Table(columns, ()), ()
 
 
-def _over(votes: Votes, options: Options) -> str:
+def _over(votes: Votes, options: AgreementOptions) -> str:
     over = "topics" if options.cluster_of(votes) == "topic" else "pairs"
     return f"95 % intervals are over {over}."
 
 
-# ---- all at a glance
+# ---- summary
 
 
-@lru_cache(maxsize=16)  # for the summary and for alpha alike
+@lru_cache(maxsize=16)  # shared by the summary and alpha
 def _counts(votes: Votes, kind: Kind) -> Counts:
     return grade_counts(votes) if kind is Kind.GRADE else pair_counts(votes)
 
 
-def _alpha(votes: Votes, counts: Counts, kind: Kind, options: Options) -> Alpha:
+def _alpha(votes: Votes, counts: Counts, kind: Kind, options: AgreementOptions) -> Alpha:
     distance = "ordinal" if kind is Kind.GRADE else "nominal"
     return krippendorff_alpha(
         counts,
@@ -79,7 +79,7 @@ def _parts(votes: Votes) -> Iterable[tuple[str, Kind, Votes]]:
             yield criterion, kind, some.of_kind(kind) if len(some.kinds) > 1 else some
 
 
-def _summary(votes: Votes, options: Options) -> Worked:
+def _summary(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows: list[tuple[Cell, ...]] = []
     for criterion, kind, some in _parts(votes):
         counts = _counts(some, kind)
@@ -121,7 +121,7 @@ def _summary(votes: Votes, options: Options) -> Worked:
 
 
 def report_table(table: ConditionalTable, corner: str = "given") -> Table:
-    """Return a conditional table as the paper prints it: shares by row, and the row's total."""
+    """Return a conditional table as the paper prints it: shares by row, and each row's total."""
     if not table.counts.any():
         return Table((corner, *table.labels, "total"), ())
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -131,8 +131,10 @@ def report_table(table: ConditionalTable, corner: str = "given") -> Table:
     return Table((corner, *table.labels, "total"), rows)
 
 
-def _conditional(make: Callable[[Votes, Options], ConditionalTable]) -> Callable[[Votes, Options], Worked]:
-    def work(votes: Votes, options: Options) -> Worked:
+def _conditional(
+    make: Callable[[Votes, AgreementOptions], ConditionalTable],
+) -> Callable[[Votes, AgreementOptions], TableAndNotes]:
+    def work(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         table = make(votes, options)
         share = table.agreement
         if share.value is None:
@@ -146,7 +148,7 @@ def _conditional(make: Callable[[Votes, Options], ConditionalTable]) -> Callable
     return work
 
 
-def _inferred(votes: Votes, options: Options) -> Worked:
+def _inferred(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     table = inferred_table(votes, options.rate, cluster=options.cluster_of(votes))
     shown, notes = _conditional(lambda *_: table)(votes, options)
     if shown.rows:
@@ -158,7 +160,7 @@ def _inferred(votes: Votes, options: Options) -> Worked:
     return shown, notes
 
 
-def _chi_square(votes: Votes, options: Options) -> Worked:
+def _chi_square(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     columns = ("actual", "actual agree", "inferred agree", "chi-square", "df", "p", "counted both ways")
     inferred = inferred_table(votes, options.rate)
     actual = {"preference": preference_table(votes), "definite, pooled": definite_table(votes, pooled=True)}
@@ -178,7 +180,7 @@ def _chi_square(votes: Votes, options: Options) -> Worked:
 # ---- beyond chance
 
 
-def _kappa(votes: Votes, options: Options) -> Worked:
+def _kappa(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     frame = votes.first.with_columns(plain_of("value"))
     people = pairs_of_people(frame, at_most=options.rows or 50)
     columns = ("assessor", "other", "units", "agreement", "Cohen's kappa")
@@ -188,7 +190,7 @@ def _kappa(votes: Votes, options: Options) -> Worked:
     )
 
 
-def _alphas(votes: Votes, options: Options) -> Worked:
+def _alphas(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows: list[tuple[Cell, ...]] = []
     for criterion, kind, some in _parts(votes):
         counts = _counts(some, kind)
@@ -213,7 +215,7 @@ def _alphas(votes: Votes, options: Options) -> Worked:
 # ---- people
 
 
-def _assessors(votes: Votes, options: Options) -> Worked:
+def _assessors(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows = [
         (
             each.name,
@@ -242,7 +244,7 @@ def _assessors(votes: Votes, options: Options) -> Worked:
     )
 
 
-def _self(votes: Votes, options: Options) -> Worked:
+def _self(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     shares = [
         (kind, self_agreement(votes.of_kind(kind) if len(votes.kinds) > 1 else votes)) for kind in votes.kinds
     ]
@@ -252,7 +254,7 @@ def _self(votes: Votes, options: Options) -> Worked:
     )
 
 
-def _transitivity(votes: Votes, options: Options) -> Worked:
+def _transitivity(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     result = transitivity(votes)
     people = sorted(result.by_assessor.items(), key=lambda each: (-each[1].all, each[0]))
     named = [(name, each) for name, each in people if each.all]
@@ -272,7 +274,7 @@ def _transitivity(votes: Votes, options: Options) -> Worked:
     )
 
 
-def _left(votes: Votes, options: Options) -> Worked:
+def _left(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows: list[tuple[Cell, ...]] = []
     for criterion, kind, some in _parts(votes):
         share = left_share(some)
@@ -286,7 +288,7 @@ def _left(votes: Votes, options: Options) -> Worked:
     )
 
 
-def _tests(votes: Votes, options: Options) -> Worked:
+def _tests(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     known = sorted(votes.tests, key=lambda each: (each.passed / max(each.seen, 1), each.assessor))
     rows = [
         (each.assessor, each.passed, each.seen, *_ends(simple_share(each.passed, each.seen)))
@@ -301,7 +303,7 @@ def _tests(votes: Votes, options: Options) -> Worked:
     )
 
 
-def _groups(votes: Votes, options: Options) -> Worked:
+def _groups(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     if len(votes.groups) < 2:
         return _no_rows("group", "other")
     rows = [
@@ -331,7 +333,7 @@ def _groups(votes: Votes, options: Options) -> Worked:
 # ---- effort
 
 
-def _seconds(votes: Votes, options: Options) -> Worked:
+def _seconds(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     medians = paces(votes)
     if not medians:
         return _no_rows("assessor", "overall", "judgments")
@@ -346,7 +348,7 @@ def _seconds(votes: Votes, options: Options) -> Worked:
     return Table(columns, rows), ("Median seconds of a judgment, by kind.",)
 
 
-def _sight(votes: Votes, options: Options) -> Worked:
+def _sight(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows = tuple(
         (str(each.kind), each.first, each.first_judgments, each.later, each.later_judgments)
         for each in sights(votes)
@@ -356,7 +358,7 @@ def _sight(votes: Votes, options: Options) -> Worked:
     )
 
 
-def _context(votes: Votes, options: Options) -> Worked:
+def _context(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     if not votes.frame.get_column("context").sum():
         return _no_rows("kind", "judgments", "with context", "uses", "uses a topic")
     use = context_use(votes)
@@ -370,7 +372,7 @@ def _context(votes: Votes, options: Options) -> Worked:
     return Table(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
 
 
-def _confidence(votes: Votes, options: Options) -> Worked:
+def _confidence(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     rows = tuple(
         (
             each.about,
@@ -460,17 +462,19 @@ STATISTICS: Mapping[str, Statistic] = MappingProxyType(
 """Every statistic by name."""
 
 
-def find(votes: Votes, name: str, options: Options | None = None) -> Finding:
-    """Work out one statistic by its name."""
+def find(votes: Votes, name: str, options: AgreementOptions | None = None) -> Finding:
+    """Compute one statistic by its name."""
     if name not in STATISTICS:
         raise UnknownName("statistic", name, STATISTICS)
     statistic = STATISTICS[name]
-    table, notes = statistic.work(votes, options or Options())
+    table, notes = statistic.compute(votes, options or AgreementOptions())
     if not table.rows:
         return Finding(name, statistic.title, table, (), statistic.needs)
     return Finding(name, statistic.title, table, notes)
 
 
-def find_all(votes: Votes, names: Iterable[str] = (), options: Options | None = None) -> tuple[Finding, ...]:
-    """Work out several statistics, all of them where none is named."""
+def find_all(
+    votes: Votes, names: Iterable[str] = (), options: AgreementOptions | None = None
+) -> tuple[Finding, ...]:
+    """Compute several statistics by name, all of them by default."""
     return tuple(find(votes, name, options) for name in (tuple(names) or STATISTICS))

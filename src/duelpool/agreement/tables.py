@@ -1,7 +1,7 @@
-"""Conditional agreement: given that one person said the row, how often another one says the column.
+"""Conditional agreement: given that one assessor answered the row, how often another one answers the column.
 
-The tables of *Here or There* (2008). Every pair of votes on a unit counts both ways round, so that a table's counts
-are symmetric and its rows, divided by their totals, say what one person's answer tells of another one's.
+The tables of *Here or There* (2008). Every pair of votes on a unit counts in both orders, so that a table's counts
+are symmetric; its rows, divided by their totals, are conditional distributions of another assessor's answer.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-import scipy  # its parts are loaded when they are used, and statistics take half a second
+import scipy  # its submodules load on first use; scipy.stats takes half a second
 
 from duelpool.agreement.shares import Cluster, Counts, Share, by_cluster, count_votes, sums_by
 from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Votes
@@ -26,7 +26,7 @@ FIVE_GRADES = ("Bad", "Fair", "Good", "Excellent", "Perfect")
 
 @dataclass(frozen=True, eq=False)
 class ConditionalTable:
-    """A table of agreement: `counts` of pairs of votes both ways round, and the share that agrees."""
+    """A table of agreement: `counts` of pairs of votes in both orders, and the share that agrees."""
 
     labels: tuple[str, ...]
     counts: Floats
@@ -34,13 +34,13 @@ class ConditionalTable:
 
     @property
     def totals(self) -> Floats:
-        """How often each row was said and compared."""
+        """How often each row's answer was compared with another vote."""
         totals: Floats = self.counts.sum(axis=1)
         return totals
 
     @property
     def shares(self) -> Floats:
-        """The rows divided by their totals; a row of nothing is nan."""
+        """The rows divided by their totals; an empty row is nan."""
         with np.errstate(invalid="ignore"):
             shares: Floats = self.counts / self.totals[:, None]
         return shares
@@ -63,7 +63,7 @@ def _table(counts: Counts, cluster: Cluster) -> ConditionalTable:
 def pair_counts(votes: Votes, *, sure: bool = False, ties: bool | None = None) -> Counts:
     """Count the votes on pairs by unit: with `sure` in five categories, else with "definitely" pooled into plain.
 
-    Ties are a category of their own where somebody gave one, or as `ties` says.
+    Ties are a category of their own if `ties` says so, by default if there are any.
     """
     frame = votes.first.filter(pl.col("b") != "")
     if not sure:
@@ -92,7 +92,7 @@ def grade_labels(values: Sequence[float]) -> tuple[str, ...]:
 
 
 def preference_table(votes: Votes, cluster: Cluster = "pair") -> ConditionalTable:
-    """Return the agreement on preferences, those of plain judgments alone, with "both bad"."""
+    """Return the agreement on plain preferences, with "both bad"."""
     return _table(pair_counts(votes.of_kind(Kind.PREFERENCE)), cluster)
 
 
@@ -111,7 +111,7 @@ def grade_table(votes: Votes, cluster: Cluster = "pair") -> ConditionalTable:
 
 @dataclass(frozen=True, eq=False)
 class _Inferred:
-    """Pairs of people who graded the same two items: what each one's grades say of them."""
+    """The inferred preferences of two assessors who graded the same two items, for all such pairs."""
 
     one: Ints
     other: Ints
@@ -120,7 +120,7 @@ class _Inferred:
 
 
 def _inferred_pairs(votes: Votes, bad: float | None) -> _Inferred:
-    """Infer what everybody's grades say of every pair of items, and put people beside each other."""
+    """Infer each assessor's preference on every pair of items, and pair the assessors."""
     graded = votes.of_kind(Kind.GRADE).first.filter(pl.col("assessor") != "")
     worst = bad if bad is not None else graded.get_column("value").min()
     one: list[Ints] = []
@@ -156,8 +156,8 @@ def inferred_table(
 ) -> ConditionalTable:
     """Return the agreement on preferences that grades imply: the higher grade is preferred.
 
-    Two items of the lowest grade (or of the grade `bad`) are both bad. Two of another same grade are tied, and a
-    tie becomes a preference that agrees with the other person's at the `rate`: one half is a coin flip.
+    Two items of the lowest grade (or of the grade `bad`) are both bad. Two of another equal grade are tied, and
+    a tie becomes a preference that agrees with the other assessor's at the `rate`: one half is a coin flip.
     """
     if not 0 <= rate <= 1:
         raise BadParameter(f"Ties agree at a rate from 0 to 1, not {rate}.")
@@ -166,7 +166,7 @@ def inferred_table(
     raw = np.zeros((4, 4))
     at = np.zeros(int(max(places)) + 2, dtype=np.int64)
     for value, place in places.items():
-        at[int(value)] = place  # that of -1 is the last
+        at[int(value)] = place  # index -1 is the last element
     np.add.at(raw, (at[pairs.one], at[pairs.other]), 1.0)
     raw += raw.T
     same = (pairs.one == pairs.other).astype(np.float64)
@@ -184,7 +184,7 @@ def inferred_table(
 
 
 def without_ties(raw: Floats, rate: float) -> Floats:
-    """Give the ties (the last row and column) to the preferences, so that they agree at the rate."""
+    """Distribute the ties (the last row and column) over the preferences, so that they agree at the rate."""
     table = raw[:3, :3].copy()
     for wins, other in ((0, 2), (2, 0)):
         for row, column in ((3, wins), (wins, 3)):
@@ -203,7 +203,7 @@ def without_ties(raw: Floats, rate: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class ChiSquare:
-    """Whether two tables agree to the same share, by Pearson's test without a continuity correction."""
+    """Pearson's test, without continuity correction, that two tables have the same share of agreement."""
 
     statistic: float
     freedom: int
@@ -215,8 +215,8 @@ class ChiSquare:
 def chi_square(one: ConditionalTable, other: ConditionalTable, *, both_ways: bool = False) -> ChiSquare:
     """Compare how many pairs of votes agree and disagree in two tables.
 
-    Each pair of votes counts once. `both_ways` counts it twice, as the paper's tables do: that doubles the statistic,
-    and it gives the paper's 143.
+    Each pair of votes counts once. `both_ways` counts it twice, as the paper's tables do: that doubles the statistic
+    and gives the paper's 143.
     """
     times = 2.0 if both_ways else 1.0
     cells = times * np.array([[one.same, one.different], [other.same, other.different]])
@@ -224,7 +224,7 @@ def chi_square(one: ConditionalTable, other: ConditionalTable, *, both_ways: boo
     if not rows.all():
         raise BadParameter(
             "There is nothing to compare: one of the tables is empty.",
-            remedy="Both need units that two people judged.",
+            remedy="Both need units that two assessors judged.",
         )
     expected = np.outer(rows, columns) / whole
     with np.errstate(invalid="ignore"):

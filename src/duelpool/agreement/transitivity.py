@@ -18,7 +18,7 @@ _WITHIN = ("assessor", "topic", "criterion", "kind")
 
 @dataclass(frozen=True, slots=True)
 class Triplets:
-    """How many triplets are transitive, and how many go round in a circle."""
+    """How many triplets are transitive, and how many are circular."""
 
     transitive: int
     circular: int
@@ -30,12 +30,12 @@ class Triplets:
 
     @property
     def share(self) -> float | None:
-        """The share of triplets that are transitive, None of nothing."""
+        """The share of triplets that are transitive, None without triplets."""
         return self.transitive / self.all if self.all else None
 
     @property
     def share_of_chains(self) -> float | None:
-        """How often i is preferred to k after i to j and j to k: a circle has three such chains, and fails in each."""
+        """How often i is preferred to k, given i to j and j to k; a circular triplet fails in three chains."""
         chains = self.transitive + 3 * self.circular
         return self.transitive / chains if chains else None
 
@@ -49,9 +49,9 @@ class Transitivity:
     majority: Triplets
 
 
-@lru_cache(maxsize=4)  # several statistics ask for those of the same votes
+@lru_cache(maxsize=4)  # several statistics use it on the same votes
 def transitivity(votes: Votes) -> Transitivity:
-    """Count triplets; those without a name have none of their own, but they are part of the majority."""
+    """Count triplets; votes without an assessor count in the majority only."""
     decided = votes.first.filter((pl.col("b") != "") & ~pl.col("value").is_in([TIE, BAD]))
     edges = decided.select(
         *_WITHIN,
@@ -69,7 +69,7 @@ def transitivity(votes: Votes) -> Transitivity:
 
 
 def _of_majority(decided: pl.DataFrame) -> Triplets:
-    """Count the triplets of what most people preferred, pair by pair, kinds together."""
+    """Count the triplets of the majority's preferences, pair by pair, over all kinds."""
     pairs = (
         decided.group_by("topic", "criterion", "a", "b")
         .agg(pl.col("value").sign().sum().alias("surplus"))
@@ -89,7 +89,7 @@ def _of_majority(decided: pl.DataFrame) -> Triplets:
 
 
 def _counted(edges: pl.DataFrame, within: tuple[str, ...], by: str) -> pl.DataFrame:
-    """Count chains winner, middle, loser by whether the winner also beats the loser, or loses to them."""
+    """Count chains (winner, middle, loser) in which the winner beats the loser, and in which the loser wins."""
     if not edges.height:
         return pl.DataFrame(schema={by: pl.String, "straight": pl.Int64, "circles": pl.Int64})
     part = np.zeros(edges.height, dtype=np.int64)
@@ -101,7 +101,7 @@ def _counted(edges: pl.DataFrame, within: tuple[str, ...], by: str) -> pl.DataFr
     flat = pl.DataFrame(
         {
             by: edges.get_column(by),
-            "w": part * items + both[: edges.height],  # an item of a part has a number of its own
+            "w": part * items + both[: edges.height],  # a number for each item of each part
             "l": part * items + both[edges.height :],
         }
     )
@@ -121,6 +121,6 @@ def _counted(edges: pl.DataFrame, within: tuple[str, ...], by: str) -> pl.DataFr
 
 
 def _codes(names: pl.Series) -> Ints:
-    """Return a whole number for every name, the same for the same one."""
+    """Return an integer code for every name."""
     known = names.unique(maintain_order=True)
     return names.replace_strict(known, np.arange(len(known)), return_dtype=pl.Int64).to_numpy()

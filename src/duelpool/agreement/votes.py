@@ -1,7 +1,7 @@
-"""Judgments as votes: one row each, with all that the statistics ask of them.
+"""Judgments as votes: one row each, with the columns that the statistics need.
 
-A *unit* is what two people can agree on: a pair of a topic and a criterion, or, where items are graded, an item.
-The two items of a pair are called A and B, A the smaller id, whichever side they stood on.
+A *unit* is what two assessors can agree on: a pair of a topic and a criterion, or, where items are graded, an item.
+The two items of a pair are called A and B, A the smaller id, whichever side they were shown on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from duelpool.errors import UnknownName
 from duelpool.records import Effect, Judgment, Kind
 
 SURE_A, PLAIN_A, TIE, PLAIN_B, SURE_B, BAD = 2.0, 1.0, 0.0, -1.0, -2.0, 8.0
-"""What a vote on a pair says: A surely, A, a tie, B, B surely, or that both are bad."""
+"""The values of a vote on a pair: A definitely, A, a tie, B, B definitely, or both are bad."""
 
 PEOPLE, PROGRAMS = "people", "programs"
 _PROGRAM = "program"
@@ -28,35 +28,35 @@ _SCHEMA = {
     "unit": pl.Int64,
     "a": pl.String,
     "b": pl.String,
-    "value": pl.Float64,  # what the vote says, or the grade
+    "value": pl.Float64,  # one of the values above, or the grade
     "assessor": pl.String,
     "group": pl.String,
     "left": pl.Int8,  # 1: for the left side, 0: for the right one
     "seconds": pl.Float64,
     "confidence": pl.Float64,
     "context": pl.Int64,
-    "fresh": pl.Boolean,  # something was shown that this person hadn't seen
-    "again": pl.Boolean,  # this person had the unit before
-    "before": pl.Float64,  # and said this
-    "sitting": pl.String,
+    "fresh": pl.Boolean,  # an item was new to the assessor
+    "again": pl.Boolean,  # the assessor had the unit before
+    "before": pl.Float64,  # the assessor's first vote on it
+    "session": pl.String,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What somebody said after a topic or an assignment: how sure they were and how well they understood it."""
+    """An assessor's feedback after a topic or an assignment: confidence and understanding."""
 
     assessor: str
-    sitting: str
+    session: str
     confidence: float | None
     understanding: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class TestRecord:
-    """How somebody did on test pairs."""
+    """An assessor's record on test pairs."""
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # not a test class for pytest
 
     assessor: str
     passed: int
@@ -65,9 +65,9 @@ class TestRecord:
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Votes to be compared: a row per judgment that says something, in the order in which they were given.
+    """Votes to compare: a row per judgment with a usable outcome, in the order of the judgments.
 
-    `unanswered` counts the judgments that say nothing: skipped, not to be judged, taken back by an LLM.
+    `unanswered` counts the others: skipped, cannot judge, abstentions of an LLM.
     """
 
     frame: pl.DataFrame
@@ -83,22 +83,22 @@ class Votes:
         group: str | Mapping[str, str] | Callable[[str], str] = "",
         feedback: Iterable[Feedback] = (),
         tests: Iterable[TestRecord] = (),
-        sittings: Iterable[str] | None = None,
+        sessions: Iterable[str] | None = None,
     ) -> "Votes":
-        """Make votes of judgments in their order; `group` says to which group of assessors a name belongs.
+        """Make votes of judgments in their order; `group` gives the group of an assessor.
 
-        `sittings` names the assignment of each judgment, where feedback is about assignments.
+        `sessions` names the assignment of each judgment, where feedback is about assignments.
         """
-        ballots = _Ballots(_grouping(group))
-        names: Iterator[str] = iter(sittings) if sittings is not None else iter(())
+        builder = _RowBuilder(_grouping(group))
+        names: Iterator[str] = iter(sessions) if sessions is not None else iter(())
         for judgment in judgments:
-            ballots.cast(judgment, next(names, ""))
-        frame = pl.DataFrame(ballots.rows, schema=_SCHEMA, orient="row")
-        return cls(frame, tuple(feedback), tuple(tests), ballots.unanswered)
+            builder.add(judgment, next(names, ""))
+        frame = pl.DataFrame(builder.rows, schema=_SCHEMA, orient="row")
+        return cls(frame, tuple(feedback), tuple(tests), builder.unanswered)
 
     @classmethod
     def joined(cls, parts: Sequence["Votes"]) -> "Votes":
-        """Put votes together whose units are different ones, such as those of different topics."""
+        """Join votes without common units, such as those of different topics."""
         some = [part for part in parts if part.frame.height]
         frame = pl.DataFrame(schema=_SCHEMA)
         if some:
@@ -116,7 +116,7 @@ class Votes:
     def __len__(self) -> int:
         return self.frame.height
 
-    # ---- some of them
+    # ---- selections
 
     def only(self, *conditions: pl.Expr) -> "Votes":
         """Return the votes that meet conditions on their columns."""
@@ -134,10 +134,10 @@ class Votes:
 
     @cached_property
     def first(self) -> pl.DataFrame:
-        """The votes by which people are compared with each other: each person's first on a unit."""
+        """Each assessor's first vote on a unit: the votes that are compared between assessors."""
         return self.frame.filter(~pl.col("again"))
 
-    # ---- who and what
+    # ---- dimensions
 
     @cached_property
     def criteria(self) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ class Votes:
 
     @cached_property
     def assessors(self) -> tuple[str, ...]:
-        """The assessors who have names, by name."""
+        """The named assessors, sorted."""
         return tuple(sorted(name for name in self.frame.get_column("assessor").unique() if name))
 
     @cached_property
@@ -162,7 +162,7 @@ class Votes:
 
     @cached_property
     def units(self) -> int:
-        """How many units there are, or one more than the highest number of one."""
+        """One more than the highest unit number: the number of units before a selection."""
         return int(self.frame.get_column("unit").to_numpy().max(initial=-1)) + 1
 
     @cached_property
@@ -172,7 +172,7 @@ class Votes:
 
 
 def in_two_groups(one: Votes, other: Votes, names: tuple[str, str]) -> Votes:
-    """Put two sources together as two groups of assessors, on units that they may share."""
+    """Join two sources as two groups of assessors; equal pairs become one unit."""
     rows = []
     for votes, name in ((one, names[0]), (other, names[1])):
         rows.append(votes.frame.with_columns(pl.lit(name).alias("group")))
@@ -200,7 +200,7 @@ def _grouping(group: str | Mapping[str, str] | Callable[[str], str]) -> Callable
 
 
 def value_of(effect: Effect, swapped: bool) -> float | None:
-    """Return what an outcome says of A and B, None where it says nothing; `swapped`: A stood on the right."""
+    """Return an outcome's value on A and B, None where it has none; `swapped`: A was shown on the right."""
     if effect.left == effect.right:
         if effect.left_bad and effect.right_bad:
             return BAD
@@ -209,33 +209,33 @@ def value_of(effect: Effect, swapped: bool) -> float | None:
     return float(side * (2 if effect.definite else 1))
 
 
-class _Ballots:
-    """Turns judgments into rows, one after the other, and remembers who has seen and said what."""
+class _RowBuilder:
+    """Turns judgments into rows, one at a time, and remembers each assessor's votes and seen items."""
 
     def __init__(self, group: Callable[[str], str]) -> None:
         self.rows: list[tuple[Any, ...]] = []
         self.unanswered = 0
         self._group = group
         self._units: dict[tuple[str, str, str, str], int] = {}
-        self._said: dict[tuple[int, str, str], float] = {}
+        self._first_votes: dict[tuple[int, str, str], float] = {}
         self._seen: set[tuple[str, str, str]] = set()
 
-    def cast(self, judgment: Judgment, sitting: str) -> None:
+    def add(self, judgment: Judgment, session: str) -> None:
         left, right, topic, who = judgment.left, judgment.right, judgment.topic, judgment.assessor
         effect = judgment.effect
         swapped = right is not None and right < left
         a, b = (left, right or "") if not swapped else (right or "", left)
-        fresh = self._sight(topic, who, a, b)
+        fresh = self._sees_new_item(topic, who, a, b)
         value = judgment.grade if right is None else value_of(effect, swapped)
         if value is None or not effect.usable:
             self.unanswered += 1
             return
         unit = self._units.setdefault((topic, judgment.criterion, a, b), len(self._units))
         kind = str(judgment.kind)
-        before = self._said.get((unit, kind, who)) if who else None
+        before = self._first_votes.get((unit, kind, who)) if who else None
         again = judgment.repeated or before is not None
         if who and not again:
-            self._said[unit, kind, who] = value
+            self._first_votes[unit, kind, who] = value
         decided = judgment.sides_known and effect.left != effect.right
         self.rows.append(
             (
@@ -255,12 +255,12 @@ class _Ballots:
                 fresh,
                 again,
                 before,
-                sitting or topic,
+                session or topic,
             )
         )
 
-    def _sight(self, topic: str, who: str, a: str, b: str) -> bool:
-        """Say whether somebody sees an item for the first time, and remember that they have."""
+    def _sees_new_item(self, topic: str, who: str, a: str, b: str) -> bool:
+        """Return whether an item is new to the assessor, and note both items as seen."""
         if not who:
             return False
         keys = [(topic, who, item) for item in (a, b) if item]

@@ -7,7 +7,15 @@ from typing import Annotated, cast
 import typer
 from rich.console import Console
 
-from duelpool.agreement import STATISTICS, Finding, Options, Votes, find_all, in_two_groups, regrouped
+from duelpool.agreement import (
+    STATISTICS,
+    AgreementOptions,
+    Finding,
+    Votes,
+    find_all,
+    in_two_groups,
+    regrouped,
+)
 from duelpool.agreement.campaigns import votes_of
 from duelpool.agreement.shares import Cluster
 from duelpool.cli.opening import CampaignOption, is_store, opened, working
@@ -80,7 +88,7 @@ def agreement(
             raise UnknownName("statistic", name, STATISTICS)
     if form == "csv" and len(report or ()) != 1:
         raise BadParameter("CSV holds one table.", remedy="Name it: --report assessors, for example.")
-    options = Options(cast("Cluster", cluster), tie_rate, resamples, seed, rows or None)
+    options = AgreementOptions(cast("Cluster", cluster), tie_rate, resamples, seed, rows or None)
     if plot is not None:
         from duelpool.plots import refuse_unknown_format
 

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from duelpool.agreement import STATISTICS, Options, find
+from duelpool.agreement import STATISTICS, AgreementOptions, find
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import write_csv, write_levels, write_log, write_prefs, write_qrels
@@ -115,7 +115,7 @@ def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client)
     assert told["votes"] == len(votes)
     assert [each["statistic"] for each in told["findings"]] == list(STATISTICS)
     for each in told["findings"]:
-        found = find(votes, each["statistic"], Options(rows=50))
+        found = find(votes, each["statistic"], AgreementOptions(rows=50))
         assert each["rows"] == [list(row) for row in found.table.rows]
         assert each["needs"] == found.needs
     (some,) = client.agreement("assessors", rows=2)["findings"]

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import update
 
-from duelpool.agreement import STATISTICS, Options, find
+from duelpool.agreement import STATISTICS, AgreementOptions, find
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
@@ -321,7 +321,7 @@ def test_the_agreement_of_judges_is_shown_in_every_table(
     page = manager.page
     votes = votes_of(campaign)
     for name in STATISTICS:
-        found = find(votes, name, Options(rows=20, resamples=40))
+        found = find(votes, name, AgreementOptions(rows=20, resamples=40))
         assert page.locator(f"table#{name}").count() == bool(found.table.rows), name
         if found.table.rows:
             assert page.locator(f"table#{name} tbody tr").count() == len(found.shown.rows)
@@ -336,7 +336,7 @@ def test_the_agreement_of_judges_is_shown_in_every_table(
     assert page.locator("figure svg").count() == 4
     look_with_axe(page, "agreement")
     manager.go("agreement?rate=0.9&cluster=topic")
-    wanted = find(votes, "inferred", Options("topic", 0.9)).notes
+    wanted = find(votes, "inferred", AgreementOptions("topic", 0.9)).notes
     assert wanted[1] in page.inner_text("#rows")
     manager.go("agreement?rate=many")
     assert "a number from 0 to 1" in page.inner_text("[role=alert]")

@@ -10,7 +10,7 @@ alone. `audit` recounts a campaign from its rows, and says what doesn't add up.
 from collections.abc import Callable
 
 from duelpool.store import Store
-from duelpool.testing.stores import answering, held, leasing, logged
+from duelpool.testing.stores import answering, holdings, leasing, logs
 from duelpool.testing.stores.audit import audit
 from duelpool.testing.stores.scene import Scene
 
@@ -18,7 +18,7 @@ __all__ = ["STORE_CHECKS", "Scene", "audit", "store_contract"]
 
 STORE_CHECKS: dict[str, Callable[[Store], None]] = {
     name.removeprefix("check_").replace("_", " "): check
-    for part in (held, leasing, answering, logged)
+    for part in (holdings, leasing, answering, logs)
     for name, check in vars(part).items()
     if name.startswith("check_")
 }

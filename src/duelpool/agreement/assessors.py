@@ -1,4 +1,4 @@
-"""Assessors: how far each agrees with the others and with themselves, which side they choose, and whole groups."""
+"""Per-assessor agreement with others and with themselves, left choices, and agreement between groups."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ def plain_of(column: str) -> pl.Expr:
 
 @dataclass(frozen=True, slots=True)
 class Assessor:
-    """One assessor, as far as there is something to say.
+    """The figures of one assessor.
 
-    `others`: pairs of one of their votes and another person's on the same unit. `self`: units that they had twice.
+    `others`: pairs of a vote of theirs and a vote of another assessor on the same unit. `self`: repeated units.
     """
 
     name: str
@@ -42,13 +42,13 @@ class Assessor:
 
 
 def assessor_records(votes: Votes, triplets: Transitivity) -> tuple[Assessor, ...]:
-    """Return every assessor who has a name, those with most votes first."""
+    """Return the figures of every named assessor, those with most votes first."""
     names = votes.frame.filter(pl.col("assessor") != "")
     people = names.group_by("assessor").agg(
         pl.len().alias("votes"), pl.col("group").first(), pl.col("seconds").median()
     )
-    others = _with_others(votes)
-    own, sides = _with_themselves(votes), _sides(votes)
+    others = _agreement_with_others(votes)
+    own, sides = _self_agreement_by_assessor(votes), _left_share_by_assessor(votes)
     tests = {each.assessor: simple_share(each.passed, each.seen) for each in votes.tests}
     nothing = Share(0, 0, None, None, None)
     return tuple(
@@ -67,13 +67,13 @@ def assessor_records(votes: Votes, triplets: Transitivity) -> tuple[Assessor, ..
     )
 
 
-def _with_others(votes: Votes) -> dict[str, Share]:
-    frame = votes.first.select("unit", "kind", "assessor", plain_of("value").alias("said"))
-    beside = frame.with_columns(
+def _agreement_with_others(votes: Votes) -> dict[str, Share]:
+    frame = votes.first.select("unit", "kind", "assessor", plain_of("value").alias("answer"))
+    compared = frame.with_columns(
         (pl.len().over("unit", "kind") - 1).cast(pl.Int64).alias("others"),
-        (pl.len().over("unit", "kind", "said") - 1).cast(pl.Int64).alias("same"),
+        (pl.len().over("unit", "kind", "answer") - 1).cast(pl.Int64).alias("same"),
     ).filter((pl.col("others") > 0) & (pl.col("assessor") != ""))
-    sums = beside.group_by("assessor").agg(
+    sums = compared.group_by("assessor").agg(
         pl.col("same").sum(),
         pl.col("others").sum(),
         (pl.col("same") ** 2).sum().alias("same2"),
@@ -90,7 +90,7 @@ def _with_others(votes: Votes) -> dict[str, Share]:
 
 
 def _from_sums(part: float, whole: float, units: int, squares: tuple[float, float, float]) -> Share:
-    """Return what `clustered_share` returns, from sums of squares; a unit has one row of an assessor at most."""
+    """Compute `clustered_share` from sums of squares; an assessor has at most one row per unit."""
     if units < 2:
         return Share(part, whole, None, None, None)
     value = part / whole
@@ -99,7 +99,7 @@ def _from_sums(part: float, whole: float, units: int, squares: tuple[float, floa
     return Share(part, whole, error, max(0.0, value - NORMAL_95 * error), min(1.0, value + NORMAL_95 * error))
 
 
-def _with_themselves(votes: Votes) -> dict[str, Share]:
+def _self_agreement_by_assessor(votes: Votes) -> dict[str, Share]:
     frame = votes.frame.filter(pl.col("again") & pl.col("before").is_not_null())
     sums = frame.group_by("assessor").agg(
         (plain_of("value") == plain_of("before")).sum().alias("same"), pl.len().alias("units")
@@ -108,12 +108,12 @@ def _with_themselves(votes: Votes) -> dict[str, Share]:
 
 
 def self_agreement(votes: Votes) -> Share:
-    """Return how often people said the same when a unit came back to them, over all of them."""
-    parts = list(_with_themselves(votes).values())
+    """Return how often assessors gave the same answer to a repeated unit, over all assessors."""
+    parts = list(_self_agreement_by_assessor(votes).values())
     return simple_share(sum(each.part for each in parts), sum(each.whole for each in parts))
 
 
-def _sides(votes: Votes) -> dict[str, Share]:
+def _left_share_by_assessor(votes: Votes) -> dict[str, Share]:
     frame = votes.frame.filter(pl.col("left").is_not_null() & (pl.col("assessor") != ""))
     sums = frame.group_by("assessor").agg(pl.col("left").cast(pl.Int64).sum(), pl.len())
     return {name: simple_share(left, sided) for name, left, sided in sums.iter_rows()}
@@ -130,10 +130,9 @@ def left_share(votes: Votes) -> Share:
 
 @dataclass(frozen=True, slots=True)
 class TwoGroups:
-    """Two groups of assessors (or one, with itself) on the units that both judged.
+    """Two groups of assessors (or one group with itself) on the units that both judged.
 
-    `majority` is the share of units where most of each group say the same; where a group is split, it has no
-    majority.
+    `majority` is the share of units where the majorities of both groups agree, of those where both have one.
     """
 
     one: str
@@ -145,7 +144,7 @@ class TwoGroups:
 
 
 def compare_groups(votes: Votes, cluster: Cluster = "pair") -> tuple[TwoGroups, ...]:
-    """Compare every two groups of assessors, and each one with itself; people and programs, where both are there."""
+    """Compare every two groups of assessors, each group with itself, and people with programs."""
     names = votes.groups
     comparisons = [
         _compared(votes, one, other, cluster) for one, other in combinations_with_replacement(names, 2)
@@ -158,7 +157,7 @@ def compare_groups(votes: Votes, cluster: Cluster = "pair") -> tuple[TwoGroups, 
 
 
 def regrouped(votes: Votes, groups: Mapping[str, str], *, by_group: bool = False) -> Votes:
-    """Return votes with other groups: by the assessors' names, or by the groups that they have."""
+    """Return the votes with new groups, looked up by assessor, or by the present group with `by_group`."""
     column = pl.col("group" if by_group else "assessor")
     frame = votes.frame.with_columns(
         column.replace_strict(list(groups), list(groups.values()), default="", return_dtype=pl.String).alias(
@@ -178,9 +177,9 @@ def between_groups(votes: Votes, one: str, other: str, cluster: Cluster = "pair"
 
 def _compared(votes: Votes, one: str, other: str, cluster: Cluster) -> TwoGroups:
     frame = votes.first.filter(pl.col("group").is_in([one, other])).with_columns(
-        plain_of("value").alias("said")
+        plain_of("value").alias("answer")
     )
-    values, code = np.unique(frame.get_column("said").to_numpy(), return_inverse=True)
+    values, code = np.unique(frame.get_column("answer").to_numpy(), return_inverse=True)
     units, at = np.unique(frame.get_column("unit").to_numpy(), return_inverse=True)
     mine = (frame.get_column("group") == one).to_numpy()
     shape = (len(units), len(values))
@@ -220,13 +219,13 @@ def _two_groups(one: str, other: str, counts: list[Ints], topic: Ints, cluster: 
 
 
 def _majorities(counts: Floats) -> Ints:
-    """Return the category that most said of each unit, -1 where two have the most."""
+    """Return the most frequent answer to each unit, -1 where two are equally frequent."""
     best = counts.argmax(axis=1)
     tops = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1)
     return np.where(tops == 1, best, -1)
 
 
 def group_sizes(votes: Votes) -> dict[str, int]:
-    """Return how many assessors with a name each group has."""
+    """Return the number of named assessors in each group."""
     pairs = votes.frame.filter(pl.col("assessor") != "").select("group", "assessor").unique()
     return dict(Counter(pairs.get_column("group").to_list()))
