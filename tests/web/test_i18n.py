@@ -62,8 +62,11 @@ def test_a_language_is_translated(lang: str) -> None:
 
 def test_check_and_practice_are_whole() -> None:
     for texts in FILES.values():
-        assert len([CheckQuestion.from_json(each) for each in texts["check"]]) == 2
-        assert len([PracticePair.from_json(each) for each in texts["practice"]]) == 2
+        questions = [
+            CheckQuestion(each["text"], tuple(each["choices"]), each["answer"]) for each in texts["check"]
+        ]
+        assert len(questions) == 2
+        assert len([PracticePair(**each) for each in texts["practice"]]) == 2
     assert [each["better"] for each in ENGLISH["practice"]] == [
         each["better"] for each in FILES["de"]["practice"]
     ]

@@ -18,7 +18,7 @@ from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.dispatch import Dispatch
 from duelpool.campaign.questions.proposals import Proposals
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.settings.file import decides_alike
+from duelpool.campaign.settings.changes import same_fixed_settings
 from duelpool.campaign.work import assignments, exclusion, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -59,7 +59,7 @@ class Campaign:
         self._set(Settings.from_json(row.settings), earlier)
 
     def _set(self, settings: Settings, earlier: "Campaign | None" = None) -> None:
-        if earlier is not None and decides_alike(earlier.settings, settings):
+        if earlier is not None and same_fixed_settings(earlier.settings, settings):
             self.live = earlier.live
         else:
             self.live = LiveTopics(self.own_store, settings)

@@ -22,7 +22,7 @@ from duelpool.budget.units.sources import (
     relevant_items,
 )
 from duelpool.campaign import Campaign
-from duelpool.campaign.settings import Judges, Scale, Settings
+from duelpool.campaign.settings import SETTINGS, Judges, Scale, Settings
 from duelpool.cli.budget_tables import show_estimate, show_plan, show_simulation
 from duelpool.cli.executors import open_executor
 from duelpool.cli.helptext import command_group
@@ -200,7 +200,7 @@ def campaign(
     texts: Annotated[str | None, typer.Option(help="Passages, for the assessors to read.")] = None,
     topics: Annotated[str | None, typer.Option(help="The topics, as assessors see them.")] = None,
     name: Annotated[str, typer.Option(help="The campaign's name.")] = "budget",
-    judges: Annotated[str, typer.Option(help="Who will judge: dedicated or crowd.")] = "dedicated",
+    judges: Annotated[str, typer.Option(help=SETTINGS["judges"].about.help)] = SETTINGS["judges"].default,
     scale: Annotated[
         str | None, typer.Option(help="Scale of the grades: binary, abc, five. Default: the plan's.")
     ] = None,

@@ -8,8 +8,7 @@ from typing import Annotated, cast
 import typer
 from rich.table import Table
 
-from duelpool.campaign import Settings
-from duelpool.campaign.settings import Judges
+from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.file import read_settings
 from duelpool.cli.opening import is_store, opened
 from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
@@ -36,6 +35,8 @@ from duelpool.setup.priors import set_prior
 from duelpool.simulation.cost import Estimate, Pay, estimate
 from duelpool.store import open_store
 
+DEFAULTS = Settings()
+
 
 def pool(
     runs: Annotated[list[str] | None, typer.Argument(help="Run files, folders of them, or patterns.")] = None,
@@ -58,12 +59,16 @@ def pool(
         bool, typer.Option("--keep-twins", help="Don't merge duplicates, items with the same text.")
     ] = False,
     groups: Annotated[str | None, typer.Option(help="Lines `run group`, for contributions by group.")] = None,
-    strategy: Annotated[str, typer.Option(help="The strategy that chooses the pairs.")] = "swissfinals",
+    strategy: Annotated[str, typer.Option(help=SETTINGS["strategy"].about.help)] = DEFAULTS.strategy,
     simulated: Annotated[
         bool, typer.Option("--simulate", help="Estimate by simulation, with the share of best items found.")
     ] = False,
-    reward: Annotated[int, typer.Option(min=0, help="Pay for an assignment of ten, in cents.")] = 200,
-    fee: Annotated[int, typer.Option(min=0, help="The panel's fee in percent.")] = 20,
+    reward: Annotated[
+        int, typer.Option(min=SETTINGS["reward"].least, help=SETTINGS["reward"].about.help)
+    ] = DEFAULTS.reward,
+    fee: Annotated[
+        int, typer.Option(min=SETTINGS["fee_percent"].least, help=SETTINGS["fee_percent"].about.help)
+    ] = DEFAULTS.fee_percent,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Pools as JSON lines, or a campaign: FILE.db, postgresql://..."),
@@ -72,8 +77,10 @@ def pool(
         str | None, typer.Option(help="The campaign's name, which assessors see. Default: the file's.")
     ] = None,
     topics: Annotated[str | None, typer.Option(help="The topics, as assessors see them.")] = None,
-    judges: Annotated[str, typer.Option(help="Who will judge: dedicated or crowd.")] = "dedicated",
-    cap: Annotated[int, typer.Option(min=1, help="The most judgments of one pair.")] = 6,
+    judges: Annotated[str, typer.Option(help=SETTINGS["judges"].about.help)] = DEFAULTS.judges,
+    cap: Annotated[
+        int, typer.Option(min=SETTINGS["cap"].least, help=SETTINGS["cap"].about.help)
+    ] = DEFAULTS.cap,
     tests: Annotated[
         str | None, typer.Option(help="Test pairs: a file of preferences, auto or none. A crowd: auto.")
     ] = None,
@@ -92,9 +99,7 @@ def pool(
             "--settings", help="More settings, as TOML or JSON: consent, check, completion_code, ..."
         ),
     ] = None,
-    budget: Annotated[
-        int | None, typer.Option(min=0, help="Hand out no new assignments once this much is spent, in cents.")
-    ] = None,
+    budget: Annotated[int | None, typer.Option(min=0, help=SETTINGS["budget"].about.help)] = DEFAULTS.budget,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Simulate every strategy and compare them; make nothing.")
     ] = False,
@@ -108,7 +113,9 @@ def pool(
         str | None,
         typer.Option(help="The store of a judged pilot: simulate judges as noisy as its assessors."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes every random choice of the campaign.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=SETTINGS["seed"].least, help=SETTINGS["seed"].about.help)
+    ] = DEFAULTS.seed,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Build judging pools from runs, grades and texts, estimate the cost of judging, and make the campaign.

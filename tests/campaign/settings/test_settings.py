@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.settings.file import CHANGEABLE, read_changes, read_settings
+from duelpool.campaign.settings import CHANGEABLE
+from duelpool.campaign.settings.file import read_changes, read_settings
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.cli import app
 from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
@@ -148,7 +149,7 @@ def test_pool_takes_a_settings_file_and_change_changes_it(
         campaign = Campaign.open(store)
         assert (campaign.settings.completion_code, campaign.settings.context) == ("C2", False)
     Path("t.toml").write_text("seed = 2\n")
-    assert "can't change" in call("change", "c.db", "--settings", "t.toml", code=2)
+    assert "can't be changed" in call("change", "c.db", "--settings", "t.toml", code=2)
     assert "nothing to change" in call("change", "c.db", code=2)
     assert "There is no state" in call("change", "c.db", "--state", "asleep", code=2)
 

@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import FilePayload, Page
 
 from duelpool.campaign import Campaign, Settings
-from duelpool.campaign.settings.changes import EFFECTS, changed
-from duelpool.campaign.settings.file import CHANGEABLE
+from duelpool.campaign.settings import CHANGEABLE
+from duelpool.campaign.settings.changes import changed
 from duelpool.campaign.settings.welcome import STEPS
 from duelpool.campaign.views.watch import Watch
 from duelpool.errors import DuelpoolError
@@ -125,7 +125,7 @@ def test_a_setting_changes_after_a_look_at_what_that_does(site: Site, people: Pe
     page.click("#look")
     page.wait_for_selector("#sure")
     told = page.inner_text("#told")
-    assert "what was paid stays as it is" in told
+    assert "earlier payments stay as they are" in told
     assert "consent" not in told  # the page's own words are left to the page
     look_with_axe(page, "change")
     page.click("#sure")
@@ -160,7 +160,7 @@ def test_the_panel_and_what_a_flip_counts_as_are_set_on_the_page(site: Site, peo
     page.wait_for_selector("#sure")
     told = page.inner_text("#told")
     for name in ("panel", "panel_study", "no_work_code", "flips"):
-        assert EFFECTS[name] in told, name
+        assert CHANGEABLE[name] in told, name
     page.click("#sure")
     page.wait_for_selector("[role=status].notice")
     assert "duelpool panel show campaigns.db" in page.inner_text("main")
@@ -303,7 +303,7 @@ def test_every_setting_is_refused_or_shown_as_it_is(site: Site, people: People) 
     ticked = {name for name in CHANGEABLE if isinstance(getattr(Settings(), name), bool)} | {"steps"}
     for name in CHANGEABLE:
         assert page.locator(
-            "#change [name^=step-]" if name == "steps" else f"#change [name={name}]"
+            "#change [name^=steps-]" if name == "steps" else f"#change [name={name}]"
         ).count(), name
         if name not in taken and name not in ticked:
             values = {"form_key": form_key, name: f"{ALL[:90]} {ALL}"}
@@ -314,8 +314,8 @@ def test_every_setting_is_refused_or_shown_as_it_is(site: Site, people: People) 
     values = {"form_key": form_key, "panel": "generic", "completion_code": ALL}
     page.evaluate(SEND, [address, values])
     page.wait_for_selector("#alarm")
-    assert _plain(page.inner_text("#alarm")).startswith(f"'{_plain(ALL)[:60]}")
-    boxes = dict.fromkeys(ticked, ALL) | {f"step-{step}": "yes" for step in STEPS}
+    assert _plain(page.inner_text("#alarm")).startswith(f"'completion_code' can't be '{_plain(ALL)[:60]}")
+    boxes = dict.fromkeys(ticked, ALL) | {f"steps-{step}": "yes" for step in STEPS}
     texts = {name: json.dumps(RECORDS[name]) if name in RECORDS else ALL for name in taken}
     assert Campaign.open(site.store, campaign.id).settings == campaign.settings
     page.evaluate(SEND, [address, {"form_key": form_key, "boxes": "yes", **boxes, **texts}])

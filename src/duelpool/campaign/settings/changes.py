@@ -1,81 +1,19 @@
-"""What may change while people judge, what each change does, and why the rest stays as it is."""
+"""Changes of settings while people judge: which are allowed, and what each of them does."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from duelpool.campaign.settings.file import CHANGEABLE, check_values
-from duelpool.campaign.settings.settings import Settings
+from duelpool.campaign.settings.settings import CHANGEABLE, FIXED, SETTINGS, Settings, check_names
 from duelpool.errors import BadParameter
 
 _LARGEST = 10**12
-_FROM_NOW_ON = "Applies from now on."
-
-EFFECTS: Mapping[str, str] = MappingProxyType(
-    {
-        "guidelines": "Shown from now on; assessors who read the old guide are not asked to read it again.",
-        "steps": "Apply to visitors who arrive from now on; current assessors continue.",
-        "consent": "Shown to visitors who arrive from now on; earlier assessors agreed to the old text.",
-        "check": "Visitors who arrive from now on answer these questions.",
-        "practice": "Visitors who arrive from now on practise with these pairs.",
-        "feedback": "Takes effect with the next assignment or topic that ends.",
-        "context": "Takes effect with the next page that is opened.",
-        "assignments_each": "Workers who have done more keep their assignments and get no further one.",
-        "identity_parameter": "Visitors with the old parameter in their link become new assessors.",
-        "completion_code": "Shown at the end of an assignment from now on; earlier workers saw the old one.",
-        "completion_url": "Workers who end an assignment from now on are sent there.",
-        "languages": "The page offers these languages from now on.",
-        "ties": "The page offers it, or no longer, from the next pair on; what was answered stays.",
-        "same": "The page offers it, or no longer, from the next pair on; what was answered stays.",
-        "flips": "Applies to the answers of language models from now on.",
-        "panel": "Workers come from this panel from now on; earlier ones are paid through their own panel.",
-        "panel_study": "Submissions of another study are no longer reconciled or settled.",
-        "failed_code": "Shown to workers who fail the test pairs from now on.",
-        "stopped_code": "Shown to workers who stop early from now on.",
-        "no_work_code": "Shown to workers who find nothing to judge from now on.",
-        "lease_seconds": "Applies to questions leased from now on.",
-        "reward": "Paid for assignments that end from now on; earlier payments stay as they are.",
-        "fee_percent": "Applies to assignments that end from now on.",
-        "budget": "No new assignments beyond it; open ones may still end.",
-        "currency": "Only the name changes; amounts stay as they are.",
-    }
-)
-"""What a change of each setting does, in a sentence for the preview."""
-
-_DECIDES = "It decides which pairs are asked, and the questions so far depend on it."
-FIXED: Mapping[str, str] = MappingProxyType(
-    {
-        "strategy": _DECIDES,
-        "seed": _DECIDES,
-        "cap": "The slots of pairs depend on it.",
-        "judges": "Assignments, test pairs and pay depend on it.",
-        "kind": "Judgments of another kind couldn't be compared with those so far.",
-        "criterion": "Judgments by another criterion couldn't be compared with those so far.",
-        "crossed": "The design is fixed when the study begins.",
-        "people_per_kind": "The design is fixed when the study begins.",
-        "stage": "It changes automatically when grading ends.",
-        "scale": "Grades of another scale couldn't be compared with those so far.",
-        "grades_per_item": "Items have been graded under it.",
-        "thin": "It is applied once, when grading ends.",
-        "targets": "Open assignments and their pay depend on it.",
-        "tests": "Open assignments depend on it.",
-        "per_topic": "Open assignments depend on it.",
-        "repeat_every": "The repeats so far depend on it.",
-        "test_rule": "Exclusions so far depend on it.",
-        "test_share": "Exclusions so far depend on it.",
-        "bad_votes": "Items have been removed by it.",
-        "parked_after": "Pairs have been parked by it.",
-        "plan": "A plan is frozen: its propensities hold only for the questions it drew.",
-    }
-)
-"""Why each of the other settings can't change any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One setting that becomes another, in words, and what that does."""
+    """One changed setting: its values before and after, in words, and what the change does."""
 
     name: str
     before: str
@@ -84,34 +22,51 @@ class Change:
 
 
 def changed(present: Settings, values: Mapping[str, Any]) -> Settings:
-    """Return the present settings with others in their places; what can't change is refused with its reason."""
-    known = present.as_json()
+    """Return the present settings with new values; a setting that can't change is refused with the reason."""
+    check_names(values)
     for name, value in values.items():
-        if name in known and name not in CHANGEABLE:
-            why = FIXED.get(name, _DECIDES)
-            raise BadParameter(f"'{name}' can't be changed. {why}", remedy="Create another campaign instead.")
+        if name in FIXED:
+            raise BadParameter(
+                f"'{name}' can't be changed. {FIXED[name]}",
+                remedy=f"Create another campaign instead. These can change: {', '.join(sorted(CHANGEABLE))}.",
+            )
         _refuse_unwritable(name, value)
-    check_values(dict(values))
-    return Settings.from_json({**known, **values})
+    return Settings.from_json({**present.as_json(), **values})
+
+
+def change_schema() -> dict[str, Any]:
+    """Return the JSON schema of new values: the changeable settings by their names, at least one of them."""
+    return {
+        "type": "object",
+        "properties": {
+            name: {
+                **{key: value for key, value in SETTINGS[name].schema.items() if key != "default"},
+                "title": SETTINGS[name].about.label,
+                "description": f"{SETTINGS[name].about.help} When changed: {effect}",
+            }
+            for name, effect in CHANGEABLE.items()
+        },
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
 
 
 def changes(before: Settings, after: Settings) -> tuple[Change, ...]:
-    """Return what differs, by name."""
-    old, new = _plain(before), _plain(after)
+    """Return the changeable settings that differ, in the order of their declaration."""
+    old, new = before.as_json(), after.as_json()
     return tuple(
-        Change(name, _told(old[name]), _told(new[name]), EFFECTS.get(name, _FROM_NOW_ON))
-        for name in CHANGEABLE
+        Change(name, _in_words(old[name]), _in_words(new[name]), effect)
+        for name, effect in CHANGEABLE.items()
         if old[name] != new[name]
     )
 
 
-def _plain(settings: Settings) -> dict[str, Any]:
-    """Return settings as they come back from a store."""
-    found: dict[str, Any] = json.loads(json.dumps(settings.as_json()))
-    return found
+def same_fixed_settings(one: Settings, other: Settings) -> bool:
+    """Say whether two settings ask the same questions and count every answer alike."""
+    return all(getattr(one, name) == getattr(other, name) for name in FIXED)
 
 
-def _told(value: Any) -> str:
+def _in_words(value: Any) -> str:
     if value is None or value in ("", []):
         return "nothing"
     if isinstance(value, bool):
@@ -122,9 +77,11 @@ def _told(value: Any) -> str:
 
 
 def _refuse_unwritable(name: str, value: Any) -> None:
-    """Refuse numbers beyond all measure and texts that no page could show."""
+    """Refuse numbers that are too large to store, and texts that no page could show."""
     if isinstance(value, int | float) and not -_LARGEST <= value <= _LARGEST:
-        raise BadParameter(f"'{name}' can't be {value}.", remedy="Give a smaller number.")
+        raise BadParameter(
+            f"'{name}' can't be {value}.", remedy=f"Give a number from {-_LARGEST} to {_LARGEST}."
+        )
     try:
         text = json.dumps(value, ensure_ascii=False)
         text.encode()

@@ -1,164 +1,409 @@
-"""What a manager decides: every setting of a campaign, validated once."""
+"""What a manager decides: every setting of a campaign, declared once.
 
-import dataclasses
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+The command line, settings files, the dashboard's form, the API and the documentation take names, types, ranges,
+defaults, labels and effects from here (`SETTINGS`).
+"""
+
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Final, Self
 
-from duelpool.campaign.settings.welcome import (
-    STEPS,
-    CheckQuestion,
-    PracticePair,
-    Step,
+from pydantic import ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+
+from duelpool.campaign.settings.declaration import SettingField, declared, refusal, setting
+from duelpool.campaign.settings.values import (
+    SCALES,
+    Flag,
+    Flips,
+    FromOne,
+    FromZero,
+    Judges,
+    Kinds,
+    Languages,
+    PairKind,
+    PanelName,
+    Parameter,
+    PlannedRow,
+    Scale,
+    Seconds,
+    Share,
+    Stage,
+    Steps,
+    TestRule,
+    Text,
+    WebAddress,
+    Whole,
     check_codes,
-    check_languages,
-    check_parameter,
-    check_steps,
 )
-from duelpool.errors import BadParameter, UnknownName, known_names
-from duelpool.net.addresses import check_link
+from duelpool.campaign.settings.welcome import STEPS, CheckQuestion, PracticePair
+from duelpool.errors import BadParameter, UnknownName
 from duelpool.panels import PANELS, PanelSettings
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import make_strategy
 
-Judges: TypeAlias = Literal["crowd", "dedicated"]
-"""Who judges: paid workers in assignments with test pairs, or people who judge on and on, topic by topic."""
-
-Stage: TypeAlias = Literal["grading", "preferences"]
-"""What is asked now: a grade for one item at a time, or which of two is better."""
-
-Scale: TypeAlias = Literal["binary", "abc", "five"]
-
-PlannedRow: TypeAlias = tuple[str, str, str, float, int]
-"""A question of a budget plan: topic, item, other item or "", the chance it was drawn with, judgments wanted."""
-
-SCALES: Mapping[str, tuple[float, ...]] = MappingProxyType(
-    {"binary": (0.0, 1.0), "abc": (0.0, 1.0, 2.0), "five": (0.0, 1.0, 2.0, 3.0, 4.0)}
-)
-"""The grades of each scale, the worst first."""
-
-Flips: TypeAlias = Literal["tie", "abstain"]
-"""What a model that changes its mind with the sides has said: that both are as good, or nothing."""
-
-TestRule: TypeAlias = Literal["share", "any-failed"]
-"""Who goes: whoever falls below a share of all test pairs so far, or every assignment with a failed one."""
-
 _PLAIN = frozenset({Outcome.LEFT, Outcome.RIGHT, Outcome.LEFT_BAD, Outcome.RIGHT_BAD, Outcome.BOTH_BAD})
 _ALWAYS = frozenset({Outcome.CANNOT_JUDGE, Outcome.SKIP})
 
+_DECIDES_QUESTIONS = "It decides which pairs are asked, and the questions so far depend on it."
+_IN_ASSIGNMENTS = "Open assignments depend on it."
+_EXCLUDES = "Exclusions so far depend on it."
+_BEFORE, _PAGE, _PAY, _PANEL = "Before judging", "Judging page", "Pay and time", "Panel and completion"
+_MODELS, _RECORDS = "Languages and models", "Check questions and practice pairs"
 
-@dataclass(frozen=True, slots=True)
+_PANEL_LABELS = {"": "none"} | {
+    name: f"{name}, closed: for old data" if panel.frozen else name for name, panel in PANELS.items()
+}
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Settings:
-    """The settings of a campaign. Money is in minor units, time in seconds."""
+    """The settings of a campaign. Money is in minor units, time in seconds.
 
-    strategy: str = "swissfinals"
-    seed: int = 1
-    judges: Judges = "dedicated"
-    kind: Kind = Kind.PREFERENCE
-    crossed: tuple[Kind, ...] = ()  # a study: each topic in each of these kinds, by different people
-    people_per_kind: int = 2  # of a crossed study, for each topic
-    criterion: str = "overall"
-    ties: bool = False
-    same: bool = False  # "these two are duplicates"
-    flips: Flips = "tie"  # a model that chooses another item when the sides are changed: a tie, or no answer
-    cap: int = 6  # judgments of one pair, leases included
-    stage: Stage = "preferences"
-    scale: Scale = "binary"  # of the grading stage
-    grades_per_item: int = 1
-    thin: int | None = None  # after grading: take grades top down until so many are in
-    targets: int = 10  # questions of an assignment that count
-    tests: int = 3  # and test pairs beside them
-    per_topic: int = 3  # of one assignment, where possible
-    repeat_every: int = 0  # after so many answers one pair is put to the same person again; 0: never
-    lease_seconds: float = 1800.0
-    test_rule: TestRule = "share"
-    test_share: float = 0.75
-    bad_votes: int = 0  # of different assessors; 0: one when dedicated, two in a crowd
-    parked_after: int = 3  # so many "cannot judge", and a pair waits for the manager
-    reward: int = 200
-    fee_percent: int = 20
-    budget: int | None = None  # stops new assignments
-    currency: str = "USD"
-    guidelines: str = ""  # Markdown; empty: the page's own guide
-    steps: tuple[Step, ...] = STEPS  # of a first visit
-    consent: str = ""  # Markdown; empty: the page's own words
-    check: tuple[CheckQuestion, ...] = ()  # none: the page's own, about its own guide
-    practice: tuple[PracticePair, ...] = ()  # none: the page's own two
-    feedback: bool = True  # a page after an assignment, or after a topic
-    context: bool = True  # other items, or the topic's snippets, to look at while judging
-    assignments_each: int = 3  # the most that one person may do
-    identity_parameter: str = "worker"  # of the link: who somebody is outside
-    completion_code: str = ""
-    completion_url: str = ""
-    panel: str = ""  # where paid people come from: a name of PANELS
-    panel_study: str = ""  # the panel's id for this campaign
-    failed_code: str = ""  # after failed test pairs; empty: the completion code, for they are paid
-    stopped_code: str = ""  # after stopping early
-    no_work_code: str = ""  # when there was nothing to judge
-    languages: tuple[str, ...] = ()  # that the page speaks, the usual one first; none: all it knows
-    plan: tuple[PlannedRow, ...] = ()  # a budget plan to work off: it takes the strategy's place
+    They are checked whenever they are made, by `dataclasses.replace` as well.
+    """
+
+    # ---- what is asked: fixed once people judge
+    strategy: Text = setting(
+        "swissfinals",
+        "Strategy",
+        "The strategy that chooses the pairs, with its parameters.",
+        fixed_because=_DECIDES_QUESTIONS,
+    )
+    seed: FromZero = setting(
+        1, "Seed", "Fixes every random choice of the campaign.", fixed_because=_DECIDES_QUESTIONS
+    )
+    judges: Judges = setting(
+        "dedicated",
+        "Assessors",
+        "Who judges: dedicated assessors, or a crowd in paid assignments with test pairs.",
+        fixed_because="Assignments, test pairs and pay depend on it.",
+        choices={"dedicated": "dedicated assessors", "crowd": "a crowd, with test pairs"},
+    )
+    kind: PairKind = setting(
+        Kind.PREFERENCE,
+        "Kind of judgment",
+        "Which of two is better (preference), or also how surely (definite).",
+        fixed_because="Judgments of another kind couldn't be compared with those so far.",
+    )
+    crossed: Kinds = setting(
+        (),
+        "Crossed study",
+        "The kinds of a crossed study: every topic is judged in each of them, by different assessors.",
+        fixed_because="The design is fixed when the study begins.",
+    )
+    people_per_kind: FromOne = setting(
+        2,
+        "Assessors per kind",
+        "Of a crossed study: assessors for each topic and kind.",
+        fixed_because="The design is fixed when the study begins.",
+    )
+    criterion: Text = setting(
+        "overall",
+        "Criterion",
+        "The criterion by which assessors judge.",
+        fixed_because="Judgments by another criterion couldn't be compared with those so far.",
+    )
+    cap: FromOne = setting(
+        6,
+        "Cap: judgments per pair",
+        "The largest number of judgments of one pair, leased questions included.",
+        fixed_because="Pairs have been asked under this cap.",
+    )
+    stage: Stage = setting(
+        "preferences",
+        "Stage",
+        "What is asked now: grades of single items, or preferences.",
+        fixed_because="It changes automatically when grading ends.",
+    )
+    scale: Scale = setting(
+        "binary",
+        "Scale",
+        "The grades of the grading stage: two (binary), three (abc) or five.",
+        fixed_because="Grades of another scale couldn't be compared with those so far.",
+    )
+    grades_per_item: FromOne = setting(
+        1,
+        "Grades per item",
+        "How many grades each item gets in the grading stage.",
+        fixed_because="Items have been graded under it.",
+    )
+    thin: Whole | None = setting(
+        None,
+        "Items kept after grading",
+        "Whole grades are kept, the highest first, until each pool has this many items. Empty: all.",
+        fixed_because="It is applied once, when grading ends.",
+    )
+    targets: FromOne = setting(
+        10,
+        "Questions per assignment",
+        "Questions of an assignment that count, without test pairs.",
+        fixed_because="Open assignments and their pay depend on it.",
+    )
+    tests: FromZero = setting(
+        3,
+        "Test pairs per assignment",
+        "Test pairs among the questions of an assignment.",
+        fixed_because=_IN_ASSIGNMENTS,
+    )
+    per_topic: FromOne = setting(
+        3,
+        "Questions per topic",
+        "Questions of one assignment from the same topic, where possible.",
+        fixed_because=_IN_ASSIGNMENTS,
+    )
+    repeat_every: FromZero = setting(
+        0,
+        "Repeat every",
+        "After this many answers an assessor is asked about one pair again. 0: never.",
+        fixed_because="The repeats so far depend on it.",
+    )
+    test_rule: TestRule = setting(
+        "share",
+        "Test rule",
+        "Failed test pairs exclude an assessor below a share of them (share), or only the assignment (any-failed).",
+        fixed_because=_EXCLUDES,
+    )
+    test_share: Share = setting(
+        0.75,
+        "Share of test pairs to pass",
+        "The share of test pairs that an assessor must pass, from 0 to 1.",
+        fixed_because=_EXCLUDES,
+    )
+    bad_votes: FromZero = setting(
+        0,
+        "Votes that remove a bad item",
+        "Bad votes of different assessors that remove an item. 0: one by dedicated assessors, two in a crowd.",
+        fixed_because="Items have been removed by it.",
+    )
+    parked_after: FromOne = setting(
+        3,
+        "“Cannot judge” that park a pair",
+        "After this many “cannot judge” a pair waits for the manager.",
+        fixed_because="Pairs have been parked by it.",
+    )
+    plan: tuple[PlannedRow, ...] = setting(
+        (),
+        "Budget plan",
+        "The questions of a budget plan, which take the place of the strategy.",
+        fixed_because="A plan is frozen: its propensities hold only for the questions it drew.",
+        takes="a list of rows: topic, item, other item, chance, judgments",
+    )
+    # ---- what may change while people judge
+    consent: Text = setting(
+        "",
+        "Consent, in Markdown",
+        "What assessors agree to. Empty: the default text, in their language.",
+        effect="Shown to visitors who arrive from now on; earlier assessors agreed to the old text.",
+        section=_BEFORE,
+        lines=8,
+    )
+    guidelines: Text = setting(
+        "",
+        "Guide, in Markdown",
+        "The guide of the judging page. Empty: the default text, in the assessor's language.",
+        effect="Shown from now on; assessors who read the old guide are not asked to read it again.",
+        section=_BEFORE,
+        lines=10,
+    )
+    steps: Steps = setting(
+        STEPS,
+        "Steps before judging",
+        "What a first visit goes through, in this order.",
+        effect="Apply to visitors who arrive from now on; current assessors continue.",
+        section=_BEFORE,
+    )
+    feedback: Flag = setting(
+        True,
+        "Ask for feedback afterwards",
+        "A form after an assignment or a topic: confidence, understanding, comments.",
+        effect="Takes effect with the next assignment or topic that ends.",
+        section=_PAGE,
+    )
+    context: Flag = setting(
+        True,
+        "Show context",
+        "Other items, or the topic's snippets, can be opened while judging.",
+        effect="Takes effect with the next page that is opened.",
+        section=_PAGE,
+    )
+    ties: Flag = setting(
+        False,
+        "Allow ties",
+        "Offer the answer “equally good”.",
+        effect="Offered, or no longer offered, from the next pair on; earlier answers stay.",
+        section=_PAGE,
+    )
+    same: Flag = setting(
+        False,
+        "Allow “The same text”",
+        "Offer the answer that both passages are the same text.",
+        effect="Offered, or no longer offered, from the next pair on; earlier answers stay.",
+        section=_PAGE,
+    )
+    reward: FromZero = setting(
+        200,
+        "Pay per assignment, in cents",
+        "Pay for a complete assignment, in cents.",
+        effect="Paid for assignments that end from now on; earlier payments stay as they are.",
+        section=_PAY,
+    )
+    fee_percent: FromZero = setting(
+        20,
+        "Panel fee, in percent",
+        "The panel's fee, in percent of the pay.",
+        effect="Applies to assignments that end from now on.",
+        section=_PAY,
+    )
+    budget: Whole | None = setting(
+        None,
+        "Budget, in cents",
+        "No new assignments beyond this cost, in cents. Empty: no limit.",
+        effect="No new assignments beyond it; open ones may still end.",
+        section=_PAY,
+    )
+    currency: Text = setting(
+        "USD",
+        "Currency",
+        "The currency of the pay.",
+        effect="Only the name changes; amounts stay as they are.",
+        section=_PAY,
+    )
+    assignments_each: FromOne = setting(
+        3,
+        "Assignments per person, at most",
+        "The largest number of assignments per person.",
+        effect="Workers who have done more keep their assignments and get no further one.",
+        section=_PAY,
+    )
+    lease_seconds: Seconds = setting(
+        1800.0,
+        "Lease of a question, in seconds",
+        "How long a question waits for its answer before it is asked again.",
+        effect="Applies to questions leased from now on.",
+        section=_PAY,
+    )
+    panel: PanelName = setting(
+        "",
+        "Panel",
+        "Where paid workers come from. With none, they use the link for assessors.",
+        effect="Workers come from this panel from now on; earlier ones are paid through their own panel.",
+        section=_PANEL,
+        choices=_PANEL_LABELS,
+    )
+    panel_study: Text = setting(
+        "",
+        "Panel study",
+        "The study's id at the panel, such as Prolific's study id.",
+        effect="Submissions of another study are no longer reconciled or settled.",
+        section=_PANEL,
+        private=True,
+    )
+    identity_parameter: Parameter = setting(
+        "worker",
+        "Parameter with the external id",
+        "The parameter of the link with the external id. Prolific and Connect have their own.",
+        effect="Visitors with the old parameter in their link become new assessors.",
+        section=_PANEL,
+    )
+    completion_url: WebAddress = setting(
+        "",
+        "Completion address",
+        "Where workers go at the end. Prolific needs none.",
+        effect="Workers who end an assignment from now on are sent there.",
+        section=_PANEL,
+    )
+    completion_code: Text = setting(
+        "",
+        "Completion code",
+        "Shown after a complete assignment.",
+        effect="Shown at the end of an assignment from now on; earlier workers saw the old one.",
+        section=_PANEL,
+        private=True,
+    )
+    failed_code: Text = setting(
+        "",
+        "Code after failed test pairs",
+        "Shown after failed test pairs. Empty: the completion code, as that work is paid too.",
+        effect="Shown to workers who fail the test pairs from now on.",
+        section=_PANEL,
+        private=True,
+    )
+    stopped_code: Text = setting(
+        "",
+        "Code after stopping early",
+        "Shown to workers who stop early, and get a part of the pay.",
+        effect="Shown to workers who stop early from now on.",
+        section=_PANEL,
+        private=True,
+    )
+    no_work_code: Text = setting(
+        "",
+        "Code without questions",
+        "Shown when there was nothing to judge.",
+        effect="Shown to workers who find nothing to judge from now on.",
+        section=_PANEL,
+        private=True,
+    )
+    languages: Languages = setting(
+        (),
+        "Languages",
+        "The page's languages, such as en, de, the default first. Empty: all available languages.",
+        effect="The page offers these languages from now on.",
+        section=_MODELS,
+    )
+    flips: Flips = setting(
+        "tie",
+        "If a model's two orders disagree",
+        "A language model judges every pair in both orders; if they disagree, a tie counts, or nothing (abstain).",
+        effect="Applies to the answers of language models from now on.",
+        section=_MODELS,
+        choices={"tie": "count a tie", "abstain": "count nothing"},
+    )
+    check: tuple[CheckQuestion, ...] = setting(
+        (),
+        "Check, as JSON",
+        "The questions of the comprehension check. Empty: the default ones; none with a guide of your own.",
+        effect="Visitors who arrive from now on answer these questions.",
+        section=_RECORDS,
+        takes="a list of questions with 'text', 'choices' and 'answer', the position of the right choice from 0",
+    )
+    practice: tuple[PracticePair, ...] = setting(
+        (),
+        "Practice pairs, as JSON",
+        "Pairs to try the page with. Empty: the default ones.",
+        effect="Visitors who arrive from now on practise with these pairs.",
+        section=_RECORDS,
+        takes="a list of pairs with 'topic', 'left', 'right' and 'better' (left or right), and perhaps 'why'",
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, values: Any, handler: Any) -> Any:
+        """Check every setting by its declaration; the first bad value is refused in the product's words."""
+        try:
+            return handler(values)
+        except ValidationError as error:
+            raise refusal(error.errors(include_url=False)[0], SETTINGS) from None
 
     def __post_init__(self) -> None:
-        make_strategy(self.strategy, (), seed=self.seed, cap=self.cap)  # refuses what it can't be made of
-        for field, choice, known in (
-            ("judges", self.judges, get_args(Judges)),
-            ("test_rule", self.test_rule, get_args(TestRule)),
-            ("flips", self.flips, get_args(Flips)),
-            ("stage", self.stage, get_args(Stage)),
-            ("scale", self.scale, tuple(SCALES)),
-        ):
-            if choice not in known:
-                raise BadParameter(f"'{field}' can't be '{choice}'.", remedy=known_names(choice, known))
-        if self.kind is Kind.GRADE:
-            raise BadParameter(
-                "A campaign's kind is 'preference' or 'definite'.",
-                remedy="For grades, start with stage 'grading'.",
-            )
-        if self.crossed:
-            self._check_crossing()
-        positive = {
-            "people_per_kind": self.people_per_kind,
-            "cap": self.cap,
-            "targets": self.targets,
-            "per_topic": self.per_topic,
-            "grades_per_item": self.grades_per_item,
-            "parked_after": self.parked_after,
-            "assignments_each": self.assignments_each,
-        }
-        for field, value in positive.items():
-            if value < 1:
-                raise BadParameter(f"'{field}' is a whole number from 1 on, not {value}.")
-        for field in ("tests", "repeat_every", "bad_votes", "reward", "fee_percent", "seed"):
-            if getattr(self, field) < 0:
-                raise BadParameter(f"'{field}' is a whole number from 0 on, not {getattr(self, field)}.")
-        if not (math.isfinite(self.lease_seconds) and self.lease_seconds > 0):
-            raise BadParameter(f"A lease lasts more than 0 seconds, not {self.lease_seconds}.")
-        if not 0 <= self.test_share <= 1:
-            raise BadParameter(f"The share of test pairs is from 0 to 1, not {self.test_share}.")
-        check_steps(self.steps)
-        check_languages(self.languages)
-        check_parameter(self.identity_parameter)
-        check_link(self.completion_url)
-        if self.panel and self.panel not in PANELS:
-            raise UnknownName("panel", self.panel, PANELS)
-        if self.panel:
-            check_codes(self.completion_code, self.failed_code, self.stopped_code, self.no_work_code)
-
-    def _check_crossing(self) -> None:
-        if len(set(self.crossed)) != len(self.crossed):
-            raise BadParameter("A crossed study names each kind of judgment once.")
-        if self.judges != "dedicated" or self.stage != "preferences":
+        """Check what depends on several settings."""
+        strategy = make_strategy(
+            self.strategy, (), seed=self.seed, cap=self.cap
+        )  # refuses what it can't be made of
+        if self.crossed and (self.judges != "dedicated" or self.stage != "preferences"):
             raise BadParameter(
                 "A crossed study is for dedicated assessors, without stages.",
                 remedy="Leave out --judges crowd and the grading stage; a kind may be 'grade'.",
             )
-        if not make_strategy(self.strategy, (), seed=self.seed, cap=self.cap).pools_judgments:
+        if self.crossed and not strategy.pools_judgments:
             raise BadParameter(
-                f"In a crossed study each person has a strategy to themselves, and '{self.strategy}' has phases.",
-                remedy="Take allpairs, sorting, carry-on or swissfinals.",
+                f"In a crossed study each assessor has a strategy of their own, and '{self.strategy}' has phases.",
+                remedy="Choose allpairs, sorting, carry-on or swissfinals.",
             )
+        if self.panel:
+            names = ("completion_code", "failed_code", "stopped_code", "no_work_code")
+            check_codes({name: getattr(self, name) for name in names})
 
     def planned(self, topic: str) -> tuple[PlannedRow, ...]:
         """Return a topic's questions of the plan."""
@@ -166,7 +411,7 @@ class Settings:
 
     @property
     def panel_settings(self) -> PanelSettings:
-        """What the panel has to know."""
+        """The settings that the panel needs."""
         return PanelSettings(
             panel=self.panel,
             study=self.panel_study,
@@ -183,7 +428,7 @@ class Settings:
 
     @property
     def bad_votes_needed(self) -> int:
-        """How many Bad votes of different assessors take an item out."""
+        """How many Bad votes of different assessors remove an item."""
         return self.bad_votes or (1 if self.judges == "dedicated" else 2)
 
     @property
@@ -208,33 +453,44 @@ class Settings:
         """Return the answers to a question of this kind."""
         if kind is Kind.GRADE:
             return frozenset({Outcome.GRADE}) | _ALWAYS
-        found = _PLAIN | _ALWAYS | {Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN}
+        outcomes = _PLAIN | _ALWAYS | {Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN}
         if kind is Kind.DEFINITE:
-            found |= {Outcome.DEFINITELY_LEFT, Outcome.DEFINITELY_RIGHT}
+            outcomes |= {Outcome.DEFINITELY_LEFT, Outcome.DEFINITELY_RIGHT}
         if self.ties:
-            found |= {Outcome.TIE}
+            outcomes |= {Outcome.TIE}
         if self.same:
-            found |= {Outcome.SAME}
-        return found
+            outcomes |= {Outcome.SAME}
+        return outcomes
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settings for the store."""
-        kinds = [str(kind) for kind in self.crossed]
-        return {**dataclasses.asdict(self), "kind": str(self.kind), "crossed": kinds}
+        """Return the settings for the store, as plain JSON values."""
+        values: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Return the settings that a store holds; what a newer version added stays at its default."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        given = {name: value for name, value in values.items() if name in known}
-        if "kind" in given:
-            given["kind"] = Kind(given["kind"])
-        given["crossed"] = tuple(Kind(kind) for kind in given.get("crossed", ()))
-        for name in ("steps", "languages"):
-            if name in given:
-                given[name] = tuple(given[name])
-        for name, make in (("check", CheckQuestion.from_json), ("practice", PracticePair.from_json)):
-            if name in given:
-                given[name] = tuple(make(each) for each in given[name])
-        given["plan"] = tuple(tuple(row) for row in given.get("plan", ()))
-        return cls(**given)
+        """Return the settings that a store holds; unknown names are ignored, missing ones have their defaults."""
+        return cls(**{name: value for name, value in values.items() if name in SETTINGS})
+
+
+_ADAPTER: Final = TypeAdapter(Settings)
+
+SETTINGS: Final[Mapping[str, SettingField]] = declared(Settings, _ADAPTER.json_schema())
+"""Every setting by its name, in the order of their declaration."""
+
+CHANGEABLE: Final[Mapping[str, str]] = MappingProxyType(
+    {name: field.about.effect for name, field in SETTINGS.items() if field.changeable}
+)
+"""The settings that may change while people judge, each with the effect of a change."""
+
+FIXED: Final[Mapping[str, str]] = MappingProxyType(
+    {name: field.about.fixed_because for name, field in SETTINGS.items() if not field.changeable}
+)
+"""The settings that can't change while people judge, each with the reason."""
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse a name that no setting has."""
+    for name in names:
+        if name not in SETTINGS:
+            raise UnknownName("setting", name, SETTINGS)

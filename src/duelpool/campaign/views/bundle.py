@@ -15,6 +15,7 @@ from sqlalchemy import func, select
 
 from duelpool import __version__
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.settings import SETTINGS
 from duelpool.campaign.views.exports import (
     Progress,
     Written,
@@ -37,7 +38,6 @@ _NO_GUIDELINES = (
 
 T = TypeVar("T")
 
-_PRIVATE = ("panel_study", "completion_code", "failed_code", "stopped_code", "no_work_code")  # the panel's
 _NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same bytes
 
 
@@ -131,7 +131,9 @@ def settings_of(campaign: Campaign) -> dict[str, Any]:
     return {
         "campaign": campaign.name,
         "settings": {
-            name: value for name, value in campaign.settings.as_json().items() if name not in _PRIVATE
+            name: value
+            for name, value in campaign.settings.as_json().items()
+            if not SETTINGS[name].about.private
         },
         "seed": campaign.settings.seed,
         "versions": {

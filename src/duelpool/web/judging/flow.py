@@ -54,7 +54,10 @@ def checks(campaign: Campaign, words: Words) -> dict[str, CheckQuestion]:
     if campaign.settings.guidelines:
         return {}  # the page's questions are about another guide
     listed = words.listed("check")
-    return {str(each.get("id", f"c{at}")): CheckQuestion.from_json(each) for at, each in enumerate(listed, 1)}
+    return {
+        str(each.get("id", f"c{at}")): CheckQuestion(each["text"], tuple(each["choices"]), each["answer"])
+        for at, each in enumerate(listed, 1)
+    }
 
 
 def practice_pairs(campaign: Campaign, words: Words) -> tuple[PracticePair, ...]:
@@ -62,7 +65,7 @@ def practice_pairs(campaign: Campaign, words: Words) -> tuple[PracticePair, ...]
     own = campaign.settings.practice
     if own:
         return own
-    return tuple(PracticePair.from_json(each) for each in words.listed("practice"))
+    return tuple(PracticePair(**each) for each in words.listed("practice"))
 
 
 class Flow:

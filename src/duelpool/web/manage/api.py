@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from duelpool import __version__
 from duelpool.agreement.findings import agreement_options
-from duelpool.campaign.settings.changes import EFFECTS, FIXED
+from duelpool.campaign.settings import CHANGEABLE, FIXED
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
@@ -109,7 +109,10 @@ def status(found: Looking) -> Head:
 def settings(found: Looking) -> SettingsShown:
     """The settings, and the names of the runs."""
     return SettingsShown(
-        found.desk.campaign.settings.as_json(), list(found.desk.leaderboard.runs), dict(EFFECTS), dict(FIXED)
+        found.desk.campaign.settings.as_json(),
+        list(found.desk.leaderboard.runs),
+        dict(CHANGEABLE),
+        dict(FIXED),
     )
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from duelpool.agreement import Finding, Votes
 from duelpool.campaign.runners.llm_figures import ModelFigures
-from duelpool.campaign.settings.changes import Change
+from duelpool.campaign.settings.changes import Change, change_schema
 from duelpool.campaign.views.status import (
     AssessorStatus,
     CampaignStatus,
@@ -382,7 +382,7 @@ class ChangeState(_Asked):
 class ChangeSettings(_Asked):
     """Change settings by their names; those left out stay as they are."""
 
-    settings: Annotated[dict[str, Any], Field(min_length=1, max_length=50)]
+    settings: Annotated[dict[str, Any], Field(min_length=1, max_length=50), WithJsonSchema(change_schema())]
     preview: Preview = False
 
 

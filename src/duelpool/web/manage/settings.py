@@ -7,10 +7,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
-from duelpool.campaign.settings.changes import EFFECTS, FIXED
-from duelpool.campaign.settings.welcome import STEPS
+from duelpool.campaign.settings import CHANGEABLE, FIXED, SETTINGS
+from duelpool.campaign.settings.declaration import SettingField
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.panels import PANELS
 from duelpool.store import StoreError
 from duelpool.web.access.links import address
 from duelpool.web.i18n import words
@@ -22,15 +21,7 @@ from duelpool.web.server.guard import status_of
 
 router = APIRouter(include_in_schema=False)
 
-TEXTS = ("consent", "guidelines")
-LINES = (
-    *("completion_code", "completion_url", "identity_parameter", "currency"),
-    *("panel_study", "failed_code", "stopped_code", "no_work_code"),
-)
-CHOICES = ("panel", "flips")
-NUMBERS = ("reward", "fee_percent", "budget", "assignments_each", "lease_seconds")
-TICKED = ("feedback", "context", "ties", "same")
-WRITTEN = ("check", "practice")  # lists of records, as JSON
+DEFAULT_TEXTS = {"consent": "consent_text", "guidelines": "guide_text"}  # by their keys in the catalogue
 
 
 @router.get("/manage/{campaign}/settings")
@@ -45,31 +36,16 @@ def _page(
     campaign = found.desk.campaign
     now = campaign.read(lambda tx: tx.now)
     root = str(found.request.base_url).rstrip("/")
-    own = words("en")
-    kept = json.loads(json.dumps(campaign.settings.as_json()))
-    values = {**kept, **(typed or {})}
+    present = campaign.settings.as_json()
     page = show(
         found,
         "settings",
         "settings",
         "Settings",
-        settings=values,
-        fixed={name: (kept[name], why) for name, why in FIXED.items() if name in kept},
-        effects=EFFECTS,
-        steps=STEPS,
-        panels=[("", "none"), *((name, _panel_name(name)) for name in PANELS)],
-        panel=kept["panel"],
+        sections=form_sections({**present, **(typed or {})}),
+        fixed=[(SETTINGS[name], present[name]) for name in FIXED],
+        panel=present["panel"],
         root=root,
-        texts={
-            "consent": values["consent"] or own("consent_text"),
-            "guidelines": values["guidelines"] or own("guide_text"),
-        },
-        written={
-            name: values[name]
-            if isinstance(values[name], str)
-            else json.dumps(values[name], ensure_ascii=False, indent=1)
-            for name in WRITTEN
-        },
         runs=sorted(found.desk.aliases().values()) if found.blind else found.desk.leaderboard.runs,
         preview=address("", found.id, found.links.key(found.id, "manager", now, days=1), preview="1")
         if found.may_manage
@@ -83,8 +59,23 @@ def _page(
     return page
 
 
-def _panel_name(name: str) -> str:
-    return f"{name}, closed: for old data" if PANELS[name].frozen else name
+def form_sections(values: dict[str, Any]) -> dict[str, list[tuple[SettingField, Any]]]:
+    """Return the form's sections: the changeable settings, each with the value that its input shows."""
+    sections: dict[str, list[tuple[SettingField, Any]]] = {}
+    for name in CHANGEABLE:
+        field = SETTINGS[name]
+        sections.setdefault(field.about.section, []).append((field, _input_value(field, values[name])))
+    return sections
+
+
+def _input_value(field: SettingField, value: Any) -> Any:
+    if field.name in DEFAULT_TEXTS:
+        return value or words("en")(DEFAULT_TEXTS[field.name])
+    if field.input == "records" and not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False, indent=1)
+    if field.input == "list" and not isinstance(value, str):
+        return ", ".join(value)
+    return "" if value is None else value
 
 
 @router.post("/manage/{campaign}/settings")
@@ -106,7 +97,9 @@ def change(found: Changing) -> Response:
         names = ", ".join(each.name for each in told.changes) or "nothing"
         notice = found.links.sign("notice", f"Changed: {names}.")
         return found.back(f"settings?{urlencode({'notice': notice})}")
-    return show(found, "change", "settings", "Change?", told=told, values=json.dumps(wanted))
+    return show(
+        found, "change", "settings", "Change?", told=told, values=json.dumps(wanted), settings=SETTINGS
+    )
 
 
 def _sent_before(found: Changing) -> dict[str, Any]:
@@ -120,65 +113,69 @@ def _sent_before(found: Changing) -> dict[str, Any]:
 
 
 def _differing(found: Managing, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return what differs from the settings as they are; texts that are the page's own are left to the page."""
-    present = json.loads(json.dumps(found.desk.campaign.settings.as_json()))
-    for name, own in (("consent", "consent_text"), ("guidelines", "guide_text")):
-        if name in wanted and wanted[name].split() == words("en")(own).split():
+    """Return the values that differ from the present settings; an unchanged default text stays the default."""
+    present = found.desk.campaign.settings.as_json()
+    for name, key in DEFAULT_TEXTS.items():
+        if name in wanted and wanted[name].split() == words("en")(key).split():
             wanted[name] = ""
     return {name: value for name, value in wanted.items() if value != present[name]}
 
 
 def _typed(values: Any) -> dict[str, Any]:
-    """Return what somebody typed, as it was typed: a form that is refused shows it again."""
-    found: dict[str, Any] = {
-        name: _writable(values[name])
-        for name in (*TEXTS, *LINES, *CHOICES, *NUMBERS, *WRITTEN)
-        if name in values
+    """Return the inputs as they were typed: a form that is refused shows them again."""
+    typed: dict[str, Any] = {
+        name: str(values[name]).encode(errors="replace").decode() for name in _without_boxes(values)
     }
-    if "languages" in values:
-        found["languages"] = _writable(values["languages"]).replace(",", " ").split()
-    return found | _boxes(values)
+    return typed | _ticks(values)
 
 
-def _writable(value: Any) -> str:
-    return str(value).encode(errors="replace").decode()
+def _without_boxes(values: Any) -> list[str]:
+    """Return the settings that a form sent by inputs other than boxes to tick."""
+    return [name for name in CHANGEABLE if name in values and SETTINGS[name].input not in {"tick", "ticks"}]
 
 
-def _boxes(values: Any) -> dict[str, Any]:
-    """Return what is ticked; a box that isn't ticked isn't sent."""
+def _ticks(values: Any) -> dict[str, Any]:
+    """Return the settings that are ticked; a browser doesn't send a box without a tick."""
     if "boxes" not in values:
         return {}
-    ticked: dict[str, Any] = {name: values.get(name) == "yes" for name in TICKED}
-    return {**ticked, "steps": [step for step in STEPS if values.get(f"step-{step}") == "yes"]}
+    ticks: dict[str, Any] = {}
+    for name in CHANGEABLE:
+        field = SETTINGS[name]
+        if field.input == "tick":
+            ticks[name] = values.get(name) == "yes"
+        elif field.input == "ticks":
+            ticks[name] = [each for each in field.choices if values.get(f"{name}-{each}") == "yes"]
+    return ticks
 
 
 def _wanted(values: Any) -> dict[str, Any]:
     """Return what the form sent as settings."""
-    found: dict[str, Any] = {}
-    for name in (*TEXTS, *LINES, *CHOICES):
-        if name in values:
-            text = str(values[name]).replace("\r\n", "\n")
-            found[name] = text if name in TEXTS else text.strip()
-    for name in NUMBERS:
-        if name in values:
-            found[name] = _number(name, str(values[name]).strip())
-    if "languages" in values:
-        found["languages"] = [each for each in str(values["languages"]).replace(",", " ").split() if each]
-    for name in WRITTEN:
-        if name in values:
-            try:
-                found[name] = json.loads(str(values[name]).strip() or "[]")
-            except (ValueError, RecursionError) as error:
-                raise BadParameter(
-                    f"'{name}' is not valid JSON: {error}.", remedy="Correct it, or leave it empty."
-                ) from None
-    return found | _boxes(values)
+    sent = {
+        name: _read(SETTINGS[name], str(values[name]).replace("\r\n", "\n"))
+        for name in _without_boxes(values)
+    }
+    return sent | _ticks(values)
 
 
-def _number(name: str, text: str) -> float | int | None:
-    if not text and name == "budget":
+def _read(field: SettingField, text: str) -> Any:
+    """Return the value of an input; a text that is no number is left as it is, for the settings to refuse."""
+    if field.input == "text":
+        return text
+    text = text.strip()
+    if field.optional and not text:
         return None
-    try:
-        return float(text) if name == "lease_seconds" else int(text)
-    except ValueError:
-        raise BadParameter(f"'{name}' is a number, not '{text[:40]}'.", remedy="Enter a number.") from None
+    if field.input == "number":
+        try:
+            return int(text) if field.whole else float(text)
+        except ValueError:
+            return text
+    if field.input == "list":
+        return text.replace(",", " ").split()
+    if field.input == "records":
+        try:
+            return json.loads(text or "[]")
+        except (ValueError, RecursionError) as error:
+            raise BadParameter(
+                f"'{field.name}' is not valid JSON: {error}.", remedy="Correct it, or leave it empty."
+            ) from None
+    return text

@@ -4,12 +4,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from duelpool.campaign import Settings
+from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.setup import Rules
 from duelpool.web.i18n import words
 
 TEXT_AT_MOST = 40_000
 NUMBER_AT_MOST = 10**9
+DEFAULTS = Settings()
 
 
 def _storable(text: str) -> str:
@@ -40,14 +41,14 @@ class Options(BaseModel):
     relevant_from: Annotated[float, Field(allow_inf_nan=False)] | None = None
     keep_ungraded: bool = False
     keep_twins: bool = False
-    strategy: Line = "swissfinals"
-    judges: Literal["dedicated", "crowd"] = "dedicated"
-    cap: Annotated[int, Field(ge=1, le=1000)] = 6
+    strategy: Line = DEFAULTS.strategy
+    judges: Judges = DEFAULTS.judges
+    cap: Annotated[int, Field(ge=SETTINGS["cap"].least, le=1000)] = DEFAULTS.cap
     tests: Literal["", "auto", "none"] = ""
-    reward: Amount = 200
-    fee_percent: Annotated[int, Field(ge=0, le=1000)] = 20
-    budget: Amount | None = None
-    seed: Amount = 1
+    reward: Amount = DEFAULTS.reward
+    fee_percent: Annotated[int, Field(ge=SETTINGS["fee_percent"].least, le=1000)] = DEFAULTS.fee_percent
+    budget: Amount | None = DEFAULTS.budget
+    seed: Amount = DEFAULTS.seed
     consent: LongText = ""
     guidelines: LongText = ""
     share: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None

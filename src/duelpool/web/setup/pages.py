@@ -10,7 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from duelpool.campaign import Settings
+from duelpool.campaign.settings import SETTINGS, Settings
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.setup.forecasts import every_strategy
@@ -126,6 +126,7 @@ def _show(
         strategies=every_strategy(options.cap),
         campaigns=[(row.id, row.name) for row in campaigns],
         kinds=SENT,
+        settings=SETTINGS,
         alarm=None if trouble is None else trouble_of(trouble),
         going=simulated is not None and simulated.state in {"waiting", "running"},
         forecasts=sorted(simulated.forecasts, key=lambda each: (-each.found, each.cost)) if simulated else [],
@@ -209,6 +210,7 @@ def _taken(found: SettingUp, name: str, files: list[tuple[str, UploadFile]]) -> 
                 status,
                 under_way=[],
                 kinds=SENT,
+                settings=SETTINGS,
                 alarm=trouble_of(error),
             )
         for kind, file in came:
