@@ -287,7 +287,7 @@ def measure(app: Any, call: Caller, campaign: str) -> None:
     begin = time.perf_counter()
     call("/api/v1/campaigns/C/export/csv")
     print(f"export of all judgments: {time.perf_counter() - begin:.2f} s")
-    held: Campaign = app.state.halls.flow(campaign).campaign
+    held: Campaign = app.state.campaigns.flow(campaign).campaign
     took: list[float] = []
     agreed: list[float] = []
     held.enrol("late", "dedicated")

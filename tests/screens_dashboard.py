@@ -39,7 +39,7 @@ def judged_by_a_crowd(site: Site, folder: Path) -> str:
         done = CliRunner().invoke(app, words)
         if done.exit_code:
             raise RuntimeError(done.output)
-    return str(site.app.state.halls.all()[0].id)
+    return str(site.app.state.campaigns.all()[0].id)
 
 
 def main() -> int:

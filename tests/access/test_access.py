@@ -57,7 +57,7 @@ def sign_in(client: TestClient, password: str = PASSWORD, name: str = "anna", **
 
 
 def only(app: FastAPI) -> str:
-    return str(app.state.halls.all()[0].id)
+    return str(app.state.campaigns.all()[0].id)
 
 
 def token_for(app: FastAPI, *scopes: str, days: float = 1.0) -> str:
@@ -363,7 +363,7 @@ def test_requests_from_other_sites_are_refused(app: FastAPI) -> None:
             assert "set-cookie" not in got.headers
     inside.headers["Origin"] = ORIGIN
     assert inside.get("/account").status_code == 200
-    assert app.state.halls.all()[0].state == "open"
+    assert app.state.campaigns.all()[0].state == "open"
 
 
 ASTRAY = (
@@ -526,7 +526,7 @@ def test_health_readiness_and_metrics(app: FastAPI) -> None:
         assert re.fullmatch(r"# TYPE \w+ \w+|duelpool_\w+(\{\w+=\"[^\"]+\"\})? [0-9.]+", line), line
     assert 'duelpool_answer_seconds_bucket{le="+Inf"} 3' in text
     assert "duelpool_answer_seconds_count 3" in text
-    head = sum(app.state.halls.flow(only(app)).campaign.live.heads().values())
+    head = sum(app.state.campaigns.flow(only(app)).campaign.live.heads().values())
     assert f'duelpool_log_lines_total{{campaign="{only(app)}"}} {head}' in text
     assert "duelpool_wal_bytes" in text
     forwarded = client.get("/metrics", headers={"X-Forwarded-For": "203.0.113.7"})

@@ -24,7 +24,7 @@ from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair
 from duelpool.store.leases import Answer
 from duelpool.web.manage import reading
-from duelpool.web.manage.dashboard import Desk
+from duelpool.web.manage.dashboard import Dashboard
 from support.assessor_counts import assessor_counts
 from support.campaigns import Knows, judge_all, make_campaign
 from support.stores import BACK_ENDS, new_target
@@ -155,21 +155,23 @@ def test_the_log_is_told_newest_first_on_both_back_ends(either_store: Store) -> 
     campaign = letters(either_store)
     judge_all(campaign)
     campaign.retract("one", [2, 3], "a slip")
-    desk = Desk.of(campaign)
-    whole = reading.lines(desk, "", 500).rows
-    page = reading.lines(desk, "", 4)
+    dashboard = Dashboard.of(campaign)
+    whole = reading.lines(dashboard, "", 500).rows
+    page = reading.lines(dashboard, "", 4)
     told = page.rows
     while page.next:
-        page = reading.lines(desk, page.next, 4)
+        page = reading.lines(dashboard, page.next, 4)
         told += page.rows
     assert told == whole
     assert len(whole) == sum(campaign.live.heads().values())
     times = [line["time"] for line in whole]
     assert times == sorted(times, reverse=True)
-    assert [line["reason"] for line in reading.lines(desk, "", 9, event="retraction").rows] == ["a slip"] * 2
-    assert reading.ledger(desk, "", 9).rows == []
+    assert [line["reason"] for line in reading.lines(dashboard, "", 9, event="retraction").rows] == [
+        "a slip"
+    ] * 2
+    assert reading.ledger(dashboard, "", 9).rows == []
     assert preview_retraction(campaign, "one", [1]).judgments == 1
-    assert desk.pulse() == desk.pulse()
+    assert dashboard.pulse() == dashboard.pulse()
 
 
 def test_agreement_is_with_the_others_on_the_same_pairs(store: Store) -> None:

@@ -83,7 +83,7 @@ class Person:
 
     def __init__(self, app: FastAPI, campaign: str = "", *, worker: str = "", link: str = "") -> None:
         self.app = app
-        self.campaign = campaign or app.state.halls.all()[0].id
+        self.campaign = campaign or app.state.campaigns.all()[0].id
         self.client = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False)
         self.base = f"/j/{self.campaign}"
         self.headers = {"Origin": ORIGIN}

@@ -68,7 +68,7 @@ def test_the_first_pages_of_a_store_have_no_barriers(
         judge(campaign, 2)
         read = threading.Event()
         monkeypatch.setattr(dashboard, "LINES_AT_ONCE", 0)
-        monkeypatch.setattr(dashboard.Desk, "count", lambda self: read.wait())
+        monkeypatch.setattr(dashboard.Dashboard, "count", lambda self: read.wait())
         page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
         page.wait_for_selector("body[data-state=counting]")
         assert "0 of 3 topics" in page.inner_text("#told")

@@ -12,7 +12,7 @@ from duelpool.campaign.settings import SCALES
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.records import Outcome
 from duelpool.web import templating
-from duelpool.web.i18n import FOLDER, languages, words
+from duelpool.web.i18n import FOLDER, catalogue, languages
 from duelpool.web.server.guard import STATUSES
 
 FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
@@ -120,5 +120,5 @@ def test_the_scripts_find_their_words() -> None:
 
 
 def test_a_text_without_values_keeps_its_places() -> None:
-    assert words("de")("judge.count") == "Paar {at} von {of}"
-    assert words("de")("judge.count", at=1, of=2) == "Paar 1 von 2"
+    assert catalogue("de")("judge.count") == "Paar {at} von {of}"
+    assert catalogue("de")("judge.count", at=1, of=2) == "Paar 1 von 2"

@@ -14,13 +14,13 @@ LOOK_AGAIN_SECONDS = 2.0
 
 
 @dataclass(slots=True)
-class _Hall:
+class _Served:
     row: holdings.CampaignRow
     flow: Flow
     looked: float
 
 
-class Halls:
+class ServedCampaigns:
     """Campaigns by id; when the settings of one change, it is opened anew."""
 
     def __init__(self, store: Store, only: str | None = None) -> None:
@@ -30,23 +30,23 @@ class Halls:
             if only is None
             else store.read(lambda connection: holdings.find_campaign(connection, only)).id
         )
-        self._halls: dict[str, _Hall] = {}
+        self._served: dict[str, _Served] = {}
         self._lock = threading.Lock()
 
     def flow(self, campaign: str) -> Flow:
         """Return the way through a campaign; one that isn't shown here is unknown."""
         now = time.monotonic()
-        hall = self._halls.get(campaign)
-        if hall is not None and now - hall.looked < LOOK_AGAIN_SECONDS:
-            return hall.flow
+        served = self._served.get(campaign)
+        if served is not None and now - served.looked < LOOK_AGAIN_SECONDS:
+            return served.flow
         row = self._find(campaign)
         with self._lock:
-            hall = self._halls.get(campaign)
-            if hall is None or hall.row.settings != row.settings:
-                earlier = None if hall is None else hall.flow.campaign
-                hall = self._halls[campaign] = _Hall(row, Flow(Campaign(self.store, row, earlier)), now)
-            hall.looked = now
-            return hall.flow
+            served = self._served.get(campaign)
+            if served is None or served.row.settings != row.settings:
+                earlier = None if served is None else served.flow.campaign
+                served = self._served[campaign] = _Served(row, Flow(Campaign(self.store, row, earlier)), now)
+            served.looked = now
+            return served.flow
 
     def _find(self, campaign: str) -> holdings.CampaignRow:
         for row in self.all():

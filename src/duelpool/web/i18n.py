@@ -10,8 +10,8 @@ FOLDER = Path(__file__).parent / "catalogues"
 FIRST = "en"
 
 
-class Words:
-    """The words of one language; what it lacks is said in English."""
+class Catalogue:
+    """The texts of one language; missing ones are taken from English."""
 
     def __init__(self, lang: str, own: Mapping[str, Any], english: Mapping[str, Any]) -> None:
         self.lang = lang
@@ -49,9 +49,9 @@ def languages() -> tuple[str, ...]:
 
 
 @cache
-def words(lang: str) -> Words:
+def catalogue(lang: str) -> Catalogue:
     """Return the catalogue of a language."""
-    return Words(lang, _read(lang), _read(FIRST))
+    return Catalogue(lang, _read(lang), _read(FIRST))
 
 
 def _read(lang: str) -> Mapping[str, Any]:

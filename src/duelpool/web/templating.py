@@ -11,8 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from duelpool.errors import DuelpoolError
-from duelpool.web.i18n import FIRST, Words, choose, languages
-from duelpool.web.i18n import words as words_of
+from duelpool.web.i18n import FIRST, Catalogue, catalogue, choose, languages
 from duelpool.web.judging import passages
 from duelpool.web.server.guard import status_of
 
@@ -72,7 +71,7 @@ def warm() -> None:
     """Read templates, files and catalogues, so that the first visitor doesn't wait for it."""
     static_hash()
     for lang in languages():
-        words_of(lang)
+        catalogue(lang)
     for name in {*TEMPLATE_OF.values(), "error.html", "lease_lost.html"}:
         _environment().get_template(name)
 
@@ -95,20 +94,20 @@ def static_response(name: str) -> Response | None:
     return Response(found, media_type=kind, headers={"Cache-Control": LONG_CACHE if lasting else SHORT_CACHE})
 
 
-def language_of(request: Request, wished: str = "", offered: tuple[str, ...] = ()) -> Words:
+def language_of(request: Request, wished: str = "", offered: tuple[str, ...] = ()) -> Catalogue:
     """Return the words in the language of a request."""
     lang = choose(
         request.query_params.get("lang", "") or wished, request.headers.get("accept-language", ""), offered
     )
-    return words_of(lang)
+    return catalogue(lang)
 
 
-def render(template: str, words: Words, context: dict[str, Any], status: int = 200) -> HTMLResponse:
+def render(template: str, texts: Catalogue, context: dict[str, Any], status: int = 200) -> HTMLResponse:
     """Return a page."""
     whole: dict[str, Any] = {
-        "words": words,
-        "lang": words.lang,
-        "dir": words.dir,
+        "words": texts,
+        "lang": texts.lang,
+        "dir": texts.dir,
         "asset": asset,
         "preview": False,
         "campaign": "",
@@ -121,32 +120,36 @@ def render(template: str, words: Words, context: dict[str, Any], status: int = 2
     return HTMLResponse(_environment().get_template(template).render(whole), status_code=status)
 
 
-def markdown_or(text: str, key: str, words: Words) -> str:
+def markdown_or(text: str, key: str, texts: Catalogue) -> str:
     """Return the campaign's own text as safe HTML, or the catalogue's."""
-    return passages.markdown(text or words(key), links=True)
+    return passages.markdown(text or texts(key), links=True)
 
 
 def error_page(
-    error: DuelpoolError, words: Words, reference: str, context: dict[str, Any], template: str = "error.html"
+    error: DuelpoolError,
+    texts: Catalogue,
+    reference: str,
+    context: dict[str, Any],
+    template: str = "error.html",
 ) -> HTMLResponse:
     """Return the page of an error."""
     status, name = status_of(error)
-    told = error_json(error, words, reference, name)
+    told = error_json(error, texts, reference, name)
     try:
-        return render(template, words, {**context, **told, "status": status, "name": name}, status)
+        return render(template, texts, {**context, **told, "status": status, "name": name}, status)
     except TemplateNotFound:  # pragma: no cover (the templates are part of the package)
         return HTMLResponse("<!doctype html><title>Error</title>", status)
 
 
-def error_json(error: DuelpoolError, words: Words, reference: str, name: str) -> dict[str, str]:
+def error_json(error: DuelpoolError, texts: Catalogue, reference: str, name: str) -> dict[str, str]:
     """Return an error for a script: what is wrong, what to do, and under which name it stands in the log.
 
     What somebody sent wrong is told as it is in English; for all else the catalogue has words for people.
     """
-    own = words.lang == FIRST and name == "invalid"
+    own = texts.lang == FIRST and name == "invalid"
     problem, remedy = f"problem_{name}", f"remedy_{name}"
     return {
-        "problem": words(problem) if words.has(problem) and not own else error.problem,
-        "remedy": words(remedy) if words.has(remedy) and not own else error.remedy,
+        "problem": texts(problem) if texts.has(problem) and not own else error.problem,
+        "remedy": texts(remedy) if texts.has(remedy) and not own else error.remedy,
         "reference": reference,
     }

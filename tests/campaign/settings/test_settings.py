@@ -15,7 +15,7 @@ from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.cli import app
 from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
 from duelpool.store import open_store
-from duelpool.web.i18n import FOLDER, choose, languages, words
+from duelpool.web.i18n import FOLDER, catalogue, choose, languages
 from support.campaigns import make_campaign
 
 TOML = """
@@ -178,7 +178,7 @@ def test_the_language_is_the_one_wished_for_or_the_best_accepted() -> None:
 
 
 def test_every_language_has_every_text_and_its_placeholders() -> None:
-    english = words("en").all()
+    english = catalogue("en").all()
     for lang in languages():
         own = json.loads((FOLDER / f"{lang}.json").read_text(encoding="utf-8"))
         assert set(own) == set(english), lang
@@ -191,8 +191,8 @@ def test_every_language_has_every_text_and_its_placeholders() -> None:
 
 
 def test_words_take_values_and_an_unknown_key_is_its_own_text() -> None:
-    found = words("en")
+    found = catalogue("en")
     assert found("nowhere") == "nowhere"
     assert "2" in found("check.text", tries=2)
-    assert words("de").lang == "de"
+    assert catalogue("de").lang == "de"
     assert found.dir == "ltr"

@@ -87,13 +87,13 @@ NEEDS: dict[str, str] = {
     "GET /": "an empty store",
     **dict.fromkeys(
         (
-            *("GET /setup", "GET /setup/{sketch}"),
-            *(f"POST /setup/{{sketch}}/{deed}" for deed in ("files", "remove", "leave", "options")),
+            *("GET /setup", "GET /setup/{draft}"),
+            *(f"POST /setup/{{draft}}/{deed}" for deed in ("files", "remove", "leave", "options")),
             *("GET /api/v1/setups", "POST /api/v1/setups"),
-            *("GET /api/v1/setups/{sketch}", "DELETE /api/v1/setups/{sketch}"),
-            *(f"{method} /api/v1/setups/{{sketch}}/files/{{kind}}" for method in ("PUT", "DELETE")),
-            "PUT /api/v1/setups/{sketch}/options",
-            "POST /api/v1/setups/{sketch}/campaign",
+            *("GET /api/v1/setups/{draft}", "DELETE /api/v1/setups/{draft}"),
+            *(f"{method} /api/v1/setups/{{draft}}/files/{{kind}}" for method in ("PUT", "DELETE")),
+            "PUT /api/v1/setups/{draft}/options",
+            "POST /api/v1/setups/{draft}/campaign",
         ),
         "the set-up key",
     ),
@@ -136,7 +136,7 @@ PARTS = {
     "step": "state",
     "form": "csv",
     "page": "export",
-    "sketch": "none",
+    "draft": "none",
     "kind": "runs",
     "question": "none",
     "side": "left",
@@ -203,7 +203,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
 
 @pytest.fixture(scope="module")
 def campaigns(app: FastAPI) -> tuple[str, str]:
-    ids = {row.name: row.id for row in app.state.halls.all()}
+    ids = {row.name: row.id for row in app.state.campaigns.all()}
     return ids["letters"], ids["others"]
 
 

@@ -99,9 +99,9 @@ def test_the_page_has_a_check_and_practice_pairs_of_its_own(target: str) -> None
     with served(target) as app:
         person = Person(app)
         assert person.state == "check"
-        from duelpool.web.i18n import words
+        from duelpool.web.i18n import catalogue
 
-        answers = {each["id"]: each["answer"] for each in words("en").listed("check")}
+        answers = {each["id"]: each["answer"] for each in catalogue("en").listed("check")}
         person.post("step", {"step": "check", **answers})
         for number in (1, 2):
             assert person.state == "practice"
@@ -429,7 +429,7 @@ def test_a_late_answer_is_taken_where_there_is_room(target: str) -> None:
         person = Person(app)
         question, *others = person.work()["questions"]
         _let_run_out(app)
-        app.state.halls.write(leases.expire)
+        app.state.campaigns.flow(person.campaign).campaign.write(leases.expire)
         got = person.answer(question, "left").json()
         assert got["saved"]["late"]
         assert got["progress"] == {"done": 1, "of": 13}
@@ -558,14 +558,14 @@ def test_the_sweeper_runs_in_the_background_whatever_happens_to_it(
 
     from starlette.testclient import TestClient
 
-    from duelpool.web.campaigns import Halls
+    from duelpool.web.campaigns import ServedCampaigns
     from duelpool.web.server.app import make_app
 
-    def fail(self: Halls) -> None:
+    def fail(self: ServedCampaigns) -> None:
         raise RuntimeError("once")
 
     made(target, steps=(), cap=1)
-    monkeypatch.setattr(Halls, "warm", fail)  # what is done before the first sweep
+    monkeypatch.setattr(ServedCampaigns, "warm", fail)  # what is done before the first sweep
     app = make_app(target, sweep_seconds=0.05)
     person = Person(app)
     person.work()

@@ -37,7 +37,7 @@ def app(tmp_path: Path) -> Iterator[FastAPI]:
 
 
 def ids(app: FastAPI) -> list[str]:
-    return [row.id for row in app.state.halls.all()]
+    return [row.id for row in app.state.campaigns.all()]
 
 
 def client_of(app: FastAPI, key: str = "", **more: Any) -> TestClient:

@@ -59,7 +59,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
         judge(managed(store), 20)
     with served(target, uploads=target.with_name("uploads")) as found:
         yield found
-        found.state.sketches.close()
+        found.state.drafts.close()
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ OPERATIONS = sorted(
 def test_nothing_breaks_and_nothing_undocumented_comes_back(
     described: Any, app: FastAPI, path: str, method: str
 ) -> None:
-    campaign = app.state.halls.all()[0].id
+    campaign = app.state.campaigns.all()[0].id
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(described[path][method].as_strategy(), st.booleans())
@@ -100,8 +100,8 @@ def test_nothing_breaks_and_nothing_undocumented_comes_back(
             case.path_parameters["campaign"] = campaign
         if path.endswith("/events"):
             case.query = {**(case.query or {}), "seconds": 0}
-        if "sketch" in (case.path_parameters or {}) and known:
-            case.path_parameters["sketch"] = app.state.sketches.new().id
+        if "draft" in (case.path_parameters or {}) and known:
+            case.path_parameters["draft"] = app.state.drafts.new().id
             if "kind" in case.path_parameters:
                 case.path_parameters["kind"] = "runs"
         own = key_for(app, campaign) if "/setups" not in path else setup_key(app.state.links, time.time())

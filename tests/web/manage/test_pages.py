@@ -45,7 +45,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
 
 
 def ids(app: FastAPI) -> dict[str, str]:
-    return {row.name: row.id for row in app.state.halls.all()}
+    return {row.name: row.id for row in app.state.campaigns.all()}
 
 
 def person(app: FastAPI, campaign: str = "", key: str = "") -> TestClient:

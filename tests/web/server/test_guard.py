@@ -89,7 +89,7 @@ def test_altered_links_are_refused(app: FastAPI) -> None:
 
 
 def test_a_link_opens_its_own_campaign_alone(app: FastAPI) -> None:
-    first, second = app.state.halls.all()
+    first, second = app.state.campaigns.all()
     key = app.state.links.key(first.id, "open", time.time())
     person = Person(app, second.id, link="none")
     before = everything(app)
@@ -151,7 +151,7 @@ def test_forged_cookies_are_refused(app: FastAPI) -> None:
 
 
 def test_another_campaigns_cookie_is_no_good(app: FastAPI) -> None:
-    first, second = app.state.halls.all()
+    first, second = app.state.campaigns.all()
     person = Person(app, first.id)
     signed = person.client.cookies[f"duelpool_{first.id}"]
     other = Person(app, second.id, link="none")
@@ -195,7 +195,7 @@ def test_another_persons_question_is_unknown(app: FastAPI) -> None:
 
 
 def test_a_question_of_another_campaign_is_unknown(app: FastAPI) -> None:
-    first, second = app.state.halls.all()
+    first, second = app.state.campaigns.all()
     key = app.state.links.key(second.id, "personal", time.time(), assessor="anna")
     there = Person(app, second.id, link=key)
     question = there.work()["questions"][0]
@@ -382,7 +382,7 @@ def test_nothing_that_is_sent_breaks_the_server(
     app: FastAPI, values: dict[str, Any], verb: str, which: int
 ) -> None:
     if not hasattr(app.state, "people"):
-        app.state.people = [Person(app, row.id) for row in app.state.halls.all()]
+        app.state.people = [Person(app, row.id) for row in app.state.campaigns.all()]
     person = app.state.people[which]
     body = json.dumps(values).encode()
     got = person.client.post(

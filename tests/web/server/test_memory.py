@@ -19,7 +19,7 @@ from duelpool.records import Judgment, Outcome, Passage
 from duelpool.store import Store, database, open_store
 from duelpool.store.leases import Answer
 from duelpool.strategies import make_strategy
-from duelpool.web.campaigns import Halls
+from duelpool.web.campaigns import ServedCampaigns
 from support.campaigns import judge_all, make_campaign
 
 
@@ -173,14 +173,14 @@ def test_the_sweep_lets_lines_go_that_nobody_looks_at(store: Store, monkeypatch:
     campaign = make_campaign(store, {"one": "abcde"}, judges="dedicated")
     judge_all(campaign)
     campaign.set_state("closed")
-    halls = Halls(store)
-    state = halls.flow(campaign.id).campaign.live.state("one")
+    campaigns = ServedCampaigns(store)
+    state = campaigns.flow(campaign.id).campaign.live.state("one")
     assert len(state.lines) > 5
-    halls.sweep()
+    campaigns.sweep()
     assert has_lines(state)
     clock = time.monotonic
     monkeypatch.setattr(time, "monotonic", lambda: clock() + 3600)
-    halls.sweep()
+    campaigns.sweep()
     assert not has_lines(state)
 
 

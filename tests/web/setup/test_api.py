@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from duelpool.client import Refused, SetUp
 from duelpool.errors import BadParameter
 from duelpool.store import holdings
-from duelpool.web.manage.dashboard import Desk
-from duelpool.web.setup.drafts import Sketches
+from duelpool.web.manage.dashboard import Dashboard
+from duelpool.web.setup.drafts import SavedDrafts
 from duelpool.web.setup.keys import setup_address, setup_key
 from support.browsing import Site
 from support.managed import judge, key_for, managed
@@ -30,7 +30,7 @@ def app(tmp_path: Path) -> Iterator[FastAPI]:
     new_store(tmp_path / "empty.db").close()
     with served(tmp_path / "empty.db", uploads=tmp_path / "uploads") as found:
         yield found
-        found.state.sketches.close()
+        found.state.drafts.close()
 
 
 def key_of(app: FastAPI, days: float = 1.0) -> str:
@@ -51,8 +51,8 @@ def browser(app: FastAPI) -> TestClient:
 
 
 def left_behind(app: FastAPI) -> list[str]:
-    sketches: Sketches = app.state.sketches
-    return [str(path) for path in sketches.folder.rglob("*")] if sketches.folder.exists() else []
+    drafts: SavedDrafts = app.state.drafts
+    return [str(path) for path in drafts.folder.rglob("*")] if drafts.folder.exists() else []
 
 
 def test_only_the_set_up_key_sets_up(app: FastAPI) -> None:
@@ -134,7 +134,7 @@ def test_a_file_that_can_not_be_read_is_told_with_its_line_and_not_kept(app: Fas
     got = page.post("/setup/new/files", files={"runs": ("b.run", b"nonsense")}, headers=own)
     assert got.status_code == 400
     assert "runs/b.run:1" in got.text
-    assert len(app.state.sketches.all()) == 1  # the page's own is gone
+    assert len(app.state.drafts.all()) == 1  # the page's own is gone
     assert mine.get(f"{base}x").status_code == 404
     assert mine.get("/api/v1/setups/..%2f..").status_code == 404
 
@@ -202,7 +202,7 @@ def test_settings_change_on_the_page_after_a_look(app: FastAPI) -> None:
     mine.get(f"/manage/{campaign.id}", params={"key": key_for(app, campaign.id)})
     place = f"/manage/{campaign.id}/settings"
     own = {"Origin": ORIGIN}
-    watch = app.state.desks.of(campaign.id).watch
+    watch = app.state.dashboards.of(campaign.id).watch
     before = watch.look()
 
     def send(values: dict[str, Any], **headers: str) -> Any:
@@ -228,8 +228,8 @@ def test_settings_change_on_the_page_after_a_look(app: FastAPI) -> None:
         {"sure": "yes", "values": '{"cap": 2}'},
     ):
         assert send(wrong).status_code == 422, wrong
-    app.state.halls._halls[campaign.id].looked = 0.0  # look again now, not after two seconds
-    after = app.state.desks.of(campaign.id)
+    app.state.campaigns._served[campaign.id].looked = 0.0  # look again now, not after two seconds
+    after = app.state.dashboards.of(campaign.id)
     assert after.watch is watch  # nothing is counted anew
     assert after.campaign.settings.reward == 300
     assert after.watch.look().total("judgments") == before.total("judgments") == 5
@@ -241,12 +241,12 @@ def test_while_a_long_log_is_read_the_dashboard_says_so(
     campaign = managed(app.state.store)
     judge(campaign, 30)
     monkeypatch.setattr("duelpool.web.manage.dashboard.LINES_AT_ONCE", 10)
-    started: list[Desk] = []
+    started: list[Dashboard] = []
 
-    def begun(desk: Desk) -> None:
-        started.append(desk)
+    def begun(dashboard: Dashboard) -> None:
+        started.append(dashboard)
 
-    monkeypatch.setattr(Desk, "count", begun)
+    monkeypatch.setattr(Dashboard, "count", begun)
     mine = program(app, key_for(app, campaign.id))
     got = mine.get(f"/api/v1/campaigns/{campaign.id}")
     assert (got.status_code, got.headers["retry-after"]) == (503, "2")
@@ -259,8 +259,8 @@ def test_while_a_long_log_is_read_the_dashboard_says_so(
     started[0].count()
     monkeypatch.setattr("duelpool.web.manage.dashboard.LINES_AT_ONCE", 10)
     assert mine.get(f"/api/v1/campaigns/{campaign.id}").json()["judgments"] == 30
-    app.state.desks._desks.clear()
-    app.state.desks.warm()  # as at the start of a server
-    while not app.state.desks._desks[campaign.id]._counted:
+    app.state.dashboards._dashboards.clear()
+    app.state.dashboards.warm()  # as at the start of a server
+    while not app.state.dashboards._dashboards[campaign.id]._counted:
         time.sleep(0.01)
     assert mine.get(f"/api/v1/campaigns/{campaign.id}/leaderboard").json()["topics"] == 2

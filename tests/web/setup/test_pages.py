@@ -101,7 +101,7 @@ def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> N
     assert page.inner_text("#board h2") == "No judgments yet."
     page.wait_for_function("() => document.documentElement.dataset.live === 'events'")
     campaign.change(campaign.settings.from_json({**campaign.settings.as_json(), "steps": []}))
-    site.app.state.halls._halls.clear()
+    site.app.state.campaigns._served.clear()
     worker = people()
     worker.enter(link)
     first = worker.wait_for_pair()
@@ -396,7 +396,7 @@ def test_paths_in_file_names_and_archives_are_refused(site: Site, people: People
     page.set_input_files("#send-archive", [evil])
     page.click("form.files button")
     assert "leads out of it" in page.inner_text("#alarm")
-    assert not list(site.app.state.sketches.folder.rglob("*evil*"))
+    assert not list(site.app.state.drafts.folder.rglob("*evil*"))
     # what a browser would never send: a path as the file's name
     told = page.evaluate(
         """async () => {
@@ -407,7 +407,7 @@ def test_paths_in_file_names_and_archives_are_refused(site: Site, people: People
         }"""
     )
     assert told in {200, 422}  # the browser itself may have cut the path off
-    assert not list(site.app.state.sketches.folder.parent.glob("evil.run"))
+    assert not list(site.app.state.drafts.folder.parent.glob("evil.run"))
 
 
 @pytest.mark.slow

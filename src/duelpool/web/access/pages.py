@@ -17,8 +17,8 @@ from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access import sessions
 from duelpool.web.access.passes import address_of, need, pass_of
 from duelpool.web.access.sessions import Session, session_of
-from duelpool.web.i18n import words
-from duelpool.web.judging.callers import halls_of, links_of, sent
+from duelpool.web.i18n import catalogue
+from duelpool.web.judging.callers import campaigns_of, links_of, sent
 from duelpool.web.judging.visitors import Visitor, write_cookie
 from duelpool.web.server.guard import NoVisit, refuse_other_sites
 from duelpool.web.templating import render
@@ -45,7 +45,7 @@ Brought = Annotated[Mapping[str, Any], Depends(ours)]
 
 def signed_in(request: Request) -> Session:
     """Say who has signed in, or refuse."""
-    found = session_of(request, links_of(request), halls_of(request).store)
+    found = session_of(request, links_of(request), campaigns_of(request).store)
     if found is None:
         raise NoVisit("This page needs an account.", remedy="Sign in at /login.")
     return found
@@ -55,7 +55,7 @@ SignedIn = Annotated[Session, Depends(signed_in)]
 
 
 def _page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    return render(f"access/{template}.html", words("en"), {"state": template, **context}, status)
+    return render(f"access/{template}.html", catalogue("en"), {"state": template, **context}, status)
 
 
 # ---- in and out
@@ -70,7 +70,7 @@ def login_page(request: Request, next: str = "") -> Response:  # noqa: A002 (wha
 @router.post("/login")
 def login(request: Request, values: Brought) -> Response:
     """Sign somebody in with a new session, whatever the browser brought before."""
-    store, links = halls_of(request).store, links_of(request)
+    store, links = campaigns_of(request).store, links_of(request)
     name = accounts.normal_name(str(values.get("name", "")))[:200]
     address, way = address_of(request), way_to(str(values.get("next", "")))
     for limit, whose in ((limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)):
@@ -93,7 +93,7 @@ def login(request: Request, values: Brought) -> Response:
 @router.post("/logout")
 def logout(request: Request, values: Brought) -> Response:
     """Sign somebody out of this browser, or with `everywhere` of all of them."""
-    store = halls_of(request).store
+    store = campaigns_of(request).store
     found = session_of(request, links_of(request), store)
     if found is not None and values.get("everywhere"):
 
@@ -122,7 +122,7 @@ def _account(
     account = found.account
     open_to = [
         (row, account.role_in(row.id), account.scopes_in(row.id))
-        for row in halls_of(request).all()
+        for row in campaigns_of(request).all()
         if account.scopes_in(row.id)
     ]
     return _page("account", status, account=account, campaigns=open_to, wrong=wrong, done=done)
@@ -131,7 +131,7 @@ def _account(
 @router.post("/account/password")
 def change_password(request: Request, found: SignedIn, values: Brought) -> Response:
     """Change a password; every session ends but a new one for this browser."""
-    store, links = halls_of(request).store, links_of(request)
+    store, links = campaigns_of(request).store, links_of(request)
     limits.refuse_if_over(store, limits.PASSWORD_BY_NAME, found.who)
     if accounts.sign_in(store, found.who, str(values.get("present", ""))) is None:
         store.write(
@@ -156,7 +156,7 @@ def change_password(request: Request, found: SignedIn, values: Brought) -> Respo
 @router.post("/account/judge/{campaign}")
 def judge(request: Request, campaign: str, found: SignedIn, values: Brought) -> Response:
     """Let somebody judge under a pseudonym; which one is theirs stands beside the log, not in it."""
-    flow = halls_of(request).flow(campaign)
+    flow = campaigns_of(request).flow(campaign)
     if "judge" not in found.account.scopes_in(campaign):
         raise UnknownCampaign(
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
@@ -182,7 +182,7 @@ def first_page(request: Request, campaign: str) -> Response:
 def first_account(request: Request, campaign: str, values: Brought) -> Response:
     """Make the first manager's account, for the whole store; there is only one first."""
     _by_link(request, campaign)
-    store, links = halls_of(request).store, links_of(request)
+    store, links = campaigns_of(request).store, links_of(request)
     name, password = str(values.get("name", "")), str(values.get("password", ""))
 
     def make(connection: Connection, now: float) -> Account:
@@ -203,9 +203,9 @@ def first_account(request: Request, campaign: str, values: Brought) -> Response:
 
 def _by_link(request: Request, campaign: str) -> None:
     """Refuse everybody but who came by a manager's link, and them too once somebody has an account."""
-    halls = halls_of(request)
-    halls.flow(campaign)
-    shown = pass_of(request, links_of(request), halls.store, campaign)
+    campaigns = campaigns_of(request)
+    campaigns.flow(campaign)
+    shown = pass_of(request, links_of(request), campaigns.store, campaign)
     need(shown, "manage")
-    if shown.who != "link" or halls.store.read(accounts.has_manager):
+    if shown.who != "link" or campaigns.store.read(accounts.has_manager):
         raise NoVisit("A manager's account already exists.", remedy="Sign in at /login.")

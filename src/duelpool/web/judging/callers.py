@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -13,8 +13,8 @@ from starlette.responses import RedirectResponse
 from duelpool.errors import BadRecord
 from duelpool.web.access.links import Links
 from duelpool.web.access.passes import hide_from_others
-from duelpool.web.campaigns import Halls
-from duelpool.web.i18n import Words
+from duelpool.web.campaigns import ServedCampaigns
+from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.flow import Flow
 from duelpool.web.judging.visitors import Visitor, is_form_key, read_cookie
 from duelpool.web.server.guard import NoVisit, TooLarge, Unsupported, refuse_other_sites
@@ -32,7 +32,7 @@ class Visit:
     flow: Flow
     links: Links
     visitor: Visitor
-    words: Words
+    texts: Catalogue
     values: Mapping[str, Any]
 
     @property
@@ -54,29 +54,29 @@ class Visit:
         return RedirectResponse(f"{self.base}/", 303)
 
 
-def halls_of(request: Request) -> Halls:
+def campaigns_of(request: Request) -> ServedCampaigns:
     """Return the campaigns that the server shows."""
-    found: Halls = request.app.state.halls
-    return found
+    campaigns: ServedCampaigns = request.app.state.campaigns
+    return campaigns
 
 
 def links_of(request: Request) -> Links:
     """Return what signs the server's links."""
-    found: Links = request.app.state.links
-    return found
+    links: Links = request.app.state.links
+    return links
 
 
-def visit(request: Request, campaign: str) -> Visit:
+def current_visit(request: Request, campaign: str) -> Visit:
     """Say who this is, or refuse; this is what every page but the entry begins with."""
-    flow = halls_of(request).flow(campaign)
+    flow = campaigns_of(request).flow(campaign)
     links = links_of(request)
     visitor = read_cookie(request, links, campaign)
     if visitor is None:
         hide_from_others(request, links, flow.campaign.store, campaign)
         raise NoVisit("This page needs a link.", remedy="Open the link that you received.")
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
-    words = language_of(request, visitor.lang, flow.campaign.settings.languages)
-    return Visit(request, flow, links, visitor, words, {})
+    texts = language_of(request, visitor.lang, flow.campaign.settings.languages)
+    return Visit(request, flow, links, visitor, texts, {})
 
 
 async def sent(request: Request) -> Mapping[str, Any]:
@@ -99,10 +99,10 @@ async def sent(request: Request) -> Mapping[str, Any]:
     return values
 
 
-async def changing(
-    found: Annotated[Visit, Depends(visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
+async def changing_visit(
+    visit: Annotated[Visit, Depends(current_visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Visit:
     """Say who wants to change something, and refuse what comes from another site."""
     given = str(values.get("form_key", ""))
-    refuse_other_sites(found.request.headers, lambda: is_form_key(found.links, found.visitor, given))
-    return Visit(found.request, found.flow, found.links, found.visitor, found.words, values)
+    refuse_other_sites(visit.request.headers, lambda: is_form_key(visit.links, visit.visitor, given))
+    return replace(visit, values=values)

@@ -16,56 +16,56 @@ from duelpool.web.templating import TEMPLATE_OF, markdown_or, render
 POLL_SECONDS = 15
 
 
-def page(found: Visit, place: Place, status: int = 200, template: str = "") -> HTMLResponse:
+def page(visit: Visit, place: Place, status: int = 200, template: str = "") -> HTMLResponse:
     """Return the page of a place."""
-    more = _MAKERS[place.state](found, place) if place.state in _MAKERS else {}
+    more = _MAKERS[place.state](visit, place) if place.state in _MAKERS else {}
     name = template or TEMPLATE_OF[place.state]
     return render(
-        name, found.words, {**common(found), **_ending(found, place), "state": place.state, **more}, status
+        name, visit.texts, {**common(visit), **_ending(visit, place), "state": place.state, **more}, status
     )
 
 
-def common(found: Visit) -> dict[str, Any]:
+def common(visit: Visit) -> dict[str, Any]:
     """Return what every page of a campaign knows."""
     return {
-        "campaign": found.flow.campaign.name,
-        "base": found.base,
-        "form_key": form_key(found.links, found.visitor),
-        "preview": found.visitor.previews,
-        "visitor": found.links.sign("outbox", found.assessor)[-12:],
+        "campaign": visit.flow.campaign.name,
+        "base": visit.base,
+        "form_key": form_key(visit.links, visit.visitor),
+        "preview": visit.visitor.previews,
+        "visitor": visit.links.sign("outbox", visit.assessor)[-12:],
         "poll_seconds": POLL_SECONDS,
     }
 
 
-def _ending(found: Visit, place: Place) -> dict[str, Any]:
-    settings = found.flow.campaign.settings
+def _ending(visit: Visit, place: Place) -> dict[str, Any]:
+    settings = visit.flow.campaign.settings
     return {
         "code": settings.completion_code or None,
         "redirect_url": settings.completion_url or None,
-        "credit": found.flow.credit(place),
-        **(panels.way_out(found, place) if found.visitor.panel and settings.panel else {}),
+        "credit": visit.flow.credit(place),
+        **(panels.way_out(visit, place) if visit.visitor.panel and settings.panel else {}),
         **place.more,
     }
 
 
-def _guide(found: Visit) -> str:
-    return markdown_or(found.flow.campaign.settings.guidelines, "guide_text", found.words)
+def _guide(visit: Visit) -> str:
+    return markdown_or(visit.flow.campaign.settings.guidelines, "guide_text", visit.texts)
 
 
-def _check_page(found: Visit, place: Place) -> dict[str, Any]:
-    listed = checks(found.flow.campaign, found.words)
+def _check_page(visit: Visit, place: Place) -> dict[str, Any]:
+    listed = checks(visit.flow.campaign, visit.texts)
     return {
         "questions": [
             {"id": name, "text": each.text, "choices": list(each.choices)} for name, each in listed.items()
         ],
         "tries_left": place.tries_left,
         "wrong": place.tries_left < TRIES,
-        "guide_html": _guide(found),
+        "guide_html": _guide(visit),
     }
 
 
-def _practice_page(found: Visit, place: Place) -> dict[str, Any]:
-    pairs = practice_pairs(found.flow.campaign, found.words)
+def _practice_page(visit: Visit, place: Place) -> dict[str, Any]:
+    pairs = practice_pairs(visit.flow.campaign, visit.texts)
     pair = pairs[place.number]
     feedback = None if not place.practised else "right" if place.practised == pair.better else "wrong"
     question = {
@@ -73,7 +73,7 @@ def _practice_page(found: Visit, place: Place) -> dict[str, Any]:
         "attempt": 1,
         "kind": "preference",
         "topic": {"text": pair.topic, "description": "", "conversation": []},
-        "criterion": found.flow.campaign.settings.criterion,
+        "criterion": visit.flow.campaign.settings.criterion,
         "left": passages.shown(Passage("left", pair.left)),
         "right": passages.shown(Passage("right", pair.right)),
         "outcomes": ["left", "right"],
@@ -92,11 +92,11 @@ def _practice_page(found: Visit, place: Place) -> dict[str, Any]:
     }
 
 
-def _judge_page(found: Visit, place: Place) -> dict[str, Any]:
-    settings = found.flow.campaign.settings
+def _judge_page(visit: Visit, place: Place) -> dict[str, Any]:
+    settings = visit.flow.campaign.settings
     return {
-        "work": found.flow.work(found.assessor, place, found.words),
-        "guide_html": _guide(found),
+        "work": visit.flow.work(visit.assessor, place, visit.texts),
+        "guide_html": _guide(visit),
         "settings": {
             "context": settings.context,
             "ties": settings.ties,
@@ -107,29 +107,29 @@ def _judge_page(found: Visit, place: Place) -> dict[str, Any]:
     }
 
 
-def _feedback_page(found: Visit, place: Place) -> dict[str, Any]:
+def _feedback_page(visit: Visit, place: Place) -> dict[str, Any]:
     about: dict[str, Any] = {"assignment": True}
     if place.topic:
-        campaign = found.flow.campaign
+        campaign = visit.flow.campaign
         known = campaign.read(holdings.topics)
         about = {"topic": known[place.topic].text}
     return {
         "scales": [{"name": name, "values": [1, 2, 3, 4, 5]} for name in ("confidence", "understanding")],
         "about": about,
-        "can_undo": found.flow.can_undo(found.assessor, place),
+        "can_undo": visit.flow.can_undo(visit.assessor, place),
     }
 
 
 _MAKERS: Mapping[str, Callable[[Visit, Place], dict[str, Any]]] = {
-    "consent": lambda found, place: {
-        "consent_html": markdown_or(found.flow.campaign.settings.consent, "consent_text", found.words)
+    "consent": lambda visit, place: {
+        "consent_html": markdown_or(visit.flow.campaign.settings.consent, "consent_text", visit.texts)
     },
-    "guide": lambda found, place: {"guide_html": _guide(found)},
+    "guide": lambda visit, place: {"guide_html": _guide(visit)},
     "check": _check_page,
     "check-failed": _check_page,
     "practice": _practice_page,
     "judging": _judge_page,
     "waiting": _judge_page,
     "feedback": _feedback_page,
-    "no-work": lambda found, place: {"all_done": found.flow.campaign.done},
+    "no-work": lambda visit, place: {"all_done": visit.flow.campaign.done},
 }

@@ -20,7 +20,7 @@ from duelpool.errors import BadParameter
 from duelpool.records import Kind, Question
 from duelpool.store import Reading
 from duelpool.store.leases import Receipt
-from duelpool.web.i18n import Words
+from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.schemas import Sheets, money
 
 TRIES = 2  # at the check
@@ -46,26 +46,26 @@ class Place:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-def checks(campaign: Campaign, words: Words) -> dict[str, CheckQuestion]:
+def checks(campaign: Campaign, texts: Catalogue) -> dict[str, CheckQuestion]:
     """Return the questions of the check: the campaign's own, or the page's about its own guide."""
     own = campaign.settings.check
     if own:
         return {f"c{at}": each for at, each in enumerate(own, 1)}
     if campaign.settings.guidelines:
         return {}  # the page's questions are about another guide
-    listed = words.listed("check")
+    listed = texts.listed("check")
     return {
         str(each.get("id", f"c{at}")): CheckQuestion(each["text"], tuple(each["choices"]), each["answer"])
         for at, each in enumerate(listed, 1)
     }
 
 
-def practice_pairs(campaign: Campaign, words: Words) -> tuple[PracticePair, ...]:
+def practice_pairs(campaign: Campaign, texts: Catalogue) -> tuple[PracticePair, ...]:
     """Return the pairs to try the page on; a grading stage has none but the campaign's own."""
     own = campaign.settings.practice
     if own:
         return own
-    return tuple(PracticePair(**each) for each in words.listed("practice"))
+    return tuple(PracticePair(**each) for each in texts.listed("practice"))
 
 
 class Flow:
@@ -81,7 +81,7 @@ class Flow:
         """Look up what decides what somebody sees."""
         return self.campaign.read(lambda tx: kept.visitor_state(tx, assessor))
 
-    def place(self, assessor: str, words: Words, just: Receipt | None = None) -> Place:
+    def place(self, assessor: str, texts: Catalogue, just: Receipt | None = None) -> Place:
         """Return where somebody stands; questions are leased when they have come that far.
 
         `just` is an answer that was stored a moment ago, so that nobody has to look for it.
@@ -92,7 +92,7 @@ class Flow:
             return after
         if present.campaign != "open":
             return Place("paused" if present.campaign == "paused" else "ended", present)
-        before = self._before_work(present, words)
+        before = self._before_work(present, texts)
         if before is not None:
             return before
         if present.person is None:
@@ -106,7 +106,7 @@ class Flow:
             state = "excluded" if present.person == "excluded" else present.campaign
             return Place({"open": "waiting", "closed": "ended"}.get(state, state), present)
 
-    def after_answer(self, assessor: str, words: Words, receipt: Receipt) -> Place:
+    def after_answer(self, assessor: str, texts: Catalogue, receipt: Receipt) -> Place:
         """Return where somebody stands after an answer.
 
         Answers that come after their assignment was given up come in a row: a new assignment would ask for the
@@ -116,7 +116,7 @@ class Flow:
         if crowd and receipt.late and self.campaign.open_assignment(assessor) is None:
             present = self.look(assessor)
             return self._after_work(present) or Place("waiting", present)
-        return self.place(assessor, words, receipt)
+        return self.place(assessor, texts, receipt)
 
     def _after_work(self, present: VisitorState) -> Place | None:
         ended = [(name, state) for name, state in present.assignments if state != "open"]
@@ -143,17 +143,17 @@ class Flow:
     def _done(self, assignment: str) -> EndedAssignment:
         return self.campaign.read(lambda tx: kept.ended_assignment(tx, assignment))
 
-    def _before_work(self, present: VisitorState, words: Words) -> Place | None:
+    def _before_work(self, present: VisitorState, texts: Catalogue) -> Place | None:
         """Return the first step that is still to be taken."""
         counts = present.counts()
         steps = self.campaign.settings.steps
         for step in ("consent", "guide"):
             if step in steps and not counts[step, "yes"]:
                 return Place(step, present)
-        if "check" in steps and checks(self.campaign, words) and not counts["check", "passed"]:
+        if "check" in steps and checks(self.campaign, texts) and not counts["check", "passed"]:
             left = TRIES - counts["check", "failed"]
             return Place("check" if left > 0 else "check-failed", present, tries_left=max(0, left))
-        pairs = practice_pairs(self.campaign, words) if "practice" in steps else ()
+        pairs = practice_pairs(self.campaign, texts) if "practice" in steps else ()
         seen = sum(step.name == "practised" for step in present.steps)
         if self.campaign.settings.stage != "grading" and seen < len(pairs):
             answers = [step.outcome for step in present.steps if step.name == "practice"]
@@ -226,7 +226,7 @@ class Flow:
         self,
         assessor: str,
         place: Place,
-        words: Words,
+        texts: Catalogue,
         *,
         saved: dict[str, Any] | None = None,
         have: Collection[str] = (),
@@ -240,7 +240,7 @@ class Flow:
             "state": place.state,
             "saved": saved,
             "progress": self._progress(assessor, place),
-            "questions": self.sheets.questions(place.questions, words, now, have) if judging else [],
+            "questions": self.sheets.questions(place.questions, texts, now, have) if judging else [],
             "can_undo": can_undo if can_undo and judging else self.can_undo(assessor, place),
             "credit": self.credit(place),
             "stoppable": judging,

@@ -28,7 +28,7 @@ from duelpool.recruitment.submissions import Submission, assignments_of, submiss
 from duelpool.store import Reading, Writing, schema
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.links import ExpiredLink
-from duelpool.web.judging.callers import Visit, halls_of, links_of, visit
+from duelpool.web.judging.callers import Visit, campaigns_of, current_visit, links_of
 from duelpool.web.judging.flow import Place
 from duelpool.web.judging.visitors import Visitor, write_cookie
 from duelpool.web.server.guard import TooLarge, TurnedAway
@@ -57,7 +57,7 @@ def panel_of(request: Request, campaign: Campaign, name: str) -> Panel:
 @router.get("/j/{campaign}/from/{panel}")
 def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Response:
     """Come in from a panel: by a signed link, with what the panel adds to it."""
-    flow, links = halls_of(request).flow(campaign), links_of(request)
+    flow, links = campaigns_of(request).flow(campaign), links_of(request)
     store = flow.campaign.store
     found = panel_of(request, flow.campaign, panel)
     link = links.open(key, campaign, store.read(store.database.now))
@@ -97,37 +97,37 @@ def _parameters(request: Request) -> dict[str, str]:
 
 
 @router.get("/j/{campaign}/out")
-def leave(found: Annotated[Visit, Depends(visit)]) -> Response:
+def leave(visit: Annotated[Visit, Depends(current_visit)]) -> Response:
     """Go back to the panel, with the code of how it ended; who isn't done goes back to their page."""
-    if found.visitor.previews or not found.visitor.panel:
-        return found.back()
-    place = found.flow.place(found.assessor, found.words)
-    ended = ending_of(found, place)
+    if visit.visitor.previews or not visit.visitor.panel:
+        return visit.back()
+    place = visit.flow.place(visit.assessor, visit.texts)
+    ended = ending_of(visit, place)
     if ended is None:
-        return found.back()
+        return visit.back()
     ending, submission = ended
-    way = _way(found, ending)
+    way = _way(visit, ending)
     if submission is not None:
-        _note(found.flow.campaign, submission, ending)
+        _note(visit.flow.campaign, submission, ending)
     if isinstance(way, CompletionRedirect):
         return RedirectResponse(way.url, 303, headers={"Referrer-Policy": "no-referrer"})
-    return found.back()
+    return visit.back()
 
 
-def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Submission | None] | None:
+def ending_of(visit: Visit, place: Place) -> tuple[FinishedWork, Submission | None] | None:
     """Return how a visitor's submission has ended, None where it hasn't.
 
     One finished assignment makes a submission complete, whatever came after it: further ones are paid beside it.
     """
     if place.state not in ENDED:
         return None
-    campaign = found.flow.campaign
+    campaign = visit.flow.campaign
     if campaign.settings.judges != "crowd":
         return FinishedWork(WorkOutcome.COMPLETED), None
 
     def work(tx: Reading) -> tuple[FinishedWork, Submission | None]:
         name = campaign.settings.panel
-        own = submissions(tx, name, found.assessor)
+        own = submissions(tx, name, visit.assessor)
         rows = assignments_of(tx, name, own[-1]) if own else []
         by_state = {row.state: row.id for row in rows}
         submission = own[-1] if own else None
@@ -143,18 +143,18 @@ def ending_of(found: Visit, place: Place) -> tuple[FinishedWork, Submission | No
     return campaign.read(work)
 
 
-def way_out(found: Visit, place: Place) -> dict[str, Any]:
+def way_out(visit: Visit, place: Place) -> dict[str, Any]:
     """Return what the page at the end shows: a code, or the way back."""
-    ended = ending_of(found, place)
-    way = None if ended is None else _way(found, ended[0])
+    ended = ending_of(visit, place)
+    way = None if ended is None else _way(visit, ended[0])
     return {
         "code": way.code if isinstance(way, CompletionCode) else None,
-        "redirect_url": f"{found.base}/out" if isinstance(way, CompletionRedirect) else None,
+        "redirect_url": f"{visit.base}/out" if isinstance(way, CompletionRedirect) else None,
     }
 
 
-def _way(found: Visit, ending: FinishedWork) -> Completion:
-    return make_panel(found.flow.campaign.settings.panel_settings).completion(ending)
+def _way(visit: Visit, ending: FinishedWork) -> Completion:
+    return make_panel(visit.flow.campaign.settings.panel_settings).completion(ending)
 
 
 def _note(campaign: Campaign, submission: Submission, ending: FinishedWork) -> None:
@@ -182,7 +182,7 @@ async def hook(request: Request, panel: str, campaign: str) -> Response:
 
 
 def _take(request: Request, panel: str, campaign: str, body: bytes) -> Response:
-    found = halls_of(request).flow(campaign).campaign
+    found = campaigns_of(request).flow(campaign).campaign
     speaking = panel_of(request, found, panel)
     if not isinstance(speaking, ApiPanel):
         raise UnknownCampaign(

@@ -11,21 +11,21 @@ from duelpool.campaign.work.participants import EndedAssignment, VisitorState
 from duelpool.errors import BadParameter
 from duelpool.records import Kind, Question
 from duelpool.store.leases import UnknownQuestion
-from duelpool.web.i18n import Words
+from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.flow import Flow, Place, checks, practice_pairs
 
 SAMPLES = 3
 _NOBODY = VisitorState("open", "in", None, (), (), frozenset())
 
 
-def stations(campaign: Campaign, words: Words) -> list[str]:
+def stations(campaign: Campaign, texts: Catalogue) -> list[str]:
     """Return all that a visitor goes through, one entry a page."""
     settings = campaign.settings
     found: list[str] = [step for step in settings.steps if step in ("consent", "guide")]
-    if "check" in settings.steps and checks(campaign, words):
+    if "check" in settings.steps and checks(campaign, texts):
         found.append("check")
     if "practice" in settings.steps and settings.stage != "grading":
-        found += [f"practice {at}" for at in range(len(practice_pairs(campaign, words)))]
+        found += [f"practice {at}" for at in range(len(practice_pairs(campaign, texts)))]
     found += [f"judging {at}" for at in range(len(samples(campaign)))]
     return [*found, *(["feedback"] if settings.feedback else []), "complete"]
 
@@ -43,10 +43,10 @@ def samples(campaign: Campaign) -> tuple[Question, ...]:
     return tuple(found)
 
 
-def place(flow: Flow, at: str, words: Words) -> Place:
+def place(flow: Flow, at: str, texts: Catalogue) -> Place:
     """Return what a manager sees who has come so far."""
     number, _, chosen = at.partition(":")
-    all_of_it = stations(flow.campaign, words)
+    all_of_it = stations(flow.campaign, texts)
     index = min(int(number), len(all_of_it) - 1) if number.isdigit() else 0
     state, _, place_of = all_of_it[index].partition(" ")
     if state == "practice":
@@ -63,12 +63,12 @@ def place(flow: Flow, at: str, words: Words) -> Place:
     return Place(state, _NOBODY)
 
 
-def onward(flow: Flow, at: str, words: Words, verb: str, values: Mapping[str, Any]) -> str:
+def onward(flow: Flow, at: str, texts: Catalogue, verb: str, values: Mapping[str, Any]) -> str:
     """Return how far a manager has come after a click."""
     number, _, chosen = at.partition(":")
     index = int(number) if number.isdigit() else 0
-    all_of_it = stations(flow.campaign, words)
-    state = place(flow, at, words).state
+    all_of_it = stations(flow.campaign, texts)
+    state = place(flow, at, texts).state
     if verb == "undo":
         before = all_of_it[max(0, index - 1)]
         return str(index - 1) if before.startswith("judging") else at

@@ -16,7 +16,7 @@ from duelpool.store.leases import TooLate, UnknownQuestion
 from duelpool.web.access.links import ExpiredLink, ForgedLink, Links
 from duelpool.web.access.passes import hide_from_others
 from duelpool.web.judging import passages, preview
-from duelpool.web.judging.callers import Visit, changing, halls_of, links_of, visit
+from duelpool.web.judging.callers import Visit, campaigns_of, changing_visit, current_visit, links_of
 from duelpool.web.judging.contexts import page
 from duelpool.web.judging.flow import Flow, Place, checks, saved_json
 from duelpool.web.judging.schemas import answer_of, passage_json, question_id, scale_point, text_of
@@ -28,8 +28,8 @@ CONTEXT_AT_MOST = 10
 
 router = APIRouter(include_in_schema=False)
 
-Looking = Annotated[Visit, Depends(visit)]
-Changing = Annotated[Visit, Depends(changing)]
+Looking = Annotated[Visit, Depends(current_visit)]
+Changing = Annotated[Visit, Depends(changing_visit)]
 
 
 # ---- coming in
@@ -38,7 +38,7 @@ Changing = Annotated[Visit, Depends(changing)]
 @router.get("/j/{campaign}")
 def enter(request: Request, campaign: str, key: str = "") -> Response:
     """Come in by a signed link."""
-    flow = halls_of(request).flow(campaign)
+    flow = campaigns_of(request).flow(campaign)
     links = links_of(request)
     before = read_cookie(request, links, campaign) if not key else _remembered(request, links, campaign)
     if not key:
@@ -92,43 +92,43 @@ def _known(flow: Flow, visitor: Visitor) -> Visitor:
             tx, visitor.assessor, campaign.settings.judges, panel=PANEL, external=visitor.external
         )
     )
-    return Visitor(visitor.campaign, name, visitor.kind, visitor.external, visitor.lang)
+    return replace(visitor, assessor=name)
 
 
 # ---- pages
 
 
 @router.get("/j/{campaign}/")
-def show(found: Looking) -> Response:
+def show(visit: Looking) -> Response:
     """Show the page of the visitor's state."""
-    with found.reading():
-        response = page(found, _place(found))
-    lang = found.request.query_params.get("lang")
-    if lang and found.words.lang != found.visitor.lang:
-        write_cookie(response, found.request, found.links, found.visitor.speaking(found.words.lang))
+    with visit.reading():
+        response = page(visit, _place(visit))
+    lang = visit.request.query_params.get("lang")
+    if lang and visit.texts.lang != visit.visitor.lang:
+        write_cookie(response, visit.request, visit.links, visit.visitor.speaking(visit.texts.lang))
     return response
 
 
-def _place(found: Visit) -> Place:
-    if found.visitor.previews:
-        return preview.place(found.flow, found.visitor.preview, found.words)
-    return found.flow.place(found.assessor, found.words)
+def _place(visit: Visit) -> Place:
+    if visit.visitor.previews:
+        return preview.place(visit.flow, visit.visitor.preview, visit.texts)
+    return visit.flow.place(visit.assessor, visit.texts)
 
 
-def _previewed(found: Visit, verb: str) -> Response:
+def _previewed(visit: Visit, verb: str) -> Response:
     """Go on in the preview: the cookie moves, and nothing is stored."""
-    at = preview.onward(found.flow, found.visitor.preview, found.words, verb, found.values)
-    moved = replace(found, visitor=found.visitor.at(at))
-    response: Response = found.back()
-    if wants_json(found.request):
-        work = found.flow.work(found.assessor, _place(moved), found.words)
+    at = preview.onward(visit.flow, visit.visitor.preview, visit.texts, verb, visit.values)
+    moved = replace(visit, visitor=visit.visitor.at(at))
+    response: Response = visit.back()
+    if wants_json(visit.request):
+        work = visit.flow.work(visit.assessor, _place(moved), visit.texts)
         if verb == "answer":
-            work["saved"] = {name: found.values.get(name) for name in ("question", "attempt", "outcome")} | {
+            work["saved"] = {name: visit.values.get(name) for name in ("question", "attempt", "outcome")} | {
                 "repeated": False,
                 "late": False,
             }
         response = JSONResponse(work)
-    write_cookie(response, found.request, found.links, moved.visitor)
+    write_cookie(response, visit.request, visit.links, moved.visitor)
     return response
 
 
@@ -136,37 +136,37 @@ def _previewed(found: Visit, verb: str) -> Response:
 
 
 @router.post("/j/{campaign}/step")
-def step(found: Changing) -> Response:
+def step(visit: Changing) -> Response:
     """Take one of the steps before judging, or ask for another assignment."""
-    if found.visitor.previews:
-        return _previewed(found, "step")
-    name = str(found.values.get("step", ""))
-    place = found.flow.place(found.assessor, found.words)
+    if visit.visitor.previews:
+        return _previewed(visit, "step")
+    name = str(visit.values.get("step", ""))
+    place = visit.flow.place(visit.assessor, visit.texts)
     if place.state != ("complete" if name == "another" else name):  # a second tab, or a page from before
-        return found.back()
-    outcomes = _taken(found, name, place)
+        return visit.back()
+    outcomes = _taken(visit, name, place)
     if not outcomes:
-        return found.back()
-    campaign = found.flow.campaign
+        return visit.back()
+    campaign = visit.flow.campaign
 
     def work(tx: Writing) -> None:
-        kept.admit(tx, found.assessor, campaign.settings.judges)
+        kept.admit(tx, visit.assessor, campaign.settings.judges)
         for each, outcome in outcomes:
-            kept.record_step(tx, found.assessor, kept.Step(each, outcome))
+            kept.record_step(tx, visit.assessor, kept.Step(each, outcome))
 
     campaign.write(work)
-    return found.back()
+    return visit.back()
 
 
-def _taken(found: Visit, name: str, place: Place) -> list[tuple[str, str]]:
+def _taken(visit: Visit, name: str, place: Place) -> list[tuple[str, str]]:
     """Return the steps that a form stands for."""
-    values = found.values
+    values = visit.values
     if name == "consent":
         return [("consent", "yes")] if values.get("agree") == "yes" else []
     if name == "guide":
         return [("guide", "yes")]
     if name == "check":
-        asked = checks(found.flow.campaign, found.words)
+        asked = checks(visit.flow.campaign, visit.texts)
         right = all(str(values.get(key, "")) == str(each.answer) for key, each in asked.items())
         return [("check", "passed" if right else "failed")]
     if name == "practice":
@@ -188,35 +188,35 @@ def _taken(found: Visit, name: str, place: Place) -> list[tuple[str, str]]:
 
 
 @router.get("/j/{campaign}/work")
-def work(found: Looking) -> Response:
+def work(visit: Looking) -> Response:
     """Return where the visitor stands, with the questions that they hold."""
-    with found.reading():
-        return JSONResponse(found.flow.work(found.assessor, _place(found), found.words))
+    with visit.reading():
+        return JSONResponse(visit.flow.work(visit.assessor, _place(visit), visit.texts))
 
 
 @router.post("/j/{campaign}/answer")
-def answer(found: Changing) -> Response:
+def answer(visit: Changing) -> Response:
     """Store an answer, and return what comes next."""
-    if found.visitor.previews:
-        return _previewed(found, "answer")
-    question = question_id(found.values)
-    given = answer_of(found.values)
-    campaign = found.flow.campaign
+    if visit.visitor.previews:
+        return _previewed(visit, "answer")
+    question = question_id(visit.values)
+    given = answer_of(visit.values)
+    campaign = visit.flow.campaign
     try:
-        receipt = campaign.answer(question, found.assessor, given)
+        receipt = campaign.answer(question, visit.assessor, given)
     except TooLate:
-        campaign.forfeit(question, found.assessor)
+        campaign.forfeit(question, visit.assessor)
         raise
-    if not wants_json(found.request):
-        return found.back()
-    have = found.values.get("have")
-    with found.reading():
-        place = found.flow.after_answer(found.assessor, found.words, receipt)
+    if not wants_json(visit.request):
+        return visit.back()
+    have = visit.values.get("have")
+    with visit.reading():
+        place = visit.flow.after_answer(visit.assessor, visit.texts, receipt)
         return JSONResponse(
-            found.flow.work(
-                found.assessor,
+            visit.flow.work(
+                visit.assessor,
                 place,
-                found.words,
+                visit.texts,
                 saved=saved_json(receipt, str(given.outcome), given.attempt),
                 have=frozenset(map(str, have)) if isinstance(have, list) else (),
                 can_undo=None if receipt.repeated else question,
@@ -225,95 +225,93 @@ def answer(found: Changing) -> Response:
 
 
 @router.post("/j/{campaign}/undo")
-def undo(found: Changing) -> Response:
+def undo(visit: Changing) -> Response:
     """Take an answer back, and ask the same again."""
-    if found.visitor.previews:
-        return _previewed(found, "undo")
-    reopened = found.flow.campaign.undo(question_id(found.values), found.assessor)
-    if not wants_json(found.request):
-        return found.back()
-    place = found.flow.place(found.assessor, found.words)
+    if visit.visitor.previews:
+        return _previewed(visit, "undo")
+    reopened = visit.flow.campaign.undo(question_id(visit.values), visit.assessor)
+    if not wants_json(visit.request):
+        return visit.back()
+    place = visit.flow.place(visit.assessor, visit.texts)
     first = sorted(place.questions, key=lambda each: each.id != reopened.id)
-    told = Place(
-        place.state, place.present, tuple(first), place.assignment, place.last, place.topic, more=place.more
-    )
-    return JSONResponse(found.flow.work(found.assessor, told, found.words))
+    reordered = replace(place, questions=tuple(first))
+    return JSONResponse(visit.flow.work(visit.assessor, reordered, visit.texts))
 
 
 @router.post("/j/{campaign}/extend")
-def extend(found: Changing) -> Response:
+def extend(visit: Changing) -> Response:
     """Give somebody who is still looking more time."""
-    if found.visitor.previews:
-        return JSONResponse({"expires_in": int(found.flow.campaign.settings.lease_seconds)})
-    campaign = found.flow.campaign
-    ends = campaign.extend(question_id(found.values), found.assessor)
+    if visit.visitor.previews:
+        return JSONResponse({"expires_in": int(visit.flow.campaign.settings.lease_seconds)})
+    campaign = visit.flow.campaign
+    ends = campaign.extend(question_id(visit.values), visit.assessor)
     now = campaign.read(lambda tx: tx.now)
     return JSONResponse({"expires_in": int(ends - now)})
 
 
 @router.post("/j/{campaign}/stop")
-def stop(found: Changing) -> Response:
+def stop(visit: Changing) -> Response:
     """Stop early: what is done is paid, what isn't goes to others."""
-    if found.visitor.previews:
-        return _previewed(found, "stop")
-    campaign = found.flow.campaign
-    held = campaign.open_assignment(found.assessor)
+    if visit.visitor.previews:
+        return _previewed(visit, "stop")
+    campaign = visit.flow.campaign
+    held = campaign.open_assignment(visit.assessor)
     if held is not None:
         campaign.finish(held.id, "stopped")
     elif campaign.settings.judges != "crowd":
-        found.flow.leave(found.assessor)
-    if not wants_json(found.request):
-        return found.back()
-    place = found.flow.place(found.assessor, found.words)
-    return JSONResponse(found.flow.work(found.assessor, place, found.words))
+        visit.flow.leave(visit.assessor)
+    if not wants_json(visit.request):
+        return visit.back()
+    place = visit.flow.place(visit.assessor, visit.texts)
+    return JSONResponse(visit.flow.work(visit.assessor, place, visit.texts))
 
 
 @router.post("/j/{campaign}/feedback")
-def feedback(found: Changing) -> Response:
+def feedback(visit: Changing) -> Response:
     """Keep what somebody says about an assignment or a topic."""
-    if found.visitor.previews:
-        return _previewed(found, "feedback")
-    campaign = found.flow.campaign
+    if visit.visitor.previews:
+        return _previewed(visit, "feedback")
+    campaign = visit.flow.campaign
     said = {
-        "confidence": scale_point(found.values, "confidence"),
-        "understanding": scale_point(found.values, "understanding"),
+        "confidence": scale_point(visit.values, "confidence"),
+        "understanding": scale_point(visit.values, "understanding"),
     }
-    text = text_of(found.values, "text")
-    place = found.flow.place(found.assessor, found.words)
+    text = text_of(visit.values, "text")
+    place = visit.flow.place(visit.assessor, visit.texts)
     if place.state == "feedback":
         campaign.write(
             lambda tx: kept.give_feedback(
                 tx,
-                found.assessor,
+                visit.assessor,
                 assignment=place.last.id if place.last is not None else None,
                 topic=place.topic or None,
                 text=text,
                 **said,
             )
         )
-    return found.back()
+    return visit.back()
 
 
 # ---- beside a question
 
 
-def _held(found: Visit, question: str) -> Question:
+def _held(visit: Visit, question: str) -> Question:
     """Return a question of this visitor, or say that there is none."""
     name = question_id({"question": question})
-    if found.visitor.previews:
-        return preview.sample(found.flow, name)
-    return found.flow.campaign.question(name, found.assessor)
+    if visit.visitor.previews:
+        return preview.sample(visit.flow, name)
+    return visit.flow.campaign.question(name, visit.assessor)
 
 
 @router.get("/j/{campaign}/context/{question}")
-def context(found: Looking, question: str) -> Response:
+def context(visit: Looking, question: str) -> Response:
     """Return what else there is on a question's topic, in random order."""
-    campaign = found.flow.campaign
-    asked = _held(found, question)
+    campaign = visit.flow.campaign
+    asked = _held(visit, question)
     if not campaign.settings.context:
         raise UnknownQuestion("This campaign shows no context.", remedy="Judge the texts as they are.")
     rng = rng_for(campaign.settings.seed, "context", asked.id)
-    topic = found.flow.sheets.topic(asked)
+    topic = visit.flow.sheets.topic(asked)
     if topic.snippets:
         shown = [
             passages.shown(Passage("snippet", topic.snippets[at]))
@@ -327,9 +325,9 @@ def context(found: Looking, question: str) -> Response:
 
 
 @router.get("/j/{campaign}/frame/{question}/{side}")
-def frame(found: Looking, question: str, side: str) -> Response:
+def frame(visit: Looking, question: str, side: str) -> Response:
     """Return an HTML passage alone, sealed."""
-    left, right = found.flow.sheets.passages_of(_held(found, question))
+    left, right = visit.flow.sheets.passages_of(_held(visit, question))
     passage = {"left": left, "right": right}.get(side)
     if passage is None or passage.format != "html":
         raise UnknownQuestion("This text doesn't exist.", remedy="Return to the page.")

@@ -14,7 +14,7 @@ from duelpool.campaign.runners.judging_session import QuestionTexts
 from duelpool.errors import BadRecord
 from duelpool.records import Kind, Outcome, Passage, Question, Topic
 from duelpool.store.leases import Answer
-from duelpool.web.i18n import Words
+from duelpool.web.i18n import Catalogue
 from duelpool.web.judging import passages
 
 NOTE_AT_MOST = 10_000
@@ -76,7 +76,7 @@ class Sheets:
         self.campaign = campaign
         self._texts = QuestionTexts(campaign)
 
-    def question(self, question: Question, words: Words, now: float) -> dict[str, Any]:
+    def question(self, question: Question, texts: Catalogue, now: float) -> dict[str, Any]:
         """Return a question as the page gets it."""
         sheet = self._texts.sheet(question)
         settings = self.campaign.settings
@@ -91,19 +91,19 @@ class Sheets:
             "left": passage_json(sheet.left, f"{frame}/left"),
             "right": None if sheet.right is None else passage_json(sheet.right, f"{frame}/right"),
             "outcomes": outcomes_of(self.campaign, kind),
-            "grades": grades_json(settings.scale, settings.grades, words) if kind is Kind.GRADE else [],
+            "grades": grades_json(settings.scale, settings.grades, texts) if kind is Kind.GRADE else [],
             "terms": terms_of(sheet.topic),
             "expires_in": expires_in(question, now),
         }
 
     def questions(
-        self, questions: Sequence[Question], words: Words, now: float, have: Collection[str] = ()
+        self, questions: Sequence[Question], texts: Catalogue, now: float, have: Collection[str] = ()
     ) -> list[dict[str, Any]]:
         """Return questions as the page gets them; of those that it has, only what changes."""
         known = {each.id for each in questions if f"{each.id}:{each.attempt}" in have}
         self._texts.gather(each for each in questions if each.id not in known)
         return [
-            self.brief(each, now) if each.id in known else self.question(each, words, now)
+            self.brief(each, now) if each.id in known else self.question(each, texts, now)
             for each in questions
         ]
 
@@ -135,12 +135,12 @@ def topic_json(topic: Topic) -> dict[str, Any]:
     }
 
 
-def grades_json(scale: str, grades: Sequence[float], words: Words) -> list[dict[str, Any]]:
+def grades_json(scale: str, grades: Sequence[float], texts: Catalogue) -> list[dict[str, Any]]:
     """Return the grades of a scale with their names."""
     found = []
     for grade in grades:
         key = f"grade_{scale}_{grade:g}"
-        found.append({"value": grade, "label": words(key) if words.has(key) else f"{grade:g}"})
+        found.append({"value": grade, "label": texts(key) if texts.has(key) else f"{grade:g}"})
     return found
 
 

@@ -1,1 +1,1 @@
-"""The manager's side: a dashboard for people and an API for programs, over the same desk."""
+"""The manager's side: a dashboard for people and an API for programs, over the same dashboard."""

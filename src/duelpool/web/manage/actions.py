@@ -8,7 +8,7 @@ from duelpool.campaign.views.preview import preview_reinstatement, preview_retra
 from duelpool.campaign.views.tally import loss_of
 from duelpool.campaign.work.exclusion import Exclusion
 from duelpool.errors import BadParameter
-from duelpool.web.manage.dashboard import Desk
+from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.schemas import (
     ChangeSettings,
     ChangeState,
@@ -25,15 +25,15 @@ def _many(count: int, one: str) -> str:
     return f"{count:,} {one if count == 1 else one + 's'}"
 
 
-def exclude(desk: Desk, asked: Exclude, also: Also | None = None) -> Effect:
+def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> Effect:
     """Exclude somebody, or say what that would take away."""
-    person = desk.watch.assessor(asked.assessor)
+    person = dashboard.watch.assessor(asked.assessor)
     if person.state == "excluded":
         raise BadParameter(f"'{asked.assessor}' is already excluded.", remedy="Reinstate them to undo it.")
     losses = [
-        desk.watch.state_of(view.status.topic, lambda state: loss_of(state, asked.assessor))
-        for view in desk.watch.look().topics
-        if asked.assessor in desk.watch.judged_by(view.status.topic)
+        dashboard.watch.state_of(view.status.topic, lambda state: loss_of(state, asked.assessor))
+        for view in dashboard.watch.look().topics
+        if asked.assessor in dashboard.watch.judged_by(view.status.topic)
     ]
     opened = sum(each.opened for each in losses)
     found = Exclusion(
@@ -43,7 +43,7 @@ def exclude(desk: Desk, asked: Exclude, also: Also | None = None) -> Effect:
         pairs=sum(each.pairs for each in losses),
     )
     if not asked.preview:
-        found = desk.campaign.exclude(asked.assessor, asked.reason, also=also)
+        found = dashboard.campaign.exclude(asked.assessor, asked.reason, also=also)
     verb = "Reopens" if asked.preview else "Reopened"
     sentence = (
         f"{verb} {_many(opened, 'pair')}: {_many(found.judgments, 'judgment')} on "
@@ -61,15 +61,15 @@ def exclude(desk: Desk, asked: Exclude, also: Also | None = None) -> Effect:
     )
 
 
-def reinstate(desk: Desk, asked: Reinstate, also: Also | None = None) -> Effect:
+def reinstate(dashboard: Dashboard, asked: Reinstate, also: Also | None = None) -> Effect:
     """Let somebody in again, or say what that would bring back."""
-    person = desk.watch.assessor(asked.assessor)
+    person = dashboard.watch.assessor(asked.assessor)
     if person.state != "excluded":
         raise BadParameter(f"'{asked.assessor}' isn't excluded.", remedy="There is nothing to undo.")
     if asked.preview:
-        back = preview_reinstatement(desk.campaign, asked.assessor)
+        back = preview_reinstatement(dashboard.campaign, asked.assessor)
     else:
-        back = desk.campaign.reinstate(asked.assessor, asked.reason, also=also)
+        back = dashboard.campaign.reinstate(asked.assessor, asked.reason, also=also)
     verb = "would count again" if asked.preview else "count again"
     return Effect(
         "reinstate",
@@ -79,12 +79,12 @@ def reinstate(desk: Desk, asked: Reinstate, also: Also | None = None) -> Effect:
     )
 
 
-def retract(desk: Desk, asked: Retract, also: Also | None = None) -> Effect:
+def retract(dashboard: Dashboard, asked: Retract, also: Also | None = None) -> Effect:
     """Void judgments, or say which of them count until then."""
-    desk.watch.topic(asked.topic)
-    found = preview_retraction(desk.campaign, asked.topic, asked.seqs)
+    dashboard.watch.topic(asked.topic)
+    found = preview_retraction(dashboard.campaign, asked.topic, asked.seqs)
     if not asked.preview:
-        desk.campaign.retract(asked.topic, asked.seqs, asked.reason, also=also)
+        dashboard.campaign.retract(asked.topic, asked.seqs, asked.reason, also=also)
     verb = "Removes" if asked.preview else "Removed"
     sentence = (
         f"{verb} {_many(found.judgments, 'judgment')} from every score. "
@@ -100,27 +100,27 @@ def retract(desk: Desk, asked: Retract, also: Also | None = None) -> Effect:
     )
 
 
-def rewind(desk: Desk, asked: Rewind, also: Also | None = None) -> Effect:
+def rewind(dashboard: Dashboard, asked: Rewind, also: Also | None = None) -> Effect:
     """Open a closed phase again, or say what that would set aside."""
-    desk.watch.topic(asked.topic)
+    dashboard.watch.topic(asked.topic)
     if asked.preview:
-        aside = desk.campaign.preview_rewind(asked.topic, asked.phase)
+        aside = dashboard.campaign.preview_rewind(asked.topic, asked.phase)
     else:
-        aside = desk.campaign.rewind(asked.topic, asked.phase, asked.reason, also=also)
-    price = desk.watch.look().price
-    cost = "" if price is None else f" They cost about {price * aside / 100:,.2f} {_currency(desk)}."
+        aside = dashboard.campaign.rewind(asked.topic, asked.phase, asked.reason, also=also)
+    price = dashboard.watch.look().price
+    cost = "" if price is None else f" They cost about {price * aside / 100:,.2f} {_currency(dashboard)}."
     verb = "Sets aside" if asked.preview else "Set aside"
     sentence = f"{verb} {_many(aside, 'judgment')} of later phases.{cost if aside else ''}"
     return Effect("rewind", asked.preview, sentence, judgments=aside, topics=1)
 
 
-def change_state(desk: Desk, asked: ChangeState, also: Also | None = None) -> Effect:
+def change_state(dashboard: Dashboard, asked: ChangeState, also: Also | None = None) -> Effect:
     """Pause, close or open a campaign, or say what that means."""
-    found = desk.watch.look()
+    found = dashboard.watch.look()
     out = found.total("leased")
     still = f"{_many(out, 'leased question')} may still be answered" if out else "no question is leased"
     if not asked.preview:
-        desk.campaign.set_state(asked.state, also=also)
+        dashboard.campaign.set_state(asked.state, also=also)
     sentence = {
         "open": "The campaign is open: assessors get questions.",
         "paused": f"Assessors get no new questions; {still}.",
@@ -130,18 +130,20 @@ def change_state(desk: Desk, asked: ChangeState, also: Also | None = None) -> Ef
 
 
 def change_settings(
-    desk: Desk, asked: ChangeSettings, audit_entry: Callable[[str, str], Also] | None = None
+    dashboard: Dashboard, asked: ChangeSettings, audit_entry: Callable[[str, str], Also] | None = None
 ) -> SettingsChanged:
     """Change settings, or say what that would do."""
-    before = desk.campaign.settings
+    before = dashboard.campaign.settings
     after = changed(before, asked.settings)
     found = changes(before, after)
     if found and not asked.preview:
         names = ", ".join(each.name for each in found)
-        desk.campaign.change(after, also=audit_entry("settings", names) if audit_entry is not None else None)
-        desk.watch.with_settings_of(desk.campaign)  # money has its new name on the next page
+        dashboard.campaign.change(
+            after, also=audit_entry("settings", names) if audit_entry is not None else None
+        )
+        dashboard.watch.with_settings_of(dashboard.campaign)  # money has its new name on the next page
     return SettingsChanged(asked.preview, list(found), after.as_json())
 
 
-def _currency(desk: Desk) -> str:
-    return desk.campaign.settings.currency
+def _currency(dashboard: Dashboard) -> str:
+    return dashboard.campaign.settings.currency

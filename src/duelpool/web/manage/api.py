@@ -16,9 +16,9 @@ from duelpool.errors import UnknownName
 from duelpool.leaderboard.live import Board, History, Slice
 from duelpool.store import log
 from duelpool.web.access.passes import may_open
-from duelpool.web.judging.callers import halls_of, links_of
+from duelpool.web.judging.callers import campaigns_of, links_of
 from duelpool.web.manage import actions, reading
-from duelpool.web.manage.callers import Exporting, Looking, Managing, Stepping
+from duelpool.web.manage.callers import Exporting, Looking, ManageCaller, Stepping
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.events import events_of
 from duelpool.web.manage.paging import Cursor, Limit
@@ -85,11 +85,11 @@ Blind = Annotated[bool, Query(description="Hide the names of systems.")]
 @router.get("/campaigns")
 def campaigns(request: Request) -> CampaignList:
     """The campaigns that the key opens."""
-    halls, links = halls_of(request), links_of(request)
+    campaigns, links = campaigns_of(request), links_of(request)
     found = [
         CampaignBrief(row.id, row.name, row.state, log.iso_time(row.created))
-        for row in halls.all()
-        if may_open(request, links, halls.store, row.id)
+        for row in campaigns.all()
+        if may_open(request, links, campaigns.store, row.id)
     ]
     if not found:
         raise NoVisit(
@@ -100,26 +100,26 @@ def campaigns(request: Request) -> CampaignList:
 
 
 @router.get("/campaigns/{campaign}")
-def status(found: Looking) -> Head:
+def status(caller: Looking) -> Head:
     """The head figures."""
-    return head_of(found.id, found.desk.watch.look())
+    return head_of(caller.id, caller.dashboard.watch.look())
 
 
 @router.get("/campaigns/{campaign}/settings")
-def settings(found: Looking) -> SettingsShown:
+def settings(caller: Looking) -> SettingsShown:
     """The settings, and the names of the runs."""
     return SettingsShown(
-        found.desk.campaign.settings.as_json(),
-        list(found.desk.leaderboard.runs),
+        caller.dashboard.campaign.settings.as_json(),
+        list(caller.dashboard.leaderboard.runs),
         dict(CHANGEABLE),
         dict(FIXED),
     )
 
 
 @router.get("/campaigns/{campaign}/pulse")
-def pulse(found: Looking) -> Pulse:
+def pulse(caller: Looking) -> Pulse:
     """A text that is another one as soon as something has changed."""
-    return Pulse(found.desk.pulse())
+    return Pulse(caller.dashboard.pulse())
 
 
 @router.get(
@@ -128,17 +128,17 @@ def pulse(found: Looking) -> Pulse:
     responses={200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
 )
 def events(
-    found: Looking,
+    caller: Looking,
     seconds: Annotated[float, Query(ge=0, le=60, description="How long to keep the connection open.")] = 60,
 ) -> Response:
     """Server-sent events: one `pulse` now, and another one whenever something has changed."""
-    return events_of(found.desk, seconds)
+    return events_of(caller.dashboard, seconds)
 
 
 # ---- leaderboard
 
 
-def _baseline(found: Managing, given: str, names: dict[str, str] | None) -> str | None:
+def _baseline(caller: ManageCaller, given: str, names: dict[str, str] | None) -> str | None:
     """Return the run that a baseline names, by its neutral name where names are hidden."""
     if not given or names is None:
         return given or None
@@ -150,7 +150,7 @@ def _baseline(found: Managing, given: str, names: dict[str, str] | None) -> str 
 
 @router.get("/campaigns/{campaign}/leaderboard")
 def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
-    found: Looking,
+    caller: Looking,
     measure: Measured = MEASURE,
     baseline: Text = "",
     test: Text = "t",
@@ -163,25 +163,29 @@ def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
         raise UnknownName("test", test, TESTS)
     if correction not in CORRECTIONS:
         raise UnknownName("correction", correction, CORRECTIONS)
-    names = found.desk.aliases() if blind else None
-    board = found.desk.leaderboard.board(
-        measure, baseline=_baseline(found, baseline, names), test=test, correction=correction, tag=tag or None
+    names = caller.dashboard.aliases() if blind else None
+    board = caller.dashboard.leaderboard.board(
+        measure,
+        baseline=_baseline(caller, baseline, names),
+        test=test,
+        correction=correction,
+        tag=tag or None,
     )
     return board if names is None else blinded(board, names)
 
 
 @router.get("/campaigns/{campaign}/leaderboard/history")
-def leaderboard_history(found: Looking, measure: Measured = MEASURE, blind: Blind = False) -> History:
+def leaderboard_history(caller: Looking, measure: Measured = MEASURE, blind: Blind = False) -> History:
     """The leaderboard as it stood at up to sixteen times, and now."""
-    history = found.desk.leaderboard.history(measure)
-    return blinded_history(history, found.desk.aliases()) if blind else history
+    history = caller.dashboard.leaderboard.history(measure)
+    return blinded_history(history, caller.dashboard.aliases()) if blind else history
 
 
 @router.get("/campaigns/{campaign}/leaderboard/slices")
-def leaderboard_slices(found: Looking, measure: Measured = MEASURE, blind: Blind = False) -> list[Slice]:
+def leaderboard_slices(caller: Looking, measure: Measured = MEASURE, blind: Blind = False) -> list[Slice]:
     """The runs' means by the topics' tags."""
-    slices = found.desk.leaderboard.slices(measure)
-    return list(blinded_slices(slices, found.desk.aliases()) if blind else slices)
+    slices = caller.dashboard.leaderboard.slices(measure)
+    return list(blinded_slices(slices, caller.dashboard.aliases()) if blind else slices)
 
 
 # ---- lists
@@ -189,55 +193,55 @@ def leaderboard_slices(found: Looking, measure: Measured = MEASURE, blind: Blind
 
 @router.get("/campaigns/{campaign}/topics")
 def topics(
-    found: Looking, cursor: Cursor = "", limit: Limit = 50, state: Text = "any", search: Text = ""
+    caller: Looking, cursor: Cursor = "", limit: Limit = 50, state: Text = "any", search: Text = ""
 ) -> TopicPage:
     """The topics; state is any, done, going on, waiting or parked."""
-    return reading.topics(found.desk, cursor, limit, state, search)
+    return reading.topics(caller.dashboard, cursor, limit, state, search)
 
 
 @router.get("/campaigns/{campaign}/topic")
-def topic(found: Looking, topic: Wanted) -> TopicDetail:
+def topic(caller: Looking, topic: Wanted) -> TopicDetail:
     """One topic: levels, closed phases, win matrix, why it stopped, what it costs."""
-    return reading.topic(found.desk, topic)
+    return reading.topic(caller.dashboard, topic)
 
 
 @router.get("/campaigns/{campaign}/pairs")
 def pairs(
-    found: Looking, cursor: Cursor = "", limit: Limit = 50, topic: Text = "", assessor: Text = ""
+    caller: Looking, cursor: Cursor = "", limit: Limit = 50, topic: Text = "", assessor: Text = ""
 ) -> PairPage:
     """The judged pairs, all of them or those of a topic or an assessor."""
-    return reading.pairs(found.desk, cursor, limit, topic, assessor)
+    return reading.pairs(caller.dashboard, cursor, limit, topic, assessor)
 
 
 @router.get("/campaigns/{campaign}/pair")
-def pair(found: Looking, topic: Wanted, a: Wanted, b: Wanted) -> PairDetail:
+def pair(caller: Looking, topic: Wanted, a: Wanted, b: Wanted) -> PairDetail:
     """One pair: texts, votes, sides, seconds."""
-    return reading.pair(found.desk, topic, a, b)
+    return reading.pair(caller.dashboard, topic, a, b)
 
 
 @router.get("/campaigns/{campaign}/assessors")
 def assessors(
-    found: Looking, cursor: Cursor = "", limit: Limit = 50, order: Text = "came", state: Text = "any"
+    caller: Looking, cursor: Cursor = "", limit: Limit = 50, order: Text = "came", state: Text = "any"
 ) -> PersonPage:
     """The assessors; order is came, judgments, usable, tests, agreement, seconds, left or pay."""
-    return reading.people(found.desk, cursor, limit, order, state)
+    return reading.people(caller.dashboard, cursor, limit, order, state)
 
 
 @router.get("/campaigns/{campaign}/assessor")
-def assessor(found: Looking, assessor: Wanted) -> AssessorStatus:
+def assessor(caller: Looking, assessor: Wanted) -> AssessorStatus:
     """One assessor: test pairs, agreement with the others, seconds, share of left choices, pay."""
-    return found.desk.watch.assessor(assessor)
+    return caller.dashboard.watch.assessor(assessor)
 
 
 @router.get("/campaigns/{campaign}/llm")
-def llm(found: Looking) -> ModelList:
+def llm(caller: Looking) -> ModelList:
     """The language models: how often they flip, what they lean to, who agrees with them, what they cost."""
-    return ModelList(found.desk.campaign.settings.currency, list(found.desk.models()))
+    return ModelList(caller.dashboard.campaign.settings.currency, list(caller.dashboard.models()))
 
 
 @router.get("/campaigns/{campaign}/agreement")
 def agreement(  # noqa: PLR0917 (a route's query is its arguments)
-    found: Looking,
+    caller: Looking,
     report: Annotated[str, Query(max_length=500, description="Names, separated by commas; empty: all.")] = "",
     criterion: Text = "",
     cluster: Annotated[str, Query(max_length=20, description="pair, topic or auto.")] = "auto",
@@ -246,20 +250,20 @@ def agreement(  # noqa: PLR0917 (a route's query is its arguments)
 ) -> AgreementShown:
     """How far the judges can be trusted: all statistics of agreement, or those that `report` names."""
     names = [name.strip() for name in report.split(",") if name.strip()]
-    agreements = found.desk.agreements
+    agreements = caller.dashboard.agreements
     options = agreement_options(cluster, tie_rate, rows)
     return agreement_of(agreements.votes(), agreements.found(names, criterion, options))
 
 
 @router.get("/campaigns/{campaign}/ledger")
-def ledger(found: Looking, cursor: Cursor = "", limit: Limit = 50, assessor: Text = "") -> LedgerPage:
+def ledger(caller: Looking, cursor: Cursor = "", limit: Limit = 50, assessor: Text = "") -> LedgerPage:
     """The ledger, the newest entry first."""
-    return reading.ledger(found.desk, cursor, limit, assessor)
+    return reading.ledger(caller.dashboard, cursor, limit, assessor)
 
 
 @router.get("/campaigns/{campaign}/log")
 def the_log(  # noqa: PLR0917 (a route's query is its arguments)
-    found: Looking,
+    caller: Looking,
     cursor: Cursor = "",
     limit: Limit = 50,
     topic: Text = "",
@@ -267,7 +271,7 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
     event: Text = "",
 ) -> LogPage:
     """The log, the newest line first."""
-    return reading.lines(found.desk, cursor, limit, topic=topic, assessor=assessor, event=event)
+    return reading.lines(caller.dashboard, cursor, limit, topic=topic, assessor=assessor, event=event)
 
 
 @router.get(
@@ -280,57 +284,57 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
         }
     },
 )
-def export(found: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
+def export(caller: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
     """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
     media, name = MEDIA[form]
-    found.desk.campaign.write(found.audit_entry("export", form))
+    caller.dashboard.campaign.write(caller.audit_entry("export", form))
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(stream(found.desk.campaign, form), media_type=media, headers=headers)
+    return StreamingResponse(stream(caller.dashboard.campaign, form), media_type=media, headers=headers)
 
 
 # ---- steps
 
 
 @router.get("/campaigns/{campaign}/deeds")
-def audit_entries(found: Looking, cursor: Cursor = "", limit: Limit = 50) -> AuditPage:
+def audit_entries(caller: Looking, cursor: Cursor = "", limit: Limit = 50) -> AuditPage:
     """The audit log, the newest entry first."""
-    return reading.audit_page(found.shown, found.desk, cursor, limit)
+    return reading.audit_page(caller.access, caller.dashboard, cursor, limit)
 
 
 @router.post("/campaigns/{campaign}/exclude")
-def exclude(found: Stepping, asked: Exclude) -> Effect:
+def exclude(caller: Stepping, asked: Exclude) -> Effect:
     """Exclude an assessor; with `preview`, say what that would take away."""
-    return actions.exclude(found.desk, asked, found.audit_entry("exclude", about_step(asked)))
+    return actions.exclude(caller.dashboard, asked, caller.audit_entry("exclude", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/reinstate")
-def reinstate(found: Stepping, asked: Reinstate) -> Effect:
+def reinstate(caller: Stepping, asked: Reinstate) -> Effect:
     """Let an assessor in again; with `preview`, say how many judgments would come back."""
-    return actions.reinstate(found.desk, asked, found.audit_entry("reinstate", about_step(asked)))
+    return actions.reinstate(caller.dashboard, asked, caller.audit_entry("reinstate", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/retract")
-def retract(found: Stepping, asked: Retract) -> Effect:
+def retract(caller: Stepping, asked: Retract) -> Effect:
     """Void judgments with a reason; with `preview`, say which of them count."""
-    return actions.retract(found.desk, asked, found.audit_entry("retract", about_step(asked)))
+    return actions.retract(caller.dashboard, asked, caller.audit_entry("retract", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/rewind")
-def rewind(found: Stepping, asked: Rewind) -> Effect:
+def rewind(caller: Stepping, asked: Rewind) -> Effect:
     """Open a closed phase again; with `preview`, say what that would set aside and what it cost."""
-    return actions.rewind(found.desk, asked, found.audit_entry("rewind", about_step(asked)))
+    return actions.rewind(caller.dashboard, asked, caller.audit_entry("rewind", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/state")
-def change_state(found: Stepping, asked: ChangeState) -> Effect:
+def change_state(caller: Stepping, asked: ChangeState) -> Effect:
     """Pause, close or re-open; with `preview`, say what is out."""
-    return actions.change_state(found.desk, asked, found.audit_entry("state", about_step(asked)))
+    return actions.change_state(caller.dashboard, asked, caller.audit_entry("state", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/settings")
-def change_settings(found: Stepping, asked: ChangeSettings) -> SettingsChanged:
+def change_settings(caller: Stepping, asked: ChangeSettings) -> SettingsChanged:
     """Change what the page says and pays; with `preview`, say what that does."""
-    return actions.change_settings(found.desk, asked, found.audit_entry)
+    return actions.change_settings(caller.dashboard, asked, caller.audit_entry)
 
 
 # ---- its own description

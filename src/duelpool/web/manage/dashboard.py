@@ -1,19 +1,19 @@
-"""The manager's desk: one campaign with all that is kept between two looks at it."""
+"""The manager's dashboard: one campaign with all that is kept between two looks at it."""
 
 import string
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from duelpool.agreement.campaigns import Agreements
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import ModelFigures, model_figures
 from duelpool.campaign.views.watch import Watch
 from duelpool.errors import DuelpoolError
-from duelpool.leaderboard.live import Board, BoardRow, History, LiveLeaderboard, Point, Slice
+from duelpool.leaderboard.live import Board, History, LiveLeaderboard, Slice
 from duelpool.seeds import rng_for
 from duelpool.store import Reading, StoreError, llm
-from duelpool.web.campaigns import Halls
+from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.server.guard import logger
 
 LINES_AT_ONCE = 3000  # a log of so many lines is read while somebody waits
@@ -26,7 +26,7 @@ class StillCounting(StoreError):
 
 
 @dataclass(slots=True)
-class Desk:
+class Dashboard:
     """A campaign, watched, with its leaderboard and its agreement."""
 
     campaign: Campaign
@@ -38,7 +38,7 @@ class Desk:
     _counted: bool = False
 
     @classmethod
-    def of(cls, campaign: Campaign) -> "Desk":
+    def of(cls, campaign: Campaign) -> "Dashboard":
         """Return the desk of a campaign."""
         watch = Watch(campaign)
         return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch))
@@ -94,82 +94,63 @@ class Desk:
 
 def _letters(at: int) -> str:
     """Return A, B, ... Z, AA, AB and so on."""
-    found = ""
+    letters = ""
     at += 1
     while at:
         at, rest = divmod(at - 1, 26)
-        found = string.ascii_uppercase[rest] + found
-    return found
+        letters = string.ascii_uppercase[rest] + letters
+    return letters
 
 
 def blinded(board: Board, names: dict[str, str]) -> Board:
     """Return a leaderboard with other names."""
-    rows = tuple(
-        BoardRow(
-            place=row.place,
-            run=names[row.run],
-            mean=row.mean,
-            low=row.low,
-            high=row.high,
-            topics=row.topics,
-            could_be_first=row.could_be_first,
-            difference=row.difference,
-            p=row.p,
-            p_corrected=row.p_corrected,
-        )
-        for row in board.rows
-    )
-    return Board(
-        measure=board.measure,
-        rows=rows,
-        topics=board.topics,
-        judged_topics=board.judged_topics,
-        baseline=None if board.baseline is None else names[board.baseline],
-        tag=board.tag,
-        tags=board.tags,
-        note=board.note,
-    )
+    rows = tuple(replace(row, run=names[row.run]) for row in board.rows)
+    return replace(board, rows=rows, baseline=None if board.baseline is None else names[board.baseline])
 
 
 def blinded_history(history: History, names: dict[str, str]) -> History:
     """Return a history with other names."""
     points = tuple(
-        Point(each.time, each.judgments, {names[run]: mean for run, mean in each.means.items()})
-        for each in history.points
+        replace(point, means={names[run]: mean for run, mean in point.means.items()})
+        for point in history.points
     )
-    return History(history.measure, points, history.ready)
+    return replace(history, points=points)
 
 
 def blinded_slices(slices: tuple[Slice, ...], names: dict[str, str]) -> tuple[Slice, ...]:
     """Return slices with other names."""
     return tuple(
-        Slice(each.tag, each.topics, tuple((names[run], mean) for run, mean in each.means)) for each in slices
+        replace(each, means=tuple((names[run], mean) for run, mean in each.means)) for each in slices
     )
 
 
 @dataclass(slots=True)
-class Desks:
-    """Desks by campaign; one whose settings have changed is set up anew."""
+class Dashboards:
+    """Dashboards by campaign; one whose settings have changed is set up anew."""
 
-    halls: Halls
-    _desks: dict[str, Desk] = field(default_factory=dict)
+    campaigns: ServedCampaigns
+    _dashboards: dict[str, Dashboard] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, campaign: str) -> Desk:
+    def of(self, campaign: str) -> Dashboard:
         """Return the desk of a campaign; one that isn't shown here is unknown."""
-        found = self.halls.flow(campaign).campaign
+        found = self.campaigns.flow(campaign).campaign
         with self._lock:
-            desk = self._desks.get(campaign)
-            if desk is not None and desk.campaign is not found and desk.watch.with_settings_of(found):
-                desk.campaign = found
-            if desk is None or desk.campaign is not found:
-                desk = self._desks[campaign] = Desk.of(found)
-        desk.refuse_uncounted()
-        return desk
+            dashboard = self._dashboards.get(campaign)
+            if (
+                dashboard is not None
+                and dashboard.campaign is not found
+                and dashboard.watch.with_settings_of(found)
+            ):
+                dashboard.campaign = found
+            if dashboard is None or dashboard.campaign is not found:
+                dashboard = self._dashboards[campaign] = Dashboard.of(found)
+        dashboard.refuse_uncounted()
+        return dashboard
 
     def warm(self) -> None:
         """Count what is open, so that the first who looks doesn't wait for it."""
-        for row in self.halls.all():
+        for row in self.campaigns.all():
             if row.state != "closed":
                 with suppress(StillCounting):
                     self.of(row.id)

@@ -8,13 +8,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from duelpool.store import StoreError
-from duelpool.web.manage.dashboard import Desk
+from duelpool.web.manage.dashboard import Dashboard
 
 EVERY_SECONDS = 1.0
 COMMENT_AFTER = 15  # looks without news, so that nobody between takes the connection for dead
 
 
-def events_of(desk: Desk, seconds: float) -> StreamingResponse:
+def events_of(dashboard: Dashboard, seconds: float) -> StreamingResponse:
     """Return a stream that tells the pulse now and whenever it is another one.
 
     It ends after some time, and a browser comes back: so a server that stops doesn't wait for anybody.
@@ -27,7 +27,7 @@ def events_of(desk: Desk, seconds: float) -> StreamingResponse:
         yield "retry: 1000\n\n"
         while True:
             try:
-                pulse = await run_in_threadpool(desk.pulse)
+                pulse = await run_in_threadpool(dashboard.pulse)
             except StoreError:
                 return
             quiet += 1

@@ -24,12 +24,12 @@ from duelpool.recruitment.settlement import look
 from duelpool.store import StoreError, log
 from duelpool.web.access.links import ForgedLink
 from duelpool.web.access.passes import hide_from_others
-from duelpool.web.i18n import words
+from duelpool.web.i18n import catalogue
 from duelpool.web.judging import passages
-from duelpool.web.judging.callers import halls_of, links_of
+from duelpool.web.judging.callers import campaigns_of, links_of
 from duelpool.web.manage import actions, charts, reading
 from duelpool.web.manage.api import MEASURE
-from duelpool.web.manage.callers import BLIND, Changing, Choosing, Managing, Viewing
+from duelpool.web.manage.callers import BLIND, Changing, Choosing, ManageCaller, Viewing
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
 from duelpool.web.manage.schemas import (
@@ -80,69 +80,67 @@ STATE_VERBS = {"open": "Open campaign", "paused": "Pause campaign", "closed": "C
 @router.get("/manage/{campaign}")
 def enter(request: Request, campaign: str, key: str = "") -> Response:
     """Come in by the manager's link; the key goes into a cookie and out of the address."""
-    halls = halls_of(request)
-    halls.flow(campaign)
+    campaigns = campaigns_of(request)
+    campaigns.flow(campaign)
     response = RedirectResponse(f"/manage/{campaign}/leaderboard", 303)
     if key:
-        now = halls.store.read(halls.store.database.now)
+        now = campaigns.store.read(campaigns.store.database.now)
         shown = open_key(links_of(request), key, campaign, now, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
-        halls.store.write(
+        campaigns.store.write(
             lambda connection, now: audit_log.record(
                 connection, now, "link", "came in by the link", campaign=campaign
             )
         )
     else:
-        hide_from_others(request, links_of(request), halls.store, campaign)
+        hide_from_others(request, links_of(request), campaigns.store, campaign)
     return response
 
 
 # ---- showing
 
 
-def _show(found: Managing, template: str, here: str, title: str, **context: Any) -> HTMLResponse:
-    head = head_of(found.id, found.desk.watch.look())
+def show(caller: ManageCaller, template: str, here: str, title: str, **context: Any) -> HTMLResponse:
+    """Return a page of the dashboard, with what all of its pages show."""
+    head = head_of(caller.id, caller.dashboard.watch.look())
     notice = ""
-    if given := found.request.query_params.get("notice", ""):
+    if given := caller.request.query_params.get("notice", ""):
         try:
-            notice = str(found.links.read("notice", given))
+            notice = str(caller.links.read("notice", given))
         except ForgedLink:
             notice = ""
     return render(
         f"manage/{template}.html",
-        words("en"),
+        catalogue("en"),
         {
-            "base": found.base,
-            "api": f"/api/v1/campaigns/{found.id}",
+            "base": caller.base,
+            "api": f"/api/v1/campaigns/{caller.id}",
             "here": here,
             "title": title,
             "pages": PAGES,
             "head": head,
-            "form_key": found.form_key,
-            "step_key": found.form_key if found.may_manage else "",
-            "who": found.shown.who,
-            "first": found.shown.who == "link" and not found.desk.campaign.store.read(has_manager),
-            "blind": found.blind,
+            "form_key": caller.form_key,
+            "step_key": caller.form_key if caller.may_manage else "",
+            "who": caller.access.who,
+            "first": caller.access.who == "link" and not caller.dashboard.campaign.store.read(has_manager),
+            "blind": caller.blind,
             "notice": notice,
             "money": lambda amount: _money(amount, head.money.currency),
-            "link": _link(found),
+            "link": _link(caller),
             "when": _when,
-            "store": found.desk.campaign.store.name,
+            "store": caller.dashboard.campaign.store.name,
             "state": "manage",
             **context,
         },
     )
 
 
-show = _show  # for pages that stand in files of their own
-
-
-def _link(found: Managing) -> Any:
+def _link(caller: ManageCaller) -> Any:
     """Return what makes addresses of the dashboard: a page, and what it is asked."""
 
     def made(page: str, **query: Any) -> str:
         kept = {name: value for name, value in query.items() if value not in {None, ""}}
-        return f"{found.base}/{page}" + (f"?{urlencode(kept)}" if kept else "")
+        return f"{caller.base}/{page}" + (f"?{urlencode(kept)}" if kept else "")
 
     return made
 
@@ -155,25 +153,25 @@ def _when(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def _asked(found: Managing, name: str, other: str = "") -> str:
-    return found.request.query_params.get(name, other)[:2000]
+def _asked(caller: ManageCaller, name: str, other: str = "") -> str:
+    return caller.request.query_params.get(name, other)[:2000]
 
 
 # ---- pages
 
 
 @router.get("/manage/{campaign}/leaderboard")
-def leaderboard(found: Viewing) -> Response:
+def leaderboard(caller: Viewing) -> Response:
     """Show the runs, who could still be first, and how it came about."""
-    desk = found.desk
-    names = desk.aliases() if found.blind else {run: run for run in desk.leaderboard.runs}
+    dashboard = caller.dashboard
+    names = dashboard.aliases() if caller.blind else {run: run for run in dashboard.leaderboard.runs}
     back = {alias: run for run, alias in names.items()}
     asked = {
-        "measure": _asked(found, "measure", MEASURE) or MEASURE,
-        "baseline": _asked(found, "baseline"),
-        "test": _asked(found, "test", "t") or "t",
-        "correction": _asked(found, "correction", "holm") or "holm",
-        "tag": _asked(found, "tag"),
+        "measure": _asked(caller, "measure", MEASURE) or MEASURE,
+        "baseline": _asked(caller, "baseline"),
+        "test": _asked(caller, "test", "t") or "t",
+        "correction": _asked(caller, "correction", "holm") or "holm",
+        "tag": _asked(caller, "tag"),
     }
     trouble = ""
     board, history = None, None
@@ -182,7 +180,7 @@ def leaderboard(found: Viewing) -> Response:
         if asked["baseline"] and asked["baseline"] not in back:
             raise BadParameter("The campaign has no such run.", remedy="Choose a baseline from the list.")
         board = blinded(
-            desk.leaderboard.board(
+            dashboard.leaderboard.board(
                 asked["measure"],
                 baseline=back.get(asked["baseline"]),
                 test=asked["test"],
@@ -191,14 +189,14 @@ def leaderboard(found: Viewing) -> Response:
             ),
             names,
         )
-        history = blinded_history(desk.leaderboard.history(asked["measure"]), names)
-        slices = blinded_slices(desk.leaderboard.slices(asked["measure"]), names)
+        history = blinded_history(dashboard.leaderboard.history(asked["measure"]), names)
+        slices = blinded_slices(dashboard.leaderboard.slices(asked["measure"]), names)
     except StoreError:
         raise
     except DuelpoolError as error:
         trouble = str(error)
-    return _show(
-        found,
+    return show(
+        caller,
         "leaderboard",
         "leaderboard",
         "Leaderboard",
@@ -219,12 +217,12 @@ def leaderboard(found: Viewing) -> Response:
 
 
 @router.get("/manage/{campaign}/topics")
-def topics(found: Viewing) -> Response:
+def topics(caller: Viewing) -> Response:
     """Show the topics."""
-    state, search = _asked(found, "state", "any") or "any", _asked(found, "search")
-    page = reading.topics(found.desk, _asked(found, "cursor"), ROWS, state, search)
-    return _show(
-        found,
+    state, search = _asked(caller, "state", "any") or "any", _asked(caller, "search")
+    page = reading.topics(caller.dashboard, _asked(caller, "cursor"), ROWS, state, search)
+    return show(
+        caller,
         "topics",
         "topics",
         "Topics",
@@ -236,12 +234,12 @@ def topics(found: Viewing) -> Response:
 
 
 @router.get("/manage/{campaign}/topic")
-def topic(found: Viewing) -> Response:
+def topic(caller: Viewing) -> Response:
     """Show one topic."""
-    name = _asked(found, "topic")
-    detail = reading.topic(found.desk, name)
-    best = [_to_read(each) for each in reading.texts(found.desk, detail.row.status.best[:BEST_READ])]
-    return _show(found, "topic", "topics", f"Topic {name}", name=name, topic=detail, best=best)
+    name = _asked(caller, "topic")
+    detail = reading.topic(caller.dashboard, name)
+    best = [_to_read(each) for each in reading.texts(caller.dashboard, detail.row.status.best[:BEST_READ])]
+    return show(caller, "topic", "topics", f"Topic {name}", name=name, topic=detail, best=best)
 
 
 def _to_read(text: PassageText) -> dict[str, Any]:
@@ -254,29 +252,29 @@ def _to_read(text: PassageText) -> dict[str, Any]:
 
 
 @router.get("/manage/{campaign}/pairs")
-def pairs(found: Viewing) -> Response:
+def pairs(caller: Viewing) -> Response:
     """Show the judged pairs."""
-    of, by = _asked(found, "topic"), _asked(found, "assessor")
-    page = reading.pairs(found.desk, _asked(found, "cursor"), ROWS, of, by)
-    return _show(found, "pairs", "pairs", "Pairs", page=page, of=of, by=by)
+    of, by = _asked(caller, "topic"), _asked(caller, "assessor")
+    page = reading.pairs(caller.dashboard, _asked(caller, "cursor"), ROWS, of, by)
+    return show(caller, "pairs", "pairs", "Pairs", page=page, of=of, by=by)
 
 
 @router.get("/manage/{campaign}/pair")
-def pair(found: Viewing) -> Response:
+def pair(caller: Viewing) -> Response:
     """Show one pair with its texts and votes."""
-    name = _asked(found, "topic")
-    detail = reading.pair(found.desk, name, _asked(found, "a"), _asked(found, "b"))
+    name = _asked(caller, "topic")
+    detail = reading.pair(caller.dashboard, name, _asked(caller, "a"), _asked(caller, "b"))
     shown = [_to_read(each) for each in (detail.a, detail.b)]
-    return _show(found, "pair", "pairs", "Pair", name=name, pair=detail, shown=shown)
+    return show(caller, "pair", "pairs", "Pair", name=name, pair=detail, shown=shown)
 
 
 @router.get("/manage/{campaign}/assessors")
-def assessors(found: Viewing) -> Response:
+def assessors(caller: Viewing) -> Response:
     """Show the assessors."""
-    order, state = _asked(found, "order", "came") or "came", _asked(found, "state", "any") or "any"
-    page = reading.people(found.desk, _asked(found, "cursor"), ROWS, order, state)
-    return _show(
-        found,
+    order, state = _asked(caller, "order", "came") or "came", _asked(caller, "state", "any") or "any"
+    page = reading.people(caller.dashboard, _asked(caller, "cursor"), ROWS, order, state)
+    return show(
+        caller,
         "assessors",
         "assessors",
         "Assessors",
@@ -288,30 +286,30 @@ def assessors(found: Viewing) -> Response:
 
 
 @router.get("/manage/{campaign}/assessor")
-def assessor(found: Viewing) -> Response:
+def assessor(caller: Viewing) -> Response:
     """Show one assessor."""
-    name = _asked(found, "assessor")
-    person = found.desk.watch.assessor(name)
-    lines = reading.lines(found.desk, "", 20, assessor=name, event=log.JUDGMENT)
+    name = _asked(caller, "assessor")
+    person = caller.dashboard.watch.assessor(name)
+    lines = reading.lines(caller.dashboard, "", 20, assessor=name, event=log.JUDGMENT)
     preview = (
         None
         if person.state == "excluded"
-        else actions.exclude(found.desk, Exclude(assessor=name, reason="preview", preview=True))
+        else actions.exclude(caller.dashboard, Exclude(assessor=name, reason="preview", preview=True))
     )
-    return _show(
-        found, "assessor", "assessors", f"Assessor {name}", person=person, lines=lines.rows, preview=preview
+    return show(
+        caller, "assessor", "assessors", f"Assessor {name}", person=person, lines=lines.rows, preview=preview
     )
 
 
 @router.get("/manage/{campaign}/agreement")
-def agreement(found: Viewing) -> Response:
+def agreement(caller: Viewing) -> Response:
     """Show how far the judges can be trusted."""
-    asked = {name: _asked(found, name) for name in ("criterion", "cluster", "rate")}
+    asked = {name: _asked(caller, name) for name in ("criterion", "cluster", "rate")}
     trouble, looked = "", Looked(Votes.of(()), ())
     try:
         rate = float(asked["rate"] or 0.5)
         options = agreement_options(asked["cluster"] or "auto", rate, PEOPLE_SHOWN, RESAMPLES)
-        looked = found.desk.agreements.look(asked["criterion"], options)
+        looked = caller.dashboard.agreements.look(asked["criterion"], options)
     except ValueError:
         trouble = "The agreement of tied grades is a number from 0 to 1."
     except StoreError:
@@ -319,8 +317,8 @@ def agreement(found: Viewing) -> Response:
     except DuelpoolError as error:
         trouble = str(error)
     findings = {each.name: each for each in looked.findings}
-    return _show(
-        found,
+    return show(
+        caller,
         "agreement",
         "agreement",
         "Agreement",
@@ -336,11 +334,11 @@ def agreement(found: Viewing) -> Response:
 
 
 @router.get("/manage/{campaign}/money")
-def money(found: Viewing) -> Response:
+def money(caller: Viewing) -> Response:
     """Show what it cost."""
-    by = _asked(found, "assessor")
-    page = reading.ledger(found.desk, _asked(found, "cursor"), ROWS, by)
-    spent = found.desk.watch.look().money
+    by = _asked(caller, "assessor")
+    page = reading.ledger(caller.dashboard, _asked(caller, "cursor"), ROWS, by)
+    spent = caller.dashboard.watch.look().money
     parts = {
         "Rewards": spent.rewards,
         "Fees": spent.fees,
@@ -349,14 +347,14 @@ def money(found: Viewing) -> Response:
     }
     whole = max(spent.budget or 0, sum(parts.values()))
     chart = charts.bars_chart("spent", "Spent and committed, of the budget", parts, whole)
-    settled = _settled(found)
+    settled = _settled(caller)
     shown = {"page": page, "by": by, "parts": parts, "whole": whole, "chart": chart, "settled": settled}
-    return _show(found, "money", "money", "Money", **shown)
+    return show(caller, "money", "money", "Money", **shown)
 
 
-def _settled(found: Managing) -> dict[str, Any] | None:
+def _settled(caller: ManageCaller) -> dict[str, Any] | None:
     """Return what became of payments by the panel, and what a person is asked; None without a panel."""
-    campaign = found.desk.campaign
+    campaign = caller.dashboard.campaign
     if not campaign.settings.panel:
         return None
     now = look(campaign)
@@ -369,16 +367,16 @@ def _settled(found: Managing) -> dict[str, Any] | None:
 
 
 @router.get("/manage/{campaign}/llm")
-def llm(found: Viewing) -> Response:
+def llm(caller: Viewing) -> Response:
     """Show how language models judge, and what they cost."""
     models = []
-    for at, each in enumerate(found.desk.models()):
+    for at, each in enumerate(caller.dashboard.models()):
         rows = [(name, of.share, of.low, of.high) for name, of in confidences(each) if of.share is not None]
         models.append(
             (each, charts.shares_chart(f"model-{at}", f"Agreement of people with {each.assessor}", rows))
         )
-    currency = found.desk.campaign.settings.currency
-    return _show(found, "llm", "llm", "LLM judges", models=models, currency=currency)
+    currency = caller.dashboard.campaign.settings.currency
+    return show(caller, "llm", "llm", "LLM judges", models=models, currency=currency)
 
 
 def confidences(found: ModelFigures) -> list[tuple[str, CountedShare]]:
@@ -388,34 +386,34 @@ def confidences(found: ModelFigures) -> list[tuple[str, CountedShare]]:
 
 
 @router.get("/manage/{campaign}/log")
-def the_log(found: Viewing) -> Response:
+def the_log(caller: Viewing) -> Response:
     """Show the log."""
-    asked = {name: _asked(found, name) for name in ("topic", "assessor", "event")}
-    page = reading.lines(found.desk, _asked(found, "cursor"), ROWS, **asked)
-    done = reading.audit_page(found.shown, found.desk, _asked(found, "deeds"), ROWS // 2)
-    return _show(found, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
+    asked = {name: _asked(caller, name) for name in ("topic", "assessor", "event")}
+    page = reading.lines(caller.dashboard, _asked(caller, "cursor"), ROWS, **asked)
+    done = reading.audit_page(caller.access, caller.dashboard, _asked(caller, "deeds"), ROWS // 2)
+    return show(caller, "log", "log", "Log", page=page, asked=asked, events=reading.EVENTS, done=done)
 
 
 @router.get("/manage/{campaign}/{page}")
-def plain(found: Viewing, page: str) -> Response:
+def plain(caller: Viewing, page: str) -> Response:
     """Show a page that asks for nothing: export."""
     if page != "export":
         raise NotFound("This page doesn't exist.", remedy="Use the links of the dashboard.")
     context: dict[str, Any] = {}
     if page == "export":
         context["forms"] = STREAMS
-    return _show(found, page, page, dict(PAGES)[page], **context)
+    return show(caller, page, page, dict(PAGES)[page], **context)
 
 
 # ---- steps
 
 
 @router.post("/manage/{campaign}/blind")
-def blind(found: Choosing) -> Response:
+def blind(caller: Choosing) -> Response:
     """Hide the names of systems in this browser, or show them again."""
-    response = found.back("leaderboard")
-    if found.values.get("blind") == "1":
-        secure = found.request.url.scheme == "https"
+    response = caller.back("leaderboard")
+    if caller.values.get("blind") == "1":
+        secure = caller.request.url.scheme == "https"
         response.set_cookie(BLIND, "1", path="/manage", httponly=True, samesite="lax", secure=secure)
     else:
         response.delete_cookie(BLIND, path="/manage")
@@ -423,16 +421,16 @@ def blind(found: Choosing) -> Response:
 
 
 @router.post("/manage/{campaign}/step/{step}")
-def take_step(found: Changing, step: str) -> Response:
+def take_step(caller: Changing, step: str) -> Response:
     """Say what a step would do, and after a second click do it."""
     if step not in STEPS:
         raise BadRecord("This step doesn't exist.", remedy="Use the buttons of the dashboard.")
     kind, act, verb = STEPS[step]
-    sure = found.values.get("sure") == "yes"
+    sure = caller.values.get("sure") == "yes"
     values: dict[str, Any] = {
-        name: str(found.values[name])
+        name: str(caller.values[name])
         for name in kind.model_fields
-        if name in found.values and name != "preview"
+        if name in caller.values and name != "preview"
     }
     if "seqs" in values:
         values["seqs"] = [int(each) for each in values["seqs"].split() if each.isdigit() and len(each) < 11]
@@ -444,14 +442,14 @@ def take_step(found: Changing, step: str) -> Response:
         raise BadRecord(f"{field}: {first['msg']}.", remedy="Go back and fill it in.") from None
     if isinstance(asked, ChangeState):
         verb = STATE_VERBS[asked.state]
-    told: Effect = act(found.desk, asked, found.audit_entry(step, about_step(asked)))
+    told: Effect = act(caller.dashboard, asked, caller.audit_entry(step, about_step(asked)))
     back = _way_back(step, values)
     if sure:
-        query = {**back[1], "notice": found.links.sign("notice", told.sentence)}
-        return found.back(f"{back[0]}?{urlencode(query)}")
+        query = {**back[1], "notice": caller.links.sign("notice", told.sentence)}
+        return caller.back(f"{back[0]}?{urlencode(query)}")
     fields = {**values, **({"seqs": " ".join(map(str, values["seqs"]))} if "seqs" in values else {})}
-    return _show(
-        found,
+    return show(
+        caller,
         "confirm",
         back[0],
         f"{verb}?",
@@ -459,7 +457,7 @@ def take_step(found: Changing, step: str) -> Response:
         step_of=step,
         verb=verb,
         fields=fields,
-        cancel=f"{found.base}/{back[0]}" + (f"?{urlencode(back[1])}" if back[1] else ""),
+        cancel=f"{caller.base}/{back[0]}" + (f"?{urlencode(back[1])}" if back[1] else ""),
     )
 
 

@@ -1,4 +1,4 @@
-"""What pages and API tell alike: topics, pairs, people, money and the log, as the desk has them."""
+"""What pages and API tell alike: topics, pairs, people, money and the log, as the dashboard has them."""
 
 import bisect
 import heapq
@@ -18,7 +18,7 @@ from duelpool.errors import UnknownName
 from duelpool.records import Passage
 from duelpool.store import holdings, log, schema
 from duelpool.store.log import Line
-from duelpool.web.manage.dashboard import Desk
+from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.keys import Pass
 from duelpool.web.manage.paging import cursor_of, key_of, page_of
 from duelpool.web.manage.schemas import (
@@ -73,11 +73,11 @@ def _is(view: TopicView, state: str) -> bool:
     return state == "any" or not status.done
 
 
-def topics(desk: Desk, cursor: str, limit: int, state: str = "any", search: str = "") -> TopicPage:
+def topics(dashboard: Dashboard, cursor: str, limit: int, state: str = "any", search: str = "") -> TopicPage:
     """Return some of the topics, in the campaign's order."""
     if state not in TOPIC_STATES:
         raise UnknownName("state of topics", state, TOPIC_STATES)
-    found = desk.watch.look()
+    found = dashboard.watch.look()
     wanted = search.casefold()
     views = [
         view
@@ -89,14 +89,14 @@ def topics(desk: Desk, cursor: str, limit: int, state: str = "any", search: str 
     return TopicPage([topic_row(view, found) for view in rows], len(views), following)
 
 
-def topic(desk: Desk, name: str) -> TopicDetail:
+def topic(dashboard: Dashboard, name: str) -> TopicDetail:
     """Return all about one topic."""
-    found = desk.watch.look()
-    view = desk.watch.topic(name)
-    pairs = desk.watch.state_of(name, lambda state: pairs_of(state, name))
+    found = dashboard.watch.look()
+    view = dashboard.watch.topic(name)
+    pairs = dashboard.watch.state_of(name, lambda state: pairs_of(state, name))
     return TopicDetail(
         row=topic_row(view, found),
-        description=desk.watch.text(name).description,
+        description=dashboard.watch.text(name).description,
         levels=[list(level) for level in view.levels],
         closings=list(view.closings),
         pairs=len(pairs),
@@ -121,16 +121,16 @@ def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrix:
 # ---- pairs
 
 
-def pairs(desk: Desk, cursor: str, limit: int, topic: str = "", assessor: str = "") -> PairPage:
+def pairs(dashboard: Dashboard, cursor: str, limit: int, topic: str = "", assessor: str = "") -> PairPage:
     """Return some of the judged pairs, topic by topic; those of one topic or one person where named."""
     behind = key_of(cursor, str, str, str)
-    found = desk.watch.look()
+    found = dashboard.watch.look()
     names = [view.status.topic for view in found.topics]
     if topic:
-        names = [desk.watch.topic(topic).status.topic]
+        names = [dashboard.watch.topic(topic).status.topic]
     if assessor:
-        desk.watch.assessor(assessor)
-        names = [name for name in names if assessor in desk.watch.judged_by(name)]
+        dashboard.watch.assessor(assessor)
+        names = [name for name in names if assessor in dashboard.watch.judged_by(name)]
     if behind is not None and behind[0] in names:
         names = names[names.index(behind[0]) :]
     rows: list[PairTally] = []
@@ -141,7 +141,7 @@ def pairs(desk: Desk, cursor: str, limit: int, topic: str = "", assessor: str = 
 
         rows += [
             pair
-            for pair in desk.watch.state_of(name, work)
+            for pair in dashboard.watch.state_of(name, work)
             if behind is None or pair.topic != behind[0] or (pair.a, pair.b) > tuple(behind[1:])
         ]
         if len(rows) > limit:
@@ -152,23 +152,23 @@ def pairs(desk: Desk, cursor: str, limit: int, topic: str = "", assessor: str = 
     return PairPage(shown, cursor_of(last.topic, last.a, last.b) if more and last else None)
 
 
-def pair(desk: Desk, topic: str, a: str, b: str) -> PairDetail:
+def pair(dashboard: Dashboard, topic: str, a: str, b: str) -> PairDetail:
     """Return a pair with its texts and votes."""
-    desk.watch.look()
-    question = desk.watch.text(topic)
+    dashboard.watch.look()
+    question = dashboard.watch.text(topic)
     a, b = sorted((a, b))
-    votes = desk.watch.state_of(topic, lambda state: votes_on(state, a, b))
-    tallies = desk.watch.state_of(topic, lambda state: pairs_of(state, topic))
+    votes = dashboard.watch.state_of(topic, lambda state: votes_on(state, a, b))
+    tallies = dashboard.watch.state_of(topic, lambda state: pairs_of(state, topic))
     if not votes:
         raise NotFound(f"Topic '{topic}' has no judgment of '{a}' against '{b}'.", remedy="Check the ids.")
     tally = next((each for each in tallies if (each.a, each.b) == (a, b)), None)
-    left, right = texts(desk, (a, b))
+    left, right = texts(dashboard, (a, b))
     return PairDetail(tally, question.text, left, right, list(votes))
 
 
-def texts(desk: Desk, items: Sequence[str]) -> list[PassageText]:
+def texts(dashboard: Dashboard, items: Sequence[str]) -> list[PassageText]:
     """Return the texts of some items, in their order."""
-    campaign = desk.campaign
+    campaign = dashboard.campaign
     found = campaign.read(lambda tx: holdings.passages(tx, items))
     return [_text(item, found.get(item)) for item in items]
 
@@ -196,13 +196,15 @@ def _sort_key(person: AssessorStatus, order: str) -> float:
     return float(values[order])
 
 
-def people(desk: Desk, cursor: str, limit: int, order: str = "came", state: str = "any") -> PersonPage:
+def people(
+    dashboard: Dashboard, cursor: str, limit: int, order: str = "came", state: str = "any"
+) -> PersonPage:
     """Return some of the assessors; an order puts first whom a manager wants to look at."""
     if order not in PEOPLE_ORDERS:
         raise UnknownName("order of assessors", order, PEOPLE_ORDERS)
     if state not in {"any", "in", "excluded"}:
         raise UnknownName("state of assessors", state, ("any", "in", "excluded"))
-    found = [each for each in desk.watch.look().assessors if state in {"any", each.state}]
+    found = [each for each in dashboard.watch.look().assessors if state in {"any", each.state}]
     if order != "came":
         found.sort(key=lambda person: _sort_key(person, order))
     rows, following = page_of(found, lambda person: person.assessor, cursor, limit)
@@ -212,17 +214,17 @@ def people(desk: Desk, cursor: str, limit: int, order: str = "came", state: str 
 # ---- money
 
 
-def ledger(desk: Desk, cursor: str, limit: int, assessor: str = "") -> LedgerPage:
+def ledger(dashboard: Dashboard, cursor: str, limit: int, assessor: str = "") -> LedgerPage:
     """Return some of the ledger, the newest first."""
     behind = key_of(cursor, int)
     columns = schema.ledger.c
-    query = select(schema.ledger).where(columns.campaign == desk.campaign.id)
+    query = select(schema.ledger).where(columns.campaign == dashboard.campaign.id)
     if assessor:
-        query = query.where(columns.assessor == desk.watch.assessor(assessor).assessor)
+        query = query.where(columns.assessor == dashboard.watch.assessor(assessor).assessor)
     if behind is not None:
         query = query.where(columns.id < min(behind[0], 2**62))
     query = query.order_by(columns.id.desc()).limit(limit + 1)
-    rows = desk.campaign.store.read(lambda connection: connection.execute(query).all())
+    rows = dashboard.campaign.store.read(lambda connection: connection.execute(query).all())
     shown = [
         LedgerRow(
             id=row.id,
@@ -242,40 +244,40 @@ def ledger(desk: Desk, cursor: str, limit: int, assessor: str = "") -> LedgerPag
 
 
 def lines(
-    desk: Desk, cursor: str, limit: int, *, topic: str = "", assessor: str = "", event: str = ""
+    dashboard: Dashboard, cursor: str, limit: int, *, topic: str = "", assessor: str = "", event: str = ""
 ) -> LogPage:
     """Return some lines of the log, the newest first."""
     behind = key_of(cursor, float, str, int)
     if event and event not in EVENTS:
         raise UnknownName("event", event, EVENTS)
-    names = [view.status.topic for view in desk.watch.look().topics]
+    names = [view.status.topic for view in dashboard.watch.look().topics]
     if topic:
-        names = [desk.watch.topic(topic).status.topic]
+        names = [dashboard.watch.topic(topic).status.topic]
     if assessor:
-        desk.watch.assessor(assessor)
-        names = [name for name in names if assessor in desk.watch.judged_by(name)]
+        dashboard.watch.assessor(assessor)
+        names = [name for name in names if assessor in dashboard.watch.judged_by(name)]
 
     def wanted(line: Line) -> bool:
         who = line.judgment.assessor if line.judgment is not None else ""
         return (not event or line.event == event) and (not assessor or who == assessor)
 
-    newest = heapq.merge(*(_backwards(desk, name, behind, wanted) for name in names), reverse=True)
+    newest = heapq.merge(*(_backwards(dashboard, name, behind, wanted) for name in names), reverse=True)
     keys = list(itertools.islice(newest, limit + 1))
-    rows = desk.campaign.store.read(lambda connection: _rows_at(connection, desk, keys[:limit]))
+    rows = dashboard.campaign.store.read(lambda connection: _rows_at(connection, dashboard, keys[:limit]))
     return LogPage(
         [line_to_json(rows[name, seq]) for _, name, seq in keys[:limit]],
         cursor_of(*keys[limit - 1]) if len(keys) > limit else None,
     )
 
 
-def audit_page(found: Pass, desk: Desk, cursor: str, limit: int) -> AuditPage:
+def audit_page(found: Pass, dashboard: Dashboard, cursor: str, limit: int) -> AuditPage:
     """Return a page of the audit log, the newest entry first; what concerns the whole store is for its managers."""
     behind = key_of(cursor, int)
     whole = found.everywhere and "manage" in found.scopes
     before = 0 if behind is None else max(1, min(behind[0], 2**62))
-    rows = desk.campaign.store.read(
+    rows = dashboard.campaign.store.read(
         lambda connection: audit_log.read(
-            connection, desk.campaign.id, whole_store=whole, before=before, limit=limit + 1
+            connection, dashboard.campaign.id, whole_store=whole, before=before, limit=limit + 1
         )
     )
     shown = [
@@ -286,13 +288,13 @@ def audit_page(found: Pass, desk: Desk, cursor: str, limit: int) -> AuditPage:
 
 
 def _backwards(
-    desk: Desk, topic: str, behind: tuple[Any, ...] | None, wanted: Callable[[Line], bool]
+    dashboard: Dashboard, topic: str, behind: tuple[Any, ...] | None, wanted: Callable[[Line], bool]
 ) -> Iterator[tuple[float, str, int]]:
     """Yield time, topic and place of a topic's lines behind a cursor, the newest first.
 
     The time is the latest so far: clocks may step back, and the order of the log holds.
     """
-    lines = desk.watch.state_of(topic, lambda state: state.lines)
+    lines = dashboard.watch.state_of(topic, lambda state: state.lines)
     times = list(itertools.accumulate((line.time for line in lines), max))
     at = len(times)
     if behind is not None:
@@ -303,14 +305,14 @@ def _backwards(
 
 
 def _rows_at(
-    connection: Connection, desk: Desk, keys: Sequence[tuple[float, str, int]]
+    connection: Connection, dashboard: Dashboard, keys: Sequence[tuple[float, str, int]]
 ) -> dict[tuple[str, int], Row[Any]]:
     columns = schema.log.c
     found: dict[tuple[str, int], Row[Any]] = {}
     for start in range(0, len(keys), _AT_ONCE):
         some = [(topic, seq) for _, topic, seq in keys[start : start + _AT_ONCE]]
         query = select(schema.log).where(
-            columns.campaign == desk.campaign.id, tuple_(columns.topic, columns.seq).in_(some)
+            columns.campaign == dashboard.campaign.id, tuple_(columns.topic, columns.seq).in_(some)
         )
         found |= {(row.topic, row.seq): row for row in connection.execute(query)}
     return found

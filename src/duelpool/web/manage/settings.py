@@ -12,9 +12,9 @@ from duelpool.campaign.settings.declaration import SettingField
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.store import StoreError
 from duelpool.web.access.links import address
-from duelpool.web.i18n import words
+from duelpool.web.i18n import catalogue
 from duelpool.web.manage import actions
-from duelpool.web.manage.callers import Changing, Managing, Viewing
+from duelpool.web.manage.callers import Changing, ManageCaller, Viewing
 from duelpool.web.manage.pages import show
 from duelpool.web.manage.schemas import ChangeSettings
 from duelpool.web.server.guard import status_of
@@ -25,20 +25,20 @@ DEFAULT_TEXTS = {"consent": "consent_text", "guidelines": "guide_text"}  # by th
 
 
 @router.get("/manage/{campaign}/settings")
-def settings(found: Viewing) -> Response:
+def settings(caller: Viewing) -> Response:
     """Show the settings."""
-    return _page(found)
+    return _page(caller)
 
 
 def _page(
-    found: Managing, trouble: DuelpoolError | None = None, typed: dict[str, Any] | None = None
+    caller: ManageCaller, trouble: DuelpoolError | None = None, typed: dict[str, Any] | None = None
 ) -> HTMLResponse:
-    campaign = found.desk.campaign
+    campaign = caller.dashboard.campaign
     now = campaign.read(lambda tx: tx.now)
-    root = str(found.request.base_url).rstrip("/")
+    root = str(caller.request.base_url).rstrip("/")
     present = campaign.settings.as_json()
     page = show(
-        found,
+        caller,
         "settings",
         "settings",
         "Settings",
@@ -46,12 +46,16 @@ def _page(
         fixed=[(SETTINGS[name], present[name]) for name in FIXED],
         panel=present["panel"],
         root=root,
-        runs=sorted(found.desk.aliases().values()) if found.blind else found.desk.leaderboard.runs,
-        preview=address("", found.id, found.links.key(found.id, "manager", now, days=1), preview="1")
-        if found.may_manage
+        runs=sorted(caller.dashboard.aliases().values())
+        if caller.blind
+        else caller.dashboard.leaderboard.runs,
+        preview=address("", caller.id, caller.links.key(caller.id, "manager", now, days=1), preview="1")
+        if caller.may_manage
         else "",
-        assessors=address(root, found.id, found.links.key(found.id, "open", now)) if found.may_manage else "",
-        may_manage=found.may_manage,
+        assessors=address(root, caller.id, caller.links.key(caller.id, "open", now))
+        if caller.may_manage
+        else "",
+        may_manage=caller.may_manage,
         trouble=trouble,
     )
     if trouble is not None:
@@ -70,7 +74,7 @@ def form_sections(values: dict[str, Any]) -> dict[str, list[tuple[SettingField, 
 
 def _input_value(field: SettingField, value: Any) -> Any:
     if field.name in DEFAULT_TEXTS:
-        return value or words("en")(DEFAULT_TEXTS[field.name])
+        return value or catalogue("en")(DEFAULT_TEXTS[field.name])
     if field.input == "records" and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False, indent=1)
     if field.input == "list" and not isinstance(value, str):
@@ -79,32 +83,32 @@ def _input_value(field: SettingField, value: Any) -> Any:
 
 
 @router.post("/manage/{campaign}/settings")
-def change(found: Changing) -> Response:
+def change(caller: Changing) -> Response:
     """Say what a change of settings does, and after a second click make it."""
-    sure = found.values.get("sure") == "yes"
+    sure = caller.values.get("sure") == "yes"
     try:
-        wanted = _sent_before(found) if sure else _differing(found, _wanted(found.values))
+        wanted = _sent_before(caller) if sure else _differing(caller, _wanted(caller.values))
         if not wanted:
             raise BadParameter("No setting has changed.", remedy="Change a setting, then review it.")
         told = actions.change_settings(
-            found.desk, ChangeSettings(settings=wanted, preview=not sure), found.audit_entry
+            caller.dashboard, ChangeSettings(settings=wanted, preview=not sure), caller.audit_entry
         )
     except StoreError:
         raise
     except DuelpoolError as error:
-        return _page(found, error, {} if sure else _typed(found.values))
+        return _page(caller, error, {} if sure else _typed(caller.values))
     if sure:
         names = ", ".join(each.name for each in told.changes) or "nothing"
-        notice = found.links.sign("notice", f"Changed: {names}.")
-        return found.back(f"settings?{urlencode({'notice': notice})}")
+        notice = caller.links.sign("notice", f"Changed: {names}.")
+        return caller.back(f"settings?{urlencode({'notice': notice})}")
     return show(
-        found, "change", "settings", "Change?", told=told, values=json.dumps(wanted), settings=SETTINGS
+        caller, "change", "settings", "Change?", told=told, values=json.dumps(wanted), settings=SETTINGS
     )
 
 
-def _sent_before(found: Changing) -> dict[str, Any]:
+def _sent_before(caller: Changing) -> dict[str, Any]:
     try:
-        values = json.loads(str(found.values.get("values", "")))
+        values = json.loads(str(caller.values.get("values", "")))
     except (ValueError, RecursionError):
         values = None
     if not isinstance(values, dict):
@@ -112,11 +116,11 @@ def _sent_before(found: Changing) -> dict[str, Any]:
     return values
 
 
-def _differing(found: Managing, wanted: dict[str, Any]) -> dict[str, Any]:
+def _differing(caller: ManageCaller, wanted: dict[str, Any]) -> dict[str, Any]:
     """Return the values that differ from the present settings; an unchanged default text stays the default."""
-    present = found.desk.campaign.settings.as_json()
+    present = caller.dashboard.campaign.settings.as_json()
     for name, key in DEFAULT_TEXTS.items():
-        if name in wanted and wanted[name].split() == words("en")(key).split():
+        if name in wanted and wanted[name].split() == catalogue("en")(key).split():
             wanted[name] = ""
     return {name: value for name, value in wanted.items() if value != present[name]}
 

@@ -21,16 +21,16 @@ from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import templating
 from duelpool.web.access.links import link_keys
 from duelpool.web.access.pages import router as door
-from duelpool.web.campaigns import Halls
+from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.judging import panels, routes
 from duelpool.web.manage.api import add_api
-from duelpool.web.manage.dashboard import Desks, StillCounting
+from duelpool.web.manage.dashboard import Dashboards, StillCounting
 from duelpool.web.manage.pages import router as dashboard
 from duelpool.web.manage.settings import router as settings_page
 from duelpool.web.server import health, malloc
 from duelpool.web.server.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
 from duelpool.web.server.metrics import Counts
-from duelpool.web.setup.drafts import Sketches, folder_for
+from duelpool.web.setup.drafts import SavedDrafts, folder_for
 from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.templating import error_json, error_page, language_of, render, static_response
 
@@ -55,22 +55,22 @@ def make_app(
     """
     store = open_store(store_target)
     try:
-        halls, links = Halls(store, campaign), link_keys(store)
+        campaigns, links = ServedCampaigns(store, campaign), link_keys(store)
     except BaseException:
         store.close()
         raise
 
     place = uploads or folder_for(str(store.database.place))
-    sketches = Sketches(store, place) if campaign is None else None
+    drafts = SavedDrafts(store, place) if campaign is None else None
 
     def warm() -> None:
         templating.warm()
-        halls.warm()
-        app.state.desks.warm()
+        campaigns.warm()
+        app.state.dashboards.warm()
 
     def sweep() -> None:
         links.refresh()  # somebody may have replaced the key that signs
-        halls.sweep()
+        campaigns.sweep()
 
     async def sweep_on() -> None:
         task = warm
@@ -97,13 +97,13 @@ def make_app(
             sweeper.cancel()
             with suppress(asyncio.CancelledError):
                 await sweeper
-            if sketches is not None:
-                sketches.close()
+            if drafts is not None:
+                drafts.close()
             await run_in_threadpool(store.close)
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    app.state.halls, app.state.links, app.state.store = halls, links, store
-    app.state.desks, app.state.sketches = Desks(halls), sketches
+    app.state.campaigns, app.state.links, app.state.store = campaigns, links, store
+    app.state.dashboards, app.state.drafts = Dashboards(campaigns), drafts
     app.state.pace, app.state.counts = RequestLimiter(store), Counts(counts)
     app.add_middleware(Guard, counts=app.state.counts)
     _furnish(app)
@@ -138,12 +138,12 @@ async def csp_report(request: Request) -> Response:
 
 def _told(request: Request, error: DuelpoolError, status: int, name: str, reference: str) -> Response:
     try:
-        words = language_of(request)
-    except Exception:  # pragma: no cover (an error page must not fail for want of words)
-        words = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
+        texts = language_of(request)
+    except Exception:  # pragma: no cover (an error page must not fail for want of texts)
+        texts = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
     if isinstance(error, StillCounting) and not request.url.path.startswith("/api/"):
         told = {"told": error.problem, "title": "Reading the log", "state": "counting"}
-        page = render("manage/counting.html", words, told, status)
+        page = render("manage/counting.html", texts, told, status)
         page.headers["Retry-After"] = "2"
         return page
     if request.url.path.startswith("/api/"):  # a program reads what is exactly wrong
@@ -152,18 +152,18 @@ def _told(request: Request, error: DuelpoolError, status: int, name: str, refere
         whole = {"problem": place + error.problem, "remedy": error.remedy, "reference": reference}
         return JSONResponse(whole, status, {"Retry-After": "2"} if status == 503 else None)
     if wants_json(request):
-        return JSONResponse(error_json(error, words, reference, name), status)
+        return JSONResponse(error_json(error, texts, reference, name), status)
     base = "/".join(request.url.path.split("/")[:3]) if request.url.path.startswith("/j/") else ""
     context = {"base": base, "state": "error"}
     if name == "lease_lost":
-        told = error_json(error, words, reference, name)
+        told = error_json(error, texts, reference, name)
         return render(
             "lease_lost.html",
-            words,
+            texts,
             {**context, **told, "state": "lease-lost", "status": status, "credit": None},
             status,
         )
-    page = error_page(error, words, reference, context)
+    page = error_page(error, texts, reference, context)
     page.status_code = status
     return page
 

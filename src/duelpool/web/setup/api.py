@@ -19,10 +19,10 @@ from duelpool.web.access.links import address
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.manage.schemas import Problem
 from duelpool.web.server.guard import TooLarge
-from duelpool.web.setup.drafts import Sketch
-from duelpool.web.setup.keys import Reading, SettingUp, Writing
+from duelpool.web.setup.drafts import SavedDraft
+from duelpool.web.setup.keys import Reading, SetupCaller, Writing
 from duelpool.web.setup.options import Line, Options
-from duelpool.web.setup.schemas import Founded, SketchBrief, SketchList, SketchShown, sketch_shown
+from duelpool.web.setup.schemas import CreatedCampaign, DraftBrief, DraftDetail, DraftList, draft_detail
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "An unknown name, or a file that can't be read."},
@@ -58,16 +58,16 @@ class Make(BaseModel):
     paused: bool = False
 
 
-def take_in(sketch: Sketch, kind: str, name: str, data: IO[bytes]) -> None:
+def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> None:
     """Take a file; one that can't be read doesn't stay."""
-    with sketch.uploads.receiving(kind, name) as write:
+    with draft.uploads.receiving(kind, name) as write:
         while piece := data.read(PIECE):
             write(piece)
-    came = [(each, path) for each in KINDS for path in sketch.uploads.of(each)]
+    came = [(each, path) for each in KINDS for path in draft.uploads.of(each)]
     for is_a, path in came:
         if kind == ARCHIVE or (is_a == kind and path.name == name):
             try:
-                with sketch.uploads.without_folder():
+                with draft.uploads.without_folder():
                     _READERS[is_a](path)
             except DuelpoolError:
                 path.unlink(missing_ok=True)
@@ -75,39 +75,39 @@ def take_in(sketch: Sketch, kind: str, name: str, data: IO[bytes]) -> None:
 
 
 @router.get("")
-def sketches(found: Reading) -> SketchList:
+def drafts(caller: Reading) -> DraftList:
     """The campaigns that are being set up."""
     rows = [
-        SketchBrief(each.id, each.options.name, len(each.uploads.listed())) for each in found.sketches.all()
+        DraftBrief(each.id, each.options.name, len(each.uploads.listed())) for each in caller.drafts.all()
     ]
-    return SketchList(rows)
+    return DraftList(rows)
 
 
 @router.post("")
-def begin(found: Writing) -> SketchShown:
+def begin(caller: Writing) -> DraftDetail:
     """Begin to set a campaign up."""
-    return sketch_shown(found.sketches.new())
+    return draft_detail(caller.drafts.new())
 
 
-@router.get("/{sketch}")
+@router.get("/{draft}")
 def look(
-    found: Reading,
-    sketch: str,
+    caller: Reading,
+    draft: str,
     simulate: Annotated[bool, Query(description="Also simulate every strategy.")] = True,
-) -> SketchShown:
+) -> DraftDetail:
     """The dry run: what the files come to, and what every strategy would take and find."""
-    return sketch_shown(found.sketches.of(sketch), simulate)
+    return draft_detail(caller.drafts.of(draft), simulate)
 
 
-@router.delete("/{sketch}", status_code=204)
-def leave(found: Writing, sketch: str) -> Response:
+@router.delete("/{draft}", status_code=204)
+def leave(caller: Writing, draft: str) -> Response:
     """Throw a draft away."""
-    found.sketches.of(sketch).clear()
+    caller.drafts.of(draft).clear()
     return Response(status_code=204)
 
 
 @router.put(
-    "/{sketch}/files/{kind}",
+    "/{draft}/files/{kind}",
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -116,56 +116,56 @@ def leave(found: Writing, sketch: str) -> Response:
     },
 )
 async def put_file(
-    found: Writing, sketch: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
-) -> SketchShown:
+    caller: Writing, draft: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
+) -> DraftDetail:
     """Send a file, plain or gzip: runs (several), qrels, prefs, topics, texts, tests, groups; or archive, a zip."""
-    if found.request.scope.get("too_large"):
+    if caller.request.scope.get("too_large"):
         raise TooLarge("The request is too large.", remedy="Send less at once.")
-    target = await run_in_threadpool(found.sketches.of, sketch)
+    target = await run_in_threadpool(caller.drafts.of, draft)
     with tempfile.TemporaryFile() as held:
-        async for piece in found.request.stream():
+        async for piece in caller.request.stream():
             held.write(piece)
         held.seek(0)
         await run_in_threadpool(take_in, target, kind, name, held)
-    return await run_in_threadpool(sketch_shown, target, False)
+    return await run_in_threadpool(draft_detail, target, False)
 
 
-@router.delete("/{sketch}/files/{kind}")
+@router.delete("/{draft}/files/{kind}")
 def remove_file(
-    found: Writing, sketch: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
-) -> SketchShown:
+    caller: Writing, draft: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
+) -> DraftDetail:
     """Take a file away again."""
-    target = found.sketches.of(sketch)
+    target = caller.drafts.of(draft)
     if not target.uploads.remove(kind, name):
         raise NotFound(f"There is no file '{name}' of {kind}.", remedy="Check the name.")
-    return sketch_shown(target, False)
+    return draft_detail(target, False)
 
 
-@router.put("/{sketch}/options")
-def set_options(found: Writing, sketch: str, options: Options) -> SketchShown:
+@router.put("/{draft}/options")
+def set_options(caller: Writing, draft: str, options: Options) -> DraftDetail:
     """Set all options; those left out get their default."""
-    target = found.sketches.of(sketch)
+    target = caller.drafts.of(draft)
     target.save(options)
-    return sketch_shown(target, False)
+    return draft_detail(target, False)
 
 
-@router.post("/{sketch}/campaign")
-def make(found: Writing, sketch: str, asked: Make) -> Founded:
+@router.post("/{draft}/campaign")
+def make(caller: Writing, draft: str, asked: Make) -> CreatedCampaign:
     """Make the campaign, whole or not at all; the draft is done with then."""
-    return founded(found, found.sketches.of(sketch), asked.name.strip(), asked.paused)
+    return create_campaign(caller, caller.drafts.of(draft), asked.name.strip(), asked.paused)
 
 
-def founded(found: SettingUp, sketch: Sketch, name: str, paused: bool) -> Founded:
-    """Make a sketch's campaign, and return the way into it."""
-    store = sketch.store
-    campaign, sentence = sketch.found(name, paused)
+def create_campaign(caller: SetupCaller, draft: SavedDraft, name: str, paused: bool) -> CreatedCampaign:
+    """Make a draft's campaign, and return the way into it."""
+    store = draft.store
+    campaign, sentence = draft.found(name, paused)
     now = store.read(store.database.now)
-    key = manager_key(found.links, campaign.id, now)
-    return Founded(
+    key = manager_key(caller.links, campaign.id, now)
+    return CreatedCampaign(
         id=campaign.id,
         name=campaign.name,
         sentence=sentence,
         key=key,
         manage=manager_address("", campaign.id, key),
-        assessors=address("", campaign.id, found.links.key(campaign.id, "open", now)),
+        assessors=address("", campaign.id, caller.links.key(campaign.id, "open", now)),
     )

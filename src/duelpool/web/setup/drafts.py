@@ -28,7 +28,7 @@ from duelpool.web.setup.options import Options
 from duelpool.web.setup.work import Work
 
 KEPT_SECONDS = 2 * 86400.0
-SKETCHES_AT_MOST = 200
+DRAFTS_AT_MOST = 200
 _ID = re.compile(r"[A-Za-z0-9_-]{8,40}")
 
 
@@ -39,8 +39,8 @@ def folder_for(place: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a sketch comes to: a draft, or the trouble that stands in its way."""
+class DryRun:
+    """What a draft comes to: a draft, or the trouble that stands in its way."""
 
     draft: Draft | None
     trouble: DuelpoolError | None
@@ -49,7 +49,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Sketch:
+class SavedDraft:
     """One campaign that is being set up."""
 
     id: str
@@ -59,7 +59,7 @@ class Sketch:
     work: Work
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _inputs: tuple[object, Inputs] | None = None
-    _seen: tuple[object, Seen] | None = None
+    _seen: tuple[object, DryRun] | None = None
 
     # ---- options
 
@@ -76,7 +76,7 @@ class Sketch:
 
     # ---- what it comes to
 
-    def look(self) -> Seen:
+    def look(self) -> DryRun:
         """Read what was sent, once, and say what it comes to."""
         options = self.options
         with self._lock:
@@ -90,7 +90,7 @@ class Sketch:
                 self._seen = (key, self._looked(files, options))
             return self._seen[1]
 
-    def _looked(self, files: object, options: Options) -> Seen:
+    def _looked(self, files: object, options: Options) -> DryRun:
         try:
             with self.uploads.without_folder():
                 named = self.uploads.files(options.tests or None)
@@ -104,9 +104,9 @@ class Sketch:
                 draft = build_draft(inputs, options.settings(), options.rules(), share=options.share)
                 observed = self._observed(options.learn_from)
                 asked = Comparison.of(draft.whole.values(), draft.settings, options.max_cost, observed)
-                return Seen(draft, self._not_ready(draft), observed, asked)
+                return DryRun(draft, self._not_ready(draft), observed, asked)
         except DuelpoolError as error:
-            return Seen(None, error)
+            return DryRun(None, error)
 
     def _not_ready(self, draft: Draft) -> DuelpoolError | None:
         try:
@@ -138,7 +138,7 @@ class Sketch:
     # ---- its end
 
     def found(self, name: str, paused: bool) -> tuple[Campaign, str]:
-        """Make the campaign; the sketch is done with then."""
+        """Make the campaign; the draft is done with then."""
         seen = self.look()
         if seen.trouble is not None:
             raise seen.trouble
@@ -151,7 +151,7 @@ class Sketch:
         return campaign, f"Created the campaign '{campaign.name}': {held}."
 
     def clear(self) -> None:
-        """Throw the sketch away."""
+        """Throw the draft away."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -163,17 +163,17 @@ def _write(place: Path, text: str) -> None:
 
 
 @dataclass(slots=True)
-class Sketches:
+class SavedDrafts:
     """All campaigns that are being set up in a store."""
 
     store: Store
     folder: Path
     limits: Limits = field(default_factory=Limits)
     work: Work = field(default_factory=Work)
-    _known: dict[str, Sketch] = field(default_factory=dict)
+    _known: dict[str, SavedDraft] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def new(self) -> Sketch:
+    def new(self) -> SavedDraft:
         """Begin another one; what nobody has touched for long goes."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid") and self.folder.stat().st_uid != os.getuid():
@@ -182,16 +182,16 @@ class Sketches:
                 remedy="Name another: `duelpool serve --uploads DIR`.",
             )
         self.sweep()
-        if sum(1 for _ in self.folder.iterdir()) >= SKETCHES_AT_MOST:
+        if sum(1 for _ in self.folder.iterdir()) >= DRAFTS_AT_MOST:
             raise BadParameter(
-                f"{SKETCHES_AT_MOST} campaigns are being set up already.",
+                f"{DRAFTS_AT_MOST} campaigns are being set up already.",
                 remedy="Finish or discard some of them.",
             )
         name = secrets.token_urlsafe(12)
         (self.folder / name).mkdir(mode=0o700)
         return self.of(name)
 
-    def of(self, name: str) -> Sketch:
+    def of(self, name: str) -> SavedDraft:
         """Return one of them."""
         place = self.folder / name
         if not _ID.fullmatch(name) or not place.is_dir():
@@ -199,10 +199,10 @@ class Sketches:
         with self._lock:
             if name not in self._known:
                 uploads = UploadFolder(place / "files", self.limits)
-                self._known[name] = Sketch(name, place, uploads, self.store, self.work)
+                self._known[name] = SavedDraft(name, place, uploads, self.store, self.work)
             return self._known[name]
 
-    def all(self) -> list[Sketch]:
+    def all(self) -> list[SavedDraft]:
         """Return all of them, the newest first."""
         if not self.folder.is_dir():
             return []
@@ -215,7 +215,7 @@ class Sketches:
             if time.time() - each.stat().st_mtime > KEPT_SECONDS:
                 shutil.rmtree(each, ignore_errors=True)
         with self._lock:
-            for name in [name for name, sketch in self._known.items() if not sketch.folder.is_dir()]:
+            for name in [name for name, draft in self._known.items() if not draft.folder.is_dir()]:
                 del self._known[name]
 
     def close(self) -> None:

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from duelpool.campaign.views.watch import NotFound
 from duelpool.web.access.links import DAYS, ExpiredLink, ForgedLink, Links
-from duelpool.web.judging.callers import halls_of, links_of
+from duelpool.web.judging.callers import campaigns_of, links_of
 from duelpool.web.server.guard import CrossSite, NoVisit, same_origin
-from duelpool.web.setup.drafts import Sketches
+from duelpool.web.setup.drafts import SavedDrafts
 
 COOKIE = "duelpool_setup"
 _PURPOSE = "set up"
@@ -21,12 +21,12 @@ _BEARER = HTTPBearer(auto_error=False, description="A set-up key: `duelpool link
 
 
 @dataclass(frozen=True, slots=True)
-class SettingUp:
+class SetupCaller:
     """A request of somebody who may set campaigns up."""
 
     request: Request
     links: Links
-    sketches: Sketches
+    drafts: SavedDrafts
     by_cookie: bool
 
     @property
@@ -86,9 +86,9 @@ def write_cookie(response: Response, request: Request, key: str, seconds: float)
     )
 
 
-def setting_up(request: Request) -> SettingUp:
+def setting_up(request: Request) -> SetupCaller:
     """Say who wants to set up, or refuse."""
-    links, halls = links_of(request), halls_of(request)
+    links, campaigns = links_of(request), campaigns_of(request)
     given = request.headers.get("authorization", "")
     key = (
         given[len("bearer ") :].strip() if given[:7].lower() == "bearer " else request.cookies.get(COOKIE, "")
@@ -98,26 +98,26 @@ def setting_up(request: Request) -> SettingUp:
             "Setup needs its own link.",
             remedy="`duelpool link STORE --setup` prints it; so does `duelpool serve`.",
         )
-    open_setup_key(links, key, halls.store.read(halls.store.database.now))
-    sketches: Sketches | None = request.app.state.sketches
-    if sketches is None:
+    open_setup_key(links, key, campaigns.store.read(campaigns.store.database.now))
+    drafts: SavedDrafts | None = request.app.state.drafts
+    if drafts is None:
         raise NotFound(
             "This server shows one campaign only.",
             remedy="Serve the store without --campaign to set up others.",
         )
-    return SettingUp(request, links, sketches, not given)
+    return SetupCaller(request, links, drafts, not given)
 
 
-def _documented(request: Request, bearer: Annotated[object, Depends(_BEARER)]) -> SettingUp:
+def _documented(request: Request, bearer: Annotated[object, Depends(_BEARER)]) -> SetupCaller:
     """Say who wants to look, with the door named in the API's description."""
     return setting_up(request)
 
 
-def _changing(found: Annotated[SettingUp, Depends(_documented)]) -> SettingUp:
-    found.refuse_others()
-    return found
+def _changing(caller: Annotated[SetupCaller, Depends(_documented)]) -> SetupCaller:
+    caller.refuse_others()
+    return caller
 
 
-Entered = Annotated[SettingUp, Depends(setting_up)]
-Reading = Annotated[SettingUp, Depends(_documented)]
-Writing = Annotated[SettingUp, Depends(_changing)]
+Entered = Annotated[SetupCaller, Depends(setting_up)]
+Reading = Annotated[SetupCaller, Depends(_documented)]
+Writing = Annotated[SetupCaller, Depends(_changing)]

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.setup import Rules
-from duelpool.web.i18n import words
+from duelpool.web.i18n import catalogue
 
 TEXT_AT_MOST = 40_000
 NUMBER_AT_MOST = 10**9
@@ -85,7 +85,7 @@ def from_form(values: dict[str, Any]) -> dict[str, Any]:
     """
     found = {name: str(values[name]).strip() for name in Options.model_fields if name in values}
     for name, own in (("consent", "consent_text"), ("guidelines", "guide_text")):
-        if name in found and found[name].split() == words("en")(own).split():
+        if name in found and found[name].split() == catalogue("en")(own).split():
             found[name] = ""
     given: dict[str, Any] = {
         name: None if name in OPTIONAL and not value else value for name, value in found.items()

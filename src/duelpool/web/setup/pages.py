@@ -17,16 +17,16 @@ from duelpool.setup.forecasts import every_strategy
 from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.store import StoreError
 from duelpool.web.access.links import DAYS, ForgedLink
-from duelpool.web.i18n import words
-from duelpool.web.judging.callers import FIELDS_AT_MOST, halls_of, links_of, sent
+from duelpool.web.i18n import catalogue
+from duelpool.web.judging.callers import FIELDS_AT_MOST, campaigns_of, links_of, sent
 from duelpool.web.manage import charts
 from duelpool.web.manage.keys import write_cookie as write_manager
 from duelpool.web.server.guard import CrossSite, TooLarge, status_of
-from duelpool.web.setup.api import founded, take_in
-from duelpool.web.setup.drafts import Sketch
-from duelpool.web.setup.keys import Entered, SettingUp, open_setup_key, setting_up, write_cookie
+from duelpool.web.setup.api import create_campaign, take_in
+from duelpool.web.setup.drafts import SavedDraft
+from duelpool.web.setup.keys import Entered, SetupCaller, open_setup_key, setting_up, write_cookie
 from duelpool.web.setup.options import Options, from_form
-from duelpool.web.setup.schemas import sketch_shown, trouble_of
+from duelpool.web.setup.schemas import draft_detail, trouble_of
 from duelpool.web.templating import render
 
 router = APIRouter(include_in_schema=False)
@@ -56,7 +56,7 @@ SENT = (
 @router.get("/")
 def front(request: Request) -> Response:
     """Say what to do where there is no campaign yet; a store with campaigns has no front page."""
-    if halls_of(request).all():
+    if campaigns_of(request).all():
         raise NotFound("This page doesn't exist.", remedy="Open the link exactly as you received it.")
     return _render(request, "front", "No campaign yet")
 
@@ -65,14 +65,14 @@ def front(request: Request) -> Response:
 def begin(request: Request, key: str = "") -> Response:
     """Come in by the link for setting up, and see what is under way."""
     if key:
-        halls = halls_of(request)
-        now = halls.store.read(halls.store.database.now)
+        campaigns = campaigns_of(request)
+        now = campaigns.store.read(campaigns.store.database.now)
         until = open_setup_key(links_of(request), key, now)
         response = RedirectResponse("/setup", 303)
         write_cookie(response, request, key, until - now)
         return response
     found = setting_up(request)
-    under_way = [(each.id, each.options.name, len(each.uploads.listed())) for each in found.sketches.all()]
+    under_way = [(each.id, each.options.name, len(each.uploads.listed())) for each in found.drafts.all()]
     return _render(request, "start", "New campaign", found, under_way=under_way, kinds=SENT)
 
 
@@ -83,43 +83,43 @@ def _render(
     request: Request,
     template: str,
     title: str,
-    found: SettingUp | None = None,
+    caller: SetupCaller | None = None,
     status: int = 200,
     **context: Any,
 ) -> HTMLResponse:
     notice = ""
-    if found is not None and (given := request.query_params.get("notice", "")):
+    if caller is not None and (given := request.query_params.get("notice", "")):
         try:
-            notice = str(found.links.read("notice", given))
+            notice = str(caller.links.read("notice", given))
         except ForgedLink:
             notice = ""
     whole = {
         "title": title,
-        "store": halls_of(request).store.name,
-        "form_key": found.form_key if found is not None else "",
+        "store": campaigns_of(request).store.name,
+        "form_key": caller.form_key if caller is not None else "",
         "notice": notice,
         "state": "setup",
         **context,
     }
-    return render(f"setup/{template}.html", words("en"), whole, status)
+    return render(f"setup/{template}.html", catalogue("en"), whole, status)
 
 
 def _show(
-    found: SettingUp, sketch: Sketch, trouble: DuelpoolError | None = None, **more: Any
+    caller: SetupCaller, draft: SavedDraft, trouble: DuelpoolError | None = None, **more: Any
 ) -> HTMLResponse:
-    shown = sketch_shown(sketch)
+    shown = draft_detail(draft)
     pools, simulated = shown.pools, shown.simulated
-    own = words("en")
-    campaigns = halls_of(found.request).all()
+    own = catalogue("en")
+    campaigns = campaigns_of(caller.request).all()
     options = more.pop("options", None) or shown.options
     return _render(
-        found.request,
+        caller.request,
         "draft",
         "New campaign",
-        found,
+        caller,
         200 if trouble is None else status_of(trouble)[0],
-        base=f"/setup/{sketch.id}",
-        sketch=shown,
+        base=f"/setup/{draft.id}",
+        draft=shown,
         options=options,
         consent=options.consent or own("consent_text"),
         guidelines=options.guidelines or own("guide_text"),
@@ -136,41 +136,41 @@ def _show(
     )
 
 
-@router.get("/setup/{sketch}")
-def draft(found: Entered, sketch: str) -> Response:
+@router.get("/setup/{draft}")
+def draft(caller: Entered, draft: str) -> Response:
     """Show what was sent, what it comes to, and what every strategy would take and find."""
-    return _show(found, found.sketches.of(sketch))
+    return _show(caller, caller.drafts.of(draft))
 
 
 # ---- changing
 
 
-async def _form(found: SettingUp) -> FormData:
+async def _form(caller: SetupCaller) -> FormData:
     """Return a form with its files; the bytes have been counted on the way."""
-    if found.request.scope.get("too_large"):
+    if caller.request.scope.get("too_large"):
         raise TooLarge("The upload is too large.", remedy="Use the command line: `duelpool pool`.")
-    kind = found.request.headers.get("content-type", "")
+    kind = caller.request.headers.get("content-type", "")
     if not kind.startswith("multipart/form-data"):
         raise BadRecord("Files are uploaded with a form.", remedy="Use the buttons of the page.")
     try:
-        return await found.request.form(max_files=FILES_AT_MOST, max_fields=FIELDS_AT_MOST)
+        return await caller.request.form(max_files=FILES_AT_MOST, max_fields=FIELDS_AT_MOST)
     except (MultiPartException, ValueError):
         raise BadRecord("The request can't be read.", remedy="Use the buttons of the page.") from None
 
 
-@router.post("/setup/{sketch}/files")
-async def send(found: Entered, sketch: str) -> Response:
+@router.post("/setup/{draft}/files")
+async def send(caller: Entered, draft: str) -> Response:
     """Take files; the first that can't be read is told, and none of them stays."""
-    form = await _form(found)
+    form = await _form(caller)
     async with _closing(form):
-        await run_in_threadpool(found.refuse_others, form)
+        await run_in_threadpool(caller.refuse_others, form)
         files = [
             (kind, each)
             for kind in (*KINDS, ARCHIVE)
             for each in form.getlist(kind)
             if isinstance(each, UploadFile) and each.filename
         ]
-        return await run_in_threadpool(_taken, found, sketch, files)
+        return await run_in_threadpool(_taken, caller, draft, files)
 
 
 class _closing:  # noqa: N801 (reads as what it does)
@@ -186,27 +186,27 @@ class _closing:  # noqa: N801 (reads as what it does)
         await self._form.close()
 
 
-def _taken(found: SettingUp, name: str, files: list[tuple[str, UploadFile]]) -> Response:
+def _taken(caller: SetupCaller, name: str, files: list[tuple[str, UploadFile]]) -> Response:
     fresh = name == "new"
-    sketch = found.sketches.new() if fresh else found.sketches.of(name)
+    draft = caller.drafts.new() if fresh else caller.drafts.of(name)
     came: list[tuple[str, str]] = []
     try:
         if not files:
             raise BadParameter("No file was chosen.", remedy="Choose runs, grades or an archive.")
         for kind, each in files:
-            take_in(sketch, kind, each.filename or "", each.file)
+            take_in(draft, kind, each.filename or "", each.file)
             came.append((kind, each.filename or ""))
     except StoreError:
         raise
     except DuelpoolError as error:
         if fresh:
-            sketch.clear()
+            draft.clear()
             status = status_of(error)[0]
             return _render(
-                found.request,
+                caller.request,
                 "start",
                 "New campaign",
-                found,
+                caller,
                 status,
                 under_way=[],
                 kinds=SENT,
@@ -214,48 +214,48 @@ def _taken(found: SettingUp, name: str, files: list[tuple[str, UploadFile]]) -> 
                 alarm=trouble_of(error),
             )
         for kind, file in came:
-            sketch.uploads.remove(kind, file)
-        return _show(found, sketch, error)
-    return RedirectResponse(f"/setup/{sketch.id}", 303)
+            draft.uploads.remove(kind, file)
+        return _show(caller, draft, error)
+    return RedirectResponse(f"/setup/{draft.id}", 303)
 
 
-async def _values(found: SettingUp) -> dict[str, Any]:
-    values = dict(await sent(found.request))
-    await run_in_threadpool(found.refuse_others, values)
+async def _values(caller: SetupCaller) -> dict[str, Any]:
+    values = dict(await sent(caller.request))
+    await run_in_threadpool(caller.refuse_others, values)
     return values
 
 
-@router.post("/setup/{sketch}/remove")
-async def remove(found: Entered, sketch: str) -> Response:
+@router.post("/setup/{draft}/remove")
+async def remove(caller: Entered, draft: str) -> Response:
     """Take a file away."""
-    values = await _values(found)
+    values = await _values(caller)
 
     def work() -> Response:
-        target = found.sketches.of(sketch)
+        target = caller.drafts.of(draft)
         target.uploads.remove(str(values.get("kind", "")), str(values.get("name", "")))
-        return RedirectResponse(f"/setup/{sketch}", 303)
+        return RedirectResponse(f"/setup/{draft}", 303)
 
     return await run_in_threadpool(work)
 
 
-@router.post("/setup/{sketch}/leave")
-async def leave(found: Entered, sketch: str) -> Response:
+@router.post("/setup/{draft}/leave")
+async def leave(caller: Entered, draft: str) -> Response:
     """Throw a draft away."""
-    await _values(found)
-    await run_in_threadpool(found.sketches.of(sketch).clear)
+    await _values(caller)
+    await run_in_threadpool(caller.drafts.of(draft).clear)
     return RedirectResponse("/setup", 303)
 
 
-@router.post("/setup/{sketch}/options")
-async def options(found: Entered, sketch: str) -> Response:
+@router.post("/setup/{draft}/options")
+async def options(caller: Entered, draft: str) -> Response:
     """Keep other options, and work the dry run out anew; or make the campaign, if that is what was pressed."""
-    values = await _values(found)
-    return await run_in_threadpool(_decided, found, sketch, values)
+    values = await _values(caller)
+    return await run_in_threadpool(_decided, caller, draft, values)
 
 
-def _decided(found: SettingUp, name: str, values: dict[str, Any]) -> Response:
-    sketch = found.sketches.of(name)
-    before = sketch.options
+def _decided(caller: SetupCaller, name: str, values: dict[str, Any]) -> Response:
+    draft = caller.drafts.of(name)
+    before = draft.options
     given = before
     try:
         try:
@@ -267,7 +267,7 @@ def _decided(found: SettingUp, name: str, values: dict[str, Any]) -> Response:
                 f"{field.replace('_', ' ')}: {first['msg']}.", remedy="Correct it and send it again."
             ) from None
         same = given.model_dump(exclude={"name"}) == before.model_dump(exclude={"name"})
-        sketch.save(given)
+        draft.save(given)
         if "make" not in values:
             return RedirectResponse(f"/setup/{name}#dry-run", 303)
         if not given.name:
@@ -277,12 +277,12 @@ def _decided(found: SettingUp, name: str, values: dict[str, Any]) -> Response:
                 "The options have changed, so the campaign was not created.",
                 remedy="Check the new summary, then create it.",
             )
-        made = founded(found, sketch, given.name, values.get("paused") == "yes")
+        made = create_campaign(caller, draft, given.name, values.get("paused") == "yes")
     except (StoreError, CrossSite):
         raise
     except DuelpoolError as error:
-        return _show(found, sketch, error, options=given)
-    notice = found.links.sign("notice", made.sentence)
+        return _show(caller, draft, error, options=given)
+    notice = caller.links.sign("notice", made.sentence)
     response = RedirectResponse(f"/manage/{made.id}/settings?{urlencode({'notice': notice})}", 303)
-    write_manager(response, found.request, made.id, made.key, DAYS * 86400.0)
+    write_manager(response, caller.request, made.id, made.key, DAYS * 86400.0)
     return response

@@ -7,7 +7,7 @@ from duelpool.errors import DuelpoolError
 from duelpool.files import describe
 from duelpool.setup import Draft, Forecast, Observed, Recommendation
 from duelpool.simulation.cost import Pay, estimate
-from duelpool.web.setup.drafts import Sketch
+from duelpool.web.setup.drafts import SavedDraft
 from duelpool.web.setup.options import Options
 
 SHOWN_AT_MOST = 20
@@ -88,7 +88,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class SketchShown:
+class DraftDetail:
     """A campaign that is being set up; `ready` says whether it can be made now."""
 
     id: str
@@ -103,7 +103,7 @@ class SketchShown:
 
 
 @dataclass(frozen=True, slots=True)
-class SketchBrief:
+class DraftBrief:
     """A campaign that is being set up, by its id and the name it is to have."""
 
     id: str
@@ -112,14 +112,14 @@ class SketchBrief:
 
 
 @dataclass(frozen=True, slots=True)
-class SketchList:
+class DraftList:
     """The campaigns that are being set up."""
 
-    rows: list[SketchBrief]
+    rows: list[DraftBrief]
 
 
 @dataclass(frozen=True, slots=True)
-class Founded:
+class CreatedCampaign:
     """A campaign that has been made: the manager's key for it, and where its pages are."""
 
     id: str
@@ -130,30 +130,30 @@ class Founded:
     assessors: str
 
 
-def sketch_shown(sketch: Sketch, simulate: bool = True) -> SketchShown:
-    """Return a sketch with all that is known of it."""
-    seen = sketch.look()
+def draft_detail(draft: SavedDraft, simulate: bool = True) -> DraftDetail:
+    """Return a draft with all that is known of it."""
+    seen = draft.look()
     told = (
         {}
         if seen.draft is None
         else {
-            sketch.uploads.shown(path): [line.partition(": ")[2] for line in describe(path, notices)]
+            draft.uploads.shown(path): [line.partition(": ")[2] for line in describe(path, notices)]
             for path, notices in seen.draft.inputs.notices
         }
     )
     files = [
         FileShown(kind, name, size, told.get(f"{kind}/{name}", []))
-        for kind, name, size in sketch.uploads.listed()
+        for kind, name, size in draft.uploads.listed()
     ]
-    return SketchShown(
-        id=sketch.id,
+    return DraftDetail(
+        id=draft.id,
         files=files,
-        options=sketch.options,
+        options=draft.options,
         ready=seen.draft is not None and seen.trouble is None,
         trouble=None if seen.trouble is None else trouble_of(seen.trouble),
         warnings=[] if seen.draft is None else _warnings(seen.draft),
         pools=None if seen.draft is None else _figures(seen.draft),
-        simulated=_simulated(sketch.simulated()) if simulate and seen.draft is not None else None,
+        simulated=_simulated(draft.simulated()) if simulate and seen.draft is not None else None,
         pilot=seen.observed,
     )
 

@@ -124,5 +124,5 @@ def _write(place: Path, state: dict[str, Any]) -> None:
     try:
         part.write_text(json.dumps(state), encoding="utf-8")
         part.replace(place)
-    except FileNotFoundError:  # the sketch is gone, and nobody asks any more
+    except FileNotFoundError:  # the draft is gone, and nobody asks any more
         return
