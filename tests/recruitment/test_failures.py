@@ -111,7 +111,7 @@ def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
         assert f"the panel shows {'bonuses of 0.31' if took_effect else 'no bonus'}" in told
         assert len(home.fake.paid_calls) == effect
     assert "bonus of 0.31 USD" in money_page(home)
-    assert "may still be under way" in call(home, "settle", "--answer", "1=paid", "--yes", code=2)
+    assert "may still be in progress" in call(home, "settle", "--answer", "1=paid", "--yes", code=2)
     long_ago(home)
     assert "Nothing was changed" in call(home, "settle", "--answer", "1=paid")
     assert "Question 1" in call(home, "settle")

@@ -262,7 +262,7 @@ class Campaign:
                 _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
             kind, standing, assignment = participants.answer_context(tx, assessor, row.assignment)
             if standing == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
-                raise leases.TooLate("You take part no more.", remedy="What was done is paid.")
+                raise leases.TooLate("Your participation has ended.", remedy="Finished work is paid.")
             # What comes after its assignment has ended waits for nothing any more.
             at_once = kind != "crowd" or assignment not in (None, "open")
             return leases.answer(tx, question, assessor, given, cap=self.settings.slots, at_once=at_once)
@@ -277,7 +277,7 @@ class Campaign:
             if row.assignment is not None:
                 held = assignments.find_open(tx, assessor)
                 if held is None or held.id != row.assignment:
-                    raise leases.Conflict("The assignment is finished.", remedy="Its answers stand.")
+                    raise leases.Conflict("The assignment is finished.", remedy="Its answers count.")
             return retractions.undo(
                 tx, question, assessor, cap=self.settings.slots, seconds=self.settings.lease_seconds
             )
@@ -455,9 +455,9 @@ class Campaign:
         if state != "open":
             raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
         if person is None:
-            raise NotAllowed(f"Nobody called '{assessor}' takes part.", remedy="Enrol them first.")
+            raise NotAllowed(f"The campaign has no assessor '{assessor}'.", remedy="Enrol them first.")
         if person == "excluded":
-            raise NotAllowed("This assessor takes part no more.", remedy="What was done is paid.")
+            raise NotAllowed("This assessor is excluded.", remedy="Finished work is paid.")
 
     def _own(self, tx: Reading, question: str, assessor: str) -> Row[Any]:
         """Return a question's row, locked; another campaign's question is unknown here."""

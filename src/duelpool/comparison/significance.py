@@ -179,7 +179,7 @@ def all_pairs(
     if test == TUKEY:
         if correction != "none":
             raise BadParameter(
-                f"Tukey's test allows for many runs by itself; '{correction}' would correct twice.",
+                f"Tukey's test already corrects for many runs; '{correction}' would correct twice.",
                 remedy="Leave the correction out.",
             )
         return tukey_hsd(table)

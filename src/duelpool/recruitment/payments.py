@@ -362,8 +362,8 @@ def answer(store: Store, campaign: str, given: dict[int, bool], why: str = "") -
                 )
             if payment.state == PAYING and tx.now - payment.changed < UNDER_WAY_SECONDS:
                 raise BadParameter(
-                    f"Payment {number} may still be under way.",
-                    remedy=f"Look again in {UNDER_WAY_SECONDS:g} seconds.",
+                    f"Payment {number} may still be in progress.",
+                    remedy=f"Try again in {UNDER_WAY_SECONDS:g} seconds.",
                 )
             tx.connection.execute(
                 update(schema.payment)

@@ -41,7 +41,7 @@ def find_challenges(
     """
     if campaign.settings.stage == "grading":
         raise BadParameter(
-            "The campaign is still grading: nothing is best yet.", remedy="Go on to preferences first."
+            "The campaign is still grading: there is no best item yet.", remedy="Finish grading first."
         )
     if depth < 1:
         raise BadParameter(f"A run is read one rank deep or more, not {depth}.")

@@ -19,7 +19,7 @@ from duelpool.setup.pilots import (
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 
 USUAL = FittedJudges(
-    SIMULATED_JUDGES, "Made-up judges of the usual noise; a pilot would say how noisy yours are."
+    SIMULATED_JUDGES, "Simulated judges with default noise; a pilot measures the noise of yours."
 )
 
 

@@ -520,7 +520,9 @@ def test_people_judge_between_the_pieces(
         return write(work)  # type: ignore[arg-type]
 
     monkeypatch.setattr(store.database, "write", judged_first)
-    with pytest.raises(Changed, match="import again: it goes on"):  # 'three' hangs together, and never rests
+    with pytest.raises(
+        Changed, match="import again: the import continues"
+    ):  # 'three' hangs together, and never rests
         import_file(campaign, long_file(tmp_path))
     monkeypatch.setattr(store.database, "write", write)
     import_file(campaign, long_file(tmp_path))

@@ -130,8 +130,8 @@ class Progress:
             raise BadFile.at(
                 self.batch.file,
                 None,
-                "Somebody else is taking the same file in.",
-                "Let one of the two go on.",
+                "Another process is importing the same file.",
+                "Stop one of the two.",
             )
 
     def finish(self, tx: Writing) -> None:

@@ -159,7 +159,8 @@ def _whole_topic(
             campaign.write(partial(work, part=part))
             return part
     raise Changed(
-        f"Topic '{topic}' is judged all the time.", remedy="Pause the campaign and import again: it goes on."
+        f"Topic '{topic}' is judged all the time.",
+        remedy="Pause the campaign and import again: the import continues.",
     )
 
 
