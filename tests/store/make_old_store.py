@@ -1,9 +1,9 @@
-"""Makes the store that stands for all stores of the present schema, for the upgrade tests of later ones.
+"""Makes the example store of the present schema, for the upgrade tests of later ones.
 
     python tests/store/make_old_store.py
 
-Run it once for each version of the schema, before the next one exists: tests/data/schema-0001.db and, beside it,
-what that version exported. It is never made anew once a version was released.
+Run it once for each version of the schema, before the next one exists: tests/store/data/schema-0001.db and, next to it,
+what that version exported. It is never made again once a version was released.
 """
 
 import sqlite3
@@ -31,7 +31,7 @@ LETTERS = "abcdefgh"
 
 
 def better(question: Question) -> Answer:
-    """Answer as somebody who knows: the smaller letter wins."""
+    """Return the right answer: the smaller letter wins."""
     won = question.right is None or question.left < question.right
     return Answer(
         Outcome.LEFT if won else Outcome.RIGHT, seconds=2.87, note="häufig ✓", confidence=0.75, context_uses=2
@@ -39,7 +39,7 @@ def better(question: Question) -> Answer:
 
 
 def crowd(store_path: Path) -> None:
-    """A crowd: an assignment that is finished, one that is stopped, one that failed, and one at work."""
+    """A crowd: an assignment that is finished, one stopped, one failed, and one in progress."""
     with open_store(store_path, create=True) as store:
         known = [TestPair(f"known-{at}", "one", "a", f"off-{at}") for at in range(12)]
         campaign = Campaign.create(

@@ -1,4 +1,4 @@
-"""PostgreSQL's connections and its clock: what breaks is replaced, what is done once isn't done again."""
+"""PostgreSQL: broken connections are replaced, committed work isn't repeated, and the clock is read rarely."""
 
 import gc
 import sys
@@ -25,7 +25,7 @@ ONE = Statement(lambda _: select(literal(1).label("one")))
 
 
 class OwnTime:
-    """This machine's clock, put forward by hand."""
+    """This machine's clock, moved by hand."""
 
     def __init__(self) -> None:
         self.at = time.monotonic()
@@ -52,14 +52,14 @@ def own_time(monkeypatch: pytest.MonkeyPatch) -> OwnTime:
 
 
 def elsewhere(store: Store, statement: str) -> Any:
-    """Run a statement on a connection that no store knows of."""
+    """Run a statement on a connection outside the store."""
     address = store.database.engine.url.set(drivername="postgresql")
     with psycopg.connect(address.render_as_string(hide_password=False), autocommit=True) as connection:
         return connection.execute(statement.encode()).fetchone()
 
 
 def hang_up(store: Store) -> None:
-    """Let PostgreSQL end all connections, as a restart does."""
+    """Make PostgreSQL end all connections, as a restart does."""
     elsewhere(
         store,
         "select count(pg_terminate_backend(pid)) from pg_stat_activity"
@@ -72,7 +72,7 @@ def one(connection: Connection) -> int:
 
 
 def open_connections(store: Store, n: int) -> None:
-    """Let so many connections rest in the pool."""
+    """Leave n idle connections in the pool."""
     taken = [store.database.engine.connect() for _ in range(n)]
     for each in taken:
         one(each)
@@ -82,7 +82,7 @@ def open_connections(store: Store, n: int) -> None:
 # ---- connections
 
 
-def test_a_connection_that_rested_is_tried_before_it_is_used(store: Store, own_time: OwnTime) -> None:
+def test_idle_connection_is_tested_before_use(store: Store, own_time: OwnTime) -> None:
     runs = []
 
     def work(connection: Connection) -> int:
@@ -99,7 +99,7 @@ def test_a_connection_that_rested_is_tried_before_it_is_used(store: Store, own_t
     assert len(runs) == 2
 
 
-def test_a_connection_that_was_tried_still_has_transactions(store: Store, own_time: OwnTime) -> None:
+def test_tested_connection_still_has_transactions(store: Store, own_time: OwnTime) -> None:
     def who(connection: Connection) -> int:
         return int(connection.execute(text("select pg_backend_pid()")).scalar_one())
 
@@ -125,8 +125,8 @@ def test_a_connection_that_was_tried_still_has_transactions(store: Store, own_ti
     assert store.read(snapshot) == (0, 0)
 
 
-def test_after_a_restart_every_read_and_write_finds_a_connection(store: Store) -> None:
-    """One connection that broke speaks against all that rested meanwhile, however shortly."""
+def test_reads_and_writes_survive_a_database_restart(store: Store) -> None:
+    """One broken connection makes all idle ones suspect, however short they were idle."""
     for _ in range(2):
         open_connections(store, 8)
         hang_up(store)
@@ -136,7 +136,7 @@ def test_after_a_restart_every_read_and_write_finds_a_connection(store: Store) -
         assert [store.write(lambda connection, now: one(connection)) for _ in range(8)] == [1] * 8
 
 
-def test_reads_together_go_on_when_their_connection_breaks(store: Store) -> None:
+def test_shared_snapshot_reconnects_when_its_connection_breaks(store: Store) -> None:
     open_connections(store, 4)
     with store.shared_snapshot():
         assert store.read(one) == 1
@@ -145,7 +145,7 @@ def test_reads_together_go_on_when_their_connection_breaks(store: Store) -> None
         assert store.read(one) == 1
 
 
-def test_a_write_that_broke_off_is_done_once(store: Store) -> None:
+def test_interrupted_write_is_done_once(store: Store) -> None:
     store.write(lambda connection, now: connection.execute(text("create table number (at integer)")))
     runs = []
 
@@ -161,30 +161,30 @@ def test_a_write_that_broke_off_is_done_once(store: Store) -> None:
     assert elsewhere(store, "select count(*) from number") == (1,)
 
 
-def test_what_may_have_been_committed_is_not_done_again(store: Store) -> None:
+def test_write_that_may_have_committed_is_not_retried(store: Store) -> None:
     store.write(lambda connection, now: connection.execute(text("create table number (at integer)")))
     runs = []
 
     def work(connection: Connection, now: float) -> None:
         runs.append(1)
         connection.execute(text("insert into number values (1)"))
-        hang_up(store)  # the next to hear of it is the commit
+        hang_up(store)  # the commit fails first
 
     with pytest.raises(StoreError):
         store.write(work)
     assert len(runs) == 1
 
 
-def test_what_a_command_may_call_a_store(store: Store, tmp_path: Path) -> None:
-    assert store.name == "STORE"  # not the database's name, which would be that of a file
+def test_store_name_in_commands(store: Store, tmp_path: Path) -> None:
+    assert store.name == "STORE"  # not the database's name, which a command would take for a file
     with open_store(tmp_path / "campaign.db", create=True) as other:
         assert other.name == "campaign.db"
 
 
-# ---- what hands on what it finds
+# ---- reads that hand on rows
 
 
-def test_what_runs_once_is_not_run_again(store: Store) -> None:
+def test_read_marked_once_is_not_retried(store: Store) -> None:
     runs = []
 
     def work(connection: Connection) -> None:
@@ -197,17 +197,17 @@ def test_what_runs_once_is_not_run_again(store: Store) -> None:
     assert len(runs) == 1
 
 
-def a_judged_campaign(store: Store) -> Campaign:
+def judged_campaign(store: Store) -> Campaign:
     campaign = make_campaign(store)
     judge_all(campaign)
     return campaign
 
 
 @pytest.mark.parametrize("write", [write_prefs, write_qrels, write_log, write_csv])
-def test_an_export_to_standard_output_tells_no_line_twice(
+def test_export_to_standard_output_writes_no_line_twice(
     store: Store, capsys: pytest.CaptureFixture[str], write: Any
 ) -> None:
-    campaign = a_judged_campaign(store)
+    campaign = judged_campaign(store)
     broken: list[int] = []
 
     def after_a_topic(_: int) -> None:
@@ -217,7 +217,7 @@ def test_an_export_to_standard_output_tells_no_line_twice(
 
     with pytest.raises(StoreError):
         write(campaign, "-", progress=after_a_topic)
-    gc.collect()  # no cursor is left open, about which its driver would complain
+    gc.collect()  # the driver would warn of an open cursor
     assert len(broken) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines or write is write_qrels
@@ -226,9 +226,9 @@ def test_an_export_to_standard_output_tells_no_line_twice(
         assert len(lines) == len(set(lines))
 
 
-def test_whoever_stops_reading_leaves_no_cursor_open(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_export_leaves_no_cursor_open(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in `duelpool export campaign.db --as jsonl -o - | head -1`."""
-    campaign = a_judged_campaign(store)
+    campaign = judged_campaign(store)
 
     class Pipe:
         def write(self, _: str) -> None:
@@ -238,13 +238,13 @@ def test_whoever_stops_reading_leaves_no_cursor_open(store: Store, monkeypatch: 
         patch.setattr(sys, "stdout", Pipe())
         with pytest.raises(BrokenPipeError):
             write_log(campaign, "-")
-    gc.collect()  # the driver complains of a cursor that was left open
+    gc.collect()  # the driver warns of an open cursor
 
 
-def test_an_export_that_breaks_off_on_its_way_to_a_browser_is_not_begun_anew(
+def test_interrupted_export_to_a_browser_is_not_restarted(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    campaign = a_judged_campaign(store)
+    campaign = judged_campaign(store)
 
     def lines(tx: Reading, *_: object) -> Iterator[str]:
         yield "the first judgment"
@@ -263,25 +263,25 @@ def test_an_export_that_breaks_off_on_its_way_to_a_browser_is_not_begun_anew(
 
 
 class Readings:
-    """How often PostgreSQL's clock was read, and how long each reading is under way by our own."""
+    """How often PostgreSQL's clock was read, and the local duration of each reading."""
 
     def __init__(self, store: Store, own: OwnTime) -> None:
-        self.number, self.journey = 0, 0.0
+        self.number, self.round_trip = 0, 0.0
         self.store, self.own = store, own
 
-    def hear(self, _: object, __: object, statement: str, *___: object) -> None:
+    def count(self, _: object, __: object, statement: str, *___: object) -> None:
         if "clock_timestamp" in statement:
             self.number += 1
-            self.own.at += self.journey
+            self.own.at += self.round_trip
 
 
 @pytest.fixture
 def readings(store: Store, own_time: OwnTime) -> Iterator[Readings]:
-    found = Readings(store, own_time)
-    event.listen(store.database.engine, "after_cursor_execute", found.hear)
-    own_time.at += 2 * CLOCK_SECONDS  # whatever was read while the store was made is old
-    yield found
-    event.remove(store.database.engine, "after_cursor_execute", found.hear)
+    readings = Readings(store, own_time)
+    event.listen(store.database.engine, "after_cursor_execute", readings.count)
+    own_time.at += 2 * CLOCK_SECONDS  # earlier readings are outdated
+    yield readings
+    event.remove(store.database.engine, "after_cursor_execute", readings.count)
 
 
 def clock_of(store: Store) -> float:
@@ -292,7 +292,7 @@ def now_of(store: Store) -> float:
     return store.read(store.database.now)
 
 
-def test_the_clock_is_read_now_and_then_and_ours_in_between(
+def test_clock_is_read_rarely_and_advanced_locally(
     store: Store, own_time: OwnTime, readings: Readings
 ) -> None:
     before = clock_of(store)
@@ -305,24 +305,22 @@ def test_the_clock_is_read_now_and_then_and_ours_in_between(
     assert readings.number == 1
     own_time.at += 0.2
     before = clock_of(store)
-    assert before <= now_of(store) <= clock_of(store)  # ours has gone wrong by seconds, and is put right
+    assert before <= now_of(store) <= clock_of(store)  # the local clock was off by seconds, and is corrected
     assert readings.number == 2
 
 
-def test_a_reading_is_of_the_middle_of_its_journey(store: Store, readings: Readings) -> None:
-    readings.journey = ROUND_TRIP_SECONDS / 2
+def test_reading_is_dated_to_the_middle_of_its_round_trip(store: Store, readings: Readings) -> None:
+    readings.round_trip = ROUND_TRIP_SECONDS / 2
     before = clock_of(store)
-    assert before <= now_of(store) - readings.journey / 2 <= clock_of(store)
+    assert before <= now_of(store) - readings.round_trip / 2 <= clock_of(store)
     now_of(store)
     assert readings.number == 1
 
 
-def test_a_reading_that_was_long_under_way_is_not_kept(
-    store: Store, own_time: OwnTime, readings: Readings
-) -> None:
-    readings.journey = 3.0
+def test_slow_reading_is_not_kept(store: Store, own_time: OwnTime, readings: Readings) -> None:
+    readings.round_trip = 3.0
     now_of(store)
-    readings.journey = 0.0
+    readings.round_trip = 0.0
     own_time.at += CLOCK_SECONDS / 2
     now_of(store)
     assert readings.number == 2
@@ -330,14 +328,14 @@ def test_a_reading_that_was_long_under_way_is_not_kept(
     assert readings.number == 2
 
 
-def test_time_does_not_step_back_where_readings_differ_a_little(
+def test_time_does_not_go_back_between_inexact_readings(
     store: Store, own_time: OwnTime, readings: Readings
 ) -> None:
     now_of(store)
     own_time.at += 0.9
-    said = now_of(store)
+    first = now_of(store)
     own_time.at += CLOCK_SECONDS
-    assert said <= now_of(store)  # PostgreSQL's clock says less: hardly any time has passed there
+    assert first <= now_of(store)  # PostgreSQL's clock is behind: hardly any time has passed there
     assert readings.number == 2
     own_time.at += 2.0
-    assert said < now_of(store)
+    assert first < now_of(store)

@@ -1,4 +1,4 @@
-"""The store's contract, on SQLite and on a real PostgreSQL."""
+"""The store's contract, on SQLite and on PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from support.stores import BACK_ENDS, new_target
 
 @pytest.fixture(scope="module", params=BACK_ENDS)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One store for all checks: each makes a campaign of its own, and must not mind the others."""
+    """One store for all checks: each creates its own campaign, and must not depend on the others."""
     with (
         new_target(request.param, tmp_path_factory.mktemp("store")) as target,
         open_store(target, create=True) as opened,
@@ -21,29 +21,29 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize("check", STORE_CHECKS.values(), ids=STORE_CHECKS)
-def test_the_contract(store: Store, check: Callable[[Store], None]) -> None:
+def test_store_keeps_the_contract(store: Store, check: Callable[[Store], None]) -> None:
     check(store)
 
 
 def break_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everybody finds every pair empty: the database alone holds the cap."""
+    """Every pair looks empty: only the database enforces the cap."""
     monkeypatch.setattr(leases, "_slots", lambda *_, **__: set())
 
 
 def break_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second answer is waved through."""
+    """A second answer is accepted."""
     monkeypatch.setattr(
         leases, "_again", lambda tx, row, given, attempt: leases.Receipt(row.id, row.topic, 0)
     )
 
 
 def break_expiry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No lease ever ends."""
+    """Leases never expire."""
     monkeypatch.setattr(leases, "expire", lambda tx: 0)
 
 
 def break_retraction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that was said always counts."""
+    """Retracted judgments still count."""
     monkeypatch.setattr(retractions, "_counts", lambda *_: True)
 
 
@@ -58,7 +58,7 @@ def break_retraction(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=lambda each: each if isinstance(each, str) else each.__name__,
 )
-def test_a_store_with_a_fault_is_found_out(
+def test_contract_detects_a_faulty_store(
     store: Store, monkeypatch: pytest.MonkeyPatch, fault: Callable[[pytest.MonkeyPatch], None], check: str
 ) -> None:
     fault(monkeypatch)
@@ -66,9 +66,7 @@ def test_a_store_with_a_fault_is_found_out(
         STORE_CHECKS[check](store)
 
 
-def test_the_database_holds_the_cap_when_the_code_forgets_it(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_database_enforces_the_cap_without_the_code(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     break_lease(monkeypatch)
     STORE_CHECKS["the cap under threads"](store)
 
@@ -76,7 +74,7 @@ def test_the_database_holds_the_cap_when_the_code_forgets_it(
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        ("update log set seq = 9 where seq = 2", "stands where"),
+        ("update log set seq = 9 where seq = 2", "is at the place of line"),
         ("delete from log where seq = 3", "the next line is 3"),
         (
             "update question set state = 'expired', live = null where assessor = 'p1'",
@@ -86,7 +84,7 @@ def test_the_database_holds_the_cap_when_the_code_forgets_it(
         ("update question set slot = null where slot = 1", "4 live slots"),
     ],
 )
-def test_the_recount_finds_what_was_damaged(store: Store, damage: str, words: str) -> None:
+def test_audit_reports_damaged_rows(store: Store, damage: str, words: str) -> None:
     scene = Scene.set_up(store)
     for person in ("p0", "p1", "p2"):
         scene.judged(person)
@@ -94,6 +92,6 @@ def test_the_recount_finds_what_was_damaged(store: Store, damage: str, words: st
     clause = " and " if " where " in damage else " where "
     whole = f"{damage}{clause}campaign = '{scene.campaign}'"
     store.write(lambda connection, now: connection.exec_driver_sql(whole))
-    if "slot" in damage:  # the key no longer sees one of three
+    if "slot" in damage:  # the unique key no longer covers one of three
         scene.judged("p3")
     assert any(words in wrong for wrong in audit(store, scene.campaign, 3))

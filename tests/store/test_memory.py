@@ -1,4 +1,4 @@
-"""A log of a million lines is read as a stream: in a process of its own, whose memory is measured."""
+"""A log of a million lines is read as a stream: measured in a process of its own."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ READ = """
 import re, sys
 from pathlib import Path
 from duelpool.store import open_store, log
-def peak():  # in kilobytes; the one of getrusage would begin with that of the process that started this one
+def peak():  # in kilobytes; getrusage would include the parent process's peak
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 with open_store(sys.argv[1], writable=False) as store:
     before = peak()
@@ -34,18 +34,18 @@ with open_store(sys.argv[1], writable=False) as store:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("back_end", BACK_ENDS)
-def test_a_million_lines_stream(back_end: str, tmp_path: Path) -> None:
+def test_million_lines_are_streamed(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target:
         with open_store(target, create=True) as store:
             scene = Scene.set_up(store)
             scene.judged("p0")
             names = schema.log.columns.keys()
-            given = ", ".join(
+            columns = ", ".join(
                 {"seq": "n.i", "question": "'q' || n.i", "left_item": "'a' || n.i"}.get(name, f"one.{name}")
                 for name in names
             )
             fill = (
-                f"insert into log ({', '.join(names)}) select {given} from ({NUMBERS[back_end]}) n,"
+                f"insert into log ({', '.join(names)}) select {columns} from ({NUMBERS[back_end]}) n,"
                 " (select * from log where seq = 1) one"
             ).replace(":lines", str(LINES))
             store.write(lambda connection, now: connection.exec_driver_sql(fill))

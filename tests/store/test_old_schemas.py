@@ -1,4 +1,4 @@
-"""A store of every schema so far opens, upgrades, exports what it always exported, and goes on."""
+"""A store of every earlier schema opens, upgrades, exports the same files, and continues."""
 
 import shutil
 import sqlite3
@@ -35,14 +35,16 @@ def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
 
 
 def _load(committed: Path, target: str, version: str) -> None:
-    """Make the tables of an old schema in PostgreSQL, and copy the rows."""
+    """Create the tables of an old schema in PostgreSQL, and copy the rows."""
     old = sqlite3.connect(committed)
     old.row_factory = sqlite3.Row
     database = open_database(target)
 
     def work(connection: Connection) -> None:
         opening.bring_to(connection, version)
-        connection.execute(text("set session_replication_role = replica"))  # rows come in any order
+        connection.execute(
+            text("set session_replication_role = replica")
+        )  # no foreign key checks: rows come in any order
         for table in inspect(connection).get_table_names():
             rows = [dict(row) for row in old.execute(f'select * from "{table}"')]
             if rows and table != "alembic_version":
@@ -70,11 +72,11 @@ def _columns(connection: Connection, table: str) -> list[dict[str, object]]:
     return [dict(column) for column in inspect(connection).get_columns(table)]
 
 
-def test_the_committed_stores_are_known() -> None:
+def test_committed_stores_exist() -> None:
     assert "0001" in OLD
 
 
-def test_it_exports_what_it_always_exported(upgraded: tuple[str, Store], tmp_path: Path) -> None:
+def test_upgraded_store_exports_the_same_files(upgraded: tuple[str, Store], tmp_path: Path) -> None:
     version, store = upgraded
     for name in ("crowd", "dedicated"):
         campaign = Campaign.open(store, name)
@@ -84,7 +86,7 @@ def test_it_exports_what_it_always_exported(upgraded: tuple[str, Store], tmp_pat
             assert (tmp_path / f"now.{ending}").read_text() == before
 
 
-def test_it_adds_up_and_goes_on(upgraded: tuple[str, Store]) -> None:
+def test_upgraded_store_is_consistent_and_continues(upgraded: tuple[str, Store]) -> None:
     _, store = upgraded
     crowd, dedicated = Campaign.open(store, "crowd"), Campaign.open(store, "dedicated")
     assert audit(store, crowd.id, crowd.settings.cap) == []
@@ -100,7 +102,7 @@ def test_it_adds_up_and_goes_on(upgraded: tuple[str, Store]) -> None:
     assert not all(topic.done for topic in before.topic_statuses)
     dedicated.assign(["zwei"], [])
     dedicated.enrol("carla", "dedicated")
-    dedicated.enrol("model", "llm")  # a kind that older schemas didn't have
+    dedicated.enrol("model", "llm")  # a kind that older schemas lack
     for person in ("anna", "bert", "carla"):
         while (question_ := dedicated.next_question(person)) is not None:
             dedicated.answer(question_.id, person, better(question_))
@@ -109,7 +111,7 @@ def test_it_adds_up_and_goes_on(upgraded: tuple[str, Store]) -> None:
     assert audit(store, dedicated.id, dedicated.settings.cap) == []
 
 
-def test_an_upgrade_leaves_the_committed_store_alone() -> None:
+def test_upgrade_leaves_the_committed_store_unchanged() -> None:
     for version in OLD:
         with sqlite3.connect(DATA / f"schema-{version}.db") as connection:
             assert connection.execute("select version_num from alembic_version").fetchone() == (version,)

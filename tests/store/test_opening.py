@@ -1,4 +1,4 @@
-"""Opening a store, and what may stand in the way: every error says what to do, and nothing is half-written."""
+"""Opening a store and its failures: every error has a remedy, and nothing is half-written."""
 
 import os
 import signal
@@ -55,10 +55,10 @@ def refuses(target: str | Path, words: str, *, create: bool = False, writable: b
     return caught.value
 
 
-# ---- what is not there, and what is something else
+# ---- missing stores, and files that are no store
 
 
-def test_a_store_is_made_once_and_found_again(target: str) -> None:
+def test_store_is_created_once_and_opened_again(target: str) -> None:
     with open_store(target, create=True) as store:
         scene = Scene.set_up(store)
         scene.judged("p0")
@@ -68,7 +68,7 @@ def test_a_store_is_made_once_and_found_again(target: str) -> None:
         assert audit(store, scene.campaign, 3) == []
 
 
-def test_what_is_not_a_store_is_not_made_one(target: str) -> None:
+def test_missing_store_is_not_created_without_create(target: str) -> None:
     if target.startswith("postgresql"):
         refuses(target, "not a Duelpool store")
     else:
@@ -77,32 +77,32 @@ def test_what_is_not_a_store_is_not_made_one(target: str) -> None:
         assert not Path(target).exists()
 
 
-def test_a_missing_folder(tmp_path: Path) -> None:
+def test_missing_folder_is_refused(tmp_path: Path) -> None:
     assert str(tmp_path / "no") in str(refuses(tmp_path / "no" / "x.db", "no folder", create=True))
 
 
-def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
+def test_folder_is_refused(tmp_path: Path) -> None:
     refuses(tmp_path, "unable to open")
 
 
-def test_an_address_of_another_database() -> None:
+def test_url_of_another_database_is_refused() -> None:
     refuses("mysql://localhost/x", "mysql://")
     refuses("postgresql://host:port/x", "URL")
 
 
-def test_a_postgresql_that_does_not_answer(tmp_path: Path) -> None:
+def test_unreachable_postgresql_is_reported(tmp_path: Path) -> None:
     error = refuses(f"postgresql://me:secret@/x?host={tmp_path}&password=secret", "connection")
     assert "secret" not in str(error)
 
 
-def test_the_driver_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match="duelpool\\[postgres\\]"):
         open_store("postgresql:///x")
 
 
 @pytest.mark.parametrize("content", [b"", b"judgments\n" * 500, b"SQLite format 3\x00" + b"x" * 5000])
-def test_a_file_of_another_kind_is_left_as_it_is(path: Path, content: bytes) -> None:
+def test_other_file_is_refused_and_unchanged(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     refuses(path, "not a|malformed")
     assert path.read_bytes() == content
@@ -111,7 +111,7 @@ def test_a_file_of_another_kind_is_left_as_it_is(path: Path, content: bytes) -> 
         assert path.read_bytes() == content
 
 
-def test_somebody_elses_database_is_left_as_it_is(target: str) -> None:
+def test_other_database_is_refused_and_unchanged(target: str) -> None:
     if target.startswith("postgresql"):
         with psycopg.connect(target, autocommit=True) as connection:
             connection.execute("create table bookmarks (id integer)")
@@ -129,7 +129,7 @@ def test_somebody_elses_database_is_left_as_it_is(target: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["50 % of it.db", "what?.db", "a#b.db", "ä ö.db", "a&b=c.db"])
-def test_odd_file_names(tmp_path: Path, name: str) -> None:
+def test_odd_file_names_open(tmp_path: Path, name: str) -> None:
     with open_store(tmp_path / name, create=True) as store:
         Scene.set_up(store)
     assert [each.name for each in tmp_path.iterdir()] == [name]
@@ -138,7 +138,7 @@ def test_odd_file_names(tmp_path: Path, name: str) -> None:
 # ---- versions
 
 
-def test_a_newer_schema_is_refused_and_left_alone(target: str) -> None:
+def test_newer_schema_is_refused_and_unchanged(target: str) -> None:
     with open_store(target, create=True) as store:
         store.write(
             lambda connection, now: connection.execute(
@@ -149,8 +149,8 @@ def test_a_newer_schema_is_refused_and_left_alone(target: str) -> None:
         refuses(target, "schema 9999", writable=writable)
 
 
-def test_the_migrations_make_the_tables_of_the_schema(target: str) -> None:
-    """Columns, keys, indexes and checks, as the database itself tells them; the second set is made directly."""
+def test_migrations_create_the_tables_of_the_schema(target: str) -> None:
+    """Columns, keys, indexes and checks as the database reports them, against tables created directly."""
     with open_store(target, create=True) as store:
         migrated = store.read(described)
 
@@ -203,7 +203,7 @@ def described(connection: Connection) -> dict[str, object]:
 
 @pytest.fixture
 def old_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store of a schema before ours: the present one, once there is a newer."""
+    """A store with an old schema: the present one, after a newer version is declared."""
     with open_store(path, create=True) as store:
         Scene.set_up(store).judged("p0")
     for module in (opening, schema):
@@ -211,7 +211,7 @@ def old_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_an_old_store_is_upgraded_after_a_backup(old_store: Path) -> None:
+def test_old_store_is_upgraded_after_a_backup(old_store: Path) -> None:
     before = sorted(each.name for each in old_store.parent.iterdir())
     refuses(old_store, f"old schema {NOW}", writable=False)
     assert sorted(each.name for each in old_store.parent.iterdir()) == before
@@ -223,7 +223,9 @@ def test_an_old_store_is_upgraded_after_a_backup(old_store: Path) -> None:
     connection.close()
 
 
-def test_postgresql_keeps_its_old_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgresql_upgrade_keeps_a_copy_of_the_old_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with new_target("postgresql", tmp_path) as url:
         with open_store(url, create=True) as store:
             Scene.set_up(store).judged("p0")
@@ -240,9 +242,7 @@ def test_postgresql_keeps_its_old_tables(tmp_path: Path, monkeypatch: pytest.Mon
                 assert rows == (1,)
 
 
-def test_without_room_for_the_backup_nothing_is_upgraded(
-    old_store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_backup_prevents_the_upgrade(old_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(source: Path, target: Path) -> None:
         raise StoreError("The disk is full.", remedy="Free some space.")
 
@@ -253,15 +253,15 @@ def test_without_room_for_the_backup_nothing_is_upgraded(
     assert not upgraded
 
 
-def test_a_backup_that_fails_leaves_nothing_behind(path: Path) -> None:
+def test_failed_backup_leaves_no_file(path: Path) -> None:
     open_store(path, create=True).close()
-    path.with_name("copy.db").mkdir()  # so that the copy can't take its place
+    path.with_name("copy.db").mkdir()  # so that the copy can't be moved there
     with pytest.raises(StoreError, match="could not be copied"):
         database.backup_sqlite(path, path.with_name("copy.db"))
     assert sorted(each.name for each in path.parent.iterdir()) == ["campaign.db", "copy.db"]
 
 
-def test_a_backup_while_people_judge_on(path: Path) -> None:
+def test_backup_during_judging_is_consistent(path: Path) -> None:
     copies = []
     with open_store(path, create=True) as store:
         scene = Scene.set_up(store, people=40, cap=40)
@@ -280,7 +280,7 @@ def test_a_backup_while_people_judge_on(path: Path) -> None:
     assert not list(path.parent.glob("*.partial*"))
 
 
-def test_a_backup_of_nothing_makes_nothing(tmp_path: Path) -> None:
+def test_backup_of_a_missing_store_creates_no_file(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         database.backup_sqlite(tmp_path / "none.db", tmp_path / "copy.db")
     assert list(tmp_path.iterdir()) == []
@@ -289,18 +289,18 @@ def test_a_backup_of_nothing_makes_nothing(tmp_path: Path) -> None:
 MAKE = "import sys; from duelpool.store import open_store; open_store(sys.argv[1], create=True).close()"
 
 
-def test_many_make_the_same_store_at_once(target: str) -> None:
+def test_concurrent_processes_create_one_store(target: str) -> None:
     makers = [
         subprocess.Popen([sys.executable, "-c", MAKE, target], stderr=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    told = [maker.communicate(timeout=60)[1] for maker in makers]
-    assert [maker.returncode for maker in makers] == [0, 0, 0], told
+    errors = [maker.communicate(timeout=60)[1] for maker in makers]
+    assert [maker.returncode for maker in makers] == [0, 0, 0], errors
     with open_store(target) as store:
         Scene.set_up(store).judged("p0")
 
 
-def test_many_threads_open_stores_at_once(tmp_path: Path) -> None:
+def test_concurrent_threads_open_stores(tmp_path: Path) -> None:
     failures: list[BaseException] = []
 
     def make(at: int) -> None:
@@ -317,7 +317,7 @@ def test_many_threads_open_stores_at_once(tmp_path: Path) -> None:
     assert failures == []
 
 
-# ---- trouble on the way
+# ---- failures at run time
 
 
 def grow(store: Store, scene: Scene, at: int) -> int:
@@ -330,8 +330,8 @@ def texts(store: Store) -> int:
     return int(store.read(lambda connection: connection.execute(count).scalar_one()))
 
 
-def test_a_full_disk_acknowledges_nothing_that_is_not_stored(path: Path) -> None:
-    """The database is told that it can't grow: SQLite then answers as it does on a full disk."""
+def test_full_disk_acknowledges_only_stored_writes(path: Path) -> None:
+    """A limit on the database's pages makes SQLite fail as on a full disk."""
     with open_store(path, create=True) as store:
         scene = Scene.set_up(store, people=60, cap=60)
         store.write(
@@ -388,8 +388,8 @@ except StoreError as error:
 """
 
 
-def test_a_disk_that_takes_no_more(path: Path) -> None:
-    """The system refuses to let the files grow: a real failure of writing, in a process of its own."""
+def test_failed_file_growth_keeps_acknowledged_writes(path: Path) -> None:
+    """A limit on file sizes: a real write failure, in a process of its own."""
     with open_store(path, create=True) as store:
         scene = Scene.set_up(store)
         done = subprocess.run(
@@ -399,9 +399,9 @@ def test_a_disk_that_takes_no_more(path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        *acknowledged, told = done.stdout.splitlines()
-        assert "full" in told or "disk I/O error" in told
-        assert "everything that was acknowledged is stored" in told
+        *acknowledged, message = done.stdout.splitlines()
+        assert "full" in message or "disk I/O error" in message
+        assert "everything that was acknowledged is stored" in message
         assert 0 < len(acknowledged) < 50
         assert texts(store) == 20 * len(acknowledged)
         assert grow(store, scene, 100) == 20
@@ -423,8 +423,8 @@ with open_store(sys.argv[1]) as store:
 
 
 @pytest.mark.parametrize("where", ["file", "folder too"])
-def test_a_read_only_file_is_read_and_not_written(where: str) -> None:
-    with tempfile.TemporaryDirectory() as name:  # a folder on whose path everybody may go
+def test_read_only_store_can_be_read_but_not_written(where: str) -> None:
+    with tempfile.TemporaryDirectory() as name:  # every user can enter this folder
         folder = Path(name)
         with open_store(folder / "campaign.db", create=True) as store:
             campaign = Scene.set_up(store).campaign
@@ -438,15 +438,15 @@ def test_a_read_only_file_is_read_and_not_written(where: str) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        count, _, told = done.stdout.partition("\n")
+        count, _, message = done.stdout.partition("\n")
         assert count == "1"
-        assert "readonly" in told or "unable to open" in told
-        assert "Check the" in told
+        assert "readonly" in message or "unable to open" in message
+        assert "Check the" in message
         assert (folder / "campaign.db").read_bytes() == before
         folder.chmod(stat.S_IRWXU)
 
 
-def test_a_closed_store_says_so(path: Path) -> None:
+def test_closed_store_refuses_writes(path: Path) -> None:
     store = open_store(path, create=True)
     scene = Scene.set_up(store)
     store.close()
@@ -455,7 +455,7 @@ def test_a_closed_store_says_so(path: Path) -> None:
         scene.judged("p0")
 
 
-def test_closing_answers_everybody_who_waits(path: Path) -> None:
+def test_close_answers_all_waiting_writes(path: Path) -> None:
     for _ in range(20):
         store = open_store(path, create=True)
         scene = Scene.set_up(store, people=8, cap=8)
@@ -478,14 +478,14 @@ def test_closing_answers_everybody_who_waits(path: Path) -> None:
         assert set(answered) <= {"stored", "The store is closed."}
 
 
-def test_a_write_inside_a_write_is_refused_rather_than_waited_for(path: Path) -> None:
+def test_nested_write_is_refused(path: Path) -> None:
     with open_store(path, create=True) as store:
         scene = Scene.set_up(store)
         with pytest.raises(RuntimeError, match="inside"):
             store.write(lambda connection, now: scene.judged("p0"))
 
 
-def test_a_lost_connection_in_the_middle() -> None:
+def test_connection_lost_during_a_write() -> None:
     with new_target("postgresql", Path()) as url, open_store(url, create=True) as store:
         scene = Scene.set_up(store)
         question = scene.leased("p0")
@@ -524,7 +524,7 @@ for at in range(1000):
 """
 
 
-def test_what_was_acknowledged_survives_its_process(target: str) -> None:
+def test_acknowledged_writes_survive_a_killed_process(target: str) -> None:
     with open_store(target, create=True) as store:
         scene = Scene.set_up(store, people=1000, cap=1000)
         child = subprocess.Popen(

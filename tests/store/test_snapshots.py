@@ -1,4 +1,4 @@
-"""Reads that belong together: of one moment, until the thread writes."""
+"""Shared snapshots: a thread's reads are of one moment until it writes."""
 
 import threading
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def elsewhere(work: threading.Thread) -> None:
     work.join()
 
 
-def test_reads_together_are_of_one_moment(store: Store) -> None:
+def test_reads_in_a_shared_snapshot_are_of_one_moment(store: Store) -> None:
     with store.shared_snapshot():
         assert store.read(count) == 1
         elsewhere(threading.Thread(target=add, args=(store,)))
@@ -44,7 +44,7 @@ def test_reads_together_are_of_one_moment(store: Store) -> None:
     assert store.read(count) == 2
 
 
-def test_what_a_thread_wrote_it_reads(store: Store) -> None:
+def test_thread_reads_its_own_writes(store: Store) -> None:
     with store.shared_snapshot():
         assert store.read(count) == 1
         add(store)
@@ -55,7 +55,7 @@ def test_what_a_thread_wrote_it_reads(store: Store) -> None:
         assert store.read(count) == 3
 
 
-def test_a_write_in_the_middle_of_a_read_leaves_it_its_snapshot(store: Store) -> None:
+def test_write_during_a_read_keeps_its_snapshot(store: Store) -> None:
     def work(connection: Connection) -> tuple[int, int, int]:
         before = count(connection)
         add(store)
@@ -66,7 +66,7 @@ def test_a_write_in_the_middle_of_a_read_leaves_it_its_snapshot(store: Store) ->
         assert store.read(count) == 2
 
 
-def test_a_read_that_fails_spoils_nothing(store: Store) -> None:
+def test_failed_read_does_not_affect_later_reads(store: Store) -> None:
     with store.shared_snapshot():
         assert store.read(count) == 1
         with pytest.raises(Exception, match="nowhere"):
@@ -74,7 +74,7 @@ def test_a_read_that_fails_spoils_nothing(store: Store) -> None:
         assert store.read(count) == 1
 
 
-def test_a_snapshot_that_ends_badly_gives_its_place_back() -> None:
+def test_snapshot_that_fails_to_close_frees_its_place() -> None:
     reads: list[Connection] = []
 
     @contextmanager
@@ -99,8 +99,8 @@ def test_a_snapshot_that_ends_badly_gives_its_place_back() -> None:
         each.engine.dispose()
 
 
-def test_who_holds_a_lock_gets_a_connection_however_many_wait_for_it(store: Store) -> None:
-    """Forty threads have read and wait for a lock, whose holder has yet to read and to write."""
+def test_lock_holder_gets_a_connection_while_many_threads_wait(store: Store) -> None:
+    """Forty threads have read and wait for a lock whose holder still has to read and write."""
     lock = threading.Lock()
     read = threading.Semaphore(0)
     seen: list[int] = []
@@ -117,7 +117,7 @@ def test_who_holds_a_lock_gets_a_connection_however_many_wait_for_it(store: Stor
     with lock:
         for each in threads:
             each.start()
-        for _ in range(16):  # as many as PostgreSQL has connections here
+        for _ in range(16):  # the number of PostgreSQL connections
             assert read.acquire(timeout=30)
         add(store)
         assert store.read(count) == 2
@@ -127,7 +127,7 @@ def test_who_holds_a_lock_gets_a_connection_however_many_wait_for_it(store: Stor
 
 
 def end_all_connections(store: Store) -> None:
-    """Let PostgreSQL hang up, as a restart does, without the pool's knowledge."""
+    """Make PostgreSQL end all connections, as a restart does, unknown to the pool."""
     engine = create_engine(store.database.engine.url)
     with engine.connect() as other:
         others = "select pg_terminate_backend(pid) from pg_stat_activity"
@@ -136,7 +136,7 @@ def end_all_connections(store: Store) -> None:
 
 
 @pytest.mark.parametrize("store", ["postgresql"], indirect=True)
-def test_what_meets_a_broken_connection_is_done_on_another(store: Store) -> None:
+def test_read_and_write_use_a_new_connection_when_one_is_broken(store: Store) -> None:
     end_all_connections(store)
     assert store.read(count) == 1
     end_all_connections(store)

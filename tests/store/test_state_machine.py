@@ -1,4 +1,4 @@
-"""The rules of leases and answers as a few dictionaries, and a store of each back end held to them."""
+"""A model of leases and answers in a few dictionaries; a store of each back end must behave the same."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from duelpool.testing.stores import Scene, audit
 from support.stores import new_target
 
 PEOPLE = ("p0", "p1", "p2")
-OTHERS = ("b", "b", "b", "c")  # most of it happens to one pair
+OTHERS = ("b", "b", "b", "c")  # most steps are on one pair
 CAP = 2
 SECONDS = 60.0
 OUTCOMES = (Outcome.LEFT, Outcome.RIGHT, Outcome.SKIP, Outcome.CANNOT_JUDGE)
@@ -28,16 +28,16 @@ ENDS_AS = {Outcome.SKIP: "skipped", Outcome.CANNOT_JUDGE: "cannot-judge"}
 
 
 @dataclass
-class Asked:
-    """A question as the rules see it."""
+class ModelQuestion:
+    """A question in the model."""
 
-    other: str  # the pair is that of a and this one
+    other: str  # the pair is a and this item
     person: str
     test: bool
     expires: float
     state: str = "leased"
     attempt: int = 1
-    place: int = 0  # of the present answer in the log, 0 for none
+    place: int = 0  # seq of the current answer, 0 for none
 
     @property
     def live(self) -> bool:
@@ -45,10 +45,10 @@ class Asked:
 
 
 @dataclass
-class Rules:
-    """What is right, written down plainly."""
+class StoreModel:
+    """The expected behaviour, written plainly."""
 
-    questions: dict[str, Asked]
+    questions: dict[str, ModelQuestion]
     log: list[tuple[str, str, Outcome | None, int | None]]  # event, question, outcome, the line it is about
 
     def barred(self, person: str, other: str, besides: str = "") -> bool:
@@ -63,7 +63,7 @@ class Rules:
         taken = sum(each.other == other and each.live and not each.test for each in self.questions.values())
         return test or taken < CAP
 
-    def stands(self, place: int) -> bool:
+    def counts(self, place: int) -> bool:
         about = [event for event, _, _, refers in self.log if refers == place]
         return not about or about[-1] == log.RESTORATION
 
@@ -74,88 +74,90 @@ class Rules:
     def lease(self, name: str, person: str, other: str, test: bool, now: float) -> bool:
         if self.barred(person, other) or not self.room(other, test):
             return False
-        self.questions[name] = Asked(other, person, test, now + SECONDS)
+        self.questions[name] = ModelQuestion(other, person, test, now + SECONDS)
         return True
 
     def admit_late(self, name: str) -> None:
-        asked = self.questions[name]
-        if self.barred(asked.person, asked.other, besides=name) or not self.room(asked.other, asked.test):
+        question = self.questions[name]
+        if self.barred(question.person, question.other, besides=name) or not self.room(
+            question.other, question.test
+        ):
             raise TooLate("late")
 
     def answer(self, name: str, person: str, outcome: Outcome) -> int:
-        asked = self.questions.get(name)
-        if asked is None or asked.person != person:
+        question = self.questions.get(name)
+        if question is None or question.person != person:
             raise UnknownQuestion("unknown")
-        if asked.state in {"answered", "skipped", "cannot-judge"}:
-            if self.log[asked.place - 1][2] is not outcome:
+        if question.state in {"answered", "skipped", "cannot-judge"}:
+            if self.log[question.place - 1][2] is not outcome:
                 raise Conflict("another")
-            return asked.place
-        if asked.state == "retracted":
-            raise Conflict("taken back")
+            return question.place
+        if question.state == "retracted":
+            raise Conflict("retracted")
         ended = ENDS_AS.get(outcome, "answered")
-        if asked.state != "leased" and ended == "answered":
+        if question.state != "leased" and ended == "answered":
             self.admit_late(name)
-        asked.state = ended
-        asked.place = self.write(log.JUDGMENT, name, outcome)
-        return asked.place
+        question.state = ended
+        question.place = self.write(log.JUDGMENT, name, outcome)
+        return question.place
 
     def undo(self, name: str, person: str, now: float) -> None:
-        asked = self.questions.get(name)
-        if asked is None or asked.person != person:
+        question = self.questions.get(name)
+        if question is None or question.person != person:
             raise UnknownQuestion("unknown")
-        if asked.state not in {"answered", "skipped", "cannot-judge"} or not self.stands(asked.place):
+        if question.state not in {"answered", "skipped", "cannot-judge"} or not self.counts(question.place):
             raise Conflict("nothing to undo")
-        if asked.state != "answered":
+        if question.state != "answered":
             self.admit_late(name)
-        self.write(log.RETRACTION, "", refers=asked.place)
-        asked.state, asked.place, asked.expires = "leased", 0, now + SECONDS
-        asked.attempt += 1
+        self.write(log.RETRACTION, "", refers=question.place)
+        question.state, question.place, question.expires = "leased", 0, now + SECONDS
+        question.attempt += 1
 
     def end(self, name: str, state: str) -> int:
-        asked = self.questions.get(name)
-        if asked is None or asked.state != "leased":
+        question = self.questions.get(name)
+        if question is None or question.state != "leased":
             return 0
-        asked.state = state
+        question.state = state
         return 1
 
     def retract(self, places: list[int]) -> list[int]:
-        taken = []
+        retracted = []
         for place in sorted(set(places)):
             if (
                 not 0 < place <= len(self.log)
                 or self.log[place - 1][0] != log.JUDGMENT
-                or not self.stands(place)
+                or not self.counts(place)
             ):
                 continue
             self.write(log.RETRACTION, "", refers=place)
-            asked = self.questions[self.log[place - 1][1]]
-            if asked.state == "answered" and asked.place == place:
-                asked.state = "retracted"
-            taken.append(place)
-        return taken
+            question = self.questions[self.log[place - 1][1]]
+            if question.state == "answered" and question.place == place:
+                question.state = "retracted"
+            retracted.append(place)
+        return retracted
 
     def restore(self, places: list[int]) -> list[int]:
-        back = []
+        restored = []
         for place in sorted(set(places)):
-            if not 0 < place <= len(self.log) or self.log[place - 1][0] != log.JUDGMENT or self.stands(place):
+            if not 0 < place <= len(self.log) or self.log[place - 1][0] != log.JUDGMENT or self.counts(place):
                 continue
             name = self.log[place - 1][1]
-            asked = self.questions[name]
-            if asked.place != place:
-                continue  # its assessor took it back
-            if asked.state == "retracted":
+            question = self.questions[name]
+            if question.place != place:
+                continue  # its assessor has undone it
+            if question.state == "retracted":
                 try:
                     self.admit_late(name)
                 except TooLate:
                     continue
-                asked.state = "answered"
+                question.state = "answered"
             self.write(log.RESTORATION, "", refers=place)
-            back.append(place)
-        return back
+            restored.append(place)
+        return restored
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Everything that people and managers do to questions, in any order."""
+    """All actions of assessors and managers on questions, in any order."""
 
     store: ClassVar[Store]
     numbers = count()
@@ -163,28 +165,28 @@ class StoreMachine(RuleBasedStateMachine):
     @initialize()
     def set_up(self) -> None:
         self.scene = Scene.set_up(self.store, people=len(PEOPLE), cap=CAP)
-        self.book = Rules({}, [])
+        self.model = StoreModel({}, [])
         self.now = 1_000.0
 
     def known(self, at: int) -> str:
-        names = list(self.book.questions)
+        names = list(self.model.questions)
         return names[at % len(names)] if names else "nothing"
 
     def holder(self, name: str, stranger: bool) -> str:
-        asked = self.book.questions.get(name)
-        person = PEOPLE[0] if asked is None else asked.person
+        question = self.model.questions.get(name)
+        person = PEOPLE[0] if question is None else question.person
         return PEOPLE[(PEOPLE.index(person) + 1) % len(PEOPLE)] if stranger else person
 
     def in_the_log(self, places: list[int]) -> list[int]:
-        """Return places of which most are there."""
-        return [place % (len(self.book.log) + 2) for place in places]
+        """Return places that mostly exist in the log."""
+        return [place % (len(self.model.log) + 2) for place in places]
 
-    def both(self, real: Any, ruled: Any) -> None:
-        """Do it in the store and by the rules: the same result, or the same refusal."""
+    def both(self, real: Any, modelled: Any) -> None:
+        """Do it in the store and in the model: the same result, or the same refusal."""
         results: list[object] = []
         for work in (
             lambda: self.store.of(self.scene.campaign).write(lambda tx: real(tx.at(self.now))),
-            ruled,
+            modelled,
         ):
             try:
                 results.append(work())
@@ -202,7 +204,7 @@ class StoreMachine(RuleBasedStateMachine):
         want = Wanted("t1", other, "a", test_pair="k" if test else None)
         self.both(
             lambda tx: bool(leases.lease(tx, [want], [name], assessor=person, cap=CAP, seconds=SECONDS)),
-            lambda: self.book.lease(name, person, other, test, self.now),
+            lambda: self.model.lease(name, person, other, test, self.now),
         )
 
     @rule(
@@ -215,14 +217,14 @@ class StoreMachine(RuleBasedStateMachine):
         person = self.holder(name, stranger)
         self.both(
             lambda tx: leases.answer(tx, name, person, Answer(outcome), cap=CAP, at_once=True).seq,
-            lambda: self.book.answer(name, person, outcome),
+            lambda: self.model.answer(name, person, outcome),
         )
 
-    @precondition(lambda self: any(each.state == "leased" for each in self.book.questions.values()))
+    @precondition(lambda self: any(each.state == "leased" for each in self.model.questions.values()))
     @rule(at=st.integers(0, 40), outcome=st.sampled_from(OUTCOMES))
-    def answer_what_is_open(self, at: int, outcome: Outcome) -> None:
-        names = [name for name, each in self.book.questions.items() if each.state == "leased"]
-        self.answer(list(self.book.questions).index(names[at % len(names)]), outcome, stranger=False)
+    def answer_open_question(self, at: int, outcome: Outcome) -> None:
+        names = [name for name, each in self.model.questions.items() if each.state == "leased"]
+        self.answer(list(self.model.questions).index(names[at % len(names)]), outcome, stranger=False)
 
     @rule(at=st.integers(0, 40), stranger=st.sampled_from([False] * 9 + [True]))
     def undo(self, at: int, stranger: bool) -> None:
@@ -233,48 +235,48 @@ class StoreMachine(RuleBasedStateMachine):
             again = retractions.undo(tx, name, person, cap=CAP, seconds=SECONDS)
             assert (again.id, again.assessor, again.expires) == (name, person, self.now + SECONDS)
 
-        self.both(undone, lambda: self.book.undo(name, person, self.now))
+        self.both(undone, lambda: self.model.undo(name, person, self.now))
 
     @rule(seconds=st.sampled_from([1.0, 30.0, 61.0]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
         over = [
             name
-            for name, each in self.book.questions.items()
+            for name, each in self.model.questions.items()
             if each.state == "leased" and each.expires < self.now
         ]
         self.both(
             leases.expire,
-            lambda: sum(self.book.end(name, "expired") for name in over),
+            lambda: sum(self.model.end(name, "expired") for name in over),
         )
 
     @rule(at=st.integers(0, 40))
-    def give_back(self, at: int) -> None:
+    def return_question(self, at: int) -> None:
         name = self.known(at)
-        self.both(lambda tx: leases.return_questions(tx, [name]), lambda: self.book.end(name, "returned"))
+        self.both(lambda tx: leases.return_questions(tx, [name]), lambda: self.model.end(name, "returned"))
 
     @rule(at=st.integers(0, 40), stranger=st.sampled_from([False] * 9 + [True]))
     def extend(self, at: int, stranger: bool) -> None:
         name = self.known(at)
         person = self.holder(name, stranger)
 
-        def ruled() -> float:
-            asked = self.book.questions.get(name)
-            if asked is None or asked.person != person:
+        def modelled() -> float:
+            question = self.model.questions.get(name)
+            if question is None or question.person != person:
                 raise UnknownQuestion("unknown")
-            if asked.state != "leased":
+            if question.state != "leased":
                 raise TooLate("over")
-            asked.expires = self.now + SECONDS
-            return asked.expires
+            question.expires = self.now + SECONDS
+            return question.expires
 
-        self.both(lambda tx: leases.extend(tx, name, person, seconds=SECONDS), ruled)
+        self.both(lambda tx: leases.extend(tx, name, person, seconds=SECONDS), modelled)
 
     @rule(places=st.lists(st.integers(0, 30), min_size=1, max_size=3))
     def retract(self, places: list[int]) -> None:
         places = self.in_the_log(places)
         self.both(
             lambda tx: retractions.retract(tx, "t1", places, reason="r"),
-            lambda: self.book.retract(places),
+            lambda: self.model.retract(places),
         )
 
     @rule(places=st.lists(st.integers(0, 30), min_size=1, max_size=3))
@@ -282,11 +284,11 @@ class StoreMachine(RuleBasedStateMachine):
         places = self.in_the_log(places)
         self.both(
             lambda tx: retractions.restore(tx, "t1", places, cap=CAP, reason="r"),
-            lambda: self.book.restore(places),
+            lambda: self.model.restore(places),
         )
 
     @invariant()
-    def the_rows_are_what_the_rules_say(self) -> None:
+    def rows_equal_the_model(self) -> None:
         lines = [
             (
                 line.event,
@@ -296,7 +298,7 @@ class StoreMachine(RuleBasedStateMachine):
             )
             for line in self.scene.lines()
         ]
-        assert lines == self.book.log
+        assert lines == self.model.log
         columns = schema.question.c
         rows = self.store.read(
             lambda connection: connection.execute(
@@ -307,7 +309,7 @@ class StoreMachine(RuleBasedStateMachine):
         )
         assert {row.id: (row.state, row.attempt, bool(row.live), row.expires) for row in rows} == {
             name: (each.state, each.attempt, each.live, each.expires)
-            for name, each in self.book.questions.items()
+            for name, each in self.model.questions.items()
         }
 
     def teardown(self) -> None:
@@ -320,7 +322,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[type[Stor
         yield type("StoreMachine", (StoreMachine,), {"store": opened})
 
 
-def test_every_path_keeps_the_rules_property(
+def test_store_behaves_like_the_model_property(
     machine: type[StoreMachine], request: pytest.FixtureRequest
 ) -> None:
     share = 2 if request.node.callspec.params["machine"] == "sqlite" else 6

@@ -1,10 +1,10 @@
-"""The contract that every store keeps, as code: run it over an open store before you rely on its back end.
+"""The contract of a store as code: run it on an open store before you rely on its back end.
 
     from duelpool.testing.stores import store_contract
-    store_contract(store)                # raises ContractError, which says what isn't kept
+    store_contract(store)                # raises ContractError, which names the broken promise
 
-Each check of `STORE_CHECKS` takes an open store, makes a campaign of its own in it, and leaves everything else
-alone. `audit` recounts a campaign from its rows, and says what doesn't add up.
+Each check of `STORE_CHECKS` takes an open store, creates a campaign of its own in it, and changes nothing else.
+`audit` recounts a campaign from its rows, and returns the contradictions.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ STORE_CHECKS: dict[str, Callable[[Store], None]] = {
     for name, check in vars(part).items()
     if name.startswith("check_")
 }
-"""Every promise of a store by its name."""
+"""Every promise of a store by name."""
 
 
 def store_contract(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The recount: what a campaign's rows say of it, against each other."""
+"""Recount a campaign: its questions against its log."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from duelpool.store import Reading, Store, leases, log, schema
 
 
 def audit(store: Store, campaign: str, cap: int) -> list[str]:
-    """Recount a campaign from its rows; return what doesn't add up, in words."""
+    """Recount a campaign from its rows; return the contradictions as sentences."""
     return store.of(campaign).read(lambda tx: _audit(tx, cap))
 
 
@@ -37,24 +37,24 @@ def _audit(tx: Reading, cap: int) -> list[str]:
         select(schema.topic.c.id, schema.topic.c.next_seq).where(schema.topic.c.campaign == tx.campaign)
     )
     for topic, next_seq in topics.all():
-        standing: dict[int, Judgment] = {}
-        gone: dict[int, Judgment] = {}
+        counted: dict[int, Judgment] = {}
+        retracted: dict[int, Judgment] = {}
         expected = 1
         for line in log.read_lines(tx, topic):
             if line.seq != expected:
-                wrong.append(f"topic {topic}: line {line.seq} stands where {expected} should")
+                wrong.append(f"topic {topic}: line {line.seq} is at the place of line {expected}")
             expected = line.seq + 1
             if line.judgment is not None:
-                standing[line.seq] = line.judgment
-            elif line.event == log.RETRACTION and line.refers_to in standing:
-                gone[line.refers_to] = standing.pop(line.refers_to)
-            elif line.event == log.RESTORATION and line.refers_to in gone:
-                standing[line.refers_to] = gone.pop(line.refers_to)
+                counted[line.seq] = line.judgment
+            elif line.event == log.RETRACTION and line.refers_to in counted:
+                retracted[line.refers_to] = counted.pop(line.refers_to)
+            elif line.event == log.RESTORATION and line.refers_to in retracted:
+                counted[line.refers_to] = retracted.pop(line.refers_to)
             elif line.event in {log.RETRACTION, log.RESTORATION}:
-                wrong.append(f"topic {topic}: line {line.seq} refers to {line.refers_to}, which was not so")
+                wrong.append(f"topic {topic}: the {line.event} of line {line.refers_to} changes nothing")
         if next_seq != expected:
             wrong.append(f"topic {topic}: the next line is {expected}, and the topic says {next_seq}")
-        usable = [each for each in standing.values() if each.question and each.effect.usable]
+        usable = [each for each in counted.values() if each.question and each.effect.usable]
         answered += len(usable)
         for each in usable:
             state = states.get(each.question, ("unknown", 0))[0]
@@ -62,7 +62,7 @@ def _audit(tx: Reading, cap: int) -> list[str]:
                 wrong.append(f"line {each.seq} of {topic} counts, and its question is {state}")
         if len({each.question for each in usable}) != len(usable):
             wrong.append(f"topic {topic}: a question counts twice")
-    held = sum(state == leases.ANSWERED for state, _ in states.values())
-    if held != answered:
-        wrong.append(f"{held} questions are answered, and {answered} lines of the log say so")
+    answered_questions = sum(state == leases.ANSWERED for state, _ in states.values())
+    if answered_questions != answered:
+        wrong.append(f"{answered_questions} questions are answered, and {answered} lines of the log say so")
     return wrong

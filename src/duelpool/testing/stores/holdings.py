@@ -1,4 +1,4 @@
-"""Checks of what a campaign holds."""
+"""Checks of a campaign's contents: topics, items, passages, test pairs and assessors."""
 
 from duelpool.errors import BadParameter
 from duelpool.records import Passage, Pool, Topic
@@ -8,7 +8,7 @@ from duelpool.testing.stores.scene import Scene, refused
 
 
 def check_campaigns(store: Store) -> None:
-    """A campaign is found by name and id; its name is its own; unknown ones are refused by name."""
+    """A campaign is found by name and id; names are unique; unknown names are refused."""
     scene = Scene.set_up(store)
     by_id = store.read(lambda connection: holdings.find_campaign(connection, scene.campaign))
     by_name = store.read(lambda connection: holdings.find_campaign(connection, by_id.name))
@@ -33,7 +33,7 @@ def check_campaigns(store: Store) -> None:
 
 
 def check_holdings(store: Store) -> None:
-    """Topics, items, texts, test pairs and people come back as they went in, in order, each once."""
+    """Topics, items, passages, test pairs and assessors are read as they were added, in order, each once."""
     scene = Scene.set_up(store, topics=(), people=0)
     topics = [
         Topic("zebra", "Z?", "about Z", ("first", "then"), ("animal",), 2.0),
@@ -52,14 +52,16 @@ def check_holdings(store: Store) -> None:
             holdings.add_test_pairs(tx, checks),
         )
 
-    require(store.of(scene.campaign).write(work) == (3, 5, 2500, 4), "what is new is counted")
-    require(store.of(scene.campaign).write(work) == (0, 0, 0, 0), "what is there is left alone")
+    require(store.of(scene.campaign).write(work) == (3, 5, 2500, 4), "new rows are counted")
+    require(store.of(scene.campaign).write(work) == (0, 0, 0, 0), "existing rows are unchanged")
     store.of(scene.campaign).write(lambda tx: holdings.add_topics(tx, [Topic("0", "late")]))
     for person in ("zoe", "Åsa", "adam"):
         scene.enrol(person)
-    found = store.of(scene.campaign).read(holdings.topics)
+    topics_read = store.of(scene.campaign).read(holdings.topics)
     require(
-        list(found.values())[:3] == topics and list(found)[3] == "0", "topics keep their order", seen=found
+        list(topics_read.values())[:3] == topics and list(topics_read)[3] == "0",
+        "topics keep their order",
+        seen=topics_read,
     )
     items = store.of(scene.campaign).read(lambda tx: holdings.items(tx, "zebra"))
     require(
@@ -71,16 +73,16 @@ def check_holdings(store: Store) -> None:
             ("a2", 1.5, "a", "in"),
             ("A3", 1.5, "a", "in"),
         ],
-        "items keep their order, and twins have the grade of theirs",
+        "items keep their order, and duplicates have the grade of their original",
         seen=items,
     )
     ids = [each.id for each in passages] + ["unknown"]
     texts = store.of(scene.campaign).read(lambda tx: holdings.passages(tx, ids))
-    require(texts == {each.id: each for each in passages}, "texts come back, however many")
+    require(texts == {each.id: each for each in passages}, "all passages are read")
     known = store.of(scene.campaign).read(holdings.test_pairs)
-    require(list(known) == ["B", "a", "b", "ä"], "ids are in the order of their codes", seen=list(known))
+    require(list(known) == ["B", "a", "b", "ä"], "ids are sorted by code point", seen=list(known))
     people = store.of(scene.campaign).read(holdings.assessors)
-    require(list(people) == ["zoe", "Åsa", "adam"], "people are in the order in which they came")
+    require(list(people) == ["zoe", "Åsa", "adam"], "assessors are in the order of enrolment")
     left = store.of(scene.campaign).write(
         lambda tx: (
             holdings.set_item_state(tx, "zebra", "a", "left"),
@@ -91,6 +93,8 @@ def check_holdings(store: Store) -> None:
             holdings.set_assessor_state(tx, "zoe", "excluded"),
         )
     )
-    require(left == (True, False, True, False, True, False), "who leaves is there or isn't", seen=left)
+    require(
+        left == (True, False, True, False, True, False), "each change returns whether it applied", seen=left
+    )
     still = store.of(scene.campaign).read(lambda tx: holdings.topics(tx, state="open"))
     require("apple" not in still and len(still) == 3, "a topic that left is not open")

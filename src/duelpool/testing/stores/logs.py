@@ -9,27 +9,27 @@ from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import Reading, Store, StoreError, Writing, log, schema
 from duelpool.store.leases import Answer, Conflict, Wanted
 from duelpool.testing.promises import require
-from duelpool.testing.stores.scene import TOPIC, Scene, at_once, refused
+from duelpool.testing.stores.scene import TOPIC, Scene, refused, run_concurrently
 
 UNSTORABLE = ("a\x00b", "\ud800")
 
 
 def check_the_log_keeps_everything(store: Store) -> None:
-    """A judgment comes back from the log with every field that it carried."""
+    """A judgment is read from the log with every field that it was stored with."""
     scene = Scene.set_up(store)
     want = Wanted(
         TOPIC, "b", "a", "brevity", "second", Kind.DEFINITE, "phase 3", "p-17", 0.125, "prefbest/1", None
     )
     question = scene.leased("p0", want)
-    given = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4, True)
-    receipt = scene.give(question, "p0", given, at_once=False)
+    response = Answer(Outcome.DEFINITELY_RIGHT, None, 0.75, "a note \N{SNOWMAN} 'quoted'\n", 2.87, 4, True)
+    receipt = scene.give(question, "p0", response, at_once=False)
     grade = scene.leased("p0", Wanted(TOPIC, "a", None, kind=Kind.GRADE))
     scene.give(grade, "p0", Answer(Outcome.GRADE, 2.5))
     line, second = scene.lines()
-    kept = line.judgment
+    stored = line.judgment
     require(
-        kept is not None
-        and kept
+        stored is not None
+        and stored
         == Judgment(
             TOPIC,
             "b",
@@ -57,15 +57,15 @@ def check_the_log_keeps_everything(store: Store) -> None:
             log.iso_time(line.time),
         ),
         "every field is kept",
-        seen=kept,
+        seen=stored,
     )
-    require(not line.at_once and second.at_once, "whether it is told is kept")
+    require(not line.at_once and second.at_once, "whether it reaches strategies at once is kept")
     require(second.judgment is not None and second.judgment.grade == 2.5, "a grade is kept", seen=second)
-    scene.sound()
+    scene.require_consistent()
 
 
 def check_seq_under_threads(store: Store) -> None:
-    """Every topic's log is gapless from 1, whoever writes to it at once, and whatever fails in between."""
+    """Every topic's log is numbered from 1 without gaps, under concurrent and failing writes."""
     scene = Scene.set_up(store, topics=("t1", "t2"))
 
     def write(at: int) -> int:
@@ -79,18 +79,20 @@ def check_seq_under_threads(store: Store) -> None:
 
         return store.of(scene.campaign).write(work)
 
-    results = at_once(write, range(40))
+    results = run_concurrently(write, range(40))
     stored = sorted(each for each in results if isinstance(each, int))
     require(stored == sorted([*range(1, 17), *range(1, 17)]), "a failed write leaves no gap", seen=stored)
     for topic in ("t1", "t2"):
-        require([line.seq for line in scene.lines(topic)] == list(range(1, 17)), "gapless from 1")
+        require(
+            [line.seq for line in scene.lines(topic)] == list(range(1, 17)), "numbered from 1 without gaps"
+        )
         head = store.of(scene.campaign).read(partial(log.head, topic=topic))
         require(head == 16, "the head is the last line")
-    scene.sound()
+    scene.require_consistent()
 
 
 def check_reading_and_writing_in_one(store: Store) -> None:
-    """A write may read the log and go on writing."""
+    """A write may read the log and continue writing."""
     scene = Scene.set_up(store)
     for person in ("p0", "p1"):
         scene.judged(person)
@@ -105,7 +107,7 @@ def check_reading_and_writing_in_one(store: Store) -> None:
 
 
 def check_a_failing_write_fails_alone(store: Store) -> None:
-    """Of many writes at once, those that fail leave nothing behind and take nobody with them."""
+    """Of many concurrent writes, those that fail store nothing and don't affect the others."""
     scene = Scene.set_up(store)
 
     def write(at: int) -> int:
@@ -125,27 +127,27 @@ def check_a_failing_write_fails_alone(store: Store) -> None:
             return store.of(scene.campaign).write(work)
         except DuelpoolError:
             raise
-        except Exception as error:  # whatever the driver calls a mistake of ours
+        except Exception as error:  # the driver's error for a wrong statement
             raise Conflict(type(error).__name__, remedy="none") from error
 
-    results = at_once(write, range(40))
+    results = run_concurrently(write, range(40))
     require(
         [isinstance(each, int) for each in results] == [at % 4 == 0 for at in range(40)],
-        "each write has its own fate",
+        "each write succeeds or fails alone",
         seen=results,
     )
     require(
-        {int(line.phase) for line in scene.lines()} == set(range(0, 40, 4)), "what failed left nothing behind"
+        {int(line.phase) for line in scene.lines()} == set(range(0, 40, 4)), "failed writes store nothing"
     )
-    scene.sound()
+    scene.require_consistent()
 
 
 def check_a_write_is_seen_when_it_returns(store: Store) -> None:
-    """What a write returned after is there for every reader."""
+    """A write that has returned is visible to every reader."""
     scene = Scene.set_up(store)
     for at in range(20):
         store.of(scene.campaign).write(lambda tx: log.append(tx, TOPIC, log.REWIND, phase="x"))
-        require(len(scene.lines()) == at + 1, "a reader sees what was acknowledged")
+        require(len(scene.lines()) == at + 1, "a reader sees acknowledged writes")
 
 
 def check_reads_are_snapshots(store: Store) -> None:
@@ -157,8 +159,8 @@ def check_reads_are_snapshots(store: Store) -> None:
         scene.judged("p0")
         return before, len(list(log.read_lines(tx, TOPIC)))
 
-    require(store.of(scene.campaign).read(look) == (0, 0), "a read isn't disturbed by writes")
-    require(len(scene.lines()) == 1, "the next one sees them")
+    require(store.of(scene.campaign).read(look) == (0, 0), "a read doesn't see later writes")
+    require(len(scene.lines()) == 1, "the next read sees them")
     refused(
         StoreError,
         lambda: store.read(
@@ -182,7 +184,7 @@ def check_time(store: Store) -> None:
 
 
 def check_odd_texts(store: Store) -> None:
-    """Whatever a note holds is stored as it is or refused with a remedy; nothing is half-written."""
+    """A note is stored unchanged or refused with a remedy; nothing is half-written."""
     scene = Scene.set_up(store)
     for at, note in enumerate(
         ("", "'; drop table log; --", "\u202e\U0001f600", "\r\n\t", "%s %(x)s :x ?", *UNSTORABLE)
@@ -192,12 +194,14 @@ def check_odd_texts(store: Store) -> None:
         try:
             scene.give(question, "p0", Answer(Outcome.LEFT, note=note))
         except BadRecord as error:
-            require(
-                note in UNSTORABLE and bool(error.remedy), "only what can't be stored is refused", note=note
-            )
-            require(len(scene.lines()) == before, "nothing of it is written")
+            require(note in UNSTORABLE and bool(error.remedy), "only unstorable notes are refused", note=note)
+            require(len(scene.lines()) == before, "nothing is written")
         else:
-            require(note not in UNSTORABLE, "what some store can't keep, none takes", note=note)
+            require(
+                note not in UNSTORABLE, "a note that one back end can't store is refused by all", note=note
+            )
             last = scene.lines()[-1].judgment
-            require(last is not None and last.note == note, "a note is kept as it is", note=note, seen=last)
-    scene.sound()
+            require(
+                last is not None and last.note == note, "a note is stored unchanged", note=note, seen=last
+            )
+    scene.require_consistent()

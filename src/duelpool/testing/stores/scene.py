@@ -1,4 +1,4 @@
-"""A small campaign to try things on, and what it takes to race for it."""
+"""A small campaign for the checks, and concurrent calls on it."""
 
 import threading
 import uuid
@@ -18,12 +18,12 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 TOPIC = "t1"
-LONG = 1_000.0  # seconds that nobody waits for
+LONG = 1_000.0  # seconds, longer than any lease
 
 
 @dataclass
 class Scene:
-    """A small campaign in a store, with the verbs that the checks need."""
+    """A small campaign in a store, with the actions that the checks need."""
 
     store: Store
     campaign: str
@@ -33,7 +33,7 @@ class Scene:
     def set_up(
         cls, store: Store, *, topics: Sequence[str] = (TOPIC,), people: int = 6, cap: int = 3
     ) -> "Scene":
-        """Make a campaign of its own, with topics, and people called p0, p1, ..."""
+        """Create a campaign with topics, and assessors called p0, p1, ..."""
         campaign = uuid.uuid4().hex
 
         def work(tx: Writing) -> None:
@@ -46,13 +46,13 @@ class Scene:
         return cls(store, campaign, cap)
 
     def enrol(self, person: str) -> None:
-        """Let somebody in."""
+        """Enrol an assessor."""
         self.store.of(self.campaign).write(lambda tx: holdings.enrol(tx, person, "crowd"))
 
     def lease_all(
         self, person: str, wanted: Sequence[Wanted], *, later: float = 0.0, at_most: int | None = None
     ) -> list[Question]:
-        """Lease what is wanted, as far as the rules allow; `later` moves the clock."""
+        """Lease the wanted pairs that the rules allow; `later` moves the clock forward."""
         ids = [uuid.uuid4().hex for _ in wanted]
         return self.store.of(self.campaign).write(
             lambda tx: leases.lease(
@@ -67,7 +67,7 @@ class Scene:
         )
 
     def lease(self, person: str, want: Wanted | None = None, *, later: float = 0.0) -> Question | None:
-        """Lease one pair, by default that of a and b, or None."""
+        """Lease one pair, by default a and b; None if it isn't granted."""
         granted = self.lease_all(person, [want or Wanted(TOPIC, "a", "b")], later=later)
         return granted[0] if granted else None
 
@@ -75,22 +75,24 @@ class Scene:
         """Lease one pair that must be granted."""
         granted = self.lease(person, want, later=later)
         if granted is None:
-            raise ContractError(f"{person} should have got the pair")
+            raise ContractError(f"{person} should have been leased the pair")
         return granted
 
     def answer(self, question: Question | str, person: str, outcome: Outcome = Outcome.LEFT) -> Receipt:
-        """Answer a question."""
+        """Answer a question with an outcome."""
         return self.give(question, person, Answer(outcome))
 
-    def give(self, question: Question | str, person: str, given: Answer, *, at_once: bool = True) -> Receipt:
-        """Answer a question, with all that belongs to an answer."""
+    def give(
+        self, question: Question | str, person: str, response: Answer, *, at_once: bool = True
+    ) -> Receipt:
+        """Answer a question with a full answer."""
         name = question if isinstance(question, str) else question.id
         return self.store.of(self.campaign).write(
-            lambda tx: leases.answer(tx, name, person, given, cap=self.cap, at_once=at_once)
+            lambda tx: leases.answer(tx, name, person, response, cap=self.cap, at_once=at_once)
         )
 
     def judged(self, person: str, outcome: Outcome = Outcome.LEFT, want: Wanted | None = None) -> Receipt:
-        """Lease and answer."""
+        """Lease a pair and answer it."""
         return self.answer(self.leased(person, want), person, outcome)
 
     def add_judgments(self, *judgments: Judgment) -> list[int]:
@@ -98,23 +100,23 @@ class Scene:
         return self.store.of(self.campaign).write(lambda tx: imports.add_judgments(tx, judgments))
 
     def undo(self, question: Question, person: str) -> Question:
-        """Take an answer back."""
+        """Undo an answer."""
         return self.store.of(self.campaign).write(
             lambda tx: retractions.undo(tx, question.id, person, cap=self.cap, seconds=60.0)
         )
 
     def expire(self, later: float = LONG) -> int:
-        """Let the leases run out that end before `later`."""
+        """Expire the leases that end within `later` seconds."""
         return self.store.of(self.campaign).write(lambda tx: leases.expire(tx.at(tx.now + later)))
 
     def retract(self, *seqs: int, topic: str = TOPIC) -> list[int]:
-        """Take lines out of the scores."""
+        """Retract lines."""
         return self.store.of(self.campaign).write(
             lambda tx: retractions.retract(tx, topic, seqs, reason="test")
         )
 
     def restore(self, *seqs: int, topic: str = TOPIC) -> list[int]:
-        """Let lines count again."""
+        """Restore lines."""
         return self.store.of(self.campaign).write(
             lambda tx: retractions.restore(tx, topic, seqs, cap=self.cap, reason="test")
         )
@@ -123,14 +125,14 @@ class Scene:
         """Return a topic's log."""
         return self.store.of(self.campaign).read(lambda tx: list(log.read_lines(tx, topic)))
 
-    def sound(self) -> None:
-        """Raise unless the campaign adds up."""
+    def require_consistent(self) -> None:
+        """Raise unless the audit finds no contradiction."""
         wrong = audit(self.store, self.campaign, self.cap)
-        require(not wrong, "the campaign's rows add up", wrong=wrong)
+        require(not wrong, "the campaign's rows are consistent", wrong=wrong)
 
 
 def refused(kind: type[DuelpoolError], work: Callable[[], object], promise: str) -> DuelpoolError:
-    """Raise unless the work is refused with this error, which says what to do."""
+    """Raise unless the work is refused with this error and a remedy."""
     try:
         result = work()
     except kind as error:
@@ -139,9 +141,9 @@ def refused(kind: type[DuelpoolError], work: Callable[[], object], promise: str)
     raise ContractError(f"{promise} (got {result!r})")
 
 
-def at_once(work: Callable[[A], T], given: Sequence[A]) -> list[T | DuelpoolError]:
-    """Run work for all that is given at the same moment, each in a thread; return the results or refusals."""
-    gate = threading.Barrier(len(given))
+def run_concurrently(work: Callable[[A], T], arguments: Sequence[A]) -> list[T | DuelpoolError]:
+    """Run work for all arguments at the same moment, each in a thread; return the results or refusals."""
+    gate = threading.Barrier(len(arguments))
 
     def run(one: A) -> T | DuelpoolError:
         gate.wait()
@@ -150,5 +152,5 @@ def at_once(work: Callable[[A], T], given: Sequence[A]) -> list[T | DuelpoolErro
         except DuelpoolError as error:
             return error
 
-    with ThreadPoolExecutor(len(given)) as threads:
-        return list(threads.map(run, given))
+    with ThreadPoolExecutor(len(arguments)) as threads:
+        return list(threads.map(run, arguments))
