@@ -15,7 +15,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.views.exports import write_csv, write_log, write_prefs
 from duelpool.campaign.views.watch import Watch
-from duelpool.cli.agreement import agreement
+from duelpool.cli.evaluation.agreement import agreement
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_assessed, read_judgments
 from duelpool.judges.live import Reply, Sheet

@@ -147,7 +147,9 @@ def test_exclude_reinstate_retract_and_rewind(folder: Path) -> None:
         "assessor": "person-1", "judgments": 10, "topics": 2, "pairs": 10, "cost": 0, "excluded": True,
     }  # fmt: skip
     assert figures("status", "c.db")["totals"]["judgments"] == 10  # type: ignore[index]
-    assert "This assessor is excluded" in call("judge", "c.db", "--assessor", "person-1", code=2, stdin="1\n")[1]
+    assert (
+        "This assessor is excluded" in call("judge", "c.db", "--assessor", "person-1", code=2, stdin="1\n")[1]
+    )
     again = figures(
         "judge", "c.db", "--judge", "simulated", "--model", "order", "--assessors", "2", "--limit", "1"
     )

@@ -274,7 +274,7 @@ def test_command_line_imports_no_heavy_package() -> None:
 
 def test_link_is_made_without_importing_the_web_app() -> None:
     script = (
-        "import sys, duelpool.cli.serve\n"
+        "import sys, duelpool.cli.server.serve\n"
         "sys.exit(bool({'duelpool.web.server.app', 'scipy.stats'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from duelpool.cli.simulate import curve_points, judges_named, pool_sizes, simulate
+from duelpool.cli.evaluation.simulate import curve_points, judges_named, pool_sizes, simulate
 from duelpool.errors import BadFile, BadParameter, MissingExtra, UnknownName
 
 app = typer.Typer()

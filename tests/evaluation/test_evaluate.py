@@ -17,8 +17,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 import duelpool
-from duelpool.cli.evaluate import evaluate as command
-from duelpool.cli.power import power
+from duelpool.cli.evaluation.evaluate import evaluate as command
+from duelpool.cli.evaluation.power import power
 from duelpool.comparison import (
     against_baseline,
     all_pairs,

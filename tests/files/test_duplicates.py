@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 import duelpool
-from duelpool.cli.evaluate import evaluate as command
+from duelpool.cli.evaluation.evaluate import evaluate as command
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Duplicates, Preferences, Qrels, Run, read_duplicates
 from duelpool.measures import AP, RBO, BestRR, Truth, nDCG, parse_measure, ppref, wpref

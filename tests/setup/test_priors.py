@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from duelpool.cli.simulate import simulate as simulate_command
+from duelpool.cli.evaluation.simulate import simulate as simulate_command
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import Preferences
 from duelpool.preferences.prior import prior_from_preferences, read_prior

@@ -15,7 +15,7 @@ from duelpool.campaign.imports.batch import Changed
 from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.views.exports import write_log
 from duelpool.cli import app
-from duelpool.cli.importing import ranges
+from duelpool.cli.campaign.importing import ranges
 from duelpool.errors import BadFile, BadParameter, DuelpoolError
 from duelpool.files import read_qrels
 from duelpool.records import Judgment, Outcome, Pool

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import event
 
 from duelpool.campaign.views.status import status
-from duelpool.cli.status import shared_beginning, show
+from duelpool.cli.campaign.status import shared_beginning, show
 from duelpool.records import Judgment, Outcome, Pool, Question
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair

@@ -21,8 +21,8 @@ from duelpool.campaign.runners.judging_session import (
 )
 from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.campaign.views.status import status
+from duelpool.cli.campaign.llm import LLMOptions
 from duelpool.cli.helptext import DuelpoolGroup, command_group
-from duelpool.cli.llm import LLMOptions
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
 from duelpool.cli.option_records import takes_records
 from duelpool.cli.output import print_json, progress_bar

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.file import read_settings
+from duelpool.cli.evaluation.simulate import prior_read
 from duelpool.cli.opening import is_store, opened
 from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
-from duelpool.cli.simulate import prior_read
 from duelpool.errors import BadParameter
 from duelpool.files import write_pools
 from duelpool.files.paths import expand_paths

@@ -23,7 +23,7 @@ from duelpool.budget.units.sources import (
 )
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings import SETTINGS, Judges, Scale, Settings
-from duelpool.cli.budget_tables import show_estimate, show_plan, show_simulation
+from duelpool.cli.evaluation.budget_tables import show_estimate, show_plan, show_simulation
 from duelpool.cli.executors import open_executor
 from duelpool.cli.helptext import command_group
 from duelpool.cli.opening import CampaignOption, opened

@@ -1,0 +1,1 @@
+"""Commands on a campaign: from the pool to the export, and everything between."""
