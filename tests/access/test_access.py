@@ -539,11 +539,11 @@ def test_health_readiness_and_metrics(app: FastAPI) -> None:
 
 
 def test_counts_of_all_processes_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from duelpool.web.server.metrics import Counts
+    from duelpool.web.server.metrics import RequestCounts
 
-    first = Counts(tmp_path)
+    first = RequestCounts(tmp_path)
     monkeypatch.setattr("os.getpid", lambda: 99)
-    second = Counts(tmp_path)
+    second = RequestCounts(tmp_path)
     first.answered(200, 0.01, True)
     second.answered(503, 9.0, True)
     second.answered(303, 0.3, False)

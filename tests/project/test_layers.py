@@ -139,7 +139,9 @@ def test_experiments_import_only_the_rooms_that_they_may(path: Path) -> None:
     assert not strays, f"{path.relative_to(REPRODUCE)} imports from {sorted(strays)}"
 
 
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES = {
+    "duelpool/campaign/views/status.py": "the one view of a campaign's state, from its records to its blocks"
+}
 """Modules of more than 500 lines, each with the reason why it is one thing."""
 ROOM_LINES = 3500
 SAME_NAME: dict[str, str] = {}
@@ -148,9 +150,10 @@ SAME_NAME: dict[str, str] = {}
 
 @pytest.mark.parametrize("path", [*MODULES, *REPRODUCE_MODULES], ids=lambda path: str(path.name))
 def test_long_modules_are_reviewed(path: Path) -> None:
+    name = str(path.relative_to(next(home.parent for home in (SOURCE, REPRODUCE) if home in path.parents)))
     lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= 500 or path.name in LONG_MODULES, (
-        f"{path} has {lines} lines: split it, or add it to LONG_MODULES"
+    assert lines <= 500 or name in LONG_MODULES, (
+        f"{name} has {lines} lines: split it, or add it to LONG_MODULES"
     )
 
 

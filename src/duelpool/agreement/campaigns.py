@@ -36,7 +36,7 @@ class _TopicVotes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Signs:
+class _VoteSigns:
     """What tells that something has changed: how far the topics' logs go, who is of what kind, and feedback."""
 
     places: Mapping[str, int]
@@ -180,7 +180,7 @@ class Agreements:
             self._last[asked] = (signs.key, looked)
             return looked
 
-    def _up_to_date(self, signs: "_Signs") -> Votes:
+    def _up_to_date(self, signs: "_VoteSigns") -> Votes:
         if self._votes is None or signs.key != self._key:
             self._forget_others(signs.kinds)
             self._votes = self._read(signs.places, signs.kinds)
@@ -188,16 +188,16 @@ class Agreements:
             self._key, self._kinds = signs.key, signs.kinds
         return self._votes
 
-    def _signs(self) -> "_Signs":
+    def _signs(self) -> "_VoteSigns":
         campaign = self.watch.campaign
         places = {view.status.topic: view.position for view in self.watch.look().topics}
 
-        def work(tx: Reading) -> _Signs:
+        def work(tx: Reading) -> _VoteSigns:
             said = schema.feedback.c
             count = tx.connection.execute(
                 select(func.count()).where(said.campaign == campaign.id)
             ).scalar_one()
-            return _Signs(places, _kinds(tx), int(count))
+            return _VoteSigns(places, _kinds(tx), int(count))
 
         return campaign.read(work)
 

@@ -21,7 +21,7 @@ from uvicorn.supervisors.multiprocess import Process
 from duelpool.cli import app
 from duelpool.store import open_store
 from duelpool.web.access.links import link_keys
-from duelpool.web.server.supervisor import Pulse, Supervisor
+from duelpool.web.server.supervisor import Heartbeat, Supervisor
 from duelpool.web.setup.keys import open_setup_key
 from support.campaigns import make_campaign
 
@@ -122,7 +122,7 @@ def test_a_real_server_prints_links_that_work(target: str, workers: int) -> None
 def test_a_process_that_starts_or_dies_holds_nobody_up() -> None:
     """A supervisor that waited for the reply of a process, dead meanwhile, would replace nobody for a minute."""
     process = silent_process()
-    watched = Pulse(process)
+    watched = Heartbeat(process)
     try:
         assert watched.beats(60.0)
         assert watched.beats(60.0)

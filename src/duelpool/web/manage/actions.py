@@ -10,9 +10,9 @@ from duelpool.campaign.work.exclusion import Exclusion
 from duelpool.errors import BadParameter
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.schemas import (
+    ActionEffect,
     ChangeSettings,
     ChangeState,
-    Effect,
     Exclude,
     Reinstate,
     Retract,
@@ -25,7 +25,7 @@ def _many(count: int, one: str) -> str:
     return f"{count:,} {one if count == 1 else one + 's'}"
 
 
-def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> Effect:
+def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> ActionEffect:
     """Exclude somebody, or say what that would take away."""
     person = dashboard.watch.assessor(asked.assessor)
     if person.state == "excluded":
@@ -50,7 +50,7 @@ def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> E
         f"{_many(found.pairs, 'pair')} in {_many(found.topics, 'topic')} no longer count. Closed phases stay "
         "closed, and finished work is paid."
     )
-    return Effect(
+    return ActionEffect(
         "exclude",
         asked.preview,
         sentence,
@@ -61,7 +61,7 @@ def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> E
     )
 
 
-def reinstate(dashboard: Dashboard, asked: Reinstate, also: Also | None = None) -> Effect:
+def reinstate(dashboard: Dashboard, asked: Reinstate, also: Also | None = None) -> ActionEffect:
     """Let somebody in again, or say what that would bring back."""
     person = dashboard.watch.assessor(asked.assessor)
     if person.state != "excluded":
@@ -71,7 +71,7 @@ def reinstate(dashboard: Dashboard, asked: Reinstate, also: Also | None = None) 
     else:
         back = dashboard.campaign.reinstate(asked.assessor, asked.reason, also=also)
     verb = "would count again" if asked.preview else "count again"
-    return Effect(
+    return ActionEffect(
         "reinstate",
         asked.preview,
         f"{_many(back, 'judgment')} {verb}. The assessor can continue.",
@@ -79,7 +79,7 @@ def reinstate(dashboard: Dashboard, asked: Reinstate, also: Also | None = None) 
     )
 
 
-def retract(dashboard: Dashboard, asked: Retract, also: Also | None = None) -> Effect:
+def retract(dashboard: Dashboard, asked: Retract, also: Also | None = None) -> ActionEffect:
     """Void judgments, or say which of them count until then."""
     dashboard.watch.topic(asked.topic)
     found = preview_retraction(dashboard.campaign, asked.topic, asked.seqs)
@@ -90,7 +90,7 @@ def retract(dashboard: Dashboard, asked: Retract, also: Also | None = None) -> E
         f"{verb} {_many(found.judgments, 'judgment')} from every score. "
         f"{_many(found.pairs, 'pair')} of an open phase may be asked again."
     )
-    return Effect(
+    return ActionEffect(
         "retract",
         asked.preview,
         sentence,
@@ -100,7 +100,7 @@ def retract(dashboard: Dashboard, asked: Retract, also: Also | None = None) -> E
     )
 
 
-def rewind(dashboard: Dashboard, asked: Rewind, also: Also | None = None) -> Effect:
+def rewind(dashboard: Dashboard, asked: Rewind, also: Also | None = None) -> ActionEffect:
     """Open a closed phase again, or say what that would set aside."""
     dashboard.watch.topic(asked.topic)
     if asked.preview:
@@ -111,10 +111,10 @@ def rewind(dashboard: Dashboard, asked: Rewind, also: Also | None = None) -> Eff
     cost = "" if price is None else f" They cost about {price * aside / 100:,.2f} {_currency(dashboard)}."
     verb = "Sets aside" if asked.preview else "Set aside"
     sentence = f"{verb} {_many(aside, 'judgment')} of later phases.{cost if aside else ''}"
-    return Effect("rewind", asked.preview, sentence, judgments=aside, topics=1)
+    return ActionEffect("rewind", asked.preview, sentence, judgments=aside, topics=1)
 
 
-def change_state(dashboard: Dashboard, asked: ChangeState, also: Also | None = None) -> Effect:
+def change_state(dashboard: Dashboard, asked: ChangeState, also: Also | None = None) -> ActionEffect:
     """Pause, close or open a campaign, or say what that means."""
     found = dashboard.watch.look()
     out = found.total("leased")
@@ -126,7 +126,7 @@ def change_state(dashboard: Dashboard, asked: ChangeState, also: Also | None = N
         "paused": f"Assessors get no new questions; {still}.",
         "closed": f"The campaign has ended; {still}.",
     }[asked.state]
-    return Effect("state", asked.preview, sentence)
+    return ActionEffect("state", asked.preview, sentence)
 
 
 def change_settings(

@@ -23,13 +23,13 @@ from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slic
 from duelpool.web.manage.events import events_of
 from duelpool.web.manage.paging import Cursor, Limit
 from duelpool.web.manage.schemas import (
+    ActionEffect,
     AgreementShown,
     AuditPage,
     CampaignBrief,
     CampaignList,
     ChangeSettings,
     ChangeState,
-    Effect,
     Exclude,
     Head,
     LedgerPage,
@@ -302,31 +302,31 @@ def audit_entries(caller: Looking, cursor: Cursor = "", limit: Limit = 50) -> Au
 
 
 @router.post("/campaigns/{campaign}/exclude")
-def exclude(caller: Stepping, asked: Exclude) -> Effect:
+def exclude(caller: Stepping, asked: Exclude) -> ActionEffect:
     """Exclude an assessor; with `preview`, say what that would take away."""
     return actions.exclude(caller.dashboard, asked, caller.audit_entry("exclude", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/reinstate")
-def reinstate(caller: Stepping, asked: Reinstate) -> Effect:
+def reinstate(caller: Stepping, asked: Reinstate) -> ActionEffect:
     """Let an assessor in again; with `preview`, say how many judgments would come back."""
     return actions.reinstate(caller.dashboard, asked, caller.audit_entry("reinstate", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/retract")
-def retract(caller: Stepping, asked: Retract) -> Effect:
+def retract(caller: Stepping, asked: Retract) -> ActionEffect:
     """Void judgments with a reason; with `preview`, say which of them count."""
     return actions.retract(caller.dashboard, asked, caller.audit_entry("retract", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/rewind")
-def rewind(caller: Stepping, asked: Rewind) -> Effect:
+def rewind(caller: Stepping, asked: Rewind) -> ActionEffect:
     """Open a closed phase again; with `preview`, say what that would set aside and what it cost."""
     return actions.rewind(caller.dashboard, asked, caller.audit_entry("rewind", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/state")
-def change_state(caller: Stepping, asked: ChangeState) -> Effect:
+def change_state(caller: Stepping, asked: ChangeState) -> ActionEffect:
     """Pause, close or re-open; with `preview`, say what is out."""
     return actions.change_state(caller.dashboard, asked, caller.audit_entry("state", about_step(asked)))
 

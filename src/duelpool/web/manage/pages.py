@@ -33,8 +33,8 @@ from duelpool.web.manage.callers import BLIND, Changing, Choosing, ManageCaller,
 from duelpool.web.manage.dashboard import blinded, blinded_history, blinded_slices
 from duelpool.web.manage.keys import open_key, write_cookie
 from duelpool.web.manage.schemas import (
+    ActionEffect,
     ChangeState,
-    Effect,
     Exclude,
     PassageText,
     Reinstate,
@@ -442,7 +442,7 @@ def take_step(caller: Changing, step: str) -> Response:
         raise BadRecord(f"{field}: {first['msg']}.", remedy="Go back and fill it in.") from None
     if isinstance(asked, ChangeState):
         verb = STATE_VERBS[asked.state]
-    told: Effect = act(caller.dashboard, asked, caller.audit_entry(step, about_step(asked)))
+    told: ActionEffect = act(caller.dashboard, asked, caller.audit_entry(step, about_step(asked)))
     back = _way_back(step, values)
     if sure:
         query = {**back[1], "notice": caller.links.sign("notice", told.sentence)}

@@ -34,7 +34,7 @@ from duelpool.web.manage.schemas import (
     TopicDetail,
     TopicPage,
     TopicRow,
-    WinMatrix,
+    WinMatrixRows,
 )
 
 MATRIX_AT_MOST = 30
@@ -104,7 +104,7 @@ def topic(dashboard: Dashboard, name: str) -> TopicDetail:
     )
 
 
-def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrix:
+def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrixRows:
     """Return who beat whom, for the best of those who were judged."""
     judged = {item for pair in pairs if pair.counted for item in (pair.a, pair.b)}
     ordered = [item for level in view.levels for item in level if item in judged]
@@ -115,7 +115,7 @@ def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrix:
         if pair.a in at and pair.b in at:
             wins[at[pair.a]][at[pair.b]] = pair.wins_a
             wins[at[pair.b]][at[pair.a]] = pair.wins_b
-    return WinMatrix(items, wins)
+    return WinMatrixRows(items, wins)
 
 
 # ---- pairs

@@ -166,7 +166,7 @@ class TopicPage:
 
 
 @dataclass(frozen=True, slots=True)
-class WinMatrix:
+class WinMatrixRows:
     """Who beat whom how often, row against column; a tie is half a win for each."""
 
     items: list[str]
@@ -182,7 +182,7 @@ class TopicDetail:
     levels: list[list[str]]
     closings: list[Closing]
     pairs: int
-    matrix: WinMatrix
+    matrix: WinMatrixRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,7 +396,7 @@ class SettingsChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ActionEffect:
     """What a step did, or with `preview` would do: in a sentence and in figures.
 
     `opened` are the pairs that are asked again.

@@ -29,7 +29,7 @@ from duelpool.web.manage.pages import router as dashboard
 from duelpool.web.manage.settings import router as settings_page
 from duelpool.web.server import health, malloc
 from duelpool.web.server.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
-from duelpool.web.server.metrics import Counts
+from duelpool.web.server.metrics import RequestCounts
 from duelpool.web.setup.drafts import SavedDrafts, folder_for
 from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.templating import error_json, error_page, language_of, render, static_response
@@ -104,7 +104,7 @@ def make_app(
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.campaigns, app.state.links, app.state.store = campaigns, links, store
     app.state.dashboards, app.state.drafts = Dashboards(campaigns), drafts
-    app.state.pace, app.state.counts = RequestLimiter(store), Counts(counts)
+    app.state.pace, app.state.counts = RequestLimiter(store), RequestCounts(counts)
     app.add_middleware(Guard, counts=app.state.counts)
     _furnish(app)
     return app

@@ -23,7 +23,7 @@ from duelpool.store import StoreError
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 from duelpool.web.access.links import ExpiredLink, ForgedLink
-from duelpool.web.server.metrics import Counts
+from duelpool.web.server.metrics import RequestCounts
 
 BODY_AT_MOST = 256 * 1024
 UPLOAD_AT_MOST = 2 << 30
@@ -161,9 +161,9 @@ def wants_json(request: Request) -> bool:
 class Guard:
     """Reads bodies up to a limit and adds the headers; a larger body is refused before anything is done."""
 
-    def __init__(self, app: ASGIApp, counts: Counts | None = None) -> None:
+    def __init__(self, app: ASGIApp, counts: RequestCounts | None = None) -> None:
         self._app = app
-        self._counts = counts or Counts()
+        self._counts = counts or RequestCounts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, if it is of a sound size."""

@@ -25,7 +25,7 @@ _SECONDS = len(_STATUSES)
 _BUCKETS = _SECONDS + 1
 
 
-class Counts:
+class RequestCounts:
     """What a process has counted; in a folder, the other processes can read it."""
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -66,7 +66,7 @@ class Counts:
                 yield data
 
 
-def exposition(counts: Counts, store: Store) -> str:
+def exposition(counts: RequestCounts, store: Store) -> str:
     """Return all figures in Prometheus' text format."""
     whole = counts.whole()
     lines = ["# TYPE duelpool_requests_total counter"]

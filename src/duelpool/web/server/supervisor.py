@@ -15,7 +15,7 @@ from uvicorn.server import Server
 from uvicorn.supervisors.multiprocess import Multiprocess, Process, logger
 
 
-class Pulse:
+class Heartbeat:
     """A process is asked how it is, and given time to reply, whoever started it."""
 
     def __init__(self, process: Process) -> None:
@@ -43,11 +43,11 @@ class Supervisor(Multiprocess):
 
     def __init__(self, config: Config, sockets: list[socket]) -> None:
         super().__init__(config, sockets)
-        self._pulses: dict[Process, Pulse] = {}
+        self._pulses: dict[Process, Heartbeat] = {}
 
     def keep_subprocess_alive(self) -> None:
         """Replace whoever is gone, or end where none can start."""
-        self._pulses = {each: self._pulses.get(each) or Pulse(each) for each in self.processes}
+        self._pulses = {each: self._pulses.get(each) or Heartbeat(each) for each in self.processes}
         for at, process in enumerate(self.processes):
             if self.should_exit.is_set():
                 return
