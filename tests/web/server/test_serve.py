@@ -59,7 +59,7 @@ def test_links_say_what_was_asked_for(target: str) -> None:
             assert not found.once
             assert 59 * 86400 < found.expires - time.time() < 61 * 86400
     assert "for one person" in call("link", target, "--once", code=2)
-    assert "nobody's" in call("link", target, "--preview", "--assessor", "anna", code=2)
+    assert "isn't for one assessor" in call("link", target, "--preview", "--assessor", "anna", code=2)
 
 
 def test_serve_refuses_what_is_no_store(tmp_path: Path) -> None:
@@ -76,7 +76,9 @@ def test_a_store_that_is_not_there_yet_is_set_up_in_the_browser(tmp_path: Path) 
     with open_store(tmp_path / "new.db") as store:
         assert open_setup_key(link_keys(store), parse_qs(urlsplit(link).query)["key"][0], time.time())
     assert '"kind": "setup"' in call("link", str(tmp_path / "new.db"), "--setup", "--json")
-    assert "only that" in call("link", str(tmp_path / "new.db"), "--setup", "--manage", code=2)
+    assert "doesn't go with other kinds" in call(
+        "link", str(tmp_path / "new.db"), "--setup", "--manage", code=2
+    )
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.slow)])

@@ -140,6 +140,8 @@ def test_the_panel_and_what_a_flip_counts_as_are_set_on_the_page(site: Site, peo
     page = people().page
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
     page.goto(f"{site.address}/manage/{campaign.id}/settings")
+    for summary in page.locator("#change details summary").all():
+        summary.click()
     for field in page.locator("#change [aria-describedby]").all():  # help that a field points to is there
         assert page.inner_text(f"#{field.get_attribute('aria-describedby')}")
     assert page.locator("#panel option").all_inner_texts() == [
