@@ -80,6 +80,8 @@ REPRODUCE_MAY_IMPORT = (
     *("files", "pool", "preferences", "strategies", "measures", "judges", "comparison"),
     *("budget", "simulation", "report", "agreement", "evaluation", "plots"),
 )
+SQL_ROOMS = ("store", "access", "campaign", "recruitment", "testing")
+"""The rooms that may import SQLAlchemy; all others call their functions."""
 DOORS = {"__init__", "__main__"}  # the package's own face may look at any room
 
 
@@ -87,19 +89,21 @@ def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path: Path) -> set[str]:
-    rooms: set[str] = set()
+def imported_modules(path: Path) -> set[str]:
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: imports are absolute"
-            module = node.module
-            names = [f"duelpool.{alias.name}" for alias in node.names] if module == "duelpool" else [module]
-        else:
-            continue
-        rooms |= {name.split(".")[1] for name in names if name.startswith("duelpool.")}
-    return rooms - {"__version__"}
+            whole = node.module == "duelpool"
+            modules |= {f"duelpool.{alias.name}" for alias in node.names} if whole else {node.module}
+    return modules
+
+
+def imported_rooms(path: Path) -> set[str]:
+    modules = imported_modules(path)
+    return {name.split(".")[1] for name in modules if name.startswith("duelpool.")} - {"__version__"}
 
 
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -122,6 +126,12 @@ def test_a_room_imports_only_from_floors_below(path: Path) -> None:
     if room not in DOORS:
         strays = imported_rooms(path) - {room, *MAY_IMPORT[room]}
         assert not strays, f"{path.relative_to(SOURCE)} imports from {sorted(strays)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_rooms_around_the_store_import_sqlalchemy(path: Path) -> None:
+    if room_of(path) not in SQL_ROOMS:
+        assert not {name for name in imported_modules(path) if name.split(".")[0] == "sqlalchemy"}
 
 
 def test_only_the_command_reproduce_knows_the_distribution_of_experiments() -> None:

@@ -8,6 +8,7 @@ Each process may therefore let one batch go over the limit.
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select
@@ -68,6 +69,16 @@ def add_attempts(connection: Connection, limit: Limit, whose: str, now: float, t
         index_elements=["what", "span"], set_={"count": table.c.count + times}
     )
     return int(connection.execute(added.returning(table.c.count)).scalar_one())
+
+
+def record_attempts(store: Store, counted: Iterable[tuple[Limit, str]]) -> None:
+    """Count an attempt for each limit and person, in one transaction."""
+
+    def transaction(connection: Connection, now: float) -> None:
+        for limit, whose in counted:
+            add_attempts(connection, limit, whose, now)
+
+    store.write(transaction)
 
 
 def _what(limit: Limit, whose: str) -> str:

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import func, select
-
 from duelpool.agreement.findings import AgreementOptions, Finding
 from duelpool.agreement.statistics import find_all
 from duelpool.agreement.votes import Feedback, TestRecord, Votes
@@ -17,8 +15,9 @@ from duelpool.campaign.views.reading import read_counted_lines, topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.views.watch import Watch
+from duelpool.campaign.work import participants
 from duelpool.records import Judgment
-from duelpool.store import Reading, holdings, log, schema
+from duelpool.store import Reading, holdings, log
 from duelpool.store.log import Line
 
 IMPORTED = "imported"
@@ -69,15 +68,9 @@ def _kinds(tx: Reading) -> dict[str, str]:
 
 
 def _feedback(tx: Reading) -> tuple[Feedback, ...]:
-    said = schema.feedback.c
-    rows = tx.connection.execute(
-        select(said.assessor, said.assignment, said.topic, said.confidence, said.understanding)
-        .where(said.campaign == tx.campaign)
-        .order_by(said.id)
-    )
     return tuple(
-        Feedback(row.assessor, row.assignment or row.topic or "", row.confidence, row.understanding)
-        for row in rows
+        Feedback(each.assessor, each.assignment or each.topic or "", each.confidence, each.understanding)
+        for each in participants.all_feedback(tx)
     )
 
 
@@ -193,11 +186,7 @@ class Agreements:
         places = {view.status.topic: view.position for view in self.watch.look().topics}
 
         def work(tx: Reading) -> _VoteSigns:
-            said = schema.feedback.c
-            count = tx.connection.execute(
-                select(func.count()).where(said.campaign == campaign.id)
-            ).scalar_one()
-            return _VoteSigns(places, _kinds(tx), int(count))
+            return _VoteSigns(places, _kinds(tx), participants.feedback_count(tx))
 
         return campaign.read(work)
 

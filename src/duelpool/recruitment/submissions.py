@@ -5,11 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, select, update
 
 from duelpool.campaign.work.ledger import BONUS, COMPENSATION, FEE, REWARD, fee_on
-from duelpool.panels.base import SubmissionStatus
-from duelpool.store import Reading, schema
+from duelpool.campaign.work.participants import ended_assignment
+from duelpool.panels.base import FinishedWork, SubmissionStatus, WorkOutcome
+from duelpool.store import Reading, Writing, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +131,31 @@ def owed(
 
 GRANTED = (BONUS, COMPENSATION)
 """Entries that a manager has made; they are owed whatever became of the submission."""
+
+
+def finished_work(
+    tx: Reading, panel: str, assessor: str, *, excluded: bool
+) -> tuple[FinishedWork, Submission | None]:
+    """Return how a person's last submission has ended, and the submission.
+
+    One finished assignment completes a submission, whatever came after it: further ones are paid separately.
+    """
+    own = submissions(tx, panel, assessor)
+    submission = own[-1] if own else None
+    by_state = {row.state: row.id for row in assignments_of(tx, panel, submission)} if submission else {}
+    for state, outcome in (
+        ("finished", WorkOutcome.FAILED_TESTS if excluded else WorkOutcome.COMPLETED),
+        ("stopped", WorkOutcome.STOPPED_EARLY),
+    ):
+        if state in by_state:
+            done = ended_assignment(tx, by_state[state])
+            return FinishedWork(outcome, done.answered, done.questions), submission
+    return FinishedWork(WorkOutcome.NO_WORK), submission
+
+
+def record_outcome(tx: Writing, submission: Submission, outcome: WorkOutcome) -> None:
+    """Record how a submission has ended."""
+    columns = schema.submission.c
+    tx.connection.execute(
+        update(schema.submission).where(columns.id == submission.id).values(outcome=str(outcome))
+    )

@@ -4,16 +4,14 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
-
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.log.newcomers import CHALLENGE, is_challenge
+from duelpool.campaign.log.newcomers import CHALLENGE, challenges_so_far
 from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.errors import BadParameter
 from duelpool.files import Run
 from duelpool.pool import group_duplicates
 from duelpool.records import Passage, Pool
-from duelpool.store import Reading, Writing, holdings, log, schema
+from duelpool.store import Reading, Writing, holdings, log
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,7 @@ def challenge(
                     tx,
                     each.topic,
                     log.PHASE_CLOSED,
-                    phase=f"{CHALLENGE}{_challenges_so_far(tx, each.topic) + 1}",
+                    phase=f"{CHALLENGE}{challenges_so_far(tx, each.topic) + 1}",
                     survivors=json.dumps(each.newcomers),
                     reason="a late run",
                 )
@@ -132,13 +130,3 @@ def challenge(
     for each in challenges:
         campaign.live.forget(each.topic)
     return joined
-
-
-def _challenges_so_far(tx: Reading, topic: str) -> int:
-    columns = schema.log.c
-    names = tx.connection.execute(
-        select(columns.phase, func.count())
-        .where(columns.campaign == tx.campaign, columns.topic == topic, columns.event == log.PHASE_CLOSED)
-        .group_by(columns.phase)
-    )
-    return sum(is_challenge(row.phase) for row in names)

@@ -151,6 +151,24 @@ def head(tx: Reading, topic: str) -> int:
     return int(last or 0)
 
 
+def closed_phases(tx: Reading, topic: str) -> set[str]:
+    """Return the names of the phases that a topic's log has closed."""
+    columns = schema.log.c
+    rows = tx.connection.execute(
+        select(columns.phase)
+        .where(columns.campaign == tx.campaign, columns.topic == topic, columns.event == PHASE_CLOSED)
+        .distinct()
+    )
+    return set(rows.scalars())
+
+
+def line_count(tx: Reading) -> int:
+    """Return the number of lines in the logs of all topics."""
+    columns = schema.topic.c
+    total = select(func.sum(columns.next_seq - 1)).where(columns.campaign == tx.campaign)
+    return int(tx.connection.execute(total).scalar() or 0)
+
+
 def update_retracted(retracted: set[Place], event: str, place: Place) -> None:
     """Apply one line to the set of retracted places: a retraction adds, a restoration removes."""
     if event == RETRACTION:

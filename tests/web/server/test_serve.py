@@ -76,7 +76,7 @@ def test_a_store_that_is_not_there_yet_is_set_up_in_the_browser(tmp_path: Path) 
     with open_store(tmp_path / "new.db") as store:
         assert open_setup_key(link_keys(store), parse_qs(urlsplit(link).query)["key"][0], time.time())
     assert '"kind": "setup"' in call("link", str(tmp_path / "new.db"), "--setup", "--json")
-    assert "doesn't go with other kinds" in call(
+    assert "doesn't go with other kinds of links" in call(
         "link", str(tmp_path / "new.db"), "--setup", "--manage", code=2
     )
 

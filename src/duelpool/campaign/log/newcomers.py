@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
+from duelpool.store import Reading, log
 from duelpool.strategies import Strategy
 
 CHALLENGE = "challenge-"
@@ -21,6 +22,11 @@ MakeDuel = Callable[[tuple[str, ...], str], Strategy]
 def is_challenge(phase: str) -> bool:
     """Say whether a phase's name is that of a challenge, not of a phase within one."""
     return phase.startswith(CHALLENGE) and _BETWEEN not in phase
+
+
+def challenges_so_far(tx: Reading, topic: str) -> int:
+    """Return the number of challenges that a topic's log has."""
+    return sum(is_challenge(phase) for phase in log.closed_phases(tx, topic))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,17 @@ class EndedAssignment:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedbackGiven:
+    """What a participant said about an assignment or a topic; the scales run from 1 to 5."""
+
+    assessor: str
+    assignment: str | None
+    topic: str | None
+    confidence: int | None
+    understanding: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class VisitorState:
     """All that decides what a visitor sees: the campaign's state, who they are, and what they did."""
 
@@ -244,6 +255,21 @@ def give_feedback(
         )
     )
     return True
+
+
+def all_feedback(tx: Reading) -> list[FeedbackGiven]:
+    """Return the feedback of all participants, the oldest first."""
+    rows = tx.connection.execute(
+        select(_SAID.assessor, _SAID.assignment, _SAID.topic, _SAID.confidence, _SAID.understanding)
+        .where(_SAID.campaign == tx.campaign)
+        .order_by(_SAID.id)
+    )
+    return [FeedbackGiven(*row) for row in rows]
+
+
+def feedback_count(tx: Reading) -> int:
+    """Return how often participants have given feedback."""
+    return int(tx.connection.execute(select(func.count()).where(_SAID.campaign == tx.campaign)).scalar_one())
 
 
 def ended_assignment(tx: Reading, assignment: str) -> EndedAssignment:

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from sqlalchemy import Connection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from duelpool.access import accounts, audit_log, limits
-from duelpool.access.accounts import Account
+from duelpool.access import accounts, limits, self_service
 from duelpool.campaign.work import participants as kept
 from duelpool.errors import BadParameter
 from duelpool.store.holdings import UnknownCampaign
@@ -45,10 +43,10 @@ Brought = Annotated[Mapping[str, Any], Depends(ours)]
 
 def signed_in(request: Request) -> Session:
     """Say who has signed in, or refuse."""
-    found = session_of(request, links_of(request), campaigns_of(request).store)
-    if found is None:
+    session = session_of(request, links_of(request), campaigns_of(request).store)
+    if session is None:
         raise NoVisit("This page needs an account.", remedy="Sign in at /login.")
-    return found
+    return session
 
 
 SignedIn = Annotated[Session, Depends(signed_in)]
@@ -73,20 +71,16 @@ def login(request: Request, values: Brought) -> Response:
     store, links = campaigns_of(request).store, links_of(request)
     name = accounts.normal_name(str(values.get("name", "")))[:200]
     address, way = address_of(request), way_to(str(values.get("next", "")))
-    for limit, whose in ((limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)):
+    counted = [(limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)]
+    for limit, whose in counted:
         limits.refuse_if_over(store, limit, whose)
     account = accounts.sign_in(store, name, str(values.get("password", "")))
     if account is None:
-
-        def count(connection: Connection, now: float) -> None:
-            limits.add_attempts(connection, limits.PASSWORD_BY_NAME, name, now)
-            limits.add_attempts(connection, limits.PASSWORD_BY_ADDRESS, address, now)
-
-        store.write(count)
+        limits.record_attempts(store, counted)
         return _page("login", 403, next=way, wrong=True, name=name)
     response = RedirectResponse(way, 303)
     sessions.begin(response, request, links, account, store.read(store.database.now))
-    store.write(lambda connection, now: audit_log.record(connection, now, account.name, "signed in"))
+    self_service.record_sign_in(store, account.name)
     return response
 
 
@@ -94,14 +88,9 @@ def login(request: Request, values: Brought) -> Response:
 def logout(request: Request, values: Brought) -> Response:
     """Sign somebody out of this browser, or with `everywhere` of all of them."""
     store = campaigns_of(request).store
-    found = session_of(request, links_of(request), store)
-    if found is not None and values.get("everywhere"):
-
-        def end_all(connection: Connection, now: float) -> None:
-            accounts.end_sessions(connection, found.who)
-            audit_log.record(connection, now, found.who, "signed out everywhere")
-
-        store.write(end_all)
+    session = session_of(request, links_of(request), store)
+    if session is not None and values.get("everywhere"):
+        self_service.sign_out_everywhere(store, session.who)
     response = RedirectResponse("/login", 303)
     sessions.end(response)
     return response
@@ -111,15 +100,15 @@ def logout(request: Request, values: Brought) -> Response:
 
 
 @router.get("/account")
-def account_page(request: Request, found: SignedIn) -> Response:
+def account_page(request: Request, session: SignedIn) -> Response:
     """Show who somebody is and what they may open."""
-    return _account(request, found)
+    return _account(request, session)
 
 
 def _account(
-    request: Request, found: Session, wrong: str = "", done: str = "", status: int = 200
+    request: Request, session: Session, wrong: str = "", done: str = "", status: int = 200
 ) -> Response:
-    account = found.account
+    account = session.account
     open_to = [
         (row, account.role_in(row.id), account.scopes_in(row.id))
         for row in campaigns_of(request).all()
@@ -129,40 +118,32 @@ def _account(
 
 
 @router.post("/account/password")
-def change_password(request: Request, found: SignedIn, values: Brought) -> Response:
+def change_password(request: Request, session: SignedIn, values: Brought) -> Response:
     """Change a password; every session ends but a new one for this browser."""
     store, links = campaigns_of(request).store, links_of(request)
-    limits.refuse_if_over(store, limits.PASSWORD_BY_NAME, found.who)
-    if accounts.sign_in(store, found.who, str(values.get("present", ""))) is None:
-        store.write(
-            lambda connection, now: limits.add_attempts(connection, limits.PASSWORD_BY_NAME, found.who, now)
-        )
-        return _account(request, found, wrong="The current password is wrong.", status=403)
-
-    def change(connection: Connection, now: float) -> Account:
-        changed = accounts.set_password(connection, found.who, str(values.get("new", "")))
-        audit_log.record(connection, now, found.who, "changed the password")
-        return changed
-
+    limits.refuse_if_over(store, limits.PASSWORD_BY_NAME, session.who)
+    if accounts.sign_in(store, session.who, str(values.get("present", ""))) is None:
+        limits.record_attempts(store, [(limits.PASSWORD_BY_NAME, session.who)])
+        return _account(request, session, wrong="The current password is wrong.", status=403)
     try:
-        changed = store.write(change)
+        changed = self_service.change_password(store, session.who, str(values.get("new", "")))
     except BadParameter as error:
-        return _account(request, found, wrong=str(error), status=422)
-    response = _account(request, found, done="Password changed. All other sessions have ended.")
+        return _account(request, session, wrong=str(error), status=422)
+    response = _account(request, session, done="Password changed. All other sessions have ended.")
     sessions.begin(response, request, links, changed, store.read(store.database.now))
     return response
 
 
 @router.post("/account/judge/{campaign}")
-def judge(request: Request, campaign: str, found: SignedIn, values: Brought) -> Response:
+def judge(request: Request, campaign: str, session: SignedIn, values: Brought) -> Response:
     """Let somebody judge under a pseudonym; which one is theirs stands beside the log, not in it."""
     flow = campaigns_of(request).flow(campaign)
-    if "judge" not in found.account.scopes_in(campaign):
+    if "judge" not in session.account.scopes_in(campaign):
         raise UnknownCampaign(
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
     fresh, kind = f"v-{secrets.token_hex(6)}", flow.campaign.settings.judges
-    name = flow.campaign.write(lambda tx: kept.admit(tx, fresh, kind, panel=PANEL, external=found.who))
+    name = flow.campaign.write(lambda tx: kept.admit(tx, fresh, kind, panel=PANEL, external=session.who))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links_of(request), Visitor(campaign, name, "personal"))
     return response
@@ -184,18 +165,12 @@ def first_account(request: Request, campaign: str, values: Brought) -> Response:
     _by_link(request, campaign)
     store, links = campaigns_of(request).store, links_of(request)
     name, password = str(values.get("name", "")), str(values.get("password", ""))
-
-    def make(connection: Connection, now: float) -> Account:
-        if accounts.has_manager(connection):
-            raise NoVisit("A manager's account already exists.", remedy="Sign in at /login.")
-        made = accounts.add(connection, name, password, "manager", now)
-        audit_log.record(connection, now, "link", "made the first account", made.name)
-        return made
-
     try:
-        account = store.write(make)
+        account = self_service.make_first_manager(store, name, password)
     except BadParameter as error:
         return _page("first", 422, campaign=campaign, wrong=str(error), name=name[:64])
+    if account is None:
+        raise NoVisit("A manager's account already exists.", remedy="Sign in at /login.")
     response = RedirectResponse("/account", 303)
     sessions.begin(response, request, links, account, store.read(store.database.now))
     return response

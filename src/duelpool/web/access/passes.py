@@ -79,7 +79,7 @@ def _of_program(request: Request, links: Links, store: Store, campaign: str, giv
 def count_guess(store: Store, address: str) -> None:
     """Count a key that isn't ours; whoever tries many is refused for a while."""
     limits.refuse_if_over(store, limits.KEY_BY_ADDRESS, address)
-    store.write(lambda connection, now: limits.add_attempts(connection, limits.KEY_BY_ADDRESS, address, now))
+    limits.record_attempts(store, [(limits.KEY_BY_ADDRESS, address)])
 
 
 def need(shown: Pass, scope: str) -> None:

@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from sqlalchemy import update
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.work.participants import ended_assignment
 from duelpool.panels import Panel, PanelAccess, make_panel
 from duelpool.panels.base import (
     ApiPanel,
@@ -24,8 +22,7 @@ from duelpool.panels.base import (
 )
 from duelpool.recruitment import arrivals as kept
 from duelpool.recruitment.reports import apply_message
-from duelpool.recruitment.submissions import Submission, assignments_of, submissions
-from duelpool.store import Reading, Writing, schema
+from duelpool.recruitment.submissions import Submission, finished_work, record_outcome
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.links import ExpiredLink
 from duelpool.web.judging.callers import Visit, campaigns_of, current_visit, links_of
@@ -108,7 +105,7 @@ def leave(visit: Annotated[Visit, Depends(current_visit)]) -> Response:
     ending, submission = ended
     way = _way(visit, ending)
     if submission is not None:
-        _note(visit.flow.campaign, submission, ending)
+        visit.flow.campaign.write(lambda tx: record_outcome(tx, submission, ending.outcome))
     if isinstance(way, CompletionRedirect):
         return RedirectResponse(way.url, 303, headers={"Referrer-Policy": "no-referrer"})
     return visit.back()
@@ -124,23 +121,8 @@ def ending_of(visit: Visit, place: Place) -> tuple[FinishedWork, Submission | No
     campaign = visit.flow.campaign
     if campaign.settings.judges != "crowd":
         return FinishedWork(WorkOutcome.COMPLETED), None
-
-    def work(tx: Reading) -> tuple[FinishedWork, Submission | None]:
-        name = campaign.settings.panel
-        own = submissions(tx, name, visit.assessor)
-        rows = assignments_of(tx, name, own[-1]) if own else []
-        by_state = {row.state: row.id for row in rows}
-        submission = own[-1] if own else None
-        for state, outcome in (
-            ("finished", WorkOutcome.FAILED_TESTS if place.state == "excluded" else WorkOutcome.COMPLETED),
-            ("stopped", WorkOutcome.STOPPED_EARLY),
-        ):
-            if state in by_state:
-                done = ended_assignment(tx, by_state[state])
-                return FinishedWork(outcome, done.answered, done.questions), submission
-        return FinishedWork(WorkOutcome.NO_WORK), submission
-
-    return campaign.read(work)
+    panel, excluded = campaign.settings.panel, place.state == "excluded"
+    return campaign.read(lambda tx: finished_work(tx, panel, visit.assessor, excluded=excluded))
 
 
 def way_out(visit: Visit, place: Place) -> dict[str, Any]:
@@ -155,16 +137,6 @@ def way_out(visit: Visit, place: Place) -> dict[str, Any]:
 
 def _way(visit: Visit, ending: FinishedWork) -> Completion:
     return make_panel(visit.flow.campaign.settings.panel_settings).completion(ending)
-
-
-def _note(campaign: Campaign, submission: Submission, ending: FinishedWork) -> None:
-    def work(tx: Writing) -> None:
-        columns = schema.submission.c
-        tx.connection.execute(
-            update(schema.submission).where(columns.id == submission.id).values(outcome=str(ending.outcome))
-        )
-
-    campaign.write(work)
 
 
 # ---- messages

@@ -1,22 +1,17 @@
 """What pages and API tell alike: topics, pairs, people, money and the log, as the dashboard has them."""
 
-import bisect
-import heapq
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-from sqlalchemy import Connection, Row, select, tuple_
+from collections.abc import Sequence
+from typing import cast
 
 from duelpool.access import audit_log
 from duelpool.campaign.log.replay import TopicState
-from duelpool.campaign.views.exports import line_to_json
+from duelpool.campaign.views.history_pages import LinePlace, ledger_entries, lines_as_json, newest_lines
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicView
 from duelpool.campaign.views.tally import PairTally, pairs_of, votes_on
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import UnknownName
 from duelpool.records import Passage
-from duelpool.store import holdings, log, schema
+from duelpool.store import holdings, log
 from duelpool.store.log import Line
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.keys import Pass
@@ -25,7 +20,6 @@ from duelpool.web.manage.schemas import (
     AuditPage,
     AuditRow,
     LedgerPage,
-    LedgerRow,
     LogPage,
     PairDetail,
     PairPage,
@@ -38,7 +32,6 @@ from duelpool.web.manage.schemas import (
 )
 
 MATRIX_AT_MOST = 30
-_AT_ONCE = 200
 TOPIC_STATES = ("any", "done", "going on", "waiting", "parked")
 PEOPLE_ORDERS = ("came", "judgments", "usable", "tests", "agreement", "seconds", "left", "pay")
 EVENTS = (log.JUDGMENT, log.RETRACTION, log.RESTORATION, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
@@ -217,27 +210,11 @@ def people(
 def ledger(dashboard: Dashboard, cursor: str, limit: int, assessor: str = "") -> LedgerPage:
     """Return some of the ledger, the newest first."""
     behind = key_of(cursor, int)
-    columns = schema.ledger.c
-    query = select(schema.ledger).where(columns.campaign == dashboard.campaign.id)
-    if assessor:
-        query = query.where(columns.assessor == dashboard.watch.assessor(assessor).assessor)
-    if behind is not None:
-        query = query.where(columns.id < min(behind[0], 2**62))
-    query = query.order_by(columns.id.desc()).limit(limit + 1)
-    rows = dashboard.campaign.store.read(lambda connection: connection.execute(query).all())
-    shown = [
-        LedgerRow(
-            id=row.id,
-            time=log.iso_time(row.time),
-            assessor=row.assessor,
-            assignment=row.assignment,
-            entry=row.entry,
-            amount=row.amount,
-            reason=row.reason,
-        )
-        for row in rows[:limit]
-    ]
-    return LedgerPage(shown, cursor_of(shown[-1].id) if len(rows) > limit else None)
+    before = None if behind is None else min(behind[0], 2**62)
+    who = dashboard.watch.assessor(assessor).assessor if assessor else ""
+    entries = dashboard.campaign.read(lambda tx: ledger_entries(tx, limit + 1, before=before, assessor=who))
+    shown = entries[:limit]
+    return LedgerPage(shown, cursor_of(shown[-1].id) if len(entries) > limit else None)
 
 
 # ---- the log
@@ -247,7 +224,7 @@ def lines(
     dashboard: Dashboard, cursor: str, limit: int, *, topic: str = "", assessor: str = "", event: str = ""
 ) -> LogPage:
     """Return some lines of the log, the newest first."""
-    behind = key_of(cursor, float, str, int)
+    before = cast("LinePlace | None", key_of(cursor, float, str, int))
     if event and event not in EVENTS:
         raise UnknownName("event", event, EVENTS)
     names = [view.status.topic for view in dashboard.watch.look().topics]
@@ -261,13 +238,9 @@ def lines(
         who = line.judgment.assessor if line.judgment is not None else ""
         return (not event or line.event == event) and (not assessor or who == assessor)
 
-    newest = heapq.merge(*(_backwards(dashboard, name, behind, wanted) for name in names), reverse=True)
-    keys = list(itertools.islice(newest, limit + 1))
-    rows = dashboard.campaign.store.read(lambda connection: _rows_at(connection, dashboard, keys[:limit]))
-    return LogPage(
-        [line_to_json(rows[name, seq]) for _, name, seq in keys[:limit]],
-        cursor_of(*keys[limit - 1]) if len(keys) > limit else None,
-    )
+    places = newest_lines(dashboard.watch, names, limit + 1, before=before, wanted=wanted)
+    rows = dashboard.campaign.read(lambda tx: lines_as_json(tx, places[:limit]))
+    return LogPage(rows, cursor_of(*places[limit - 1]) if len(places) > limit else None)
 
 
 def audit_page(found: Pass, dashboard: Dashboard, cursor: str, limit: int) -> AuditPage:
@@ -285,34 +258,3 @@ def audit_page(found: Pass, dashboard: Dashboard, cursor: str, limit: int) -> Au
         for each in rows[:limit]
     ]
     return AuditPage(shown, cursor_of(shown[-1].id) if len(rows) > limit else None)
-
-
-def _backwards(
-    dashboard: Dashboard, topic: str, behind: tuple[Any, ...] | None, wanted: Callable[[Line], bool]
-) -> Iterator[tuple[float, str, int]]:
-    """Yield time, topic and place of a topic's lines behind a cursor, the newest first.
-
-    The time is the latest so far: clocks may step back, and the order of the log holds.
-    """
-    lines = dashboard.watch.state_of(topic, lambda state: state.lines)
-    times = list(itertools.accumulate((line.time for line in lines), max))
-    at = len(times)
-    if behind is not None:
-        at = bisect.bisect_left(range(at), behind, key=lambda place: (times[place], topic, lines[place].seq))
-    for place in range(at - 1, -1, -1):
-        if wanted(lines[place]):
-            yield times[place], topic, lines[place].seq
-
-
-def _rows_at(
-    connection: Connection, dashboard: Dashboard, keys: Sequence[tuple[float, str, int]]
-) -> dict[tuple[str, int], Row[Any]]:
-    columns = schema.log.c
-    found: dict[tuple[str, int], Row[Any]] = {}
-    for start in range(0, len(keys), _AT_ONCE):
-        some = [(topic, seq) for _, topic, seq in keys[start : start + _AT_ONCE]]
-        query = select(schema.log).where(
-            columns.campaign == dashboard.campaign.id, tuple_(columns.topic, columns.seq).in_(some)
-        )
-        found |= {(row.topic, row.seq): row for row in connection.execute(query)}
-    return found

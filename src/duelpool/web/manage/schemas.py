@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from duelpool.agreement import Finding, Votes
 from duelpool.campaign.runners.llm_figures import ModelFigures
 from duelpool.campaign.settings.changes import Change, change_schema
+from duelpool.campaign.views.history_pages import LedgerEntry
 from duelpool.campaign.views.status import (
     AssessorStatus,
     CampaignStatus,
@@ -266,23 +267,10 @@ def agreement_of(votes: Votes, findings: Sequence[Finding]) -> AgreementShown:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """One entry of the ledger, in minor units."""
-
-    id: int
-    time: str
-    assessor: str
-    assignment: str | None
-    entry: str
-    amount: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class LedgerPage:
     """Some of the ledger, the newest first; `next` is None at the end."""
 
-    rows: list[LedgerRow]
+    rows: list[LedgerEntry]
     next: str | None
 
 

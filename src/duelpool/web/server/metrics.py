@@ -10,14 +10,19 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy import Connection, func, select
-
-from duelpool.store import Store, schema
-from duelpool.store.database import sqlite_path
+from duelpool.store import Store
+from duelpool.store.counts import campaign_counts, wal_bytes
 
 BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Seconds of the buckets in which answers are counted."""
 
+_EXPOSED_AS = {
+    "log_lines": ("log_lines_total", "counter"),
+    "leases": ("leases", "gauge"),
+    "assessors": ("assessors", "gauge"),
+    "imports_under_way": ("imports_under_way", "gauge"),
+}
+"""The store's counts, each with its name and type for Prometheus."""
 _STATUSES = tuple(range(1, 6))
 _SLOTS = len(_STATUSES) + 1 + len(BOUNDS) + 1  # statuses, seconds in all, buckets and the one beyond them
 _SIZE = 8 * _SLOTS
@@ -78,34 +83,14 @@ def exposition(counts: RequestCounts, store: Store) -> str:
         lines.append(f'duelpool_answer_seconds_bucket{{le="{bound}"}} {sum_so_far:.0f}')
     lines.append(f"duelpool_answer_seconds_sum {whole[_SECONDS]:.6f}")
     lines.append(f"duelpool_answer_seconds_count {sum_so_far:.0f}")
-    for name, kind, rows in store.read(_of_the_store):
+    for count in store.read(campaign_counts):
+        name, kind = _EXPOSED_AS[count.name]
         lines.append(f"# TYPE duelpool_{name} {kind}")
-        lines += [f'duelpool_{name}{{campaign="{campaign}"}} {value}' for campaign, value in rows]
-    path = sqlite_path(store.database.place) if store.database.engine.dialect.name == "sqlite" else None
-    if path is not None:
-        beside = path.with_name(f"{path.name}-wal")
-        lines.append("# TYPE duelpool_wal_bytes gauge")
-        lines.append(f"duelpool_wal_bytes {beside.stat().st_size if beside.exists() else 0}")
+        lines += [
+            f'duelpool_{name}{{campaign="{campaign}"}} {value}'
+            for campaign, value in count.by_campaign.items()
+        ]
+    wal = wal_bytes(store)
+    if wal is not None:
+        lines += ["# TYPE duelpool_wal_bytes gauge", f"duelpool_wal_bytes {wal}"]
     return "\n".join(lines) + "\n"
-
-
-def _of_the_store(connection: Connection) -> list[tuple[str, str, list[tuple[str, int]]]]:
-    lines, questions, people, files = schema.topic.c, schema.question.c, schema.assessor.c, schema.intake.c
-    known = connection.execute(select(schema.campaign.c.id).order_by(schema.campaign.c.id)).scalars().all()
-    asked = {
-        ("log_lines_total", "counter"): select(lines.campaign, func.sum(lines.next_seq - 1)).group_by(
-            lines.campaign
-        ),
-        ("leases", "gauge"): select(questions.campaign, func.count())
-        .where(questions.state == "leased")
-        .group_by(questions.campaign),
-        ("assessors", "gauge"): select(people.campaign, func.count()).group_by(people.campaign),
-        ("imports_under_way", "gauge"): select(files.campaign, func.count())
-        .where(files.done == 0)
-        .group_by(files.campaign),
-    }
-    found = []
-    for (name, kind), query in asked.items():
-        values = {row[0]: int(row[1] or 0) for row in connection.execute(query)}
-        found.append((name, kind, [(each, values.get(each, 0)) for each in known]))
-    return found

@@ -16,14 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, select
-
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe, read_files
 from duelpool.setup.uploads import Limits, UploadFolder
-from duelpool.store import Store, StoreError, holdings, schema
+from duelpool.store import Store, StoreError, holdings, log
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.work import Work
 
@@ -85,7 +83,7 @@ class SavedDraft:
                 for kind, name, _ in self.uploads.listed()
                 for path in (self.uploads.folder / kind / name,)
             )
-            key = (files, options.model_dump_json(exclude={"name"}), self._heard(options.learn_from))
+            key = (files, options.model_dump_json(exclude={"name"}), self._pilot_lines(options.learn_from))
             if self._seen is None or self._seen[0] != key:
                 self._seen = (key, self._looked(files, options))
             return self._seen[1]
@@ -116,11 +114,9 @@ class SavedDraft:
             return error
         return None
 
-    def _heard(self, campaign: str) -> int:
-        """Return a number that grows with every judgment of a pilot."""
-        columns = schema.topic.c
-        total = select(func.sum(columns.next_seq)).where(columns.campaign == campaign)
-        return self.store.read(lambda connection: int(connection.execute(total).scalar() or 0))
+    def _pilot_lines(self, campaign: str) -> int:
+        """Return the number of lines in a pilot's log, which grows with every judgment; 0 without a pilot."""
+        return self.store.of(campaign).read(log.line_count) if campaign else 0
 
     def _observed(self, campaign: str) -> Observed | None:
         if not campaign:
