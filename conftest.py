@@ -1,4 +1,4 @@
-"""What all tests share: the folder with real data, hypothesis profiles, and nothing that is left out silently."""
+"""Shared by all tests: the data folder, hypothesis profiles, and a count of tests that can't run here."""
 
 import os
 import shutil
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "DUELPOOL_DATA"
 UNDER_CI = bool(os.environ.get("CI"))
-# The workers have a core each: further threads of a matrix product would only wait for one another.
+# Each worker has one core: more threads per matrix product would only wait for each other.
 for pool in ("OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(pool, "1")
 
-# Every answer waits for the disk, and the tests give tens of thousands: they keep their files in memory where there
-# is room. Nothing is lost by it, since tests end processes and not machines. TMPDIR names another place.
+# Every answer waits for the disk, and the tests store tens of thousands: files are kept in memory where there is
+# room. That is safe, since tests kill processes and not machines. TMPDIR names another place.
 IN_MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30
 
 
@@ -45,7 +45,7 @@ if "TMPDIR" not in os.environ and has_room(IN_MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
 # Python's tracker of semaphores starts with the first pool of processes, in the folder of the test that makes it; where
-# that folder goes too soon, Python 3.13.0 can't start. So it starts here.
+# that folder is removed too early, Python 3.13.0 can't start. So it starts here.
 if os.name == "posix":
     resource_tracker.ensure_running()
 
@@ -58,7 +58,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.fixture(autouse=True, scope="module")
 def made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Spare the tests what isn't theirs to try: migrations for every store, and costly hashes for every password."""
+    """Speed the tests up: no migrations for each store, and cheap hashes for passwords."""
     from support.quick_stores import ABOUT_OPENING, made_quickly
 
     with nullcontext() if request.module.__name__ in ABOUT_OPENING else made_quickly():
@@ -66,7 +66,7 @@ def made_quickly(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def data_folder() -> Path | None:
-    """Return the folder with the real data where one is named; one that isn't there is a mistake."""
+    """Return the folder with the real data, if one is named; a missing folder is an error."""
     named = os.environ.get(DATA_VARIABLE)
     if named and not Path(named).is_dir():
         message = f"{DATA_VARIABLE} names {named}, which is no folder. Name another, or unset it."
@@ -76,7 +76,7 @@ def data_folder() -> Path | None:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """Return the folder with the real data; without one the tests that ask for it are deselected."""
+    """Return the folder with the real data; without one the tests that use it are deselected."""
     folder = data_folder()
     assert folder is not None
     return folder
@@ -102,7 +102,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Site]":
 
 @pytest.fixture
 def people(browser: "Browser", site: "Site", request: pytest.FixtureRequest) -> "Iterator[People]":
-    """Give a test its people; at the end nobody's browser may have complained, and axe saw what it should."""
+    """Provide browser users; at the end no browser may have logged an error, and axe must have checked the pages."""
     from support import accessibility
     from support.browsing import People
 
@@ -115,7 +115,7 @@ def people(browser: "Browser", site: "Site", request: pytest.FixtureRequest) -> 
         accessibility.refuse_unseen(request.node.name)
 
 
-# ---- what this machine can't run is deselected by its marker and counted; a test that is skipped fails under CI
+# ---- tests that can't run here are deselected by marker and counted; a skipped test fails under CI
 
 
 LEFT_OUT = pytest.StashKey[Counter[str]]()
@@ -129,33 +129,33 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
-    """Mark what asks for the data folder; leave out what needs it, or a peer, where that isn't there.
+    """Mark tests that use the data folder; deselect those whose data folder or peer is missing.
 
-    What `-m` or `-k` deselects isn't counted: it would not have run anyway.
+    Tests deselected by `-m` or `-k` aren't counted: they would not have run anyway.
     """
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("data")
     yield
     has_data = data_folder() is not None
-    kept: list[pytest.Item] = []
+    selected: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         peers = [mark.args[0] for mark in item.iter_markers("peer")]
         lacking = [peer for peer in peers if not installed(peer)]
         if not has_data and item.get_closest_marker("data"):
             lacking.append(DATA_VARIABLE)
-        (left_out if lacking else kept).append(item)
+        (left_out if lacking else selected).append(item)
         config.stash[LEFT_OUT].update(lacking)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+        items[:] = selected
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
-    if output is not None:  # a process of pytest-xdist: all of them collect the same
+    if output is not None:  # a worker of pytest-xdist: all of them collect the same tests
         counted: Counter[str] = session.config.stash[LEFT_OUT]
         output["left_out"] = dict(counted)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
@@ -165,10 +165,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what a process of pytest-xdist left out."""
-    told = getattr(node, "workeroutput", {}).get("left_out", {})
+    """Take over the counts of a pytest-xdist worker."""
+    counts = getattr(node, "workeroutput", {}).get("left_out", {})
     counted: Counter[str] = node.config.stash[LEFT_OUT]
-    for what, count in told.items():
+    for what, count in counts.items():
         counted[what] = count
 
 
@@ -179,8 +179,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if lacking := list(dict.fromkeys([*missing(), *left_out])):
         terminalreporter.section(f"peers that aren't installed: {', '.join(lacking)}")
         if count := sum(left_out.values()):
-            told = "their recorded answers in tests/peers are checked everywhere"
-            terminalreporter.line(f"{count} live comparisons were left out; {told}.")
+            note = "their recorded answers in tests/peers are checked everywhere"
+            terminalreporter.line(f"{count} live comparisons were left out; {note}.")
     if skipped := len(terminalreporter.stats.get("skipped", ())):
         verdict = "and CI takes no skips" if UNDER_CI else "see above what they need"
         terminalreporter.section(f"{skipped} tests were skipped, {verdict}")

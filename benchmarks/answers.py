@@ -55,7 +55,7 @@ def make(target: Path, judges: str) -> None:
         )
 
 
-def told(name: str, seconds: Sequence[float]) -> None:
+def report(name: str, seconds: Sequence[float]) -> None:
     ordered = sorted(seconds)
     median = statistics.median(ordered) * 1000
     p99 = ordered[int(len(ordered) * 0.99)] * 1000
@@ -107,7 +107,7 @@ def judge(link: str, judges: str, answers: int) -> None:
         bare: list[float] = []
         for _ in range(200):
             timed(bare, lambda: client.get(f"{root}/healthz"))
-        told("bare round trip", bare)
+        report("bare round trip", bare)
         first: list[float] = []
         for _ in range(VISITORS):
             with httpx2.Client(follow_redirects=True, timeout=30) as visitor:
@@ -138,10 +138,10 @@ def judge(link: str, judges: str, answers: int) -> None:
             got = timed(last if ending else plain, lambda: client.post(f"{base}/answer", json=values))  # noqa: B023
             work = got.json()
             work["questions"] = [held.get(each["id"], each) for each in work["questions"]]
-        told(f"{judges}: answer, with the next question", plain)
+        report(f"{judges}: answer, with the next question", plain)
         if last:
-            told(f"{judges}: last answer of an assignment", last)
-        told(f"{judges}: from the link to the first pair", first)
+            report(f"{judges}: last answer of an assignment", last)
+        report(f"{judges}: from the link to the first pair", first)
 
 
 def main() -> None:

@@ -157,7 +157,7 @@ def _run(name: str, pools: list[Pool], noise: int) -> Run:
 
 
 class Caller:
-    """Asks the server as a manager does, and times it."""
+    """Sends a manager's requests, and times them."""
 
     def __init__(self, root: str, campaign: str, key: str) -> None:
         self._root, self._campaign, self._key = root, campaign, key
@@ -186,7 +186,7 @@ class Caller:
 
 
 def requests(call: Caller) -> list[tuple[str, dict[str, Any]]]:
-    """Return what is asked for: every page, and every list and figure of the API."""
+    """Return the requests: every page, and every list and figure of the API."""
     api, page = "/api/v1/campaigns/C", "/manage/C"
     far = json.loads(call(f"{api}/log", limit=500)[1])["next"]
     return [
@@ -228,12 +228,12 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=500)
     parser.add_argument("--people", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=12)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "large.db"
         begin = time.perf_counter()
-        campaign = fill(target, asked.judgments, asked.topics, asked.people, asked.runs)
-        print(f"{asked.judgments:,} judgments written in {time.perf_counter() - begin:.1f} s")
+        campaign = fill(target, options.judgments, options.topics, options.people, options.runs)
+        print(f"{options.judgments:,} judgments written in {time.perf_counter() - begin:.1f} s")
         app = make_app(target, sweep_seconds=3600)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False, ws="none"))
         thread = threading.Thread(target=server.run, daemon=True)
@@ -254,16 +254,16 @@ def main() -> None:
 def measure(app: Any, call: Caller, campaign: str) -> None:
     """Print the time of every request, and of the leaderboard after one judgment."""
     begin = time.perf_counter()
-    slowest = asked = 0.0
+    slowest = polls = 0.0
     while True:
         first, ready = call.is_ready("/api/v1/campaigns/C")
         if ready:
             break
-        slowest, asked = max(slowest, first), asked + 1
+        slowest, polls = max(slowest, first), polls + 1
         time.sleep(0.5)
     whole = time.perf_counter() - begin
     print(
-        f"the log was read once beside, {whole:.1f} s after the start; asked {asked:.0f} times meanwhile, "
+        f"the log was read once beside, {whole:.1f} s after the start; asked {polls:.0f} times meanwhile, "
         f"the server said so within {slowest * 1000:.0f} ms; the first figures took {first * 1000:.0f} ms"
     )
     print(f"first leaderboard: {call('/api/v1/campaigns/C/leaderboard')[0]:.2f} s")

@@ -348,8 +348,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
-    rounds, failed = asked.rounds, 0
+    options = parser.parse_args()
+    rounds, failed = options.rounds, 0
 
     def tell(what: str, fast: float, slow: float, bound: float | None) -> None:
         nonlocal failed
@@ -359,11 +359,11 @@ def main() -> int:
         verdict = "" if bound is None else f"at least {bound:g}: {'holds' if holds else 'DOES NOT HOLD'}"
         print(f"{what:<58} {fast:9.3f} s {slow:9.3f} s {ratio:8.1f} times  {verdict}", flush=True)
 
-    print(f"{asked.runs} runs x {TOPICS} topics x {DEPTH}; CPU seconds: ours, theirs, ratio")
+    print(f"{options.runs} runs x {TOPICS} topics x {DEPTH}; CPU seconds: ours, theirs, ratio")
     plain = Contender(read_positive_grades, plain_compatibility)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make_collection(folder, asked.runs)
+        make_collection(folder, options.runs)
         everybody = {"four": ours(*MEASURES), "nDCG@10": ours("nDCG@10"), "plain RBO": plain}
         if installed("pytrec_eval"):
             everybody["pytrec_eval"] = by_pytrec_eval()
@@ -383,7 +383,7 @@ def main() -> int:
         verdict = "holds" if peak < MEMORY else "DOES NOT HOLD"
         print(f"peak memory of load + four measures: {peak:.0f} MB, below {MEMORY}: {verdict}", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        folder, few = Path(name), max(1, asked.runs // 4)
+        folder, few = Path(name), max(1, options.runs // 4)
         make_collection(folder, few, pooled=True)
         fast, theirs = seconds_of([ours(*MEASURES), plain], folder, rounds)
         tell(f"{few} runs, pooled judgments: four | plain set-based RBO", fast, theirs, None)

@@ -79,8 +79,8 @@ def summary(name: str, times: Sequence[float], aim: float | None = None) -> floa
     """Print a line of the table; return the median."""
     middle = statistics.median(times)
     high = sorted(times)[int(0.95 * (len(times) - 1))]
-    told = "" if aim is None else f"   aim {aim:6.1f}: {'holds' if middle <= aim else 'MISSED'}"
-    print(f"{name:<58} median {middle:7.1f} ms   95 % {high:7.1f} ms{told}")
+    verdict = "" if aim is None else f"   aim {aim:6.1f}: {'holds' if middle <= aim else 'MISSED'}"
+    print(f"{name:<58} median {middle:7.1f} ms   95 % {high:7.1f} ms{verdict}")
     return middle
 
 
@@ -143,24 +143,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--loads", type=int, default=20)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, open_browser() as browser, open_site(Path(folder)) as site:
         people = People(browser, site)
-        worked, painted = next_pair(site, people, given.pairs)
+        worked, painted = next_pair(site, people, options.pairs)
         summary("from a key to the next pair: the script", worked)
         ours = summary("from a key to the next pair on screen, prefetched", painted, FRAME)
         usual = summary(
-            "  a form that is answered with a page", next_page(site, people, min(given.pairs, 30))
+            "  a form that is answered with a page", next_page(site, people, min(options.pairs, 30))
         )
         print(f"  {usual / ours:.1f} times as long\n")
         summary(
             "from the request to the first pair, files kept",
-            first_pair(site, people, given.loads, fresh=False),
+            first_pair(site, people, options.loads, fresh=False),
             200,
         )
         summary(
             "from the request to the first pair, empty caches",
-            first_pair(site, people, given.loads, fresh=True),
+            first_pair(site, people, options.loads, fresh=True),
             200,
         )
         person = people()

@@ -1,12 +1,12 @@
 """How many judgments a store takes a second: leased and answered, each acknowledged once it is on the disk.
 
-The opponent is what one writes first: SQLite with the same tables and the same durability
-(synchronous=FULL), a connection for each of the same 64 people, one commit a judgment. The store must take
-at least three times as many. Beside it runs the same loop for one person who is alone with the file: it
-meets nobody, so all that a shared commit could save there is the disk's sync, whose rate is printed too.
+The baseline is the obvious program: SQLite with the same tables and the same durability (synchronous=FULL), a
+connection for each of the same 64 assessors, one commit per judgment. The store must take at least three times as
+many. The same loop is also measured for one assessor alone: without contention, a shared commit could save only
+the disk's sync, whose rate is printed too.
 
-Where the disk's sync is next to free, as in memory or behind a cache, there is nothing to share. --sync-ms lets
-every commit of the store and of its opponents take so much longer, as on a disk that keeps its word.
+Where the disk's sync is almost free, as in memory or behind a cache, there is nothing to share. --sync-ms makes
+every commit of the store and of the baseline take that much longer, as on a disk that really syncs.
 
 python benchmarks/store.py [--seconds 5] [--sync-ms 2]
 """
@@ -51,11 +51,11 @@ def set_up(target: str) -> None:
         store.of(CAMPAIGN).write(work)
 
 
-# ---- the opponent
+# ---- the baseline
 
 
 def syncs(folder: Path, seconds: float = 1.0) -> float:
-    """Return how often a second the disk takes a page and says that it is there."""
+    """Return how many page writes per second the disk syncs."""
     done, began = 0, time.perf_counter()
     with (folder / "syncs").open("wb") as file:
         while time.perf_counter() - began < seconds:
@@ -67,7 +67,7 @@ def syncs(folder: Path, seconds: float = 1.0) -> float:
 
 
 def plain_loop(target: str, seconds: float, journal: str, people: int, sync: float) -> float:
-    """Lease and answer with one commit a judgment, each person by a connection; return judgments a second."""
+    """Lease and answer with one commit per judgment and one connection per assessor; return judgments per second."""
     sqlite3.connect(target).execute(f"pragma journal_mode={journal}").connection.close()
     judged = [0] * people
     gate = threading.Barrier(people)
@@ -131,17 +131,17 @@ def lease(store: Store, topic: str, person: str, item: str) -> Question:
 
 
 def answer(store: Store, question: Question) -> None:
-    given = Answer(Outcome.LEFT)
+    response = Answer(Outcome.LEFT)
     store.of(CAMPAIGN).write(
-        lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=3, at_once=True)
+        lambda tx: leases.answer(tx, question.id, question.assessor, response, cap=3, at_once=True)
     )
 
 
 def slow_commits(store: Store, sync: float) -> None:
-    """Let each commit of a SQLite store take longer, as a sync does: others may run, but not write."""
+    """Make each commit of a SQLite store take longer, as a sync does: other threads may run, but not write."""
 
-    def before(*given: Any) -> None:
-        if given[2] == "COMMIT":
+    def before(*arguments: Any) -> None:
+        if arguments[2] == "COMMIT":
             time.sleep(sync)
 
     if sync and isinstance(store.database, SqliteDatabase):
@@ -162,9 +162,9 @@ def judge(target: str, threads: int, seconds: float, sync: float) -> list[float]
         end, turn = time.perf_counter() + seconds, 0
         while time.perf_counter() < end:
             question = lease(store, f"t{(at + turn) % TOPICS}", f"p{at}", f"{own}-{turn}")
-            asked = time.perf_counter()
+            begun = time.perf_counter()
             answer(store, question)
-            times.append(time.perf_counter() - asked)
+            times.append(time.perf_counter() - begun)
             turn += 1
 
     with open_store(target) as store:
@@ -179,28 +179,28 @@ def judge(target: str, threads: int, seconds: float, sync: float) -> list[float]
 
 
 def measure(target: str, processes: int, seconds: float, sync: float) -> tuple[float, float]:
-    """Return judgments a second of all processes together, and the p99 of an answer in milliseconds."""
+    """Return judgments per second of all processes together, and the p99 of an answer in milliseconds."""
     command = [sys.executable, __file__, "--child", target, str(THREADS // processes), str(seconds)]
     command += ["--sync-ms", str(1000 * sync)]
     children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     times: list[float] = []
     for child in children:
-        told, _ = child.communicate(timeout=seconds + 300)
+        output, _ = child.communicate(timeout=seconds + 300)
         if child.returncode:
             raise SystemExit(f"a process ended with {child.returncode}")
-        times += json.loads(told)
+        times += json.loads(output)
     return len(times) / seconds, sorted(times)[int(len(times) * 0.99)] * 1000
 
 
 def main() -> int:
-    reading = argparse.ArgumentParser(description=__doc__)
-    reading.add_argument("--seconds", type=float, default=5.0)
-    reading.add_argument("--sync-ms", type=float, default=0.0, help="what a commit on SQLite costs more")
-    reading.add_argument("--child", nargs=3, metavar=("TARGET", "THREADS", "SECONDS"))
-    asked = reading.parse_args()
-    sync = asked.sync_ms / 1000
-    if asked.child:
-        target, threads, seconds = asked.child
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--sync-ms", type=float, default=0.0, help="additional time of a commit on SQLite")
+    parser.add_argument("--child", nargs=3, metavar=("TARGET", "THREADS", "SECONDS"))
+    options = parser.parse_args()
+    sync = options.sync_ms / 1000
+    if options.child:
+        target, threads, seconds = options.child
         print(json.dumps(judge(target, int(threads), float(seconds), sync)))
         return 0
 
@@ -214,16 +214,16 @@ def main() -> int:
                 print(f"the disk syncs {syncs(Path(name)):.0f} times a second")
                 for people in (1, THREADS):
                     for journal in ("delete", "wal"):
-                        opponent = str(Path(name) / f"{journal}-{people}.db")
-                        set_up(opponent)
-                        rate = plain_loop(opponent, asked.seconds, journal, people, sync)
+                        baseline = str(Path(name) / f"{journal}-{people}.db")
+                        set_up(baseline)
+                        rate = plain_loop(baseline, options.seconds, journal, people, sync)
                         plain = max(plain, rate) if people == THREADS else plain
                         print(
                             f"plain sqlite3, one commit each, {journal:6} {people:2} at once  {rate:7.0f} judgments/s"
                         )
             set_up(target)
             for processes in (1, 4):
-                rate, p99 = measure(target, processes, asked.seconds, sync)
+                rate, p99 = measure(target, processes, options.seconds, sync)
                 rates[back_end, processes] = rate
                 print(
                     f"{back_end:10} {processes} process{'es' if processes > 1 else '  '} x"

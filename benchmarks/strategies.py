@@ -25,7 +25,7 @@ from duelpool.strategies.base import Strategy
 ASK_MILLISECONDS = 50.0
 PAIRS = 10
 LARGE, SMALL, JUDGMENTS_PER_ITEM = 1000, 100, 7
-SECONDS = 90.0  # for one strategy; what it reached by then is what is measured
+SECONDS = 90.0  # for one strategy; what it has reached by then is measured
 TIMED_ASKS = 70
 LAST = 5
 LATE_OVER_EARLY = 4.0  # a tell that reads the whole log would show a ratio of five
@@ -33,7 +33,7 @@ LATE_OVER_EARLY = 4.0  # a tell that reads the whole log would show a ratio of f
 
 @dataclass(frozen=True)
 class Measured:
-    """What one strategy took."""
+    """The measured times of one strategy."""
 
     told: int
     ask: float  # milliseconds, median of the last asks

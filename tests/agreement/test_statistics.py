@@ -1,4 +1,4 @@
-"""Agreement: every statistic against its plain definition, a case done by hand, and a peer where there is one."""
+"""Agreement: every statistic against its plain definition, a worked example, and a peer where there is one."""
 
 import itertools
 import math
@@ -53,13 +53,13 @@ NOTHING = Share(0, 0, None, None, None)
 OUTCOMES = {"a": (Outcome.LEFT, Outcome.RIGHT), "b": (Outcome.RIGHT, Outcome.LEFT)}
 
 
-def vote(who: str, pair: str, said: str, topic: str = "t", *, left: int = 0, **more: object) -> Judgment:
-    """Somebody says of a pair (such as "ab") that one letter wins, "=", or "bad"; the `left`th letter stood left."""
+def vote(who: str, pair: str, answer: str, topic: str = "t", *, left: int = 0, **more: object) -> Judgment:
+    """A judgment of a pair (such as "ab"): a letter that wins, "=", or "bad"; letter number `left` is on the left."""
     first, second = (pair[left], pair[1 - left])
-    outcome = {"=": Outcome.TIE, "bad": Outcome.BOTH_BAD}.get(said)
+    outcome = {"=": Outcome.TIE, "bad": Outcome.BOTH_BAD}.get(answer)
     if outcome is None:
-        sure = said.isupper()
-        won = said.lower() == first
+        sure = answer.isupper()
+        won = answer.lower() == first
         outcome = {
             (False, True): Outcome.LEFT,
             (False, False): Outcome.RIGHT,
@@ -93,7 +93,7 @@ people_votes = st.lists(
 
 
 def answer_of(judgment: Judgment) -> str:
-    """What a vote says of its pair, whichever side things stood on."""
+    """A vote's answer on its pair, independent of the sides."""
     if judgment.winner is not None:
         return judgment.winner
     return str(judgment.outcome)
@@ -109,7 +109,7 @@ def by_unit(judgments: list[Judgment]) -> dict[tuple[str, tuple[str, str]], list
 # ---- conditional tables
 
 
-def test_a_table_by_hand() -> None:
+def test_conditional_table_of_a_worked_example() -> None:
     # On ab: two for a, one for b. On ac: one for a, one bad. On bc: one vote, nothing to compare.
     votes = Votes.of(
         [
@@ -134,18 +134,18 @@ def test_tables_equal_their_definition(judgments: list[Judgment]) -> None:
         names = {a: "A>B", b: "A<B", "tie": "tie", "both-bad": "both bad"}
         for one, other in itertools.permutations(votes, 2):
             wanted[names[answer_of(one)], names[answer_of(other)]] += 1
-    found = {
+    computed = {
         (row, column): count
         for row, counts in zip(table.labels, table.counts, strict=True)
         for column, count in zip(table.labels, counts, strict=True)
         if count
     }
-    assert found == wanted
+    assert computed == wanted
     same = sum(count for (one, other), count in wanted.items() if one == other)
     assert (table.agreement.part, table.agreement.whole) == (same / 2, wanted.total() / 2)
 
 
-def test_definitely_has_its_own_categories_or_is_pooled() -> None:
+def test_definite_votes_have_own_categories_or_are_pooled() -> None:
     sure = Kind.DEFINITE
     votes = Votes.of(
         [
@@ -154,7 +154,7 @@ def test_definitely_has_its_own_categories_or_is_pooled() -> None:
                 vote("v", "ab", "a", kind=sure),
                 vote("w", "ab", "B", kind=sure),
             ),
-            vote("x", "ab", "a"),  # of another kind: not compared with these
+            vote("x", "ab", "a"),  # another kind: not compared with these
         ]
     )
     table = definite_table(votes)
@@ -167,7 +167,7 @@ def test_definitely_has_its_own_categories_or_is_pooled() -> None:
     assert not preference_table(votes).counts.any()
 
 
-def test_grades_have_the_names_of_the_study() -> None:
+def test_grade_labels_are_those_of_the_study() -> None:
     votes = Votes.of(
         [grade(who, "a", value) for who, value in zip("uvw", (0, 3, 3), strict=True)] + [grade("u", "b", 4)]
     )
@@ -182,7 +182,7 @@ def test_grades_have_the_names_of_the_study() -> None:
 
 
 def inferred_by_flips(votes: dict[str, dict[str, int]], rate: float) -> dict[tuple[str, str], float]:
-    """The expected table over all ways in which ties can fall, each pair of people both ways round."""
+    """The expected table over all outcomes of ties, each pair of assessors in both orders."""
     wanted: dict[tuple[str, str], float] = defaultdict(float)
     items = sorted({item for grades in votes.values() for item in grades})
 
@@ -198,12 +198,12 @@ def inferred_by_flips(votes: dict[str, dict[str, int]], rate: float) -> dict[tup
                 continue
             pair = says(one, a, b), says(other, a, b)
             if pair == ("tie", "tie"):
-                for said, opposite in other_way.items():
-                    wanted[said, said] += rate / 2
-                    wanted[said, opposite] += (1 - rate) / 2
+                for preferred, opposite in other_way.items():
+                    wanted[preferred, preferred] += rate / 2
+                    wanted[preferred, opposite] += (1 - rate) / 2
             elif "tie" in pair and "both bad" in pair:
-                for said in other_way:
-                    wanted[tuple(said if each == "tie" else each for each in pair)] += 0.5  # type: ignore[index]
+                for preferred in other_way:
+                    wanted[tuple(preferred if each == "tie" else each for each in pair)] += 0.5  # type: ignore[index]
             elif "tie" in pair:
                 known = pair[0] if pair[1] == "tie" else pair[1]
                 wanted[known, known] += rate
@@ -234,14 +234,14 @@ def test_inferred_preferences_equal_their_definition(grades: dict[str, dict[str,
     assert table.same == pytest.approx(same / 2)
 
 
-def test_a_tie_never_agrees_with_both_bad() -> None:
+def test_tie_never_agrees_with_both_bad() -> None:
     votes = Votes.of([grade(who, item, value) for who, value in (("u", 0), ("v", 2)) for item in "ab"])
     table = inferred_table(votes, 0.7)
     assert table.counts.tolist() == [[0, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0]]
     assert (table.agreement.part, table.agreement.whole) == (0, 1)
 
 
-def test_a_rate_is_a_share() -> None:
+def test_rate_outside_0_to_1_is_refused() -> None:
     with pytest.raises(BadParameter, match="from 0 to 1"):
         inferred_table(Votes.of([]), 1.5)
 
@@ -251,7 +251,7 @@ def paper_table(rows: list[list[float]], totals: list[int]) -> ConditionalTable:
     return ConditionalTable(("A<B", "both bad", "A>B"), counts, NOTHING)
 
 
-def test_the_papers_chi_square_counts_every_pair_of_votes_twice() -> None:
+def test_chi_square_of_the_paper_counts_every_pair_of_votes_twice() -> None:
     actual = paper_table(
         [[0.752, 0.033, 0.215], [0.208, 0.567, 0.225], [0.201, 0.034, 0.765]], [2580, 413, 2757]
     )
@@ -266,12 +266,12 @@ def test_the_papers_chi_square_counts_every_pair_of_votes_twice() -> None:
     assert (once.first, once.second) == pytest.approx((0.745, 0.641), abs=0.001)
 
 
-def test_chi_square_by_hand() -> None:
+def test_chi_square_of_a_worked_example() -> None:
     # 30 agree and 10 don't, against 20 and 20: 40 x (30x20 - 10x20)^2 / ... = 5.333
     one = ConditionalTable(("x", "y"), np.array([[60.0, 10.0], [10.0, 0.0]]), NOTHING)
     other = ConditionalTable(("x", "y"), np.array([[40.0, 20.0], [20.0, 0.0]]), NOTHING)
-    found = chi_square(one, other)
-    assert found.statistic == pytest.approx(80 * (30 * 20 - 10 * 20) ** 2 / (40 * 40 * 50 * 30))
+    result = chi_square(one, other)
+    assert result.statistic == pytest.approx(80 * (30 * 20 - 10 * 20) ** 2 / (40 * 40 * 50 * 30))
     empty = ConditionalTable(("x",), np.zeros((1, 1)), NOTHING)
     with pytest.raises(BadParameter, match="empty"):
         chi_square(one, empty)
@@ -280,7 +280,7 @@ def test_chi_square_by_hand() -> None:
 # ---- beyond chance
 
 
-def test_kappas_by_hand() -> None:
+def test_kappas_of_a_worked_example() -> None:
     assert cohen_kappa(np.array([[20, 5], [10, 15]])) == pytest.approx(0.4)
     assert cohen_kappa(np.zeros((2, 2))) is None
     assert cohen_kappa(np.array([[7, 0], [0, 0]])) is None
@@ -305,15 +305,15 @@ def test_kappas_equal_a_peer(units: list[list[float]]) -> None:
     rows = [("t", at, value) for at, unit in enumerate(units) for value in unit]
     frame = pl.DataFrame(rows, schema=["topic", "unit", "value"], orient="row")
     counts = count_votes(frame, [-1.0, 0.0, 1.0, 8.0], "abcd")
-    found = fleiss_kappa(counts)
-    if found is not None:
-        assert found == pytest.approx(float(peer.fleiss_kappa(counts.matrix)))
+    ours = fleiss_kappa(counts)
+    if ours is not None:
+        assert ours == pytest.approx(float(peer.fleiss_kappa(counts.matrix)))
     table = np.zeros((4, 4))
     for first, second, _ in units:
         table[[-1.0, 0.0, 1.0, 8.0].index(first), [-1.0, 0.0, 1.0, 8.0].index(second)] += 1
     kappa = cohen_kappa(table)
     if kappa is not None:
-        with np.errstate(all="ignore"):  # their errors of kappa, of which we ask nothing
+        with np.errstate(all="ignore"):  # the peer's standard errors, which we don't use
             theirs = float(peer.cohens_kappa(table).kappa)
         assert kappa == pytest.approx(theirs)
 
@@ -335,25 +335,25 @@ def test_alpha_equals_a_peer(units: list[list[float]], distance: str) -> None:
             if not np.isnan(row[unit])
         ]
     )
-    found = krippendorff_alpha(grade_counts(votes), distance, resamples=20)
+    ours = krippendorff_alpha(grade_counts(votes), distance, resamples=20)
     several = [unit for unit in units if len(unit) > 1]
     if len({value for unit in several for value in unit}) < 2:
-        assert found.value is None
+        assert ours.value is None
         return
     theirs = load("krippendorff").alpha(np.array(people), level_of_measurement=distance)
-    assert found.value == pytest.approx(theirs)
-    assert found.units == len(several)
+    assert ours.value == pytest.approx(theirs)
+    assert ours.units == len(several)
 
 
 def nominal_alpha(matrix: np.ndarray) -> float:
-    """Alpha as it is defined: 1 less the disagreement within units over that among all votes."""
+    """Alpha by definition: 1 minus the disagreement within units over that among all votes."""
     votes = matrix.sum(axis=1)
     within = sum((n * n - row @ row) / (n - 1) for row, n in zip(matrix, votes, strict=True))
     among = votes.sum() ** 2 - matrix.sum(axis=0) @ matrix.sum(axis=0)
     return float(1 - within / (among / (votes.sum() - 1)))
 
 
-def test_alpha_draws_units_as_a_plain_bootstrap_does() -> None:
+def test_alpha_interval_equals_a_plain_bootstrap() -> None:
     rng = np.random.default_rng(1)
     said = [
         ["a" if rng.random() < chance else "b" for _ in range(4)] for chance in rng.choice([0.2, 0.9], 60)
@@ -366,23 +366,23 @@ def test_alpha_draws_units_as_a_plain_bootstrap_does() -> None:
         ]
     )
     counts = pair_counts(votes)
-    found = krippendorff_alpha(counts, resamples=4000)
-    assert found.error is not None
+    alpha = krippendorff_alpha(counts, resamples=4000)
+    assert alpha.error is not None
     matrix = counts.matrix[:, [0, 2]]
-    assert found.value == pytest.approx(nominal_alpha(matrix))
+    assert alpha.value == pytest.approx(nominal_alpha(matrix))
     drawn = []
     for _ in range(400):
         some = matrix[rng.integers(0, len(matrix), len(matrix))]
         drawn.append(nominal_alpha(some))
-    assert found.error == pytest.approx(float(np.std(drawn)), rel=0.15)
-    assert found.low == pytest.approx(float(np.quantile(drawn, 0.025)), abs=0.03)
+    assert alpha.error == pytest.approx(float(np.std(drawn)), rel=0.15)
+    assert alpha.low == pytest.approx(float(np.quantile(drawn, 0.025)), abs=0.03)
     assert krippendorff_alpha(counts, resamples=50, seed=3) == krippendorff_alpha(
         counts, resamples=50, seed=3
     )
 
 
-def test_topics_that_hang_together_widen_the_interval() -> None:
-    # In every topic all pairs look alike: there are 10 topics' worth of news, not 100 pairs' worth.
+def test_correlated_pairs_of_a_topic_widen_the_interval() -> None:
+    # All pairs of a topic are alike: there is the information of 10 topics, not of 100 pairs.
     rows = [(f"t{at}", pair, at) for at in range(10) for pair in itertools.combinations("abcde", 2)]
     votes = Votes.of(
         [
@@ -400,7 +400,7 @@ def test_topics_that_hang_together_widen_the_interval() -> None:
     assert (counts.agreement("topic").error or 0) > 2 * (counts.agreement("pair").error or 1)
 
 
-def test_refusals() -> None:
+def test_wrong_parameters_are_refused() -> None:
     counts = pair_counts(Votes.of([]))
     with pytest.raises(UnknownName, match="Did you mean 'nominal'"):
         krippendorff_alpha(counts, "nominals")
@@ -410,11 +410,11 @@ def test_refusals() -> None:
         AgreementOptions(cluster="person")  # type: ignore[arg-type]
 
 
-def test_a_clustered_share_by_hand() -> None:
+def test_clustered_share_of_a_worked_example() -> None:
     # 3 of 4 and 1 of 4: one half, left over 1 and -1, error sqrt(2 x 2) / 8.
-    found = clustered_share(np.array([3.0, 1.0]), np.array([4.0, 4.0]))
-    assert found.value == 0.5
-    assert found.error == pytest.approx(math.sqrt(2 * 2) / 8)
+    share = clustered_share(np.array([3.0, 1.0]), np.array([4.0, 4.0]))
+    assert share.value == 0.5
+    assert share.error == pytest.approx(math.sqrt(2 * 2) / 8)
     assert clustered_share(np.array([1.0]), np.array([2.0])).error is None
 
 
@@ -423,7 +423,7 @@ def test_a_clustered_share_by_hand() -> None:
 
 @given(people_votes)
 def test_transitivity_equals_its_definition(judgments: list[Judgment]) -> None:
-    found = transitivity(Votes.of(judgments))
+    result = transitivity(Votes.of(judgments))
     beats = {(each.assessor, each.topic, each.winner, each.loser) for each in judgments if each.winner}
     for who in "uvwxyz":
         straight = circles = 0
@@ -432,20 +432,20 @@ def test_transitivity_equals_its_definition(judgments: list[Judgment]) -> None:
                 if (who, topic, i, j) in beats and (who, topic, j, k) in beats:
                     straight += (who, topic, i, k) in beats
                     circles += (who, topic, k, i) in beats
-        mine = found.by_assessor.get(who)
+        mine = result.by_assessor.get(who)
         assert (mine.transitive, mine.circular * 3) == (straight, circles) if mine else not straight + circles
-    assert found.overall.all == sum(each.all for each in found.by_assessor.values())
+    assert result.overall.all == sum(each.all for each in result.by_assessor.values())
 
 
-def test_triplets_and_chains_by_hand() -> None:
+def test_triplets_and_chains_of_a_worked_example() -> None:
     straight = [vote("u", pair, pair[0]) for pair in ("ab", "bc", "ac")]
     circle = [vote("v", "ab", "a"), vote("v", "bc", "b"), vote("v", "ac", "c")]
-    found = transitivity(Votes.of([*straight, *circle]))
-    assert found.by_assessor["u"].share == 1.0
-    assert found.by_assessor["v"].share == 0.0
-    assert found.overall.share == 0.5
-    assert found.overall.share_of_chains == 0.25  # one chain that holds, three that don't
-    assert (found.majority.transitive, found.majority.circular) == (0, 0)  # on ac they are split
+    result = transitivity(Votes.of([*straight, *circle]))
+    assert result.by_assessor["u"].share == 1.0
+    assert result.by_assessor["v"].share == 0.0
+    assert result.overall.share == 0.5
+    assert result.overall.share_of_chains == 0.25  # one chain that holds, three that don't
+    assert (result.majority.transitive, result.majority.circular) == (0, 0)  # on ac they are split
     nameless = transitivity(Votes.of([vote("", pair, pair[0]) for pair in ("ab", "bc", "ac")]))
     assert nameless.by_assessor == {}
     assert nameless.majority.transitive == 1
@@ -455,7 +455,7 @@ def test_triplets_and_chains_by_hand() -> None:
 
 
 @given(people_votes)
-def test_agreement_with_the_rest_equals_its_definition(judgments: list[Judgment]) -> None:
+def test_agreement_with_others_equals_its_definition(judgments: list[Judgment]) -> None:
     votes = Votes.of(judgments)
     for person in assessor_records(votes, transitivity(votes)):
         same = compared = 0
@@ -474,7 +474,7 @@ def test_agreement_with_the_rest_equals_its_definition(judgments: list[Judgment]
             assert person.others.error == pytest.approx(wanted.error, abs=1e-9)
 
 
-def test_a_pair_that_comes_back_is_compared_with_oneself_alone() -> None:
+def test_repeated_pair_counts_for_self_agreement_only() -> None:
     votes = Votes.of(
         [
             vote("u", "ab", "a"),
@@ -494,14 +494,14 @@ def test_a_pair_that_comes_back_is_compared_with_oneself_alone() -> None:
     assert len(votes.first) == 3
 
 
-def test_votes_without_names_are_of_different_people() -> None:
+def test_votes_without_assessor_are_of_different_people() -> None:
     votes = Votes.of([vote("", "ab", "a") for _ in range(3)])
     assert preference_table(votes).agreement.whole == 3
     assert votes.assessors == ()
     assert self_agreement(votes).whole == 0
 
 
-def test_left_choices_by_hand() -> None:
+def test_left_share_of_a_worked_example() -> None:
     votes = Votes.of(
         [
             vote("u", "ab", "a"),
@@ -512,25 +512,25 @@ def test_left_choices_by_hand() -> None:
             Judgment("t", "a", "d", Outcome.LEFT_BAD, assessor="v"),
         ]
     )
-    found = left_share(votes)
-    assert (found.part, found.whole) == (2, 4)
-    assert found.low == pytest.approx(0.15, abs=0.001)
+    result = left_share(votes)
+    assert (result.part, result.whole) == (2, 4)
+    assert result.low == pytest.approx(0.15, abs=0.001)
 
 
-def test_two_people_by_hand() -> None:
+def test_two_assessors_of_a_worked_example() -> None:
     rows = [("ab", "a", "a"), ("ac", "a", "c"), ("bc", "b", "b"), ("cd", "d", "d")]
     votes = Votes.of([vote(who, pair, said[at]) for pair, *said in rows for at, who in enumerate("uv")])
-    (found,) = pairs_of_people(votes.first)
-    assert (found.one, found.other, found.units, found.agreed) == ("u", "v", 4, 3)
+    (pairs,) = pairs_of_people(votes.first)
+    assert (pairs.one, pairs.other, pairs.units, pairs.agreed) == ("u", "v", 4, 3)
     # u: A A A B; v: A B A B. Agreement 3/4, chance (3/4)(2/4) + (1/4)(2/4).
-    assert found.kappa == pytest.approx((0.75 - 0.5) / 0.5)
+    assert pairs.kappa == pytest.approx((0.75 - 0.5) / 0.5)
     assert pairs_of_people(votes.first, at_least=5) == ()
 
 
 # ---- groups
 
 
-def test_groups_by_hand() -> None:
+def test_groups_of_a_worked_example() -> None:
     kinds = {"u": "crowd", "v": "crowd", "w": "dedicated", "x": "program"}
     judgments = [
         *(vote("u", "ab", "a"), vote("v", "ab", "a"), vote("w", "ab", "b"), vote("x", "ab", "a")),
@@ -538,11 +538,11 @@ def test_groups_by_hand() -> None:
         vote("w", "bc", "b"),
     ]
     votes = Votes.of(judgments, group=kinds)
-    found = between_groups(votes, "crowd", "dedicated")
-    assert (found.units, found.agreement.part, found.agreement.whole) == (2, 1, 4)
-    assert (found.majority.part, found.majority.whole) == (0, 1)  # on ac the crowd is split
+    comparison = between_groups(votes, "crowd", "dedicated")
+    assert (comparison.units, comparison.agreement.part, comparison.agreement.whole) == (2, 1, 4)
+    assert (comparison.majority.part, comparison.majority.whole) == (0, 1)  # on ac the crowd is split
     # u and v against w: A/B twice, A/A, B/A. Agreement 1/4, chance (3/4)(2/4) + (1/4)(2/4) = 1/2.
-    assert found.kappa == pytest.approx(-0.5)
+    assert comparison.kappa == pytest.approx(-0.5)
     pairs = {(each.one, each.other): each for each in compare_groups(votes)}
     assert (pairs["crowd", "crowd"].agreement.part, pairs["crowd", "crowd"].agreement.whole) == (1, 2)
     assert (pairs["people", "programs"].agreement.part, pairs["people", "programs"].agreement.whole) == (2, 3)
@@ -552,17 +552,17 @@ def test_groups_by_hand() -> None:
         between_groups(votes, "crowds", "dedicated")
 
 
-def test_two_sources_are_two_groups() -> None:
+def test_two_sources_become_two_groups() -> None:
     mine = Votes.of([vote("u", "ab", "a"), vote("u", "ac", "a", topic="s")])
     yours = Votes.of([vote("u", "ab", "b"), vote("z", "ac", "a", topic="s"), vote("z", "bc", "b")])
-    found = between_groups(in_two_groups(mine, yours, ("mine", "yours")), "mine", "yours")
-    assert (found.units, found.agreement.part, found.agreement.whole) == (2, 1, 2)
+    comparison = between_groups(in_two_groups(mine, yours, ("mine", "yours")), "mine", "yours")
+    assert (comparison.units, comparison.agreement.part, comparison.agreement.whole) == (2, 1, 2)
 
 
 # ---- effort
 
 
-def test_seconds_by_hand() -> None:
+def test_median_seconds_of_a_worked_example() -> None:
     votes = Votes.of(
         [
             vote("u", "ab", "a", seconds=8.0),
@@ -586,19 +586,19 @@ def test_seconds_by_hand() -> None:
     assert votes.unanswered == 1
 
 
-def test_context_and_confidence_by_hand() -> None:
+def test_context_and_confidence_of_a_worked_example() -> None:
     judgments = [
         vote("u", pair, pair[0], context_uses=uses, confidence=sure, seconds=took)
         for pair, uses, sure, took in (("ab", 2, 5.0, 1.0), ("ac", 0, 4.0, 2.0), ("bc", 0, 2.0, 9.0))
     ]
     said = [Feedback("u", "t", 4, 5), Feedback("v", "t", 2, None), Feedback("u", "s", None, 3)]
     votes = Votes.of([*judgments, grade("v", "a", 1, context_uses=1)], feedback=said)
-    found = context_use(votes)
-    assert [(each.judgments, each.with_context, each.uses, each.topics) for each in found.by_kind] == [
+    result = context_use(votes)
+    assert [(each.judgments, each.with_context, each.uses, each.topics) for each in result.by_kind] == [
         (3, 1, 2, 1),
         (1, 1, 1, 1),
     ]
-    assert found.p == pytest.approx(0.2482, abs=0.0001)  # Pearson's 4 / 3 with one degree
+    assert result.p == pytest.approx(0.2482, abs=0.0001)  # Pearson's 4 / 3 with one degree
     own, feedback = confidences(votes)
     assert (own.statements, own.median_confidence) == (3, 4.0)
     assert own.correlation == pytest.approx(-1.0)
@@ -643,7 +643,7 @@ def test_every_statistic_has_rows_or_says_what_it_needs(name: str) -> None:
     assert empty.needs
 
 
-def test_statistics_are_known_by_name() -> None:
+def test_statistics_are_computed_by_name() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'summary'"):
         find(study(), "sumary")
     assert [each.name for each in find_all(study())] == list(STATISTICS)
@@ -654,7 +654,7 @@ def test_statistics_are_known_by_name() -> None:
     assert short.notes[-1].startswith("3 more")
 
 
-def test_joined_votes_are_the_same_votes() -> None:
+def test_joined_votes_equal_votes_read_at_once() -> None:
     judgments = [vote(who, pair, pair[0], topic) for topic in "st" for pair in ("ab", "bc") for who in "uv"]
     whole = Votes.of(judgments)
     parts = Votes.joined([Votes.of([each for each in judgments if each.topic == topic]) for topic in "st"])
@@ -683,30 +683,30 @@ def written(folder: Path, text: str) -> Path:
     ids=["tabs", "commas", "jsonl"],
 )
 def test_votes_are_read_with_their_assessors(tmp_path: Path, text: str) -> None:
-    found = read_assessed(written(tmp_path, text))
-    assert [(each.assessor, each.criterion, each.winner, each.sides_known) for each in found] == [
+    votes = read_assessed(written(tmp_path, text))
+    assert [(each.assessor, each.criterion, each.winner, each.sides_known) for each in votes] == [
         ("u", "first", "x", True),
         ("v", "first", None, True),
     ]
 
 
-def test_plain_preferences_and_columns_without_sides(tmp_path: Path) -> None:
+def test_files_without_sides_and_with_grades_are_read(tmp_path: Path) -> None:
     assert [each.winner for each in read_assessed(written(tmp_path, "t x y x\nt x y y\n"))] == ["x", "y"]
-    (found,) = read_assessed(written(tmp_path, "topic\ta\tb\twinner\tassessor\nt\tx\ty\tx\tu\n"))
-    assert not found.sides_known
+    (judgment,) = read_assessed(written(tmp_path, "topic\ta\tb\twinner\tassessor\nt\tx\ty\tx\tu\n"))
+    assert not judgment.sides_known
     graded = read_assessed(written(tmp_path, "topic,item,grade,assessor,seconds\nt,x,2,u,1.5\n")).rows[0]
     assert (graded.grade, graded.kind, graded.seconds) == (2.0, Kind.GRADE, 1.5)
 
 
-def test_a_log_is_read_without_what_was_retracted(tmp_path: Path) -> None:
+def test_log_is_read_without_retracted_judgments(tmp_path: Path) -> None:
     line = '{{"event":"judgment","topic":"t","seq":{},"left":"x","right":"y","outcome":"left","assessor":"u"{}}}\n'
     text = line.format(1, "") + line.format(2, "") + line.format(3, "") + line.format(4, ',"test_pair":"k"')
     text += '{"event":"retraction","topic":"t","seq":5,"refers_to":1}\n'
     text += '{"event":"retraction","topic":"t","seq":6,"refers_to":2}\n'
     text += '{"event":"restoration","topic":"t","seq":7,"refers_to":1}\n'
-    found = read_assessed(written(tmp_path, text))
-    assert [each.seq for each in found] == [1, 3]
-    assert {str(each) for each in found.notices} == {
+    votes = read_assessed(written(tmp_path, text))
+    assert [each.seq for each in votes] == [1, 3]
+    assert {str(each) for each in votes.notices} == {
         "judgments of test pairs left out: 1 (first: line 4)",
         "retracted judgments left out: 1",
     }
@@ -726,6 +726,6 @@ def test_a_log_is_read_without_what_was_retracted(tmp_path: Path) -> None:
         ('{"topic":"t"}\n', '"left" is missing'),
     ],
 )
-def test_what_can_not_be_read_is_told_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
+def test_unreadable_line_is_reported_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadFile, match=problem):
         read_assessed(written(tmp_path, text))

@@ -90,14 +90,14 @@ def run(words: list[str]) -> str:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Compare line by line without trailing blanks; a line `...` stands for any lines."""
+    """Compare line by line without trailing blanks; a line `...` matches any lines."""
     lines = [line.rstrip() for line in expected.strip().splitlines()]
     pattern = "".join(r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\n" for line in lines)
     text = "".join(line.rstrip() + "\n" for line in printed.strip().splitlines())
     return re.fullmatch(pattern, text) is not None
 
 
-def test_a_page_is_checked_as_it_should_be() -> None:
+def test_output_comparison_accepts_ellipses_and_refuses_differences() -> None:
     assert matches("a\n...\nc", "a \nb\nb\nc\n")
     assert not matches("a\nc", "a\nb\nc\n")
     assert {each.language for each in EXAMPLES} <= {"python", "console", "sh", "toml", "bibtex"}
@@ -115,7 +115,7 @@ CONSOLE = [each for each in EXAMPLES if each.language in {"console", "toml"}]
 
 @pytest.mark.parametrize("page", list(dict.fromkeys(each.page for each in CONSOLE)), ids=named)
 def test_console_examples_print_what_the_page_says(page: Path, workplace: Path) -> None:
-    """A page is read from its beginning to its end: what one example makes, the next ones have."""
+    """The examples of a page run in order: later ones use the files of earlier ones."""
     for example in (each for each in CONSOLE if each.page == page):
         if example.language == "toml":  # a file that the reader writes; its first line says its name
             (workplace / example.text.splitlines()[0].removeprefix("# ")).write_text(example.text)
@@ -141,8 +141,8 @@ SHOWN = [
 @pytest.mark.parametrize(
     ("page", "line"), SHOWN, ids=lambda each: named(each) if isinstance(each, Path) else None
 )
-def test_commands_that_are_only_shown_exist_with_their_options(page: Path, line: str) -> None:
-    """What needs a server, a cluster or a panel isn't run, but what it names must be there."""
+def test_commands_that_are_not_run_exist_with_their_options(page: Path, line: str) -> None:
+    """Commands that need a server, a cluster or a panel aren't run, but their options must exist."""
     words = shlex.split(line, comments=True)[1:]
     command: object = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
@@ -158,7 +158,7 @@ def test_make_targets_named_in_the_pages_exist(example: Example) -> None:
     assert set(re.findall(r"^make ([a-z-]+)", example.text, re.MULTILINE)) <= targets
 
 
-def test_every_name_of_every_table_stands_in_the_docs() -> None:
+def test_every_registered_name_is_documented() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     names = [*(f"duelpool {name}" for name in COMMANDS), *Outcome, *Kind]
     names += [f"duelpool reproduce {name}" for name in EXPERIMENTS]
@@ -174,7 +174,7 @@ def test_every_name_of_every_table_stands_in_the_docs() -> None:
     assert not missing
 
 
-def test_everything_goes_where_the_contributing_page_says() -> None:
+def test_contributing_page_names_existing_places() -> None:
     rows = re.findall(r"^\| (?:a|an|another) .*$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     assert len(rows) == 11
     for _, what, room, row, tests, _ in (each.split("|") for each in rows):
@@ -200,7 +200,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted(set(ROOT.glob("[A-Z]*.md")) - set(PAGES))], ids=named)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     for target in LINK.findall(CODE.sub("x", page.read_text(encoding="utf-8"))):
         if re.match(r"[a-z]+:", target):
             continue
@@ -210,7 +210,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(led), f"{named(page)} links to {target}"
 
 
-def test_every_page_stands_in_the_overview() -> None:
+def test_every_page_is_in_the_overview() -> None:
     listed = {(DOCS / target).resolve() for target in LINK.findall((DOCS / "index.md").read_text())}
     missing = set(PAGES) - listed - {ROOT / "README.md", DOCS / "index.md"}
     assert not missing, f"docs/index.md doesn't name {sorted(map(named, missing))}"
@@ -232,7 +232,7 @@ NAMED += [(name, "measures.md", list(each.parameters())) for name, each in MEASU
 
 
 @pytest.mark.parametrize(("name", "overview", "parameters"), NAMED, ids=[each[0] for each in NAMED])
-def test_every_strategy_and_measure_has_its_page(name: str, overview: str, parameters: list[str]) -> None:
+def test_every_strategy_and_measure_has_a_page(name: str, overview: str, parameters: list[str]) -> None:
     page = page_of(name, overview)
     text = page.read_text(encoding="utf-8")
     assert re.search(rf"^# .*(?<!\w){name}(?!\w)", text, re.MULTILINE)
@@ -241,7 +241,7 @@ def test_every_strategy_and_measure_has_its_page(name: str, overview: str, param
     assert "```bibtex" in text.partition("## Source")[2]
 
 
-def test_every_entry_of_a_bibliography_is_whole() -> None:
+def test_bibliography_entries_are_complete() -> None:
     for example in (each for each in EXAMPLES if each.language == "bibtex"):
         assert example.text.count("{") == example.text.count("}"), str(example)
         for entry in re.split(r"^(?=@)", example.text, flags=re.MULTILINE)[1:]:
@@ -250,12 +250,12 @@ def test_every_entry_of_a_bibliography_is_whole() -> None:
             assert wanted <= set(re.findall(r"^ {2}(\w+) *=", entry, re.MULTILINE)), f"{example}: {entry}"
 
 
-def test_the_architecture_page_has_every_room_in_its_place() -> None:
+def test_architecture_page_lists_every_package_in_order() -> None:
     table = (DOCS / "architecture.md").read_text().partition("| room |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(MAY_IMPORT)
 
 
-def test_the_reference_has_every_command_and_every_public_name() -> None:
+def test_reference_has_every_command_and_public_name() -> None:
     pages = runpy.run_path(str(DOCS / "site" / "reference.py"))
     commands = pages["command_page"]()
     assert re.findall(r"^## duelpool (\S+)$", commands, re.MULTILINE) == list(COMMANDS)
@@ -268,7 +268,7 @@ def test_the_reference_has_every_command_and_every_public_name() -> None:
 
 
 @pytest.mark.slow
-def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_site_builds_without_warnings_and_loads_nothing_external(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(DOCS / "site" / "build.py"), str(tmp_path)],
         capture_output=True, text=True, check=False,
@@ -284,7 +284,7 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
         assert not re.search(r"@import|url\([\"']?(?:https?:)?//", sheet.read_text()), sheet
 
 
-def test_the_first_things_a_newcomer_reads_fit_a_few_screens() -> None:
+def test_first_pages_are_short() -> None:
     assert len((ROOT / "CONTRIBUTING.md").read_text().splitlines()) <= 40
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
@@ -303,7 +303,7 @@ def allowed(configuration: str) -> list[int]:
 @pytest.mark.parametrize(
     "configuration", [guide_configuration(), compose_configuration()], ids=["guide", "compose"]
 )
-def test_the_proxy_lets_through_what_the_server_takes(configuration: str) -> None:
+def test_proxy_accepts_bodies_as_large_as_the_server_does(configuration: str) -> None:
     everywhere, files = allowed(configuration)
     assert everywhere >= BODY_AT_MOST
     assert files >= UPLOAD_AT_MOST

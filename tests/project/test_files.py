@@ -47,12 +47,12 @@ def steps() -> list[Any]:
 # ---- workflows
 
 
-def test_there_are_workflows_for_tests_and_releases() -> None:
+def test_workflows_for_tests_and_releases_exist() -> None:
     assert {path.stem for path in WORKFLOWS} == {"test", "release"}
 
 
 @pytest.mark.parametrize("step", steps())
-def test_a_step_calls_what_exists(step: dict[str, Any]) -> None:
+def test_workflow_steps_call_existing_targets(step: dict[str, Any]) -> None:
     if "uses" in step:
         assert re.fullmatch(r"[\w.-]+/[\w.-]+@(v\d+|release/v\d+)", step["uses"]), "not bound to a version"
         for key in ("file", "cache-dependency-path"):
@@ -78,16 +78,16 @@ def test_tests_run_on_three_systems_four_pythons_and_both_processors() -> None:
     assert f">={matrix['python'][0]}" == PROJECT["requires-python"]
 
 
-def test_a_release_is_checked_before_it_is_published_without_a_password() -> None:
+def test_release_is_checked_before_publishing_without_a_password() -> None:
     release = jobs(ROOT / ".github" / "workflows" / "release.yml")
     calls = [step["run"].split()[1] for step in release["build"]["steps"] if "run" in step]
-    assert calls == ["check-tag", "sbom", "check-dist"]  # what is published is what was tried
+    assert calls == ["check-tag", "sbom", "check-dist"]  # the tested files are published
     assert release["publish"]["needs"] == release["image"]["needs"] == "build"
     assert release["publish"]["permissions"] == {"id-token": "write"}
     assert "password" not in str(release["publish"])
 
 
-def test_every_target_is_declared_and_those_of_help_exist() -> None:
+def test_make_targets_are_declared_and_documented_ones_exist() -> None:
     declared = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
     assert declared
     assert set(declared[1].replace("\\", " ").split()) - {"build/plain"} == TARGETS
@@ -99,7 +99,7 @@ def test_every_target_is_declared_and_those_of_help_exist() -> None:
 # ---- versions
 
 
-def test_the_changelog_has_the_last_release_closed_and_this_one_open() -> None:
+def test_changelog_dates_the_last_release_and_opens_the_next() -> None:
     heads = re.findall(r"^## (\S+) - (\S+)$", read("CHANGELOG.md"), re.MULTILINE)
     assert heads[0] == (PROJECT["version"].split(".dev")[0], "unreleased") or "dev" not in PROJECT["version"]
     closed = [version for version, when in heads if re.fullmatch(r"\d{4}-\d\d-\d\d", when)]
@@ -111,7 +111,7 @@ def test_the_changelog_has_the_last_release_closed_and_this_one_open() -> None:
     assert citation["repository-code"] == PROJECT["urls"]["Source"]
 
 
-def test_a_tag_is_refused_until_everything_names_its_release(tmp_path: Path) -> None:
+def test_tag_is_refused_until_all_files_name_its_release(tmp_path: Path) -> None:
     (tmp_path / "reproduce").mkdir()
     for name in ("pyproject.toml", "reproduce/pyproject.toml", "CHANGELOG.md", "CITATION.cff"):
         (tmp_path / name).write_text(read(name), encoding="utf-8")
@@ -129,7 +129,7 @@ def test_a_tag_is_refused_until_everything_names_its_release(tmp_path: Path) -> 
     assert problems("v9.9.9", tmp_path) == []
 
 
-def test_both_distributions_are_the_same_release_under_the_same_licence() -> None:
+def test_both_distributions_share_version_and_licence() -> None:
     ours = REPRODUCE.project
     for field in ("version", "license", "requires-python", "authors"):
         assert ours[field] == PROJECT[field], field
@@ -138,7 +138,7 @@ def test_both_distributions_are_the_same_release_under_the_same_licence() -> Non
     assert read("reproduce/LICENSE") == read("LICENSE")
 
 
-def test_the_hashed_requirements_are_the_pinned_versions_without_addresses() -> None:
+def test_hashed_requirements_are_the_pinned_versions_without_urls() -> None:
     text = read("requirements-hashed.txt")
     pinned, hashed = pins("constraints.txt"), pins("requirements-hashed.txt")
     assert "://" not in text
@@ -154,7 +154,7 @@ def test_the_hashed_requirements_are_the_pinned_versions_without_addresses() -> 
     assert {normal(re.split(r"[\[<>=;]", each)[0]) for each in direct} <= hashed.keys()
 
 
-def test_the_licences_of_what_is_installed_are_listed() -> None:
+def test_licences_of_dependencies_are_listed() -> None:
     rows = re.findall(r"^\| (\S+) \| (\S+) \| (.+) \|$", read("docs/licences.md"), re.MULTILINE)
     listed = {normal(name): version for name, version, _ in rows if version != "version"}
     elsewhere = {"colorama", "tzdata"}  # installed on Windows only
@@ -187,7 +187,7 @@ WHEEL = {"duelpool/__init__.py", "duelpool/py.typed"} | {
 }
 
 
-def test_a_wheel_of_duelpool_carries_no_experiments() -> None:
+def test_duelpool_wheel_has_no_experiments() -> None:
     files = {*FILES, "reproduce/src/duelpool_reproduce/__init__.py", "reproduce/tests/test_y.py"}
     assert wheel_problems(WHEEL, files) == []
     assert wheel_problems({*WHEEL, "duelpool_reproduce/__init__.py"}, files) == [
@@ -201,7 +201,7 @@ def test_a_wheel_of_duelpool_carries_no_experiments() -> None:
     ]
 
 
-def test_a_wheel_is_the_package_and_nothing_else() -> None:
+def test_wheel_has_the_package_only() -> None:
     assert wheel_problems(WHEEL, FILES) == []
     assert wheel_problems(WHEEL - {"duelpool/py.typed"}, FILES) == ["the wheel lacks duelpool/py.typed"]
     assert wheel_problems(WHEEL - {f"{INFO}/METADATA"}, FILES) == [f"the wheel lacks {INFO}/METADATA"]
@@ -210,7 +210,7 @@ def test_a_wheel_is_the_package_and_nothing_else() -> None:
     ]
 
 
-def test_an_sdist_has_sources_and_tests_and_nothing_untracked() -> None:
+def test_sdist_has_sources_and_tests_and_no_untracked_files() -> None:
     files = FILES | set(DUELPOOL.expected) | {"reproduce/tests/test_y.py"}
     inside = {f"duelpool-1/{name}" for name in files | {"PKG-INFO"}}
     assert sdist_problems(inside, files) == []
@@ -235,7 +235,7 @@ def test_an_sdist_has_sources_and_tests_and_nothing_untracked() -> None:
 
 
 @pytest.mark.parametrize("distribution", [DUELPOOL, REPRODUCE], ids=lambda each: each.package)
-def test_metadata_are_those_of_the_project_and_links_work_from_an_index(distribution: Distribution) -> None:
+def test_metadata_match_the_project_and_links_are_absolute(distribution: Distribution) -> None:
     project = distribution.project
     message = Message()
     for field, value in (
@@ -258,7 +258,7 @@ def test_metadata_are_those_of_the_project_and_links_work_from_an_index(distribu
 # ---- the image, and what a host shows
 
 
-def test_the_image_has_its_own_user_a_health_check_and_files_that_exist() -> None:
+def test_image_has_a_user_a_health_check_and_existing_files() -> None:
     lines = read("Containerfile").splitlines()
     assert "USER 10001" in lines
     assert any(line.startswith("HEALTHCHECK") for line in lines)
@@ -272,12 +272,12 @@ def test_the_image_has_its_own_user_a_health_check_and_files_that_exist() -> Non
 @pytest.mark.parametrize(
     "name", ["SECURITY.md", "CODE_OF_CONDUCT.md", "CITATION.cff", ".github/ISSUE_TEMPLATE/bug.yml"]
 )
-def test_expected_files_are_there(name: str) -> None:
+def test_expected_files_exist(name: str) -> None:
     assert read(name).strip()
 
 
-def test_set_up_and_release_name_no_address_but_the_projects_own() -> None:
-    """Packages come from wherever the user's own pip, uv or container engine looks for them."""
+def test_setup_and_release_name_no_external_address() -> None:
+    """Packages come from the indexes that the user's pip, uv or container engine is set up for."""
     paths = [
         *WORKFLOWS,
         *ROOT.glob("*.txt"),

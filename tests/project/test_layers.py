@@ -1,4 +1,4 @@
-"""The house: who may import whom, which modules load without extras, and that the tree is what the docs say."""
+"""The packages: which may import which, and which modules load without extras."""
 
 import ast
 import subprocess
@@ -15,7 +15,7 @@ SOURCE = Path(duelpool.__file__).parent
 REPRODUCE = Path(duelpool_reproduce.__file__).parent
 
 GROUND = ("errors", "seeds", "arrays", "shares", "records")
-# From the ground up: a room imports from the rooms named here, all of which stand above it in this table.
+# From the lowest up: a package imports only those named here, all of which are above it in this table.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "seeds": (),
@@ -73,7 +73,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "testing": (*GROUND, "strategies", "store", "panels", "campaign"),
 }
-MAY_IMPORT["cli"] = tuple(room for room in MAY_IMPORT if room != "testing")  # the top floor sees all of them
+MAY_IMPORT["cli"] = tuple(
+    room for room in MAY_IMPORT if room != "testing"
+)  # the top layer imports all of them
 # What the distribution `duelpool-reproduce` may use of duelpool: no store, no campaign, no web.
 REPRODUCE_MAY_IMPORT = (
     *GROUND,
@@ -82,7 +84,7 @@ REPRODUCE_MAY_IMPORT = (
 )
 SQL_ROOMS = ("store", "access", "campaign", "recruitment", "testing")
 """The rooms that may import SQLAlchemy; all others call their functions."""
-DOORS = {"__init__", "__main__"}  # the package's own face may look at any room
+DOORS = {"__init__", "__main__"}  # the package's own modules may import any package
 
 
 def room_of(path: Path) -> str:
@@ -110,18 +112,18 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 REPRODUCE_MODULES = sorted(REPRODUCE.rglob("*.py"))
 
 
-def test_the_table_is_ordered_from_the_ground_up() -> None:
+def test_table_is_ordered_from_the_lowest_layer_up() -> None:
     rooms = list(MAY_IMPORT)
     for at, (room, below) in enumerate(MAY_IMPORT.items()):
         assert set(below) <= set(rooms[:at]), f"{room} may import only rooms that stand above it in the table"
 
 
-def test_every_room_has_its_row_and_every_row_its_room() -> None:
+def test_table_lists_exactly_the_packages() -> None:
     assert {room_of(path) for path in MODULES} - DOORS == set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_room_imports_only_from_floors_below(path: Path) -> None:
+def test_package_imports_only_lower_layers(path: Path) -> None:
     room = room_of(path)
     if room not in DOORS:
         strays = imported_rooms(path) - {room, *MAY_IMPORT[room]}
@@ -134,13 +136,13 @@ def test_only_the_rooms_around_the_store_import_sqlalchemy(path: Path) -> None:
         assert not {name for name in imported_modules(path) if name.split(".")[0] == "sqlalchemy"}
 
 
-def test_only_the_command_reproduce_knows_the_distribution_of_experiments() -> None:
+def test_only_the_reproduce_command_imports_the_experiments() -> None:
     importers = [path for path in MODULES if "duelpool_reproduce" in path.read_text(encoding="utf-8")]
     assert importers == [SOURCE / "cli" / "evaluation" / "reproduce.py"]
 
 
 @pytest.mark.parametrize("path", REPRODUCE_MODULES, ids=lambda path: str(path.relative_to(REPRODUCE)))
-def test_experiments_import_only_the_rooms_that_they_may(path: Path) -> None:
+def test_experiments_import_only_allowed_packages(path: Path) -> None:
     allowed = set(REPRODUCE_MAY_IMPORT)
     if path == REPRODUCE / "command.py":
         allowed.add("cli")  # processes and progress bars, as other long commands have them
@@ -215,15 +217,15 @@ def test_a_sub_room_of_the_campaign_imports_what_it_may(path: Path) -> None:
                 assert name.startswith(allowed), f"{path.relative_to(SOURCE)} imports {name}"
 
 
-def test_only_the_readers_of_columns_and_of_packed_runs_read_with_polars() -> None:
+def test_only_two_readers_parse_files_with_polars() -> None:
     readers = [
         path.name for path in MODULES if "pl.read_" in path.read_text() or "pl.scan_" in path.read_text()
     ]
     assert readers == ["columns.py", "packed.py"]
 
 
-def test_every_module_imports_with_the_plain_installation() -> None:
-    """Optional packages may not be needed for importing; the peers of the tests stand in for all of them."""
+def test_every_module_imports_without_extras() -> None:
+    """No optional package is needed for an import; the tests' peers represent all of them."""
     names = [
         ".".join(("duelpool", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
         for path in MODULES

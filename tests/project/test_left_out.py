@@ -1,4 +1,4 @@
-"""What this machine can't run is left out and told; a test that is skipped fails under CI."""
+"""Tests that this machine can't run are deselected and counted; a skipped test fails under CI."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def run(folder: Path, text: str, *words: str, data: str = "", ci: str = "true") 
         env={
             **os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))),
             DATA_VARIABLE: data, "CI": ci, "COLUMNS": "200",
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # those that take long to import
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # they take long to import
         },
         capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -47,37 +47,39 @@ def run(folder: Path, text: str, *words: str, data: str = "", ci: str = "true") 
 
 
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "two processes"])
-def test_what_needs_data_or_a_peer_is_left_out_and_told(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    code, told = run(tmp_path, EXAMPLES, *workers)
-    assert code == 0, told
-    assert "2 tests need the data folder: DUELPOOL_DATA names none" in told
-    assert re.search(r"peers that aren't installed: .*a_tool_of_the_future", told)
-    assert "1 live comparisons were left out" in told
-    assert re.search(r"\b2 passed", told)
+def test_tests_without_their_data_or_peer_are_deselected_and_counted(
+    tmp_path: Path, workers: tuple[str, ...]
+) -> None:
+    code, output = run(tmp_path, EXAMPLES, *workers)
+    assert code == 0, output
+    assert "2 tests need the data folder: DUELPOOL_DATA names none" in output
+    assert re.search(r"peers that aren't installed: .*a_tool_of_the_future", output)
+    assert "1 live comparisons were left out" in output
+    assert re.search(r"\b2 passed", output)
 
 
-def test_what_would_not_have_run_anyway_is_not_counted(tmp_path: Path) -> None:
-    code, told = run(tmp_path, EXAMPLES, "-k", "marked or plain")
-    assert code == 0, told
-    assert "1 tests need the data folder" in told
-    assert "live comparisons" not in told
+def test_deselected_tests_are_not_counted(tmp_path: Path) -> None:
+    code, output = run(tmp_path, EXAMPLES, "-k", "marked or plain")
+    assert code == 0, output
+    assert "1 tests need the data folder" in output
+    assert "live comparisons" not in output
 
 
-def test_with_the_data_folder_its_tests_run(tmp_path: Path) -> None:
-    code, told = run(tmp_path, EXAMPLES, data=str(tmp_path))
-    assert code == 0, told
-    assert "need the data folder" not in told
-    assert re.search(r"\b4 passed", told)
+def test_data_tests_run_with_the_data_folder(tmp_path: Path) -> None:
+    code, output = run(tmp_path, EXAMPLES, data=str(tmp_path))
+    assert code == 0, output
+    assert "need the data folder" not in output
+    assert re.search(r"\b4 passed", output)
 
 
-def test_a_data_folder_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
-    code, told = run(tmp_path, EXAMPLES, data=str(tmp_path / "nowhere"))
+def test_missing_data_folder_is_an_error(tmp_path: Path) -> None:
+    code, output = run(tmp_path, EXAMPLES, data=str(tmp_path / "nowhere"))
     assert code == pytest.ExitCode.USAGE_ERROR
-    assert "nowhere, which is no folder" in told
+    assert "nowhere, which is no folder" in output
 
 
-def test_a_skip_fails_under_ci_alone(tmp_path: Path) -> None:
-    code, told = run(tmp_path, SKIPPED)
+def test_skip_fails_under_ci_only(tmp_path: Path) -> None:
+    code, output = run(tmp_path, SKIPPED)
     assert code == pytest.ExitCode.TESTS_FAILED
-    assert "1 tests were skipped, and CI takes no skips" in told
+    assert "1 tests were skipped, and CI takes no skips" in output
     assert run(tmp_path, SKIPPED, ci="")[0] == 0

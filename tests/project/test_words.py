@@ -114,7 +114,7 @@ def named(path: Path) -> str:
 def blanked(pattern: str, text: str) -> str:
     """Return the text without what matches; lines keep their numbers."""
     return re.sub(
-        pattern, lambda found: "\n" * found[0].count("\n") or " ", text, flags=re.MULTILINE | re.DOTALL
+        pattern, lambda match: "\n" * match[0].count("\n") or " ", text, flags=re.MULTILINE | re.DOTALL
     )
 
 
@@ -158,10 +158,10 @@ PAGES = [
 
 def complaints(text: str, banned: dict[str, str]) -> list[str]:
     return [
-        f"{found[0]!r} in {line.strip()[:90]!r}: write {instead}"
+        f"{match[0]!r} in {line.strip()[:90]!r}: write {instead}"
         for line in text.splitlines()
         for pattern, instead in banned.items()
-        for found in re.finditer(pattern, line, re.IGNORECASE)
+        for match in re.finditer(pattern, line, re.IGNORECASE)
     ]
 
 

@@ -1,4 +1,4 @@
-"""A server and a browser for the tests of the judging page, and people who sit before it."""
+"""A server, a browser and its users for the tests of the judging page."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ class Site:
         subjects: tuple[Topic, ...] = (),
         **settings: Any,
     ) -> Campaign:
-        """Make a campaign; its test pairs are a good answer against something else entirely."""
+        """Create a campaign; its test pairs are a good answer against an off-topic text."""
         self._made += 1
         asked = subjects or tuple(
             Topic(f"t{at}", f"What is known about matter {at}?") for at in range(topics)
@@ -113,7 +113,7 @@ class Site:
         return f"{self.address}/j/{campaign.id}?{urlencode({'key': key, **more})}"
 
     def rows(self, table: Any, campaign: Campaign) -> list[Any]:
-        """Return what a table holds of a campaign."""
+        """Return a campaign's rows of a table."""
         return list(
             self.store.read(
                 lambda connection: connection.execute(
@@ -167,7 +167,7 @@ def open_site(folder: Path) -> Iterator[Site]:
 
 @dataclass
 class Person:
-    """Somebody before the page, and what their browser complained about."""
+    """A user of the page, and the errors of their browser."""
 
     site: Site
     context: BrowserContext
@@ -189,13 +189,13 @@ class Person:
     def data(self, name: str) -> str:
         return str(self.page.evaluate("name => document.documentElement.dataset[name] ?? ''", name))
 
-    def wait_until(self, condition: str, given: Any = None) -> None:
+    def wait_until(self, condition: str, argument: Any = None) -> None:
         """Wait until a condition holds in the page; it is written as a function, for the page allows no eval."""
         whole = condition if condition.startswith(("last =>", "text =>", "key =>")) else f"() => {condition}"
-        self.page.wait_for_function(whole, arg=given, polling=25)
+        self.page.wait_for_function(whole, arg=argument, polling=25)
 
     def wait_for_pair(self, after: str = "") -> str:
-        """Wait until another pair stands there and may be answered; return its question's id and attempt."""
+        """Wait until another pair is shown and can be answered; return its question's id and attempt."""
         self.wait_until(
             "last => ![undefined, '', last].includes(document.documentElement.dataset.open)", after
         )
@@ -205,7 +205,7 @@ class Person:
         self.wait_until("document.documentElement.dataset.waiting === '0'")
 
     def said(self, text: str) -> None:
-        """Wait until the page has said something."""
+        """Wait until the page has announced this text."""
         self.wait_until("text => document.getElementById('said').textContent.includes(text)", text)
 
     # ---- what they do
@@ -239,7 +239,7 @@ class Person:
 
     def judge_on(self, choose: Callable[["Person"], str], how: Callable[["Person", str], None]) -> int:
         """Judge until the page is another one; return how many were judged."""
-        self.wait_for_state("judging")  # the step before it may still stand there
+        self.wait_for_state("judging")  # the step before it may still be shown
         judged, last = 0, ""
         while True:
             self.wait_until(
@@ -264,7 +264,7 @@ def by_mouse(person: Person, side: str) -> None:
 
 
 class People:
-    """Makes people, each with a browser profile of their own."""
+    """Creates users, each with a browser profile of their own."""
 
     def __init__(self, browser: Browser, site: Site) -> None:
         self._browser = browser
@@ -279,7 +279,7 @@ class People:
         return self.tab(context)
 
     def tab(self, context: BrowserContext) -> Person:
-        """Open another tab of the same person."""
+        """Open another tab of the same user."""
         page = context.new_page()
         person = Person(self._site, context, page)
         complaints = person.complaints
@@ -291,25 +291,25 @@ class People:
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", answer)
 
-        def heard(request: Request) -> None:
+        def note_request(request: Request) -> None:
             if "/csp-report" in request.url:
                 complaints.append(f"policy: {request.post_data}")
             elif not request.url.startswith((self._site.address, "data:", "about:", "blob:")):
                 complaints.append(f"request to another host: {request.url}")
 
         def refused(request: Request) -> None:
-            """Take back what the policy of a sealed frame stopped before it left."""
+            """Remove requests that the policy of a sandboxed frame blocked."""
             complaint = f"request to another host: {request.url}"
             if request.failure == "csp" and request.frame != page.main_frame and complaint in complaints:
                 complaints.remove(complaint)
 
-        page.on("request", heard)
+        page.on("request", note_request)
         page.on("requestfailed", refused)
         self.everybody.append(person)
         return person
 
     def close(self) -> None:
-        """Close all browsers' profiles; nobody's browser may have complained."""
+        """Close all browser profiles; no browser may have logged an error."""
         for context in self._contexts:
             context.close()
         complaints = [each for person in self.everybody for each in person.complaints]

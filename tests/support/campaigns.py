@@ -44,7 +44,7 @@ class Knows:
 
 
 def judge_all(campaign: Campaign, people: int = 3) -> int:
-    """Let people who know judge until nothing is left; return how many judgments that took."""
+    """Let assessors judge correctly until no question is left; return the number of judgments."""
     for at in range(people):
         campaign.enrol(f"p{at}", "dedicated")
     return in_turns([JudgingSession(campaign, f"p{at}", Knows()) for at in range(people)]).judged

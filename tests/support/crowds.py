@@ -1,4 +1,4 @@
-"""Processes full of simulated assessors on one campaign, and what must hold of it afterwards.
+"""Processes of simulated assessors on one campaign, and a check of the campaign afterwards.
 
 A child process leases and answers in many threads until its standard input ends. Each acknowledged answer is one
 line of the child's own file, written and flushed before it counts; a killed child leaves the lines that it had
@@ -32,7 +32,7 @@ WEIGHTS = (40, 40, 10, 4, 4, 2)
 
 @dataclass(frozen=True)
 class Crowd:
-    """How many of everything; `items` a topic make its pairs."""
+    """The sizes of a run; each topic has all pairs of `items` items."""
 
     processes: int = 4
     threads: int = 50
@@ -41,12 +41,12 @@ class Crowd:
 
     @property
     def room(self) -> int:
-        """How many judgments the campaign can take."""
+        """The most judgments that the campaign can take."""
         return CAP * TOPICS * self.items * (self.items - 1) // 2
 
 
 def set_up(store: Store, crowd: Crowd) -> str:
-    """Make the campaign that everybody judges."""
+    """Create the campaign that all processes judge."""
     campaign = uuid.uuid4().hex
 
     def work(tx: Writing) -> None:
@@ -60,18 +60,18 @@ def set_up(store: Store, crowd: Crowd) -> str:
 
 
 def start(target: str, campaign: str, crowd: Crowd, folder: Path) -> "Child":
-    """Start a process of assessors that judges until it is told to stop."""
+    """Start a process of assessors that judges until its standard input ends."""
     file = folder / f"{uuid.uuid4().hex}.acknowledged"
     sizes = (crowd.threads, crowd.items, crowd.assessors)
-    given = (target, campaign, *map(str, sizes), str(file))
-    command = [sys.executable, "-m", "support.crowds", *given]
+    arguments = (target, campaign, *map(str, sizes), str(file))
+    command = [sys.executable, "-m", "support.crowds", *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return Child(subprocess.Popen(command, stdin=subprocess.PIPE, env=environment), file)
 
 
 @dataclass
 class Child:
-    """A process of assessors, and the file where it notes what was acknowledged."""
+    """A process of assessors, and its file of acknowledged answers."""
 
     process: subprocess.Popen[bytes]
     file: Path
@@ -84,13 +84,13 @@ class Child:
             time.sleep(0.1)
 
     def stop(self) -> int:
-        """Tell it that the time is over, and return how it ended."""
+        """End its standard input, and return its exit code."""
         self.process.communicate(timeout=120)
         return self.process.returncode
 
 
 def lease(store: Store, campaign: str, person: str, wanted: Sequence[Wanted]) -> list[Question]:
-    """Free what ran out and lease what is wanted, in one transaction."""
+    """Expire leases and lease the wanted pairs, in one transaction."""
     ids = [uuid.uuid4().hex for _ in wanted]
 
     def work(tx: Writing) -> list[Question]:
@@ -100,17 +100,17 @@ def lease(store: Store, campaign: str, person: str, wanted: Sequence[Wanted]) ->
     return store.of(campaign).write(work)
 
 
-def answer(store: Store, campaign: str, question: Question, given: Answer) -> leases.Receipt | None:
-    """Answer, or come too late."""
+def answer(store: Store, campaign: str, question: Question, response: Answer) -> leases.Receipt | None:
+    """Answer a question; return None when it is too late."""
     with contextlib.suppress(leases.TooLate):
         return store.of(campaign).write(
-            lambda tx: leases.answer(tx, question.id, question.assessor, given, cap=CAP, at_once=True)
+            lambda tx: leases.answer(tx, question.id, question.assessor, response, cap=CAP, at_once=True)
         )
     return None
 
 
 def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, over: threading.Event) -> None:
-    """Lease and answer in many threads until it is over; this is the child's whole life."""
+    """Lease and answer in many threads until `over` is set: the main function of a child."""
     rng = random.SystemRandom()
     writing = threading.Lock()
     failures: list[BaseException] = []
@@ -123,13 +123,13 @@ def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, over: threadi
         while not over.is_set() and not failures:
             person = f"w{rng.randrange(crowd.assessors)}"
             for question in lease(store, campaign, person, [pair() for _ in range(rng.choice((1, 1, 1, 6)))]):
-                given = Answer(rng.choices(OUTCOMES, WEIGHTS)[0])
+                response = Answer(rng.choices(OUTCOMES, WEIGHTS)[0])
                 for _ in range(rng.choice((1, 1, 1, 2))):  # some click twice
-                    receipt = answer(store, campaign, question, given)
+                    receipt = answer(store, campaign, question, response)
                     if receipt is not None:
                         with writing:
-                            out.write(f"{receipt.topic} {receipt.seq} {question.id} {given.outcome}\n")
-                            out.flush()
+                            file_.write(f"{receipt.topic} {receipt.seq} {question.id} {response.outcome}\n")
+                            file_.flush()
 
     def run(store: Store) -> None:
         try:
@@ -137,7 +137,7 @@ def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, over: threadi
         except BaseException as error:
             failures.append(error)
 
-    with file.open("a", encoding="utf-8") as out, open_store(target) as store:
+    with file.open("a", encoding="utf-8") as file_, open_store(target) as store:
         threads = [threading.Thread(target=run, args=(store,)) for _ in range(crowd.threads)]
         for thread in threads:
             thread.start()
@@ -149,7 +149,7 @@ def judge_on(target: str, campaign: str, crowd: Crowd, file: Path, over: threadi
 
 @dataclass
 class Outcomes:
-    """What came of it."""
+    """The result of a run."""
 
     acknowledged: int
     lost: int
@@ -162,8 +162,8 @@ class Outcomes:
 def let_judge(
     target: str, folder: Path, crowd: Crowd, *, seconds: float, kills: int = 0, every: float = 2.0
 ) -> Outcomes:
-    """Let the crowd judge; kill a process at random every so often, and put another in its place."""
-    from duelpool.testing.stores import audit  # not for the children, who start often
+    """Let the crowd judge; kill a random process every `every` seconds, and start another."""
+    from duelpool.testing.stores import audit  # not needed by the children, which start often
 
     with open_store(target, create=True) as store:
         campaign = set_up(store, crowd)
@@ -180,7 +180,7 @@ def let_judge(
             if children[at].stop() == -signal.SIGKILL:
                 killed += 1
             else:
-                failures += 1  # it had ended by itself
+                failures += 1  # it had ended before the kill
             children[at] = start(target, campaign, crowd, folder)
         time.sleep(seconds)
         for child in children:
@@ -192,7 +192,7 @@ def let_judge(
                 child.process.wait()
     took = time.monotonic() - began
     with open_store(target) as store:
-        kept = stored(store, campaign)
+        judgments = stored(store, campaign)
         wrong = audit(store, campaign, CAP)
         if not target.startswith("postgresql"):
             check = store.read(
@@ -200,12 +200,14 @@ def let_judge(
             )
             wrong += [] if check == "ok" else [f"integrity check: {check}"]
     lines = acknowledged(folder)
-    lost = sum(kept.get((topic, int(seq))) != (question, outcome) for topic, seq, question, outcome in lines)
+    lost = sum(
+        judgments.get((topic, int(seq))) != (question, outcome) for topic, seq, question, outcome in lines
+    )
     return Outcomes(len(lines), lost, wrong, killed, failures, took)
 
 
 def acknowledged(folder: Path) -> set[tuple[str, str, str, str]]:
-    """Return what the children wrote down; a line that a kill cut short was never counted."""
+    """Return the answers in the children's files; a line cut off by a kill doesn't count."""
     lines = set()
     for file in folder.glob("*.acknowledged"):
         for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -216,7 +218,7 @@ def acknowledged(folder: Path) -> set[tuple[str, str, str, str]]:
 
 
 def stored(store: Store, campaign: str) -> dict[tuple[str, int], tuple[str, str]]:
-    """Return the judgments of the log by their place."""
+    """Return the judgments of the log by topic and seq."""
 
     def work(tx: Reading) -> dict[tuple[str, int], tuple[str, str]]:
         return {
@@ -232,15 +234,15 @@ def stored(store: Store, campaign: str) -> dict[tuple[str, int], tuple[str, str]
 if __name__ == "__main__":
     place, name, threads_, items_, assessors_, notes = sys.argv[1:]
     size = Crowd(threads=int(threads_), items=int(items_), assessors=int(assessors_))
-    told = threading.Event()
+    stopped = threading.Event()
 
     def listen() -> None:
         sys.stdin.read()
-        told.set()
+        stopped.set()
 
     threading.Thread(target=listen, daemon=True).start()
     try:
-        judge_on(place, name, size, Path(notes), told)
-    except DuelpoolError as trouble:
-        print(trouble, file=sys.stderr)
+        judge_on(place, name, size, Path(notes), stopped)
+    except DuelpoolError as error:
+        print(error, file=sys.stderr)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Campaigns that somebody manages, for the tests of dashboard and API."""
+"""Campaigns for the tests of dashboard and API."""
 
 import json
 import time
@@ -53,7 +53,7 @@ def managed(store: Store, name: str = "letters", *, runs: Iterable[Run] = RUNS, 
 
 
 def judge(campaign: Campaign, judgments: int, people: Iterable[str] = ("anna", "ben", "cleo")) -> int:
-    """Let dedicated people who know judge; return how many judgments were made."""
+    """Let dedicated assessors judge correctly; return the number of judgments."""
     names = list(people)
     for name in names:
         campaign.enrol(name, "dedicated")

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as plainly as can be, for load: one connection, one request at a time, next to no work of its own.
+"""A minimal HTTP/1.1 client for load tests: one connection, one request at a time, little work of its own.
 
 A load generator shares the machine with the servers that it measures, so each microsecond counts.
 """
@@ -11,12 +11,12 @@ from typing import Any
 
 
 class Dropped(Exception):
-    """The connection broke before the reply was whole: nobody knows whether the request was carried out."""
+    """The connection broke before the reply was complete: the request may or may not have been carried out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A status, headers with small letters, and a body."""
+    """A status, headers with lower-case names, and a body."""
 
     status: int
     headers: Mapping[str, str]
@@ -27,7 +27,7 @@ class Reply:
 
 
 class Wire:
-    """A connection to the server, made when it is needed and made anew after it broke; cookies are kept."""
+    """A connection to the server, opened on demand and reopened after it broke; cookies are kept."""
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self.host, self.port = host, port
@@ -43,7 +43,7 @@ class Wire:
     async def send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None
     ) -> Reply:
-        """Send a request and wait for its whole reply; `Dropped` when that doesn't come."""
+        """Send a request and wait for its complete reply; raise `Dropped` when the connection breaks."""
         lines = [
             f"{method} {path} HTTP/1.1",
             f"Host: {self.host}:{self.port}",
@@ -80,8 +80,8 @@ class Wire:
         for line in head[1:-2]:
             name, _, value = line.partition(": ")
             if name.lower() == "set-cookie":
-                kept, _, given = value.partition(";")[0].partition("=")
-                self.cookies[kept] = given
+                cookie, _, content = value.partition(";")[0].partition("=")
+                self.cookies[cookie] = content
             headers[name.lower()] = value
         if headers.get("transfer-encoding") == "chunked":
             body = b"".join([part async for part in _chunks(reader)])
@@ -92,7 +92,7 @@ class Wire:
         return Reply(status, headers, body)
 
     def close(self) -> None:
-        """Let go of the connection; the next request makes another."""
+        """Close the connection; the next request opens another."""
         if self._ends is not None:
             self._ends[1].close()
             self._ends = None

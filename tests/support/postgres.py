@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests: one server a test process, on a socket of its own, and a database a test."""
+"""A PostgreSQL for the tests: one server per test process, on a socket of its own, and one database per test."""
 
 import atexit
 import os
@@ -18,8 +18,10 @@ _NUMBERS = count(1)
 @cache
 def server() -> str:
     """Start the server once, and return the URL of its first database; it ends with this process."""
-    folder = Path(tempfile.mkdtemp(prefix="dp-pg-"))  # short: the path of a socket may have a hundred letters
-    folder.chmod(0o755)  # started by root, PostgreSQL runs as somebody else
+    folder = Path(
+        tempfile.mkdtemp(prefix="dp-pg-")
+    )  # short: the path of a socket has at most about a hundred characters
+    folder.chmod(0o755)  # started by root, PostgreSQL runs as another user
     before = os.environ.get("XDG_RUNTIME_DIR")
     private = folder / "run"
     private.mkdir(mode=0o700)
@@ -41,7 +43,7 @@ def server() -> str:
     atexit.register(end)
     address = str(running.get_uri())
     with psycopg.connect(address, autocommit=True) as connection:
-        # Nothing here outlives its machine: what a killed process leaves is in the server's hands all the same.
+        # The data needn't survive the machine; after a killed process the server still has it.
         for setting in ("fsync", "full_page_writes"):
             connection.execute(f"alter system set {setting} = off")
         connection.execute("select pg_reload_conf()")
@@ -72,7 +74,7 @@ def new_database(*, made: bool = False) -> str:
 
 
 def drop_database(url: str) -> None:
-    """Remove a database, whoever is still there."""
+    """Remove a database, even with open connections."""
     with psycopg.connect(server(), autocommit=True) as connection:
         connection.execute(f'drop database if exists "{_name_of(url)}" with (force)')
 

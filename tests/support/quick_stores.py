@@ -1,7 +1,7 @@
-"""Stores and passwords at a price that thousands of tests can pay.
+"""Fast stores and passwords for thousands of tests.
 
-The migrations are run once a process and back end, and what they said to the database is said again for every other
-new store: the same tables, for a twentieth of the time. Modules that are about opening stores run the migrations.
+The migrations run once per process and back end, and their statements are repeated for every other
+new store: the same tables, for a twentieth of the time. Test modules about opening stores run the migrations.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from duelpool.store import database, opening
 ABOUT_OPENING = frozenset({"store.test_opening", "store.test_old_schemas", "store.test_processes"})
 
 _RUN = opening.bring_to
-_SAID: dict[str, list[tuple[str, Any]]] = {}
+_MIGRATION_STATEMENTS: dict[str, list[tuple[str, Any]]] = {}
 _ENGINES: dict[str, Engine] = {}
 
 
@@ -27,26 +27,26 @@ def _bring_to(connection: Connection, version: str = "head") -> None:
     name = connection.dialect.name
     if version != "head" or inspect(connection).get_table_names():
         _RUN(connection, version)
-    elif name in _SAID:
-        for statement, parameters in _SAID[name]:
+    elif name in _MIGRATION_STATEMENTS:
+        for statement, parameters in _MIGRATION_STATEMENTS[name]:
             connection.exec_driver_sql(statement, parameters or None)
     else:
-        _SAID[name] = _listened(connection)
+        _MIGRATION_STATEMENTS[name] = _recorded_statements(connection)
 
 
-def _listened(connection: Connection) -> list[tuple[str, Any]]:
-    said: list[tuple[str, Any]] = []
+def _recorded_statements(connection: Connection) -> list[tuple[str, Any]]:
+    statements: list[tuple[str, Any]] = []
 
-    def hear(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+    def record(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
         if not statement.lstrip().lower().startswith(("select", "pragma")):
-            said.append((statement, parameters))
+            statements.append((statement, parameters))
 
-    event.listen(connection, "before_cursor_execute", hear)
+    event.listen(connection, "before_cursor_execute", record)
     try:
         _RUN(connection)
     finally:
-        event.remove(connection, "before_cursor_execute", hear)
-    return said
+        event.remove(connection, "before_cursor_execute", record)
+    return statements
 
 
 def _create_engine(*given: Any, **more: Any) -> Engine:
@@ -63,7 +63,7 @@ def _hasher() -> PasswordHasher:
 
 
 def is_on() -> bool:
-    """Say whether stores are made quickly now."""
+    """Return whether stores are made quickly now."""
     return opening.bring_to is _bring_to
 
 

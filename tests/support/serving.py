@@ -103,18 +103,18 @@ def begin(
 ) -> Server:
     """Start a server on a port of loopback, a free one unless it is named; it may not answer yet."""
     port = free_port() if port is None else port
-    said = folder / "server.txt"
-    with said.open("ab") as out:
+    log_file = folder / "server.txt"
+    with log_file.open("ab") as log_:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "duelpool", "serve", target),
                 *("--port", str(port), "--workers", str(workers), *more),
             ],
             stdout=subprocess.DEVNULL,
-            stderr=out,
+            stderr=log_,
             start_new_session=True,
         )
-    return Server(process, port, said, workers)
+    return Server(process, port, log_file, workers)
 
 
 @contextmanager

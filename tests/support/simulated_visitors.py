@@ -84,7 +84,7 @@ def set_up(
 
 @dataclass
 class Seen:
-    """What the visitors saw."""
+    """What the visitors measured."""
 
     submits: list[float] = field(default_factory=list)  # seconds from click to acknowledgement
     others: list[float] = field(default_factory=list)  # of every other request
@@ -92,7 +92,7 @@ class Seen:
     states: Counter[str] = field(default_factory=Counter)
     acknowledged: dict[tuple[str, int], str] = field(default_factory=dict)
     dropped: int = 0
-    odd: list[str] = field(default_factory=list)  # replies that must not be
+    odd: list[str] = field(default_factory=list)  # replies that must not occur
     seconds: float = 0.0
 
     def __iadd__(self, other: "Seen") -> "Seen":
@@ -124,7 +124,7 @@ class Seen:
 
 
 class Assessor:
-    """One person after another at the same desk: who is done leaves, and the next comes."""
+    """A sequence of assessors on one connection: when one is done, the next begins."""
 
     def __init__(
         self, port: int, campaign: str, key: str, seen: Seen, name: str, median: float, rng: random.Random
@@ -172,24 +172,24 @@ class Assessor:
         await asyncio.sleep(self.median * math.exp(self.rng.gauss(0.0, SPREAD)))
         if time.monotonic() > until:
             return None
-        given = {
+        answer = {
             "question": question["id"],
             "attempt": question["attempt"],
             "outcome": self._choice(question),
         }
         began = time.perf_counter()
-        got = await self._call("POST", f"{self.base}/answer", given, until)
+        got = await self._call("POST", f"{self.base}/answer", answer, until)
         if got is None:
             return None
         if got.status != 200:
-            return None  # came too late, say: look where we stand
+            return None  # for example too late: ask for the current state
         self.seen.submits.append(time.perf_counter() - began)
-        self._note(given, got)
+        self._note(answer, got)
         dice = self.rng.random()
-        if dice < 0.02:  # a double click that got through
-            again = await self._call("POST", f"{self.base}/answer", given, until)
+        if dice < 0.02:  # a double click
+            again = await self._call("POST", f"{self.base}/answer", answer, until)
             if again is not None and again.status == 200:
-                self._note(given, again)
+                self._note(answer, again)
         elif dice < 0.03:
             back = await self._call("POST", f"{self.base}/undo", {"question": question["id"]}, until)
             return back.json() if back is not None and back.status == 200 else None
@@ -208,12 +208,12 @@ class Assessor:
                 left, right = right, left
         return "left" if left < right else "right"
 
-    def _note(self, given: dict[str, Any], got: Reply) -> None:
+    def _note(self, answer: dict[str, Any], got: Reply) -> None:
         saved = got.json()["saved"]
-        key = (given["question"], given["attempt"])
-        if saved["outcome"] != given["outcome"]:
-            self.seen.odd.append(f"{key} was {given['outcome']}, and {saved['outcome']} is saved")
-        self.seen.acknowledged[key] = given["outcome"]
+        key = (answer["question"], answer["attempt"])
+        if saved["outcome"] != answer["outcome"]:
+            self.seen.odd.append(f"{key} was {answer['outcome']}, and {saved['outcome']} is saved")
+        self.seen.acknowledged[key] = answer["outcome"]
 
     async def _call(self, method: str, path: str, values: Any, until: float) -> Reply | None:
         """Send, and send again while connections break; None when the time is over."""
@@ -249,7 +249,7 @@ async def visit_all(
     until: Callable[[], bool] | None = None,
     seen: Seen | None = None,
 ) -> Seen:
-    """Let people judge at once, spread over the campaigns, for a time or `until`; return what they saw."""
+    """Let assessors judge concurrently, spread over the campaigns, for a time or `until`; return what they measured."""
     seen = Seen() if seen is None else seen
     began = time.monotonic()
     at_work = []
@@ -264,29 +264,31 @@ async def visit_all(
         for task in at_work:
             task.cancel()
     await asyncio.gather(*at_work, return_exceptions=until is not None)
-    seen.seconds = min(seconds, time.monotonic() - began)  # who still thinks when time is up answers no more
+    seen.seconds = min(
+        seconds, time.monotonic() - began
+    )  # an assessor who is still thinking at the end doesn't answer
     await asyncio.sleep(0.1)  # sockets close on the loop's next rounds
     return seen
 
 
 def doors_of(store: Store, campaigns: list[Campaign]) -> list[tuple[str, str]]:
-    """Return each campaign's id with a key that lets anybody in."""
+    """Return each campaign's id with an open key."""
     keys = link_keys(store)
     return [(each.id, keys.key(each.id, "open", time.time())) for each in campaigns]
 
 
 def verdict(store: Store, campaigns: list[Campaign], seen: Seen) -> list[str]:
-    """Return what the store and the visitors don't agree about, in words."""
+    """Return the contradictions between the store and the visitors, as sentences."""
     wrong = list(seen.odd[:5])
     if seen.failures:
         wrong.append(f"{seen.failures} replies were 5xx")
 
-    def kept(connection: Connection) -> dict[tuple[str, int], str]:
+    def stored_outcomes(connection: Connection) -> dict[tuple[str, int], str]:
         columns = schema.log.c
         query = select(columns.question, columns.attempt, columns.outcome).where(columns.event == "judgment")
         return {(row[0], row[1]): row[2] for row in connection.execute(query) if row[0]}
 
-    stored = store.read(kept)
+    stored = store.read(stored_outcomes)
     lost = [key for key, outcome in seen.acknowledged.items() if stored.get(key) != outcome]
     if lost:
         wrong.append(f"{len(lost)} acknowledged judgments are not there, such as {lost[0]}")
@@ -299,7 +301,7 @@ def verdict(store: Store, campaigns: list[Campaign], seen: Seen) -> list[str]:
 
 
 async def ten_at_once(port: int, campaign: str, key: str) -> list[str]:
-    """Send one answer ten times at once, then another choice; return what is wrong with the replies."""
+    """Send one answer ten times concurrently, then a different one; return what is wrong with the replies."""
     wires = [Wire(port) for _ in range(10)]
     first = wires[0]
     await first.get(f"/j/{campaign}?key={key}&worker=ten-{time.time_ns()}")
@@ -307,8 +309,8 @@ async def ten_at_once(port: int, campaign: str, key: str) -> list[str]:
     question = work["questions"][0]
     for wire in wires:
         wire.cookies = first.cookies
-    given = {"question": question["id"], "attempt": question["attempt"], "outcome": "left"}
-    got = await asyncio.gather(*(wire.post(f"/j/{campaign}/answer", given) for wire in wires))
+    answer = {"question": question["id"], "attempt": question["attempt"], "outcome": "left"}
+    got = await asyncio.gather(*(wire.post(f"/j/{campaign}/answer", answer) for wire in wires))
     wrong = [f"one of ten replies was {each.status}" for each in got if each.status != 200]
     saved = [each.json().get("saved") for each in got]
     first_ones = sum(not each["repeated"] for each in saved if each)
@@ -316,7 +318,7 @@ async def ten_at_once(port: int, campaign: str, key: str) -> list[str]:
         wrong.append(f"{first_ones} of ten equal answers say that they were the first")
     if len({str({**each, "repeated": None}) for each in saved if each}) != 1:
         wrong.append("ten equal answers got different replies")
-    other = await first.post(f"/j/{campaign}/answer", {**given, "outcome": "right"})
+    other = await first.post(f"/j/{campaign}/answer", {**answer, "outcome": "right"})
     if other.status != 409:
         wrong.append(f"another choice got {other.status}, not 409")
     for wire in wires:

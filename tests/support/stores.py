@@ -11,9 +11,9 @@ BACK_ENDS = ("sqlite", "postgresql")
 
 @contextmanager
 def new_target(back_end: str, folder: Path) -> Iterator[str]:
-    """Yield a path or URL where there is no store yet; what is made there is gone afterwards.
+    """Yield a path or URL without a store; it is removed afterwards.
 
-    Where stores are made quickly, PostgreSQL has an empty one there already: a copy costs least of all.
+    Under `made_quickly`, PostgreSQL has an empty store there already: copying one is fastest.
     """
     if back_end == "sqlite":
         yield str(folder / "campaign.db")

@@ -1,4 +1,4 @@
-"""A collection that isn't the demo's: what a stranger brings along, in the forms that the tutorial names."""
+"""A small collection other than the demo's, in the file formats that the tutorial names."""
 
 from pathlib import Path
 

@@ -44,7 +44,7 @@ def _empty_store() -> Path:
 
 
 def new_store(target: str | Path) -> Store:
-    """Open a store at a place where there is none."""
+    """Create a store at this path."""
     if "://" not in str(target):
         shutil.copy(_empty_store(), target)
     return open_store(target, create=True)
@@ -61,7 +61,7 @@ def served(target: str | Path, **options: Any) -> Iterator[FastAPI]:
 
 
 def seen_from(address: str, app: FastAPI) -> ASGIApp:
-    """Return the application as somebody at an address meets it; old test clients can't say where they are."""
+    """Return the application with this client address; old test clients can't set one."""
 
     async def met(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, "client": (address, 4321)}, receive, send)
@@ -79,7 +79,7 @@ def crowd_campaign(store: Store, **settings: Any) -> Campaign:
 
 
 class Person:
-    """Somebody at a browser without scripts, or with them: forms and JSON."""
+    """A visitor with or without scripts: forms and JSON."""
 
     def __init__(self, app: FastAPI, campaign: str = "", *, worker: str = "", link: str = "") -> None:
         self.app = app
