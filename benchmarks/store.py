@@ -131,10 +131,11 @@ def lease(store: Store, topic: str, person: str, item: str) -> Question:
 
 
 def answer(store: Store, question: Question) -> None:
-    response = Answer(Outcome.LEFT)
-    store.of(CAMPAIGN).write(
-        lambda tx: leases.answer(tx, question.id, question.assessor, response, cap=3, at_once=True)
-    )
+    def work(tx: Writing) -> None:
+        row = leases.lock_own_question(tx, question.id, question.assessor)
+        leases.answer(tx, row, Answer(Outcome.LEFT), cap=3, at_once=True)
+
+    store.of(CAMPAIGN).write(work)
 
 
 def slow_commits(store: Store, sync: float) -> None:

@@ -491,7 +491,8 @@ def test_connection_lost_during_a_write() -> None:
         question = scene.leased("p0")
 
         def cut(tx: Writing) -> None:
-            leases.answer(tx, question.id, "p0", leases.Answer(Outcome.LEFT), cap=3, at_once=True)
+            row = leases.lock_own_question(tx, question.id, "p0")
+            leases.answer(tx, row, leases.Answer(Outcome.LEFT), cap=3, at_once=True)
             own = tx.connection.execute(text("select pg_backend_pid()")).scalar_one()
             with psycopg.connect(url, autocommit=True) as other:
                 other.execute("select pg_terminate_backend(%s)", [own])

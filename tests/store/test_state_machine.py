@@ -215,8 +215,13 @@ class StoreMachine(RuleBasedStateMachine):
     def answer(self, at: int, outcome: Outcome, stranger: bool) -> None:
         name = self.known(at)
         person = self.holder(name, stranger)
+
+        def work(tx: Writing) -> int:
+            row = leases.lock_own_question(tx, name, person)
+            return leases.answer(tx, row, Answer(outcome), cap=CAP, at_once=True).seq
+
         self.both(
-            lambda tx: leases.answer(tx, name, person, Answer(outcome), cap=CAP, at_once=True).seq,
+            work,
             lambda: self.model.answer(name, person, outcome),
         )
 

@@ -102,10 +102,13 @@ def lease(store: Store, campaign: str, person: str, wanted: Sequence[Wanted]) ->
 
 def answer(store: Store, campaign: str, question: Question, response: Answer) -> leases.Receipt | None:
     """Answer a question; return None when it is too late."""
+
+    def work(tx: Writing) -> leases.Receipt:
+        row = leases.lock_own_question(tx, question.id, question.assessor)
+        return leases.answer(tx, row, response, cap=CAP, at_once=True)
+
     with contextlib.suppress(leases.TooLate):
-        return store.of(campaign).write(
-            lambda tx: leases.answer(tx, question.id, question.assessor, response, cap=CAP, at_once=True)
-        )
+        return store.of(campaign).write(work)
     return None
 
 

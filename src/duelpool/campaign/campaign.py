@@ -7,9 +7,7 @@ returns is stored, and a verb that raises has changed nothing.
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeAlias, TypeVar
-
-from sqlalchemy import Row
+from typing import Literal, Self, TypeAlias, TypeVar
 
 from duelpool.campaign.log.live_topics import LiveTopics
 from duelpool.campaign.log.replay import TopicState, usable
@@ -257,7 +255,7 @@ class Campaign:
             )
 
         def work(tx: Writing) -> Receipt:
-            row = self._own(tx, question, assessor)
+            row = leases.lock_own_question(tx, question, assessor)
             if self.settings.crossed:
                 _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
             kind, standing, assignment = participants.answer_context(tx, assessor, row.assignment)
@@ -265,7 +263,7 @@ class Campaign:
                 raise leases.TooLate("Your participation has ended.", remedy="Finished work is paid.")
             # What comes after its assignment has ended waits for nothing any more.
             at_once = kind != "crowd" or assignment not in (None, "open")
-            return leases.answer(tx, question, assessor, given, cap=self.settings.slots, at_once=at_once)
+            return leases.answer(tx, row, given, cap=self.settings.slots, at_once=at_once)
 
         return self.write(work)
 
@@ -273,7 +271,7 @@ class Campaign:
         """Take an answer back and hold the same question again."""
 
         def work(tx: Writing) -> Question:
-            row = self._own(tx, question, assessor)
+            row = leases.lock_own_question(tx, question, assessor)
             if row.assignment is not None:
                 held = assignments.find_open(tx, assessor)
                 if held is None or held.id != row.assignment:
@@ -288,7 +286,7 @@ class Campaign:
         """Count a question as done whose answer came too late to be kept: the person is paid for it."""
 
         def work(tx: Writing) -> None:
-            self._own(tx, question, assessor)
+            leases.lock_own_question(tx, question, assessor)
             leases.forfeit(tx, question)
 
         self.write(work)
@@ -297,7 +295,7 @@ class Campaign:
         """Return a question that this person holds or has answered."""
 
         def work(tx: Reading) -> Question:
-            return leases.question_of(self._own(tx, question, assessor))
+            return leases.question_of(leases.lock_own_question(tx, question, assessor))
 
         return self.read(work)
 
@@ -305,7 +303,7 @@ class Campaign:
         """Give somebody who is still looking more time, for the whole assignment; return when it ends."""
 
         def work(tx: Writing) -> float:
-            row = self._own(tx, question, assessor)
+            row = leases.lock_own_question(tx, question, assessor)
             seconds = self.settings.lease_seconds
             ends = leases.extend(tx, question, assessor, seconds=seconds)
             if row.assignment is not None:
@@ -318,7 +316,7 @@ class Campaign:
         """End a lease without an answer."""
 
         def work(tx: Writing) -> None:
-            self._own(tx, question, assessor)
+            leases.lock_own_question(tx, question, assessor)
             leases.return_questions(tx, [question])
 
         self.write(work)
@@ -458,12 +456,3 @@ class Campaign:
             raise NotAllowed(f"The campaign has no assessor '{assessor}'.", remedy="Enrol them first.")
         if person == "excluded":
             raise NotAllowed("This assessor is excluded.", remedy="Finished work is paid.")
-
-    def _own(self, tx: Reading, question: str, assessor: str) -> Row[Any]:
-        """Return a question's row, locked; another campaign's question is unknown here."""
-        row = leases.lock_own_question(tx, question, assessor)
-        if row.campaign != self.id:
-            raise leases.UnknownQuestion(
-                f"There is no question '{question}' in this campaign.", remedy="Ask for the next question."
-            )
-        return row

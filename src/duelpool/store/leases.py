@@ -311,9 +311,9 @@ def lock_question(tx: Reading, question_id: str) -> Row[Any] | None:
 
 
 def lock_own_question(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
-    """Return a question's row, locked until the commit; raise unless it belongs to the assessor."""
+    """Return a question's row, locked until the commit; raise unless it is this campaign's and this assessor's."""
     row = lock_question(tx, question_id)
-    if row is None or row.assessor != assessor:
+    if row is None or row.campaign != tx.campaign or row.assessor != assessor:
         raise UnknownQuestion(
             f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
         )
@@ -325,11 +325,8 @@ def leased_to(tx: Reading, assessor: str) -> list[Row[Any]]:
     return _LEASED_TO.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
 
 
-def answer(
-    tx: Writing, question_id: str, assessor: str, response: Answer, *, cap: int, at_once: bool
-) -> Receipt:
-    """Store an answer once; sending it again changes nothing, a different one is a conflict."""
-    row = lock_own_question(tx, question_id, assessor)
+def answer(tx: Writing, row: Row[Any], response: Answer, *, cap: int, at_once: bool) -> Receipt:
+    """Store the answer to a locked question once; sending it again changes nothing, a different one is a conflict."""
     attempt = row.attempt if response.attempt is None else response.attempt
     if attempt != row.attempt or row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
         return _again(tx, row, response, attempt)
@@ -348,7 +345,7 @@ def answer(
         outcome=response.outcome,
         phase=row.phase,
         proposal=row.proposal,
-        assessor=assessor,
+        assessor=row.assessor,
         criterion=row.criterion,
         stage=row.stage,
         kind=Kind(row.kind),

@@ -87,9 +87,12 @@ class Scene:
     ) -> Receipt:
         """Answer a question with a full answer."""
         name = question if isinstance(question, str) else question.id
-        return self.store.of(self.campaign).write(
-            lambda tx: leases.answer(tx, name, person, response, cap=self.cap, at_once=at_once)
-        )
+
+        def work(tx: Writing) -> Receipt:
+            row = leases.lock_own_question(tx, name, person)
+            return leases.answer(tx, row, response, cap=self.cap, at_once=at_once)
+
+        return self.store.of(self.campaign).write(work)
 
     def judged(self, person: str, outcome: Outcome = Outcome.LEFT, want: Wanted | None = None) -> Receipt:
         """Lease a pair and answer it."""
