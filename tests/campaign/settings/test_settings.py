@@ -1,4 +1,4 @@
-"""Settings of the page: validated at the door, kept by the store, read from files."""
+"""Settings are checked, stored, and read from files; texts of the page exist in every language."""
 
 import json
 import string
@@ -42,9 +42,9 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_file_sets_everything_by_name(tmp_path: Path) -> None:
-    found = read_settings(write(tmp_path, TOML), Settings(cap=3))
-    assert found == Settings(
+def test_a_settings_file_sets_values_by_name(tmp_path: Path) -> None:
+    settings = read_settings(write(tmp_path, TOML), Settings(cap=3))
+    assert settings == Settings(
         judges="crowd",
         completion_code="C1",
         steps=("consent", "check"),
@@ -54,12 +54,12 @@ def test_a_file_sets_everything_by_name(tmp_path: Path) -> None:
         check=(CheckQuestion("Which?", ("a", "b"), 1),),
         practice=(PracticePair("Q", "x", "y", "right"),),
     )
-    assert Settings.from_json(json.loads(json.dumps(found.as_json()))) == found
+    assert Settings.from_json(json.loads(json.dumps(settings.as_json()))) == settings
     as_json = write(tmp_path, json.dumps({"completion_code": "C1", "budget": 5}))
     assert read_settings(as_json, Settings()) == Settings(completion_code="C1", budget=5)
 
 
-def test_an_option_of_the_command_line_wins(tmp_path: Path) -> None:
+def test_a_command_line_option_wins_over_the_settings_file(tmp_path: Path) -> None:
     assert read_settings(write(tmp_path, TOML), Settings(reward=300)).reward == 300
 
 
@@ -93,19 +93,19 @@ def test_an_option_of_the_command_line_wins(tmp_path: Path) -> None:
         "[1]",
     ],
 )
-def test_what_makes_no_sense_is_refused_with_the_file(tmp_path: Path, text: str) -> None:
+def test_a_bad_settings_file_is_refused_with_its_path(tmp_path: Path, text: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(DuelpoolError) as caught:
         read_settings(path, Settings())
     assert path in str(caught.value) or isinstance(caught.value, UnknownName)
 
 
-def test_unknown_names_are_told(tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest_setting(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"settings\.toml.*completion_code"):
         read_settings(write(tmp_path, 'completion_cod = "x"'), Settings())
 
 
-def test_only_what_leaves_the_questions_alone_may_change(tmp_path: Path) -> None:
+def test_read_changes_refuses_fixed_settings(tmp_path: Path) -> None:
     present = Settings(seed=7)
     changed = read_changes(write(tmp_path, 'completion_code = "C2"\nties = true'), present)
     assert (changed.completion_code, changed.ties, changed.seed) == ("C2", True, 7)
@@ -118,25 +118,25 @@ def test_only_what_leaves_the_questions_alone_may_change(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("url", ["https://panel.example/complete?cc=1", "http://localhost:1/x", ""])
-def test_addresses_at_the_end(url: str) -> None:
+def test_completion_url_takes_web_addresses(url: str) -> None:
     assert Settings(completion_url=url).completion_url == url
 
 
-def test_addresses_at_the_end_are_addresses() -> None:
+def test_completion_url_refuses_other_addresses() -> None:
     for url in ("javascript:alert(1)", "data:text/html,x", "/j/", "https://", "https://a\nb", "https:\\\\x"):
         with pytest.raises(BadParameter):
             Settings(completion_url=url)
 
 
-def call(*given: str, code: int = 0) -> str:
-    done = CliRunner().invoke(app, list(given))
+def call(*arguments: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, list(arguments))
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == code, done.output
     return done.output
 
 
-def test_pool_takes_a_settings_file_and_change_changes_it(
+def test_pool_reads_a_settings_file_and_change_changes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -154,7 +154,7 @@ def test_pool_takes_a_settings_file_and_change_changes_it(
     assert "There is no state" in call("change", "c.db", "--state", "asleep", code=2)
 
 
-def test_settings_of_older_stores_get_the_defaults(tmp_path: Path) -> None:
+def test_settings_missing_in_an_old_store_have_their_defaults(tmp_path: Path) -> None:
     with open_store(tmp_path / "c.db", create=True) as store:
         campaign = make_campaign(store)
         old = {"strategy": "prefbest", "seed": 3}
@@ -165,7 +165,7 @@ def test_settings_of_older_stores_get_the_defaults(tmp_path: Path) -> None:
 # ---- the catalogue
 
 
-def test_the_language_is_the_one_wished_for_or_the_best_accepted() -> None:
+def test_choose_prefers_the_requested_then_the_best_accepted_language() -> None:
     assert choose("de", "en") == "de"
     assert choose("", "fr, de-AT;q=0.8, en;q=0.5") == "de"
     assert choose("", "en;q=0.5, de;q=0.8") == "de"
@@ -190,9 +190,9 @@ def test_every_language_has_every_text_and_its_placeholders() -> None:
                 )
 
 
-def test_words_take_values_and_an_unknown_key_is_its_own_text() -> None:
-    found = catalogue("en")
-    assert found("nowhere") == "nowhere"
-    assert "2" in found("check.text", tries=2)
+def test_catalogue_fills_in_values_and_shows_an_unknown_key_as_it_is() -> None:
+    english = catalogue("en")
+    assert english("nowhere") == "nowhere"
+    assert "2" in english("check.text", tries=2)
     assert catalogue("de").lang == "de"
-    assert found.dir == "ltr"
+    assert english.dir == "ltr"

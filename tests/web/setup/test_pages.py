@@ -143,7 +143,7 @@ def test_the_panel_and_what_a_flip_counts_as_are_set_on_the_page(site: Site, peo
     for summary in page.locator("#change details summary").all():
         summary.click()
     for field in page.locator("#change [aria-describedby]").all():  # help that a field points to is there
-        assert page.inner_text(f"#{field.get_attribute('aria-describedby')}")
+        assert page.text_content(f"#{field.get_attribute('aria-describedby')}")  # also in a closed section
     assert page.locator("#panel option").all_inner_texts() == [
         *("none", "prolific", "connect", "generic", "mturk, closed: for old data")
     ]
