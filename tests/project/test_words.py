@@ -101,7 +101,6 @@ TERMS = (
 WRITTEN_ELSEWHERE = {
     "docs/results.md": "written by `duelpool reproduce all --quick`",
     "docs/licences.md": "written by `make licences`",
-    "docs/architecture.md": "to be rewritten",
 }
 VALUES = {"going on"}
 """Values of forms and addresses that templates name; users read another word for them."""
