@@ -23,10 +23,9 @@ from sqlalchemy import Connection, insert
 from duelpool.campaign import Campaign, Settings
 from duelpool.files import Run
 from duelpool.leaderboard.scoring import keep_runs
-from duelpool.records import Outcome, Passage, Pool, Topic
+from duelpool.records import Answer, Outcome, Passage, Pool, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import open_store, schema
-from duelpool.store.leases import Answer
 from duelpool.web.access.links import link_keys
 from duelpool.web.manage.keys import manager_key
 from duelpool.web.server.app import make_app

@@ -26,10 +26,10 @@ from typing import Any
 
 from sqlalchemy import event
 
-from duelpool.records import Outcome, Question, Topic
+from duelpool.records import Answer, Outcome, Question, Topic
 from duelpool.store import Store, Writing, holdings, leases, open_store
 from duelpool.store.database import SqliteDatabase
-from duelpool.store.leases import Answer, Wanted
+from duelpool.store.leases import Wanted
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

@@ -133,6 +133,24 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What an assessor or a judge answers to a question, with what the page noted.
+
+    `attempt` counts how often the question was answered before, plus one; None where answers can't overtake each
+    other.
+    """
+
+    outcome: Outcome
+    grade: float | None = None
+    confidence: float | None = None
+    note: str = ""
+    seconds: float | None = None
+    context_uses: int = 0
+    highlighted: bool | None = None
+    attempt: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Judgment:
     """The answer to a question: one line of the log.
 

@@ -11,11 +11,13 @@ from duelpool.campaign.imports.importer import import_file
 from duelpool.campaign.views.exports import levels_of, write_csv, write_log, write_prefs, write_qrels
 from duelpool.campaign.views.status import status
 from duelpool.files import Run
-from duelpool.records import Pool
+from duelpool.records import Answer, Outcome, Pool
 from duelpool.setup.challenge import challenge, find_challenges
 from duelpool.store import Store, open_store
+from duelpool.store.leases import UnknownQuestion
 from support.campaigns import judge_all, make_campaign
 from support.postgres import drop_database, new_database
+from support.stores import BACK_ENDS, new_target
 
 POOLS = [Pool("one", tuple("cdefghijkl"), twins={"c": ("c2",)}), Pool("two", ("É", "z", "a"))]
 LATE = Run.from_rankings("late", {"one": [("a", 2.0), ("c", 1.0)]})
@@ -66,6 +68,21 @@ def story(store: Store, folder: Path) -> dict[str, Any]:
         "log": lines,
         "taken": (taken.judgments, taken.others, taken.closings),
     }
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_an_assessor_reads_their_question_again(back_end: str, tmp_path: Path) -> None:
+    with new_target(back_end, tmp_path) as target, open_store(target, create=True) as store:
+        campaign, other = make_campaign(store), make_campaign(store, name="other")
+        campaign.enrol("p0")
+        question = campaign.next_question("p0")
+        assert question is not None
+        assert campaign.question(question.id, "p0") == question
+        for wrong, assessor in ((campaign, "p1"), (other, "p0")):
+            with pytest.raises(UnknownQuestion, match="for this assessor"):
+                wrong.question(question.id, assessor)
+            with pytest.raises(UnknownQuestion, match="for this assessor"):
+                wrong.answer(question.id, assessor, Answer(Outcome.LEFT))
 
 
 def test_both_back_ends_tell_the_same_story(both: tuple[Store, Store], tmp_path: Path) -> None:

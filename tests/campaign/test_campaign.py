@@ -10,10 +10,10 @@ import pytest
 from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
 from duelpool.campaign.work.ledger import prorated
 from duelpool.errors import BadParameter, BadRecord, UnknownName
-from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Question, Topic
+from duelpool.records import Answer, Judgment, Kind, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Store, log, open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
+from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 ITEMS = tuple("abcdefghijkl")
 TOPICS = tuple(Topic(name, f"Question {name}?") for name in ("one", "two", "three", "four"))

@@ -9,10 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sqlalchemy import func, select
 
 from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
-from duelpool.records import Judgment, Outcome, Pool, Question, Topic
+from duelpool.records import Answer, Judgment, Outcome, Pool, Question, Topic
 from duelpool.store import Store, open_store, schema
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer, Conflict, TooLate
+from duelpool.store.leases import Conflict, TooLate
 from duelpool.testing.stores import audit
 
 ITEMS = tuple("abcdef")

@@ -18,11 +18,10 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.cli.evaluation.agreement import agreement
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_assessed, read_judgments
-from duelpool.judges.live import Reply, Sheet
-from duelpool.records import Kind, Outcome
+from duelpool.judges.live import Sheet
+from duelpool.records import Answer, Kind, Outcome
 from duelpool.store import open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer
 from support.campaigns import judge_all, make_campaign
 
 app = typer.Typer()
@@ -121,13 +120,13 @@ def test_missing_data_is_reported(votes: Path) -> None:
 class Timed:
     """Prefers the smaller letter, calls z bad, takes its time, and grades by the letter."""
 
-    def reply(self, sheet: Sheet) -> Reply:
+    def reply(self, sheet: Sheet) -> Answer:
         if sheet.right is None:
-            return Reply(
+            return Answer(
                 Outcome.GRADE, grade=float(sheet.grades[ord(sheet.left.id) % len(sheet.grades)]), seconds=6.0
             )
         first = sheet.left.id < sheet.right.id
-        return Reply(Outcome.LEFT if first else Outcome.RIGHT, seconds=3.0, confidence=4.0)
+        return Answer(Outcome.LEFT if first else Outcome.RIGHT, seconds=3.0, confidence=4.0)
 
 
 @pytest.fixture

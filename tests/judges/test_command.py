@@ -11,8 +11,8 @@ import pytest
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, JudgingSession
 from duelpool.errors import BadParameter
 from duelpool.judges.command import CommandJudge, question_to_json, reply_from_json
-from duelpool.judges.live import JudgeError, Reply, Sheet
-from duelpool.records import Outcome, Passage, Topic
+from duelpool.judges.live import JudgeError, Sheet
+from duelpool.records import Answer, Outcome, Passage, Topic
 from duelpool.store import Store, open_store
 from support.campaigns import make_campaign
 
@@ -41,7 +41,7 @@ def test_program_answers_questions_in_turn() -> None:
     with program(LOOP.format(SMALLER)) as judge:
         for left, right, outcome in (("a", "b", Outcome.LEFT), ("d", "c", Outcome.RIGHT)):
             reply = judge.reply(replace(SHEET, left=Passage(left, ""), right=Passage(right, "")))
-            assert isinstance(reply, Reply)
+            assert isinstance(reply, Answer)
             assert reply.outcome is outcome
             assert reply.seconds is not None
 
@@ -70,9 +70,9 @@ def test_a_program_sees_what_a_person_sees() -> None:
 
 def test_answer_with_all_optional_fields() -> None:
     line = {"id": "q1", "outcome": "right", "confidence": 0.7, "note": "close", "seconds": 1.5}
-    assert reply_from_json(json.dumps(line), SHEET) == Reply(Outcome.RIGHT, None, 0.7, "close", 1.5)
+    assert reply_from_json(json.dumps(line), SHEET) == Answer(Outcome.RIGHT, None, 0.7, "close", 1.5)
     graded = replace(SHEET, right=None, grades=(0.0, 1.0), outcomes=frozenset({Outcome.GRADE}))
-    assert reply_from_json('{"id": "q1", "grade": 1}', graded) == Reply(Outcome.GRADE, grade=1.0)
+    assert reply_from_json('{"id": "q1", "grade": 1}', graded) == Answer(Outcome.GRADE, grade=1.0)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_late_answer_is_not_used_for_the_next_question(tmp_path: Path) -> None:
         with pytest.raises(JudgeError):
             judge.reply(SHEET)
         second = judge.reply(replace(SHEET, question="q2"))
-        assert isinstance(second, Reply)
+        assert isinstance(second, Answer)
         assert second.outcome is Outcome.RIGHT
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from duelpool.judges.live import JudgeAction, Reply, Sheet
+from duelpool.judges.live import JudgeAction, Sheet
 from duelpool.judges.terminal import LineKeys, TerminalJudge, TerminalKeys, keys_of
-from duelpool.records import Outcome, Passage, Topic
+from duelpool.records import Answer, Outcome, Passage, Topic
 
 PLAIN = frozenset(
     {
@@ -33,7 +33,7 @@ SHEET = Sheet(
 )
 
 
-def ask(keys: str, sheet: Sheet = SHEET, width: int = 80) -> tuple[Reply | JudgeAction, str]:
+def ask(keys: str, sheet: Sheet = SHEET, width: int = 80) -> tuple[Answer | JudgeAction, str]:
     screen = io.StringIO()
     judge = TerminalJudge(Console(file=screen, width=width), LineKeys(io.StringIO(keys)))
     return judge.reply(sheet), screen.getvalue()
@@ -56,7 +56,7 @@ def ask(keys: str, sheet: Sheet = SHEET, width: int = 80) -> tuple[Reply | Judge
 )
 def test_a_key_is_an_answer(key: str, outcome: Outcome) -> None:
     reply, _ = ask(f"{key}\n")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, Answer)
     assert reply.outcome is outcome
     assert reply.seconds is not None
     assert reply.seconds >= 0
@@ -77,14 +77,14 @@ def test_undo_stop_and_end_of_input(keys: str, wish: JudgeAction) -> None:
 
 def test_key_without_meaning_is_reported_and_asked_again() -> None:
     reply, screen = ask("t\nshift+left\n=\ngrade\nz\n?\n1\n")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, Answer)
     assert reply.outcome is Outcome.LEFT
     assert screen.count("has no meaning here") == 5
     assert "Choose what answers best." in screen
     generous = replace(SHEET, outcomes=PLAIN | {Outcome.TIE, Outcome.DEFINITELY_LEFT})
     for key, outcome in (("t", Outcome.TIE), ("shift+left", Outcome.DEFINITELY_LEFT)):
         taken, _ = ask(f"{key}\n", generous)
-        assert isinstance(taken, Reply)
+        assert isinstance(taken, Answer)
         assert taken.outcome is outcome
 
 
@@ -110,7 +110,7 @@ def test_a_grade_for_one_item() -> None:
         SHEET, right=None, grades=(0.0, 1.0, 2.0), outcomes=frozenset({Outcome.GRADE, Outcome.SKIP})
     )
     reply, screen = ask("7\nleft\n2\n", sheet)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, Answer)
     assert (reply.outcome, reply.grade) == (Outcome.GRADE, 2.0)
     assert screen.count("has no meaning here") == 2
     assert "0 1 2: the grade" in screen

@@ -19,10 +19,9 @@ from duelpool.errors import UnknownName
 from duelpool.files import Run
 from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs, leaderboard
-from duelpool.records import Judgment, Outcome, Pool, Topic
+from duelpool.records import Answer, Judgment, Outcome, Pool, Topic
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer
 from duelpool.web.manage import reading
 from duelpool.web.manage.dashboard import Dashboard
 from support.assessor_counts import assessor_counts

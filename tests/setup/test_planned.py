@@ -15,10 +15,9 @@ from duelpool.campaign.log.plan_source import PlanSource
 from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.files import write_run
-from duelpool.records import Outcome, Proposal
+from duelpool.records import Answer, Outcome, Proposal
 from duelpool.setup.planned import plan_judgments, plan_pools, plan_settings
 from duelpool.store import open_store
-from duelpool.store.leases import Answer
 from support.budgets import small_runs
 
 RUNS, QRELS = small_runs(topics=4, depth=8, systems=2, seed=2)

@@ -15,10 +15,9 @@ from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.views.exports import write_log, write_prefs, write_qrels
 from duelpool.files import Run
 from duelpool.leaderboard.scoring import keep_runs
-from duelpool.records import Judgment, Kind, Outcome, Passage, Pool, Question, Topic
+from duelpool.records import Answer, Judgment, Kind, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer
 from duelpool.store.schema import SCHEMA_VERSION
 
 FOLDER = Path(__file__).parent / "data"

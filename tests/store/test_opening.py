@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import CheckConstraint, Connection, inspect, text
 
 from duelpool.errors import MissingExtra
-from duelpool.records import Outcome, Passage
+from duelpool.records import Answer, Outcome, Passage
 from duelpool.store import (
     Store,
     StoreError,
@@ -373,7 +373,7 @@ def test_full_disk_acknowledges_only_stored_writes(path: Path) -> None:
 
 UNTIL_FULL = """
 import resource, signal, sys
-from duelpool.records import Passage
+from duelpool.records import Answer, Passage
 from duelpool.store import open_store, StoreError, holdings
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = open_store(sys.argv[1])
@@ -492,7 +492,7 @@ def test_connection_lost_during_a_write() -> None:
 
         def cut(tx: Writing) -> None:
             row = leases.lock_own_question(tx, question.id, "p0")
-            leases.answer(tx, row, leases.Answer(Outcome.LEFT), cap=3, at_once=True)
+            leases.answer(tx, row, Answer(Outcome.LEFT), cap=3, at_once=True)
             own = tx.connection.execute(text("select pg_backend_pid()")).scalar_one()
             with psycopg.connect(url, autocommit=True) as other:
                 other.execute("select pg_terminate_backend(%s)", [own])

@@ -13,9 +13,9 @@ from hypothesis.stateful import run_state_machine_as_test as run
 from sqlalchemy import select
 
 from duelpool.errors import DuelpoolError
-from duelpool.records import Outcome
+from duelpool.records import Answer, Outcome
 from duelpool.store import Store, Writing, leases, log, open_store, retractions, schema
-from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion, Wanted
+from duelpool.store.leases import Conflict, TooLate, UnknownQuestion, Wanted
 from duelpool.testing.stores import Scene, audit
 from support.stores import new_target
 
@@ -237,7 +237,7 @@ class StoreMachine(RuleBasedStateMachine):
         person = self.holder(name, stranger)
 
         def undone(tx: Writing) -> None:
-            again = retractions.undo(tx, name, person, cap=CAP, seconds=SECONDS)
+            again = retractions.undo(tx, leases.lock_own_question(tx, name, person), cap=CAP, seconds=SECONDS)
             assert (again.id, again.assessor, again.expires) == (name, person, self.now + SECONDS)
 
         self.both(undone, lambda: self.model.undo(name, person, self.now))
@@ -274,7 +274,10 @@ class StoreMachine(RuleBasedStateMachine):
             question.expires = self.now + SECONDS
             return question.expires
 
-        self.both(lambda tx: leases.extend(tx, name, person, seconds=SECONDS), modelled)
+        self.both(
+            lambda tx: leases.extend(tx, leases.lock_own_question(tx, name, person), seconds=SECONDS),
+            modelled,
+        )
 
     @rule(places=st.lists(st.integers(0, 30), min_size=1, max_size=3))
     def retract(self, places: list[int]) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
-from duelpool.judges.live import Reply, Sheet
-from duelpool.records import Outcome, Passage, Pool, Topic
+from duelpool.judges.live import Sheet
+from duelpool.records import Answer, Outcome, Passage, Pool, Topic
 from duelpool.store import Store
 from duelpool.store.holdings import TestPair
 
@@ -38,9 +38,9 @@ def make_campaign(
 class Knows:
     """Prefers the smaller letter, always."""
 
-    def reply(self, sheet: Sheet) -> Reply:
+    def reply(self, sheet: Sheet) -> Answer:
         assert sheet.right is not None
-        return Reply(Outcome.LEFT if sheet.left.id < sheet.right.id else Outcome.RIGHT, seconds=2.0)
+        return Answer(Outcome.LEFT if sheet.left.id < sheet.right.id else Outcome.RIGHT, seconds=2.0)
 
 
 def judge_all(campaign: Campaign, people: int = 3) -> int:

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duelpool.errors import DuelpoolError
-from duelpool.records import Outcome, Question, Topic
+from duelpool.records import Answer, Outcome, Question, Topic
 from duelpool.store import Reading, Store, Writing, holdings, leases, log, open_store
-from duelpool.store.leases import Answer, Wanted
+from duelpool.store.leases import Wanted
 
 CAP = 3
 TOPICS = 8

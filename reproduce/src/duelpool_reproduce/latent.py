@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from duelpool.errors import BadParameter
 from duelpool.judges.base import Dice
-from duelpool.judges.live import Reply, Sheet
-from duelpool.records import Judgment, Kind, Outcome
+from duelpool.judges.live import Sheet
+from duelpool.records import Answer, Judgment, Kind, Outcome
 
 T = TypeVar("T")
 
@@ -139,15 +139,15 @@ class LatentAssessor:
             seconds=took,
         )
 
-    def reply(self, sheet: Sheet) -> Reply:
+    def reply(self, sheet: Sheet) -> Answer:
         """Return the answer to a campaign's question."""
         if sheet.right is None:
             judgment = self.grade(sheet.topic.id, sheet.left.id)
             place = min(int(judgment.grade or 0), len(sheet.grades) - 1)
-            return Reply(Outcome.GRADE, grade=sheet.grades[place], seconds=judgment.seconds)
+            return Answer(Outcome.GRADE, grade=sheet.grades[place], seconds=judgment.seconds)
         kind = Kind.DEFINITE if Outcome.DEFINITELY_LEFT in sheet.outcomes else Kind.PREFERENCE
         judgment = self.judge(sheet.topic.id, sheet.left.id, sheet.right.id, kind)
-        return Reply(judgment.outcome, seconds=judgment.seconds)
+        return Answer(judgment.outcome, seconds=judgment.seconds)
 
     def _dice(self, topic: str, left: str, right: str, kind: Kind) -> Dice:
         key = (topic, *sorted((left, right)), str(kind))

@@ -19,10 +19,11 @@ from duelpool.campaign.settings import Settings
 from duelpool.campaign.settings.changes import same_fixed_settings
 from duelpool.campaign.work import assignments, exclusion, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
+from duelpool.campaign.work.participants import ParticipantState
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
-from duelpool.records import Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
+from duelpool.records import Answer, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, retractions
-from duelpool.store.leases import Answer, Receipt
+from duelpool.store.leases import Receipt
 
 AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 Also: TypeAlias = Callable[[Writing], None]
@@ -207,13 +208,20 @@ class Campaign:
         return found[0] if found else None
 
     def next_questions(
-        self, assessor: str, n: int, topics: Collection[str] | None = None, *, one_topic: bool = False
+        self,
+        assessor: str,
+        n: int,
+        topics: Collection[str] | None = None,
+        *,
+        one_topic: bool = False,
+        state: ParticipantState | None = None,
     ) -> tuple[Question, ...]:
-        """Return up to n questions that this person holds from now on, the one to be answered first first.
+        """Lease up to n questions to an assessor, and return them in the order in which to answer them.
 
-        With `one_topic`, what is added to the first is of its topic: nobody is sent to and fro between topics.
+        With `one_topic`, all further questions are of the first one's topic. `state` is the assessor's state where
+        the caller has just read it.
         """
-        self._check(assessor)
+        self._check(assessor, state)
         held = self._dispatch.held(assessor)[:n]
         while len(held) < n:
             among = {held[0].topic} if one_topic and held else topics
@@ -227,13 +235,14 @@ class Campaign:
         """Return the questions outside of assignments that this person holds."""
         return self._dispatch.held(assessor)
 
-    def next_assignment(self, assessor: str) -> Assignment | None:
+    def next_assignment(self, assessor: str, *, state: ParticipantState | None = None) -> Assignment | None:
         """Return the assignment that this person has open, or a new one; None when there is no work or money.
 
         Questions are drawn at random over all topics, none that this person has answered, at most three of a
-        topic where possible, with test pairs and, where wanted, repeated ones mixed in.
+        topic where possible, with test pairs and, where wanted, repeated ones mixed in. `state` is the assessor's
+        state where the caller has just read it.
         """
-        self._check(assessor)
+        self._check(assessor, state)
         held = self.open_assignment(assessor)
         if held is not None:
             return held
@@ -276,9 +285,7 @@ class Campaign:
                 held = assignments.find_open(tx, assessor)
                 if held is None or held.id != row.assignment:
                     raise leases.Conflict("The assignment is finished.", remedy="Its answers count.")
-            return retractions.undo(
-                tx, question, assessor, cap=self.settings.slots, seconds=self.settings.lease_seconds
-            )
+            return retractions.undo(tx, row, cap=self.settings.slots, seconds=self.settings.lease_seconds)
 
         return self.write(work)
 
@@ -295,7 +302,7 @@ class Campaign:
         """Return a question that this person holds or has answered."""
 
         def work(tx: Reading) -> Question:
-            return leases.question_of(leases.lock_own_question(tx, question, assessor))
+            return leases.question_of(leases.find_own_question(tx, question, assessor))
 
         return self.read(work)
 
@@ -305,7 +312,7 @@ class Campaign:
         def work(tx: Writing) -> float:
             row = leases.lock_own_question(tx, question, assessor)
             seconds = self.settings.lease_seconds
-            ends = leases.extend(tx, question, assessor, seconds=seconds)
+            ends = leases.extend(tx, row, seconds=seconds)
             if row.assignment is not None:
                 leases.extend_assignment(tx, row.assignment, ends)
             return ends
@@ -448,11 +455,12 @@ class Campaign:
 
     # ---- inside
 
-    def _check(self, assessor: str) -> None:
-        state, person = self.read(lambda tx: participants.participant_state(tx, assessor))
-        if state != "open":
-            raise NotAllowed(f"The campaign is {state}.", remedy="Come back later.")
-        if person is None:
+    def _check(self, assessor: str, state: ParticipantState | None) -> None:
+        """Refuse to ask an assessor who may not judge now."""
+        state = state or self.read(lambda tx: participants.participant_state(tx, assessor))
+        if state.campaign != "open":
+            raise NotAllowed(f"The campaign is {state.campaign}.", remedy="Come back later.")
+        if state.person is None:
             raise NotAllowed(f"The campaign has no assessor '{assessor}'.", remedy="Enrol them first.")
-        if person == "excluded":
+        if state.person == "excluded":
             raise NotAllowed("This assessor is excluded.", remedy="Finished work is paid.")

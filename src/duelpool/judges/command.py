@@ -13,12 +13,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from duelpool.errors import BadParameter
-from duelpool.judges.live import JudgeAction, JudgeError, Reply, Sheet
-from duelpool.records import Outcome, Passage
+from duelpool.judges.live import JudgeAction, JudgeError, Sheet
+from duelpool.records import Answer, Outcome, Passage
 
 _LINE_AT_MOST = 1_000_000  # characters of a reply; more than this is no reply
 _GRACE_SECONDS = 2.0  # for a program to exit by itself when there are no more questions
@@ -37,20 +38,14 @@ class CommandJudge:
         self._program: subprocess.Popen[str] | None = None
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
-    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
+    def reply(self, sheet: Sheet) -> Answer | JudgeAction:
         """Ask the program; without a proper answer in time, raise JudgeError and restart it at the next question."""
         try:
             began = time.monotonic()
             self._send(json.dumps(question_to_json(sheet), ensure_ascii=False))
             reply = reply_from_json(self._receive(), sheet)
             if reply.seconds is None:
-                reply = Reply(
-                    reply.outcome,
-                    reply.grade,
-                    reply.confidence,
-                    reply.note,
-                    round(time.monotonic() - began, 3),
-                )
+                reply = replace(reply, seconds=round(time.monotonic() - began, 3))
             return reply
         except JudgeError:
             self._end(at_once=True)  # a late answer must not be taken as the answer to the next question
@@ -183,7 +178,7 @@ def _item(passage: Passage) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value or name in ("id", "text")}
 
 
-def reply_from_json(line: str, sheet: Sheet) -> Reply:
+def reply_from_json(line: str, sheet: Sheet) -> Answer:
     """Return the reply that a line holds, or raise JudgeError with the problem."""
     try:
         row = json.loads(line)
@@ -205,7 +200,7 @@ def reply_from_json(line: str, sheet: Sheet) -> Reply:
     seconds = _number(row, "seconds")
     if not isinstance(note, str) or (seconds is not None and seconds < 0):
         raise _wrong("'note' is a text and 'seconds' a number from 0 on")
-    return Reply(outcome, grade=grade, confidence=_number(row, "confidence"), note=note, seconds=seconds)
+    return Answer(outcome, grade=grade, confidence=_number(row, "confidence"), note=note, seconds=seconds)
 
 
 def _outcome(row: Mapping[str, Any], sheet: Sheet) -> Outcome:

@@ -11,7 +11,7 @@ import numpy as np
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.judges.base import Dice, JudgeModel, SimulatedJudge
 from duelpool.judges.simulated import MatrixJudge, odds_of_wins
-from duelpool.records import Outcome, Passage, Topic
+from duelpool.records import Answer, Outcome, Passage, Topic
 
 SEEN_THREE_OUT_OF_FOUR = math.log(3.0)
 """The log-odds of a win per unit of utility: a reader sees the difference three times out of four."""
@@ -45,21 +45,10 @@ class Sheet:
     judged: int = 0  # by this judge in this session, to show the progress
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer with its grade, confidence, note and time."""
-
-    outcome: Outcome
-    grade: float | None = None
-    confidence: float | None = None
-    note: str = ""
-    seconds: float | None = None
-
-
 class LiveJudge(Protocol):
     """A person or program that answers a campaign's questions; raises `JudgeError` when it can't."""
 
-    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
+    def reply(self, sheet: Sheet) -> Answer | JudgeAction:
         """Return the answer to a question, or an action."""
         ...
 
@@ -99,15 +88,15 @@ class SimulatedPerson:
         self._dice = Dice(seed, "simulated person", number)
         self.careless = self._dice.roll("careless") < careless
 
-    def reply(self, sheet: Sheet) -> Reply:
+    def reply(self, sheet: Sheet) -> Answer:
         """Return this person's answer."""
         shown = "" if sheet.right is None else sheet.right.id
         roll = self._dice.roll(f"seconds\x1f{sheet.topic.id}\x1f{sheet.left.id}\x1f{shown}")
         seconds = 1.0 + 2.0 * roll if self.careless else 4.0 + 12.0 * roll
         if sheet.right is None:
-            return Reply(Outcome.GRADE, grade=self._grade(sheet), seconds=round(seconds, 1))
+            return Answer(Outcome.GRADE, grade=self._grade(sheet), seconds=round(seconds, 1))
         outcome = self._outcome(sheet, sheet.left.id, sheet.right.id)
-        return Reply(outcome, seconds=round(seconds, 1))
+        return Answer(outcome, seconds=round(seconds, 1))
 
     def _outcome(self, sheet: Sheet, left: str, right: str) -> Outcome:
         judge, items = self._judges(sheet.topic.id)

@@ -13,8 +13,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from duelpool.judges.live import JudgeAction, Reply, Sheet
-from duelpool.records import Outcome, Passage
+from duelpool.judges.live import JudgeAction, Sheet
+from duelpool.records import Answer, Outcome, Passage
 
 ANSWER_KEYS: Mapping[str, Outcome] = {
     "left": Outcome.LEFT,
@@ -126,7 +126,7 @@ class TerminalJudge:
         self._console = console or Console()
         self._keys = keys or keys_of(sys.stdin)
 
-    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
+    def reply(self, sheet: Sheet) -> Answer | JudgeAction:
         """Show a question and wait for a key that answers it."""
         self._console.print(page(sheet))
         began = time.monotonic()
@@ -142,10 +142,10 @@ class TerminalJudge:
                 return ACTION_KEYS[key]
             seconds = round(time.monotonic() - began, 2)
             if sheet.right is None and (grade := _grade(key, sheet.grades)) is not None:
-                return Reply(Outcome.GRADE, grade=grade, seconds=seconds)
+                return Answer(Outcome.GRADE, grade=grade, seconds=seconds)
             outcome = outcome_of(key)
             if outcome is not None and outcome in sheet.outcomes and outcome is not Outcome.GRADE:
-                return Reply(outcome, seconds=seconds)
+                return Answer(outcome, seconds=seconds)
             self._console.print(
                 f"The key '{_plain(key)}' has no meaning here.", markup=False, highlight=False
             )

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row, bindparam, select, text, update
 
 from duelpool.errors import DuelpoolError
-from duelpool.records import Judgment, Kind, Outcome, Question
+from duelpool.records import Answer, Judgment, Kind, Outcome, Question
 from duelpool.store import log, schema
 from duelpool.store.statements import Statement
 from duelpool.store.transactions import Reading, Writing
@@ -43,8 +43,9 @@ _PAIR_QUESTIONS = Statement(
 _LEASE = Statement(
     lambda dialect: dialect.insert(schema.question).on_conflict_do_nothing().returning(_COLUMNS.id), _ASKED
 )
+_FIND = Statement(lambda _: select(schema.question).where(_COLUMNS.id == bindparam("question")))
 _LOCK = Statement(
-    lambda _: select(schema.question).where(_COLUMNS.id == bindparam("locked")).with_for_update()
+    lambda _: select(schema.question).where(_COLUMNS.id == bindparam("question")).with_for_update()
 )
 _LEASED_TO = Statement(
     lambda _: (
@@ -138,23 +139,6 @@ class Wanted:
         if self.right is None:
             return self.left, ""
         return (self.left, self.right) if self.left < self.right else (self.right, self.left)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An assessor's answer: the outcome, and what the page recorded with it.
-
-    `attempt` is the question's attempt that is answered, None where answers can't overtake each other.
-    """
-
-    outcome: Outcome
-    grade: float | None = None
-    confidence: float | None = None
-    note: str = ""
-    seconds: float | None = None
-    context_uses: int = 0
-    highlighted: bool | None = None
-    attempt: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,16 +288,25 @@ def question_of(row: Row[Any]) -> Question:
     )
 
 
-def lock_question(tx: Reading, question_id: str) -> Row[Any] | None:
-    """Return a question's row, locked until the commit; None if there is no such question."""
-    rows = _LOCK.run(tx.connection, {"locked": question_id})
+def lock_question(tx: Writing, question_id: str) -> Row[Any] | None:
+    """Return a question's row, locked until the commit."""
+    rows = _LOCK.run(tx.connection, {"question": question_id})
     return rows[0] if rows else None
 
 
-def lock_own_question(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
-    """Return a question's row, locked until the commit; raise unless it is this campaign's and this assessor's."""
-    row = lock_question(tx, question_id)
-    if row is None or row.campaign != tx.campaign or row.assessor != assessor:
+def lock_own_question(tx: Writing, question_id: str, assessor: str) -> Row[Any]:
+    """Return the row of an assessor's question, locked until the commit; any other question is unknown here."""
+    return _own(tx, lock_question(tx, question_id), question_id, assessor)
+
+
+def find_own_question(tx: Reading, question_id: str, assessor: str) -> Row[Any]:
+    """Return the row of an assessor's question; any other question is unknown here."""
+    rows = _FIND.run(tx.connection, {"question": question_id})
+    return _own(tx, rows[0] if rows else None, question_id, assessor)
+
+
+def _own(tx: Reading, row: Row[Any] | None, question_id: str, assessor: str) -> Row[Any]:
+    if row is None or row.assessor != assessor or row.campaign != tx.campaign:
         raise UnknownQuestion(
             f"There is no question '{question_id}' for this assessor.", remedy="Ask for the next question."
         )
@@ -326,7 +319,7 @@ def leased_to(tx: Reading, assessor: str) -> list[Row[Any]]:
 
 
 def answer(tx: Writing, row: Row[Any], response: Answer, *, cap: int, at_once: bool) -> Receipt:
-    """Store the answer to a locked question once; sending it again changes nothing, a different one is a conflict."""
+    """Store an answer to a locked question once; sending it again changes nothing, a different one is a conflict."""
     attempt = row.attempt if response.attempt is None else response.attempt
     if attempt != row.attempt or row.state in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
         return _again(tx, row, response, attempt)
@@ -451,9 +444,8 @@ def set_places(tx: Writing, question_ids: Sequence[str]) -> None:
         tx.connection.execute(_PLACE, places)
 
 
-def extend(tx: Writing, question_id: str, assessor: str, *, seconds: float) -> float:
-    """Extend a lease by these seconds from now; return when it ends."""
-    row = lock_own_question(tx, question_id, assessor)
+def extend(tx: Writing, row: Row[Any], *, seconds: float) -> float:
+    """Extend the lease of a locked question by these seconds from now; return when it ends."""
     if row.state != LEASED:
         raise TooLate("The time for this question has run out.", remedy="Ask for the next question.")
     tx.connection.execute(

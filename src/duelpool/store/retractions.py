@@ -16,9 +16,8 @@ from duelpool.store.transactions import Reading, Writing
 _PLACES_AT_ONCE = 500  # places in one query
 
 
-def undo(tx: Writing, question_id: str, assessor: str, *, cap: int, seconds: float) -> Question:
-    """Retract an assessor's own answer, and lease the same question to the same assessor again."""
-    row = leases.lock_own_question(tx, question_id, assessor)
+def undo(tx: Writing, row: Row[Any], *, cap: int, seconds: float) -> Question:
+    """Retract the answer to a locked question, and lease the question to the same assessor again."""
     if row.state not in {ANSWERED, SKIPPED, CANNOT_JUDGE}:
         raise leases.Conflict("There is no answer to undo.", remedy="Answer the question.")
     seq = leases.last_answer(tx, row)
@@ -110,7 +109,7 @@ def _take_slot_again(tx: Writing, row: Row[Any], cap: int) -> bool:
     return True
 
 
-def _lock_judgments(tx: Reading, topic: str, seqs: Sequence[int]) -> list[log.Line]:
+def _lock_judgments(tx: Writing, topic: str, seqs: Sequence[int]) -> list[log.Line]:
     """Return the judgments with these seqs, with their questions and the topic locked until the commit.
 
     Questions are locked before the topic, as an answer locks them, and in the order of their ids: no deadlocks.

@@ -18,10 +18,9 @@ from duelpool.cli import app
 from duelpool.cli.campaign.importing import ranges
 from duelpool.errors import BadFile, BadParameter, DuelpoolError
 from duelpool.files import read_qrels
-from duelpool.records import Judgment, Outcome, Pool
+from duelpool.records import Answer, Judgment, Outcome, Pool
 from duelpool.store import Reading, Store, log, open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer
 from duelpool.testing.stores import audit
 from support.campaigns import judge_all, make_campaign
 

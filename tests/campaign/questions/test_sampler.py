@@ -16,11 +16,11 @@ from duelpool.campaign.questions import proposals
 from duelpool.campaign.questions.proposals import Outstanding, Proposals
 from duelpool.campaign.questions.sampler import Sampler
 from duelpool.campaign.work.assignments import judgments_in
-from duelpool.records import Outcome, Passage, Pool, Proposal, Topic
+from duelpool.records import Answer, Outcome, Passage, Pool, Proposal, Topic
 from duelpool.seeds import rng_for
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer, Wanted
+from duelpool.store.leases import Wanted
 from support.stores import BACK_ENDS, new_target
 
 SIZES = {"small": 4, "middle": 12, "large": 24}

@@ -15,16 +15,8 @@ from duelpool.campaign.runners.judging_session import (
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadParameter
 from duelpool.judges import make_judges
-from duelpool.judges.live import (
-    JudgeAction,
-    JudgeError,
-    Reply,
-    Sheet,
-    SimulatedPerson,
-    TopicJudges,
-    Utilities,
-)
-from duelpool.records import Outcome, Passage, Topic
+from duelpool.judges.live import JudgeAction, JudgeError, Sheet, SimulatedPerson, TopicJudges, Utilities
+from duelpool.records import Answer, Outcome, Passage, Topic
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair
 from support.campaigns import Knows, judge_all, make_campaign
@@ -43,13 +35,13 @@ class Script:
         self.replies = list(replies)
         self.shown: list[str] = []
 
-    def reply(self, sheet: Sheet) -> Reply | JudgeAction:
+    def reply(self, sheet: Sheet) -> Answer | JudgeAction:
         assert sheet.right is not None
         self.shown.append("".join(sorted((sheet.left.id, sheet.right.id))))
         if not self.replies:
             return Knows().reply(sheet)
         found = self.replies.pop(0)
-        return found if isinstance(found, JudgeAction) else Reply(found)
+        return found if isinstance(found, JudgeAction) else Answer(found)
 
 
 def test_undo_shows_the_last_question_again(store: Store) -> None:
@@ -109,7 +101,7 @@ def test_stopping_gives_the_question_back(store: Store) -> None:
 
 def test_a_crash_of_the_judge_gives_the_question_back_too(store: Store) -> None:
     class Crashes:
-        def reply(self, sheet: Sheet) -> Reply:
+        def reply(self, sheet: Sheet) -> Answer:
             raise KeyboardInterrupt
 
     campaign = make_campaign(store, {"one": "abc"})
@@ -257,7 +249,7 @@ def test_a_budget_ends_the_work(store: Store) -> None:
 
 def test_trouble_is_for_the_judge_not_for_the_campaign(store: Store) -> None:
     class Fails:
-        def reply(self, sheet: Sheet) -> Reply:
+        def reply(self, sheet: Sheet) -> Answer:
             raise JudgeError("no")
 
     campaign = make_campaign(store, {"one": "abc"})

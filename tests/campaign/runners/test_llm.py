@@ -26,9 +26,9 @@ from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.campaign.views.exports import write_log
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadParameter
-from duelpool.judges.live import Reply, Sheet
+from duelpool.judges.live import Sheet
 from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
-from duelpool.records import Outcome, Passage, Pool, Topic
+from duelpool.records import Answer, Outcome, Passage, Pool, Topic
 from duelpool.store import Store, Writing, llm, open_store, schema
 from duelpool.store.llm import ModelReply, Order
 from support.campaigns import Knows, judge_all, make_campaign
@@ -365,10 +365,10 @@ def test_what_became_free_is_used(store: Store) -> None:
         def __init__(self) -> None:
             self.campaign = campaign
 
-        def answer(self, sheet: Sheet) -> Reply:
+        def answer(self, sheet: Sheet) -> Answer:
             asked.append(sheet.question)
             if len(asked) > 2:
-                return Reply(Outcome.LEFT)
+                return Answer(Outcome.LEFT)
             self.settled = 1
             raise OutOfBudget
 

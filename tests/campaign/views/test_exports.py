@@ -31,11 +31,10 @@ from duelpool.campaign.views.reading import read_counted_lines, read_topic
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import read_preferences, read_qrels, read_topics
 from duelpool.files.spreadsheets import harmless
-from duelpool.records import Judgment, Outcome, Pool
+from duelpool.records import Answer, Judgment, Outcome, Pool
 from duelpool.report import Table, csv_text
 from duelpool.store import Store, log, open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer
 from support.campaigns import judge_all, make_campaign
 from support.stores import BACK_ENDS, new_target
 

@@ -8,10 +8,9 @@ from sqlalchemy import event
 
 from duelpool.campaign.views.status import status
 from duelpool.cli.campaign.status import shared_beginning, show
-from duelpool.records import Judgment, Outcome, Pool, Question
+from duelpool.records import Answer, Judgment, Outcome, Pool, Question
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair
-from duelpool.store.leases import Answer
 from support.campaigns import judge_all, make_campaign
 
 

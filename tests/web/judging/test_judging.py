@@ -8,9 +8,8 @@ from sqlalchemy import update
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.welcome import STEPS
-from duelpool.records import Outcome, Passage
+from duelpool.records import Answer, Outcome, Passage
 from duelpool.store import schema
-from duelpool.store.leases import Answer
 from support.browsing import OFF_TOPIC, PATIENCE, People, Person, Site, by_key, by_mouse
 
 

@@ -15,9 +15,8 @@ from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.runners import judging_session
 from duelpool.campaign.runners.judging_session import QuestionTexts
-from duelpool.records import Judgment, Outcome, Passage
+from duelpool.records import Answer, Judgment, Outcome, Passage
 from duelpool.store import Store, database, open_store
-from duelpool.store.leases import Answer
 from duelpool.strategies import make_strategy
 from duelpool.web.campaigns import ServedCampaigns
 from support.campaigns import judge_all, make_campaign

@@ -15,10 +15,9 @@ from duelpool.campaign.settings.changes import changed
 from duelpool.campaign.settings.welcome import STEPS
 from duelpool.campaign.views.watch import Watch
 from duelpool.errors import DuelpoolError
-from duelpool.records import Outcome
+from duelpool.records import Answer, Outcome
 from duelpool.setup import Comparison
 from duelpool.store import holdings
-from duelpool.store.leases import Answer
 from duelpool.web.setup.keys import setup_address, setup_key
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.work import Work

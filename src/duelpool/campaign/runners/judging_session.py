@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.errors import DuelpoolError
-from duelpool.judges.live import JudgeAction, JudgeError, LiveJudge, Reply, Sheet
-from duelpool.records import Outcome, Pair, Passage, Question, Topic
+from duelpool.judges.live import JudgeAction, JudgeError, LiveJudge, Sheet
+from duelpool.records import Answer, Outcome, Pair, Passage, Question, Topic
 from duelpool.store import holdings
-from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
+from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 IDLE_WORKERS = 20  # so many in a row who found nothing to do, and nobody else is called
 TEXTS_AT_MOST = 4_000_000  # characters of passages that lie ready, in each process
 _NOT_JUDGED = (Outcome.SKIP, Outcome.CANNOT_JUDGE)
 
-OnAnswer = Callable[[Question, Reply], None]
+OnAnswer = Callable[[Question, Answer], None]
 
 
 class JudgeGaveUp(DuelpoolError):
@@ -98,16 +98,6 @@ class QuestionTexts:
         )
 
 
-def _as_answer(reply: Reply) -> Answer:
-    return Answer(
-        reply.outcome,
-        grade=reply.grade,
-        confidence=reply.confidence,
-        note=reply.note,
-        seconds=reply.seconds,
-    )
-
-
 def _key(question: Question) -> tuple[str, Pair]:
     return question.topic, (question.left, "") if question.right is None else question.pair
 
@@ -184,15 +174,15 @@ class JudgingSession:
             if reply is JudgeAction.STOP:
                 self.campaign.give_back(question.id, self.assessor)
                 return False
-            if isinstance(reply, Reply):
+            if isinstance(reply, Answer):
                 self._store(question, reply)
                 return True
             if self._answered:  # else there is nothing to undo, and the question is shown again
                 question = self._undo(question)
 
-    def _store(self, question: Question, reply: Reply) -> None:
+    def _store(self, question: Question, reply: Answer) -> None:
         try:
-            self.campaign.answer(question.id, self.assessor, _as_answer(reply))
+            self.campaign.answer(question.id, self.assessor, reply)
         except (TooLate, Conflict, UnknownQuestion):
             self.sat.late += 1
             return
@@ -273,9 +263,9 @@ def work_assignments(
             idle = 0
             for question in assignment.questions:
                 reply = judge.reply(desk.sheet(question, total.judged))
-                if not isinstance(reply, Reply):
+                if not isinstance(reply, Answer):
                     break
-                campaign.answer(question.id, name, _as_answer(reply))
+                campaign.answer(question.id, name, reply)
                 total.judged += 1
                 if on_answer is not None:
                     on_answer(question, reply)

@@ -15,7 +15,7 @@ from typing import Any
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.judges.live import JudgeError, Reply, Sheet
+from duelpool.judges.live import JudgeError, Sheet
 from duelpool.judges.llm.endpoint import Endpoint
 from duelpool.judges.llm.prices import Prices, most_tokens
 from duelpool.judges.llm.prompts import Prompt, unreadable_because
@@ -28,7 +28,7 @@ from duelpool.judges.llm.replies import (
     preference_form,
 )
 from duelpool.net.http import NoAnswer, NotSent, Response
-from duelpool.records import Outcome
+from duelpool.records import Answer, Outcome
 from duelpool.seeds import rng_for
 from duelpool.store import Writing, holdings, llm
 from duelpool.store.llm import ModelJudge, ModelReply, Order
@@ -282,10 +282,10 @@ class LlmJudge:
 
     # ---- answering
 
-    def answer(self, sheet: Sheet) -> Reply:
+    def answer(self, sheet: Sheet) -> Answer:
         """Return the answer to a question: a pair is shown in both orders, and the two replies must agree."""
         if why := unreadable_because(sheet):
-            return Reply(Outcome.CANNOT_JUDGE, note=f"{self._signature}; {why}")
+            return Answer(Outcome.CANNOT_JUDGE, note=f"{self._signature}; {why}")
         first = self.say(_order(sheet), sheet)
         if sheet.right is None:
             return _graded(first, self._signature)
@@ -308,26 +308,28 @@ def _order(sheet: Sheet) -> Order:
 _OTHER_SIDE = {"left": "right", "right": "left"}
 
 
-def combined(first: ModelReply, second: ModelReply, *, flips: str, signature: str = "") -> Reply:
+def combined(first: ModelReply, second: ModelReply, *, flips: str, signature: str = "") -> Answer:
     """Return what two replies come to, the second with the sides changed, as the first one's sides have it."""
     turned = _OTHER_SIDE.get(second.outcome, second.outcome)
     note = f"{signature}; as shown: {_told(first)}; sides changed: {_told(second)}".removeprefix("; ")
     seconds = round(first.seconds + second.seconds, 3)
     if not {first.outcome, turned} <= {"left", "right", "tie"}:
-        return Reply(Outcome.CANNOT_JUDGE, note=note, seconds=seconds)
+        return Answer(Outcome.CANNOT_JUDGE, note=note, seconds=seconds)
     if first.outcome != turned:
         outcome = Outcome.FLIP_ABSTAIN if flips == "abstain" else Outcome.FLIP_TIE
-        return Reply(outcome, note=note, seconds=seconds)
+        return Answer(outcome, note=note, seconds=seconds)
     sure = [each.confidence for each in (first, second) if each.confidence is not None]
     confidence = round(sum(sure) / len(sure), 4) if sure else None
-    return Reply(Outcome(turned), confidence=confidence, note=note, seconds=seconds)
+    return Answer(Outcome(turned), confidence=confidence, note=note, seconds=seconds)
 
 
-def _graded(said: ModelReply, signature: str) -> Reply:
+def _graded(said: ModelReply, signature: str) -> Answer:
     note = f"{signature}; {_told(said)}"
     if said.outcome != "grade":
-        return Reply(Outcome.CANNOT_JUDGE, note=note, seconds=said.seconds)
-    return Reply(Outcome.GRADE, grade=said.grade, confidence=said.confidence, note=note, seconds=said.seconds)
+        return Answer(Outcome.CANNOT_JUDGE, note=note, seconds=said.seconds)
+    return Answer(
+        Outcome.GRADE, grade=said.grade, confidence=said.confidence, note=note, seconds=said.seconds
+    )
 
 
 def _told(said: ModelReply) -> str:

@@ -5,9 +5,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, OnAnswer, QuestionTexts, SessionTally
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
-from duelpool.judges.live import JudgeError, Reply
-from duelpool.records import Outcome, Question
-from duelpool.store.leases import Answer, Conflict, TooLate, UnknownQuestion
+from duelpool.judges.live import JudgeError
+from duelpool.records import Answer, Outcome, Question
+from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)
 
@@ -35,7 +35,7 @@ class LlmSession:
 
     def run(self, limit: int | None = None) -> SessionTally:
         """Judge until there is nothing more, the budget is used up, or the limit is reached."""
-        at_work: dict[Future[Reply], Question] = {}
+        at_work: dict[Future[Answer], Question] = {}
         poor: list[Question] = []
         settled = -1
         with ThreadPoolExecutor(self._model.terms.concurrency, thread_name_prefix="duelpool-llm") as pool:
@@ -68,10 +68,10 @@ class LlmSession:
                 for question in (*at_work.values(), *poor, *self._aside.values()):
                     self._campaign.give_back(question.id, self._model.assessor)
 
-    def _submit(self, pool: ThreadPoolExecutor, question: Question) -> Future[Reply]:
+    def _submit(self, pool: ThreadPoolExecutor, question: Question) -> Future[Answer]:
         return pool.submit(self._model.answer, self._texts.sheet(question, self.sat.judged))
 
-    def _next(self, at_work: Mapping[Future[Reply], Question], limit: int | None) -> list[Question]:
+    def _next(self, at_work: Mapping[Future[Answer], Question], limit: int | None) -> list[Question]:
         wanted = self._model.terms.concurrency
         if limit is not None:
             wanted = min(wanted, limit - self.sat.judged)
@@ -89,7 +89,7 @@ class LlmSession:
         else:
             self.sat.ended = "done" if self._campaign.done else "nothing"
 
-    def _hear(self, ended: Future[Reply], question: Question) -> bool:
+    def _hear(self, ended: Future[Answer], question: Question) -> bool:
         """Store an answer, or set the question aside; False when the budget could not bear it."""
         try:
             reply = ended.result()
@@ -105,15 +105,8 @@ class LlmSession:
         except BaseException:
             self._campaign.give_back(question.id, self._model.assessor)
             raise
-        answer = Answer(
-            reply.outcome,
-            grade=reply.grade,
-            confidence=reply.confidence,
-            note=reply.note,
-            seconds=reply.seconds,
-        )
         try:
-            self._campaign.answer(question.id, self._model.assessor, answer)
+            self._campaign.answer(question.id, self._model.assessor, reply)
         except (TooLate, Conflict, UnknownQuestion):
             self.sat.late += 1
             return True

@@ -5,7 +5,7 @@ Who somebody is outside stands in the table `identity` alone.
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, bindparam, func, insert, literal_column, select
 
@@ -15,6 +15,13 @@ from duelpool.store.statements import Statement
 
 _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
 _LOOK_BACK = 20  # answers; what was taken back since is passed over
+
+
+class ParticipantState(NamedTuple):
+    """The states of a campaign and of an assessor in it; `person` is None for one who doesn't take part."""
+
+    campaign: str
+    person: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,11 @@ class VisitorState:
     steps: tuple[Step, ...]
     assignments: tuple[tuple[str, str], ...]  # id and state, the oldest first
     feedback: frozenset[str]  # assignments and topics that they spoke about
+
+    @property
+    def participant(self) -> ParticipantState | None:
+        """What `Campaign` checks before it gives out questions; None for one who doesn't take part yet."""
+        return None if self.person is None else ParticipantState(self.campaign, self.person)
 
     def counts(self) -> Counter[tuple[str, str]]:
         """Return how often each step had each outcome."""
@@ -134,10 +146,10 @@ _ANSWERED_BY = Statement(
 )
 
 
-def participant_state(tx: Reading, assessor: str) -> tuple[str, str | None]:
-    """Return a campaign's state, and somebody's in it: None for who doesn't take part."""
-    found = _STATE_AND_PERSON.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})[0]
-    return found.campaign, found.person
+def participant_state(tx: Reading, assessor: str) -> ParticipantState:
+    """Return the states of the campaign and of an assessor in it."""
+    row = _STATE_AND_PERSON.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})[0]
+    return ParticipantState(row.campaign, row.person)
 
 
 def answer_context(tx: Reading, assessor: str, assignment: str | None) -> tuple[str, str, str | None]:

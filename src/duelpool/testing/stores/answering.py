@@ -5,9 +5,9 @@ from functools import partial
 
 from sqlalchemy import select
 
-from duelpool.records import Judgment, Outcome
+from duelpool.records import Answer, Judgment, Outcome
 from duelpool.store import Store, log, schema
-from duelpool.store.leases import Answer, Conflict, Receipt, TooLate, UnknownQuestion, Wanted
+from duelpool.store.leases import Conflict, Receipt, TooLate, UnknownQuestion, Wanted
 from duelpool.testing.promises import require
 from duelpool.testing.stores.scene import TOPIC, Scene, refused, run_concurrently
 

@@ -122,7 +122,9 @@ def check_return_and_extend(store: Store) -> None:
     held = scene.leased("p1")
 
     def extend(person: str) -> float:
-        return store.of(scene.campaign).write(lambda tx: leases.extend(tx, held.id, person, seconds=500.0))
+        return store.of(scene.campaign).write(
+            lambda tx: leases.extend(tx, leases.lock_own_question(tx, held.id, person), seconds=500.0)
+        )
 
     require(extend("p1") > held.expires + 300, "the lease ends later")
     require(scene.expire(later=400.0) == 0, "an extended lease lasts longer")

@@ -5,9 +5,9 @@ from functools import partial
 from sqlalchemy import text, update
 
 from duelpool.errors import BadRecord, DuelpoolError
-from duelpool.records import Judgment, Kind, Outcome
+from duelpool.records import Answer, Judgment, Kind, Outcome
 from duelpool.store import Reading, Store, StoreError, Writing, log, schema
-from duelpool.store.leases import Answer, Conflict, Wanted
+from duelpool.store.leases import Conflict, Wanted
 from duelpool.testing.promises import require
 from duelpool.testing.stores.scene import TOPIC, Scene, refused, run_concurrently
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from duelpool.errors import DuelpoolError
-from duelpool.records import Judgment, Outcome, Question, Topic
+from duelpool.records import Answer, Judgment, Outcome, Question, Topic
 from duelpool.store import Store, Writing, holdings, imports, leases, log, retractions
-from duelpool.store.leases import Answer, Receipt, Wanted
+from duelpool.store.leases import Receipt, Wanted
 from duelpool.testing.promises import ContractError, require
 from duelpool.testing.stores.audit import audit
 
@@ -105,7 +105,9 @@ class Scene:
     def undo(self, question: Question, person: str) -> Question:
         """Undo an answer."""
         return self.store.of(self.campaign).write(
-            lambda tx: retractions.undo(tx, question.id, person, cap=self.cap, seconds=60.0)
+            lambda tx: retractions.undo(
+                tx, leases.lock_own_question(tx, question.id, person), cap=self.cap, seconds=60.0
+            )
         )
 
     def expire(self, later: float = LONG) -> int:

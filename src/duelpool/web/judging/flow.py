@@ -163,7 +163,7 @@ class Flow:
 
     def _crowd(self, assessor: str, present: VisitorState) -> Place:
         try:
-            found = self.campaign.next_assignment(assessor)
+            found = self.campaign.next_assignment(assessor, state=present.participant)
         except BadParameter as error:  # this person has seen all test pairs
             logger.warning("no assignment for %s: %s", assessor, error)
             return Place("no-work", present)
@@ -175,7 +175,7 @@ class Flow:
         return Place("judging", present, questions=found.left, assignment=found)
 
     def _dedicated(self, assessor: str, present: VisitorState, just: Receipt | None) -> Place:
-        questions = self.campaign.next_questions(assessor, AHEAD, one_topic=True)
+        questions = self.campaign.next_questions(assessor, AHEAD, one_topic=True, state=present.participant)
         state = "judging" if questions else self._why_nothing()
         asked = questions[0].topic if questions else ""
         topic = "" if just is not None and just.topic == asked else self._topic_left(assessor, present, asked)

@@ -12,8 +12,7 @@ from typing import Any
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import QuestionTexts
 from duelpool.errors import BadRecord
-from duelpool.records import Kind, Outcome, Passage, Question, Topic
-from duelpool.store.leases import Answer
+from duelpool.records import Answer, Kind, Outcome, Passage, Question, Topic
 from duelpool.web.i18n import Catalogue
 from duelpool.web.judging import passages
 
