@@ -218,7 +218,7 @@ def test_import_from_standard_input(folder: Path, monkeypatch: pytest.MonkeyPatc
     with open_store("c.db") as store:
         taken = import_file(Campaign.open(store), "-")
     assert taken.judgments == 1
-    assert "votes between twins dropped: 1" in map(str, taken.notices)
+    assert "judgments between duplicates dropped: 1" in map(str, taken.notices)
 
 
 def test_backup_and_migrate(folder: Path) -> None:
@@ -271,7 +271,7 @@ def test_status_tables(folder: Path) -> None:
         (["export", "c.db", "--as", "qrels", "--best", "--levels"], "exclude each other"),
         (["export", "c.db", "--as", "prefs", "-o", "nowhere/p.txt"], "can't be written"),
         (["import", "c.db", "nowhere.txt"], "nowhere.txt: There is no such file."),
-        (["import", "c.db", "bad.txt"], "bad.txt:2: Topic '1' has no candidate 'zz'."),
+        (["import", "c.db", "bad.txt"], "bad.txt:2: The pool of topic '1' has no item 'zz'."),
         (["import", "c.db", "bad.txt", "--rows", "x"], "no range of rows"),
         (["import", "c.db", "bad.txt", "--phases", "block"], "Did you mean 'blocks'?"),
         (["import", "c.db", "bad.txt", "--form", "pair"], "Did you mean 'pairs'?"),

@@ -168,7 +168,7 @@ def test_three_failures_in_a_row_end_the_session_and_release_its_questions(store
     )
     with judge, pytest.raises(JudgeGaveUp, match=r"failed 3 times in a row.*not JSON"):
         sitting.run()
-    assert (sitting.sat.failed, sitting.sat.judged) == (3, 0)
+    assert (sitting.tally.failed, sitting.tally.judged) == (3, 0)
     states = store.read(lambda c: [row[0] for row in c.exec_driver_sql("select state from question")])
     assert states == ["returned"] * 3
 

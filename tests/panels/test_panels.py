@@ -116,7 +116,7 @@ def test_panel_is_added_by_one_file_and_one_row(third_party: str, tmp_path: Path
         panel = make_panel(campaign.settings.panel_settings)
         done = settle(campaign, panel, carry_out=True)
         assert [(each.kind, each.state) for each in done.questions] == [("approval", "by-hand")] * 2
-        answer(app.state.store, campaign.id, {each.id: True for each in done.questions})
+        answer(campaign.own_store, {each.id: True for each in done.questions})
         settle(campaign, panel, carry_out=True)
         assert totals(campaign) == {"ledger": 400, "fees": 0, "paid": 400}
 

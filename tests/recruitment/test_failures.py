@@ -160,7 +160,7 @@ def test_what_goes_wrong_never_pays_twice(home: House, fault: Fault, state: str,
     if state == "unknown":
         assert settled(home) == [("bonus", state)]
         assert len(home.fake.paid_calls) == paid
-        answer(home.store, home.campaign.id, {1: bool(paid)})
+        answer(home.campaign.own_store, {1: bool(paid)})
     settled(home)
     settled(home)
     assert len(home.fake.paid_calls) == 1
@@ -253,7 +253,7 @@ def test_bonuses_of_many_are_paid_in_parts(home: House, monkeypatch: pytest.Monk
 
 def test_an_answer_is_taken_only_to_a_question(home: House) -> None:
     with pytest.raises(BadParameter, match="no open question"):
-        answer(home.store, home.campaign.id, {1: True})
+        answer(home.campaign.own_store, {1: True})
 
 
 def test_the_fake_pays_as_often_as_it_is_asked() -> None:

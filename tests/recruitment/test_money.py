@@ -18,7 +18,7 @@ from duelpool.panels.calls import CallNotSent, CallUnsure, PanelAnswer, PanelApi
 from duelpool.panels.prolific import Prolific
 from duelpool.recruitment.arrivals import Admitted, admit
 from duelpool.recruitment.payments import answer
-from duelpool.recruitment.settlement import look, settle, totals
+from duelpool.recruitment.settlement import settle, settlement_state, totals
 from duelpool.store import Store, Writing, schema
 from support.campaigns import make_campaign
 from support.fake_prolific import TOKEN, FakeProlific, Fault, Submission
@@ -83,8 +83,7 @@ def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
     """Write down what somebody did, as the loop would have."""
     made = fake.take()
     stay = admit(
-        campaign.store,
-        campaign.id,
+        campaign.own_store,
         "crowd",
         "prolific",
         WorkerIdentity(made.participant, made.id, fake.study),
@@ -132,9 +131,9 @@ def become(fake: FakeProlific, submission: Submission, status: str) -> None:
 
 def answered(campaign: Campaign, fake: FakeProlific) -> None:
     """Answer every question as somebody does who has looked at the panel's site."""
-    asked = look(campaign).questions
+    asked = settlement_state(campaign).questions
     if asked:
-        answer(campaign.store, campaign.id, {each.id: each.batch in fake.paid_calls for each in asked})
+        answer(campaign.own_store, {each.id: each.batch in fake.paid_calls for each in asked})
 
 
 def fresh(store: Store, fake: FakeProlific, name: str) -> Campaign:

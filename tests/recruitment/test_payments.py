@@ -23,7 +23,7 @@ class Desk:
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
-        came = admit(campaign.store, campaign.id, "crowd", "prolific", WorkerIdentity("p", "s", "study"))
+        came = admit(campaign.own_store, "crowd", "prolific", WorkerIdentity("p", "s", "study"))
         assert isinstance(came, Admitted)
         self.intent = Intent(came.submission, 1, "bonus", 100, 20)
         campaign.write(
@@ -60,7 +60,7 @@ def test_what_somebody_is_paying_nobody_else_pays(desk: Desk) -> None:
     assert desk.states() == ["paying"]
     second.unknown([due], "?")
     assert desk.book().claim([due]) == []
-    assert answer(desk.campaign.store, desk.campaign.id, {due.payment: True})[0].state == "paid"
+    assert answer(desk.campaign.own_store, {due.payment: True})[0].state == "paid"
     ledger = desk.campaign.store.read(
         lambda found: found.execute(select(schema.ledger.c.amount)).scalars().all()
     )
@@ -81,7 +81,7 @@ def test_what_a_person_says_was_not_paid_is_paid_anew(desk: Desk) -> None:
     book.claim([due])
     book.begin([due])
     book.unknown([due], "?")
-    answer(desk.campaign.store, desk.campaign.id, {due.payment: False})
+    answer(desk.campaign.own_store, {due.payment: False})
     (again,) = desk.book().intend([desk.intent])
     assert again.payment != due.payment
     assert desk.states() == ["unpaid", "planned"]
@@ -113,8 +113,7 @@ def test_what_is_withdrawn_is_not_begun(desk: Desk) -> None:
     (due,) = book.intend([Intent(desk.intent.submission, row.id, "bonus", row.amount, 40)])
     assert book.claim([due]) == [due]
     apply_reports(
-        store,
-        campaign.id,
+        campaign.own_store,
         campaign.settings,
         [ReportedSubmission("s", SubmissionStatus.REJECTED, "REJECTED")],
         carry_out=True,

@@ -122,7 +122,7 @@ def is_settled(home: House, study: Study) -> None:
     assert study.unmoved.submission.return_requests == 2  # its code asks for it too
     (question,) = done.questions
     assert question.external == study.partly.submission.id
-    answer(home.store, home.campaign.id, {question.id: True}, "seen on the site")
+    answer(home.campaign.own_store, {question.id: True}, "seen on the site")
     fake.approve(study.unmoved.submission)
     fake.approve(study.idle.submission)
     fake.move(study.still_here.submission, "RETURNED")

@@ -75,7 +75,7 @@ def test_a_draft_becomes_a_campaign_with_its_runs(files: Files, tmp_path: Path) 
     assert len(draft.pools.without_text) == TOPICS
     assert len(draft.untitled) == TOPICS - 1
     ready = draft.ready()
-    assert len(ready.known) == 5 * TOPICS
+    assert len(ready.test_pairs) == 5 * TOPICS
     with new_store(tmp_path / "made.db") as store:
         campaign, held = ready.create(store, "made", "paused")
         assert (held.topics, held.candidates, held.runs) == (TOPICS, 4 * TOPICS, 1)

@@ -1,7 +1,7 @@
-"""The one loop that all judges share: ask, answer, take back, finish.
+"""The loop that all judges share: ask, answer, undo, finish.
 
-`Campaign` has the verbs; page, command line and programs only translate. Every verb is one transaction: what it
-returns is stored, and a verb that raises has changed nothing.
+`Campaign` has the operations; pages, command line and programs only translate to them. Every operation is one
+transaction: what it returns is stored, and one that raises has changed nothing.
 """
 
 import secrets
@@ -35,11 +35,11 @@ class NotAllowed(DuelpoolError):
     """The campaign is paused or closed, or this assessor may not judge in it."""
 
 
-def _refuse_outcome(outcome: Outcome, taken: Collection[Outcome]) -> None:
-    if outcome not in taken:
+def _refuse_outcome(outcome: Outcome, allowed: Collection[Outcome]) -> None:
+    if outcome not in allowed:
         raise BadRecord(
-            f"This campaign doesn't take the answer '{outcome}' here.",
-            remedy=f"It takes: {', '.join(sorted(taken))}.",
+            f"This campaign doesn't accept the answer '{outcome}' here.",
+            remedy=f"Accepted answers: {', '.join(sorted(allowed))}.",
         )
 
 
@@ -50,7 +50,7 @@ class Campaign:
     live: LiveTopics
 
     def __init__(self, store: Store, row: holdings.CampaignRow, earlier: "Campaign | None" = None) -> None:
-        """Open a campaign; `earlier` is the same one with other settings, whose topics needn't be read again."""
+        """Open a campaign; `earlier` is the same campaign with other settings, whose cached topics are reused."""
         self.store = store
         self.id = row.id
         self.own_store = store.of(row.id)
@@ -75,7 +75,7 @@ class Campaign:
         """Run work in one transaction, and return its result once it is durable; it may run again."""
         return self.own_store.write(work)
 
-    # ---- setting up
+    # ---- creation and settings
 
     @classmethod
     def create(
@@ -91,15 +91,18 @@ class Campaign:
         runs: Iterable[holdings.PackedRun] = (),
         state: Literal["open", "paused"] = "open",
     ) -> Self:
-        """Make a campaign with all it needs, in one transaction; topics without a pool are left out."""
-        campaign = secrets.token_hex(8)
+        """Create a campaign with its topics, pools, texts, test pairs and runs in one transaction.
+
+        Topics without a pool are left out.
+        """
+        campaign_id = secrets.token_hex(8)
         pools, passages, test_pairs, runs = list(pools), list(passages), list(test_pairs), list(runs)
-        known = {topic.id: topic for topic in topics}
-        asked = [known.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
+        by_id = {topic.id: topic for topic in topics}
+        pooled = [by_id.get(pool.topic, Topic(pool.topic, pool.topic)) for pool in pools]
 
         def work(tx: Writing) -> holdings.CampaignRow:
             holdings.create_campaign(tx, name, settings.as_json())
-            holdings.add_topics(tx, asked)
+            holdings.add_topics(tx, pooled)
             for pool in pools:
                 holdings.add_pool(tx, pool)
             holdings.add_passages(tx, passages)
@@ -108,9 +111,9 @@ class Campaign:
                 holdings.add_run(tx, run)
             if state != "open":
                 holdings.set_campaign(tx, state=state)
-            return holdings.find_campaign(tx.connection, campaign)
+            return holdings.find_campaign(tx.connection, campaign_id)
 
-        return cls(store, store.of(campaign).write(work))
+        return cls(store, store.of(campaign_id).write(work))
 
     @classmethod
     def open(cls, store: Store, name: str | None = None) -> Self:
@@ -133,15 +136,12 @@ class Campaign:
         self._step(lambda tx: holdings.set_campaign(tx, state=state), also)
 
     def change(self, settings: Settings, *, also: Also | None = None) -> None:
-        """Take other settings from now on; what was asked and answered stays as it is."""
-        self._step(
-            lambda tx: holdings.set_campaign(tx, settings=settings.as_json()),
-            also,
-        )
+        """Use other settings from now on; questions and answers so far stay as they are."""
+        self._step(lambda tx: holdings.set_campaign(tx, settings=settings.as_json()), also)
         self._set(settings, self)
 
     def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
-        """Let items join a topic (or a new topic join); return how many are new."""
+        """Add items to a topic, which may be new; return how many items are new."""
         texts = list(passages)
 
         def work(tx: Writing) -> int:
@@ -154,7 +154,7 @@ class Campaign:
         return added
 
     def remove(self, topic: str, item: str | None = None) -> None:
-        """Let an item leave its topic, or a whole topic leave; what was judged stays in the log."""
+        """Remove an item from its topic, or a whole topic; its judgments stay in the log."""
 
         def work(tx: Writing) -> bool:
             if item is None:
@@ -162,13 +162,13 @@ class Campaign:
             return holdings.set_item_state(tx, topic, item, "left")
 
         if not self.write(work):
-            raise BadParameter(f"There is no '{item or topic}' that could leave.", remedy="Check its name.")
+            raise BadParameter(f"There is no '{item or topic}' to remove.", remedy="Check its name.")
         self.live.forget(topic)
 
     def next_stage(self) -> dict[str, int]:
-        """End the grading stage: thin the pools by the grades given, and go on to preferences.
+        """End the grading stage: thin the pools by their grades, and collect preferences from now on.
 
-        Returns the pool sizes from now on.
+        Returns the new pool sizes by topic.
         """
         if self.settings.stage != "grading":
             raise BadParameter(
@@ -179,33 +179,32 @@ class Campaign:
         return sizes
 
     def enrol(self, assessor: str, kind: AssessorKind | None = None) -> None:
-        """Let an assessor in, by pseudonym."""
-        chosen = kind or self.settings.judges
-        self.write(lambda tx: holdings.enrol(tx, assessor, chosen))
+        """Enrol an assessor under a pseudonym."""
+        self.write(lambda tx: holdings.enrol(tx, assessor, kind or self.settings.judges))
 
     def assign(self, topics: Iterable[str], assessors: Iterable[str], *, also: Also | None = None) -> None:
-        """Keep topics for these people alone, who then judge nothing else; nobody: for everybody again."""
-        kept, people = list(topics), list(assessors)
+        """Reserve topics for these assessors, who then judge nothing else; without assessors, open them to all."""
+        reserved, people = list(topics), list(assessors)
 
         def work(tx: Writing) -> None:
             known = holdings.topics(tx)
-            for topic in kept:
+            for topic in reserved:
                 if topic not in known:
                     raise log.UnknownTopic(f"The campaign has no topic '{topic}'.", remedy="Check its name.")
                 holdings.reserve_topic(tx, topic, people)
 
-        if kept:
+        if reserved:
             self._step(work, also)
 
-    # ---- asking
+    # ---- questions
 
     def next_question(self, assessor: str, topics: Collection[str] | None = None) -> Question | None:
         """Return the next question for a dedicated assessor or a program, one topic at a time.
 
-        A question that this person holds already is returned again. None: there is nothing for them now.
+        A question that the assessor holds already is returned again. None: there is no question for them now.
         """
-        found = self.next_questions(assessor, 1, topics)
-        return found[0] if found else None
+        questions = self.next_questions(assessor, 1, topics)
+        return questions[0] if questions else None
 
     def next_questions(
         self,
@@ -232,15 +231,15 @@ class Campaign:
         return tuple(held)
 
     def held(self, assessor: str) -> list[Question]:
-        """Return the questions outside of assignments that this person holds."""
+        """Return the questions that an assessor holds outside of assignments."""
         return self._dispatch.held(assessor)
 
     def next_assignment(self, assessor: str, *, state: ParticipantState | None = None) -> Assignment | None:
-        """Return the assignment that this person has open, or a new one; None when there is no work or money.
+        """Return the assessor's open assignment, or a new one; None when there are no questions or no money left.
 
-        Questions are drawn at random over all topics, none that this person has answered, at most three of a
-        topic where possible, with test pairs and, where wanted, repeated ones mixed in. `state` is the assessor's
-        state where the caller has just read it.
+        Questions are drawn at random over all topics, never a pair that the assessor has answered, and at most
+        `per_topic` of a topic where possible. Test pairs and, where wanted, repeated questions are mixed in.
+        `state` is the assessor's state where the caller has just read it.
         """
         self._check(assessor, state)
         held = self.open_assignment(assessor)
@@ -249,10 +248,10 @@ class Campaign:
         return self._dispatch.new_assignment(assessor)
 
     def open_assignment(self, assessor: str) -> Assignment | None:
-        """Return the assignment that this person has open, with all its questions in order."""
+        """Return the assessor's open assignment, with all its questions in order."""
         return self.read(lambda tx: assignments.find_open(tx, assessor))
 
-    # ---- answering
+    # ---- answers
 
     def answer(self, question: str, assessor: str, given: Answer) -> Receipt:
         """Store an answer; sending it again changes nothing, another answer is a conflict."""
@@ -260,24 +259,25 @@ class Campaign:
         if given.outcome is Outcome.GRADE and given.grade not in self.settings.grades:
             raise BadRecord(
                 f"The grade {given.grade} isn't on the scale.",
-                remedy=f"It is one of {', '.join(f'{grade:g}' for grade in self.settings.grades)}.",
+                remedy=f"Use one of {', '.join(f'{grade:g}' for grade in self.settings.grades)}.",
             )
 
         def work(tx: Writing) -> Receipt:
             row = leases.lock_own_question(tx, question, assessor)
             if self.settings.crossed:
                 _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
-            kind, standing, assignment = participants.answer_context(tx, assessor, row.assignment)
-            if standing == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
+            # Read after the lock: an exclusion that held it until now must be seen.
+            kind, state, assignment = participants.answer_context(tx, assessor, row.assignment)
+            if state == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
                 raise leases.TooLate("Your participation has ended.", remedy="Finished work is paid.")
-            # What comes after its assignment has ended waits for nothing any more.
+            # The release of an assignment that has ended is past: its late answers don't wait for it.
             at_once = kind != "crowd" or assignment not in (None, "open")
             return leases.answer(tx, row, given, cap=self.settings.slots, at_once=at_once)
 
         return self.write(work)
 
     def undo(self, question: str, assessor: str) -> Question:
-        """Take an answer back and hold the same question again."""
+        """Take an answer back, and lease its question to the assessor again."""
 
         def work(tx: Writing) -> Question:
             row = leases.lock_own_question(tx, question, assessor)
@@ -290,7 +290,7 @@ class Campaign:
         return self.write(work)
 
     def forfeit(self, question: str, assessor: str) -> None:
-        """Count a question as done whose answer came too late to be kept: the person is paid for it."""
+        """Count a question as worked on whose answer came too late to be stored: the assessor is paid for it."""
 
         def work(tx: Writing) -> None:
             leases.lock_own_question(tx, question, assessor)
@@ -299,7 +299,7 @@ class Campaign:
         self.write(work)
 
     def question(self, question: str, assessor: str) -> Question:
-        """Return a question that this person holds or has answered."""
+        """Return a question that the assessor holds or has answered."""
 
         def work(tx: Reading) -> Question:
             return leases.question_of(leases.find_own_question(tx, question, assessor))
@@ -307,7 +307,7 @@ class Campaign:
         return self.read(work)
 
     def extend(self, question: str, assessor: str) -> float:
-        """Give somebody who is still looking more time, for the whole assignment; return when it ends."""
+        """Extend the lease of a question and of its whole assignment; return when it ends."""
 
         def work(tx: Writing) -> float:
             row = leases.lock_own_question(tx, question, assessor)
@@ -329,7 +329,7 @@ class Campaign:
         self.write(work)
 
     def sweep(self) -> int:
-        """Free the slots of leases that ran out, and end assignments that nobody works on any more."""
+        """Free the slots of expired leases, and end the assignments without a live lease."""
 
         def work(tx: Writing) -> int:
             freed = leases.expire(tx)
@@ -340,41 +340,34 @@ class Campaign:
         return self.write(work)
 
     def finish(self, assignment: str, ending: Ending = "finished") -> Finished:
-        """End an assignment: look at the tests, let its judgments count or exclude the person, and pay.
+        """End an assignment: check the test pairs, release its judgments or exclude the assessor, and pay.
 
         Ending it again changes nothing and returns the same.
         """
         return self.write(lambda tx: assignments.finish(tx, self.settings, assignment, ending=ending))
 
-    # ---- the manager's verbs; `also` is written in the same transaction
+    # ---- the manager's operations; `also` is written in the same transaction
 
     def preview_exclusion(self, assessor: str) -> exclusion.Exclusion:
-        """Say what excluding somebody would take away."""
+        """Return what excluding an assessor would remove."""
         return self.read(lambda tx: exclusion.preview(tx, assessor))
 
     def exclude(self, assessor: str, reason: str, *, also: Also | None = None) -> exclusion.Exclusion:
-        """Take somebody's judgments out of every score and let them in no more; they are paid all the same."""
-        return self._step(
-            lambda tx: exclusion.exclude(tx, assessor, reason=reason),
-            also,
-        )
+        """Take an assessor's judgments out of every score and admit them no more; they are paid all the same."""
+        return self._step(lambda tx: exclusion.exclude(tx, assessor, reason=reason), also)
 
     def reinstate(self, assessor: str, reason: str = "re-instated", *, also: Also | None = None) -> int:
-        """Let somebody in again; return how many of their judgments count again."""
+        """Admit an excluded assessor again; return how many of their judgments count again."""
         return self._step(
-            lambda tx: exclusion.reinstate(tx, assessor, cap=self.settings.slots, reason=reason),
-            also,
+            lambda tx: exclusion.reinstate(tx, assessor, cap=self.settings.slots, reason=reason), also
         )
 
     def retract(self, topic: str, seqs: Sequence[int], reason: str, *, also: Also | None = None) -> list[int]:
         """Take judgments out of every score, with a reason; return those that counted until now."""
-        return self._step(
-            lambda tx: retractions.retract(tx, topic, seqs, reason=reason),
-            also,
-        )
+        return self._step(lambda tx: retractions.retract(tx, topic, seqs, reason=reason), also)
 
     def preview_rewind(self, topic: str, phase: str) -> int:
-        """Say how many judgments of later phases opening a closed phase again would set aside."""
+        """Return how many judgments of later phases reopening a closed phase would set aside."""
 
         def work(state: TopicState) -> int:
             if phase not in state.closed_in_log:
@@ -382,59 +375,57 @@ class Campaign:
                     f"Phase '{phase}' of topic '{topic}' isn't closed.",
                     remedy=f"Closed: {', '.join(state.closed_in_log) or 'none'}.",
                 )
-            kept = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
+            phases = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
             return sum(
                 usable(line, state.counts)
                 and line.seq not in state.counts.set_aside
                 and line.judgment is not None
-                and line.judgment.phase not in kept
+                and line.judgment.phase not in phases
                 for line in state.lines
             )
 
         return self.live.look(topic, None, work)
 
     def rewind(self, topic: str, phase: str, reason: str, *, also: Also | None = None) -> int:
-        """Open a closed phase again; return how many judgments of later phases are set aside."""
-        aside = self.preview_rewind(topic, phase)
-        self._step(
-            lambda tx: log.append(tx, topic, log.REWIND, phase=phase, reason=reason),
-            also,
-        )
-        return aside
+        """Reopen a closed phase; return how many judgments of later phases are set aside."""
+        set_aside = self.preview_rewind(topic, phase)
+        self._step(lambda tx: log.append(tx, topic, log.REWIND, phase=phase, reason=reason), also)
+        return set_aside
 
     def add_judgments(self, judgments: Iterable[Judgment]) -> int:
-        """Add judgments from elsewhere to the log, as they are; unknown topics and items are refused."""
-        given = list(judgments)
+        """Add judgments from elsewhere to the log as they are; refuse unknown topics and items."""
+        added = list(judgments)
         known = {topic: set(self.live.items(topic)) for topic in self.live.heads()}
-        for judgment in given:
+        for judgment in added:
             if judgment.topic not in known:
                 raise log.UnknownTopic(
-                    f"The campaign has no topic '{judgment.topic}'.", remedy="Add it first, or leave it out."
+                    f"The campaign has no topic '{judgment.topic}'.",
+                    remedy="Add it, or leave the judgment out.",
                 )
             for item in (judgment.left, judgment.right):
                 if item is not None and item not in known[judgment.topic]:
                     raise BadRecord(
-                        f"Topic '{judgment.topic}' has no candidate '{item}'.",
-                        remedy="Add it to the pool first, or leave it out.",
+                        f"The pool of topic '{judgment.topic}' has no item '{item}'.",
+                        remedy="Add it to the pool, or leave the judgment out.",
                     )
 
-        return len(self.write(lambda tx: imports.add_judgments(tx, given)))
+        return len(self.write(lambda tx: imports.add_judgments(tx, added)))
 
-    # ---- what was found
+    # ---- results
 
     def result(self, topic: str) -> Levels:
-        """Return what is known of a topic now."""
+        """Return a topic's levels as the judgments so far give them."""
         return self.live.result(topic)
 
     def results(self) -> dict[str, Levels]:
-        """Return what is known of every open topic now."""
+        """Return the levels of every open topic."""
         return {
             topic: self.live.state(topic, head).strategy.result() for topic, head in self.live.heads().items()
         }
 
     @property
     def done(self) -> bool:
-        """Whether every open topic has all that it needs."""
+        """Whether every open topic has all the judgments that it needs."""
         if self.settings.crossed:
             return self._crossed_design.done
         if self.settings.stage == "grading":
@@ -442,7 +433,7 @@ class Campaign:
         return all(self.live.state(topic, head).strategy.done for topic, head in self.live.heads().items())
 
     def judgments(self, topic: str) -> list[Judgment]:
-        """Return a topic's judgments of pairs that count, in the order of the log."""
+        """Return a topic's usable judgments of pairs, in the order of the log."""
         return self.live.look(
             topic,
             None,
@@ -453,7 +444,7 @@ class Campaign:
             ],
         )
 
-    # ---- inside
+    # ---- internal
 
     def _check(self, assessor: str, state: ParticipantState | None) -> None:
         """Refuse to ask an assessor who may not judge now."""

@@ -1,43 +1,41 @@
-"""Arrivals: somebody from a panel is let in under a pseudonym, and their submission is written down."""
+"""Arrivals: a person from a panel is admitted under a pseudonym, and their submission is stored."""
 
 import secrets
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import insert
 
 from duelpool.campaign.work import participants
 from duelpool.panels.base import RefusedVisit, WorkerIdentity
 from duelpool.recruitment.submissions import find_submission
-from duelpool.store import Store, Writing, schema
+from duelpool.store import CampaignStore, Writing, schema
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Somebody who is in: their pseudonym, and our name of their submission."""
+    """An admitted person: their pseudonym, and our id of their submission."""
 
     assessor: str
     submission: str
 
 
-def admit(
-    store: Store, campaign: str, kind: str, panel: str, identity: WorkerIdentity
-) -> Admitted | RefusedVisit:
-    """Let somebody in by what the panel calls them; the same person has the same pseudonym, whenever they come."""
-    fresh, submission = f"v-{secrets.token_hex(6)}", secrets.token_hex(8)
+def admit(store: CampaignStore, kind: str, panel: str, identity: WorkerIdentity) -> Admitted | RefusedVisit:
+    """Admit a person by the panel's id; the same person always has the same pseudonym."""
+    new_pseudonym, new_submission = f"v-{secrets.token_hex(6)}", secrets.token_hex(8)
 
     def work(tx: Writing) -> Admitted | RefusedVisit:
         known = participants.find_pseudonym(tx, panel, identity.person)
         before = find_submission(tx, panel, identity.submission)
         if before is not None and before.assessor != known:
             refused = RefusedVisit("the submission is another person's")
-            note(tx.connection, campaign, panel, tx.now, reason=refused.reason)
+            _record_arrival(tx, panel, reason=refused.reason)
             return refused
-        assessor = participants.admit(tx, known or fresh, kind, panel=panel, external=identity.person)
+        assessor = participants.admit(tx, known or new_pseudonym, kind, panel=panel, external=identity.person)
         if before is None:
             tx.connection.execute(
                 insert(schema.submission).values(
-                    id=submission,
-                    campaign=campaign,
+                    id=new_submission,
+                    campaign=tx.campaign,
                     assessor=assessor,
                     panel=panel,
                     study=identity.study,
@@ -46,35 +44,26 @@ def admit(
                     changed=tx.now,
                 )
             )
-        found = Admitted(assessor, before.id if before is not None else submission)
-        note(tx.connection, campaign, panel, tx.now, submission=found.submission)
-        return found
+        admitted = Admitted(assessor, before.id if before is not None else new_submission)
+        _record_arrival(tx, panel, submission=admitted.submission)
+        return admitted
 
-    return store.of(campaign).write(work)
-
-
-def record_refusal(store: Store, campaign: str, panel: str, refused: RefusedVisit) -> None:
-    """Write down that somebody was not let in, and why."""
-    store.write(lambda connection, now: note(connection, campaign, panel, now, reason=refused.reason))
+    return store.write(work)
 
 
-def note(
-    connection: Connection,
-    campaign: str,
-    panel: str,
-    now: float,
-    *,
-    submission: str | None = None,
-    reason: str = "",
-) -> None:
-    """Write an arrival down."""
-    connection.execute(
+def record_refusal(store: CampaignStore, panel: str, refused: RefusedVisit) -> None:
+    """Store that a visitor was not admitted, and why."""
+    store.write(lambda tx: _record_arrival(tx, panel, reason=refused.reason))
+
+
+def _record_arrival(tx: Writing, panel: str, *, submission: str | None = None, reason: str = "") -> None:
+    tx.connection.execute(
         insert(schema.arrival).values(
-            campaign=campaign,
+            campaign=tx.campaign,
             panel=panel,
             verdict="identity" if submission else "refused",
             reason=reason,
             submission=submission,
-            time=now,
+            time=tx.now,
         )
     )

@@ -1,13 +1,13 @@
-"""The book of payments: each step is on the disk before the next one is taken.
+"""The journal of payments: each step is stored before the next one is taken.
 
     planned -> claimed -> paying -> paid
                   |          |---> refused, or planned again: the panel said so, and has not paid
-                  |          `---> unknown: nobody can tell, and a person must look
+                  |          `---> unknown: the panel can't tell, and a person must check
                   `-> by-hand: a person pays
 
-A process that dies leaves what it had in hand. Claimed: nothing was called, and another may take it over. Paying:
-the call may have been made, so that nobody makes it again; it is a question to a person. Their answer is `paid`,
-or `unpaid`, after which it may be planned anew.
+A process that dies leaves payments behind. Claimed: no call was made, and another process may claim it. Paying: the
+call may have been made, so it is not repeated; it is a question to a person. Their answer is `paid`, or `unpaid`,
+after which it may be planned again.
 """
 
 import secrets
@@ -20,13 +20,13 @@ from sqlalchemy import Row, Update, func, select, update
 from duelpool.campaign.work import ledger
 from duelpool.errors import BadParameter
 from duelpool.panels.base import Due, DueKind
-from duelpool.store import CampaignStore, Reading, Store, Writing, schema
+from duelpool.store import CampaignStore, Reading, Writing, schema
 from duelpool.store.statements import dialect_of
 
 PLANNED, CLAIMED, PAYING, PAID, UNKNOWN = "planned", "claimed", "paying", "paid", "unknown"
 REFUSED, UNPAID, BY_HAND, NONE = "refused", "unpaid", "by-hand", "none"
 QUESTIONS = (UNKNOWN, PAYING, BY_HAND)
-UNDER_WAY_SECONDS = 120.0  # a call may take so long; before, nobody can say that it has failed
+UNDER_WAY_SECONDS = 120.0  # the longest that a call may take; before, it may still succeed
 NOTE_AT_MOST = 500
 
 _COLUMNS = schema.payment.c
@@ -34,7 +34,7 @@ _COLUMNS = schema.payment.c
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A payment that is to be made: the submission, the row of the ledger behind it, and how."""
+    """A payment to make: for which submission, for which row of the ledger, and how."""
 
     submission: str
     ledger: int
@@ -47,7 +47,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A payment as the book has it."""
+    """A payment of the journal."""
 
     id: int
     submission: str
@@ -68,7 +68,7 @@ class Payment:
 
 
 class StoredPayments:
-    """The book of one campaign; one object is one process that settles."""
+    """The journal of one campaign's payments; one object is one process that settles."""
 
     def __init__(self, store: CampaignStore, panel: str, currency: str) -> None:
         self._store = store
@@ -79,11 +79,11 @@ class StoredPayments:
     # ---- planning
 
     def intend(self, intents: Sequence[Intent]) -> list[Due]:
-        """Write down what is to be paid; return what may be taken in hand, what was left before included."""
+        """Plan payments; return those that may be claimed, unfinished earlier ones included."""
 
         def work(tx: Writing) -> list[Due]:
             for intent in intents:
-                if _room(tx, intent):
+                if _fits_ledger(tx, intent):
                     self._insert(tx, intent)
             wanted = [intent.ledger for intent in intents]
             rows = _payments(tx, _COLUMNS.ledger.in_(wanted), _COLUMNS.state.in_((PLANNED, CLAIMED)))
@@ -115,7 +115,7 @@ class StoredPayments:
     # ---- the steps of a panel that pays
 
     def claim(self, dues: Sequence[Due]) -> list[Due]:
-        """Take payments in hand; return those that are ours."""
+        """Claim payments for this process; return those that are ours."""
 
         def work(tx: Writing) -> set[int]:
             ids = [due.payment for due in dues]
@@ -130,7 +130,7 @@ class StoredPayments:
         return [due for due in dues if due.payment in won]
 
     def begin(self, dues: Sequence[Due], batch: str = "", fees: int | None = None) -> bool:
-        """Write that the call which pays follows now; False when not all of them are ours any more."""
+        """Record that the paying call follows now; False when not all of them are ours any more."""
         shares = {} if fees is None else _shared(fees, dues)
         ids = [due.payment for due in dues]
 
@@ -154,7 +154,7 @@ class StoredPayments:
         return self._store.write(work)
 
     def paid(self, dues: Sequence[Due]) -> None:
-        """Write that the panel has acknowledged; fees that it states take the place of those expected."""
+        """Record that the panel acknowledged the payments; the fees that it states replace the expected ones."""
 
         def work(tx: Writing) -> None:
             rows = self._settle(tx, dues, PAID)
@@ -163,19 +163,19 @@ class StoredPayments:
         self._store.write(work)
 
     def refused(self, dues: Sequence[Due], why: str) -> None:
-        """Write that the panel has refused for good."""
+        """Record that the panel refused for good."""
         self._store.write(lambda tx: self._settle(tx, dues, REFUSED, note=why, live=None))
 
     def unknown(self, dues: Sequence[Due], why: str) -> None:
-        """Write that nobody knows whether the panel has paid."""
+        """Record that it is not known whether the panel paid."""
         self._store.write(lambda tx: self._settle(tx, dues, UNKNOWN, note=why))
 
     def release(self, dues: Sequence[Due], why: str) -> None:
-        """Write that nothing was paid, and that it may be tried again."""
+        """Record that nothing was paid, and that it may be tried again."""
         self._store.write(lambda tx: self._settle(tx, dues, PLANNED, note=why, run=None, batch=None))
 
     def by_hand(self, dues: Sequence[Due]) -> None:
-        """Write that a person pays these at the panel."""
+        """Record that a person pays these at the panel."""
         self._store.write(lambda tx: self._settle(tx, dues, BY_HAND))
 
     def _ours(self, ids: Sequence[int], *states: str) -> tuple[Any, ...]:
@@ -189,22 +189,22 @@ class StoredPayments:
     def _settle(
         self, tx: Writing, dues: Sequence[Due], state: str, note: str = "", **more: Any
     ) -> list[Row[Any]]:
-        """Move what is ours on; what isn't any more stays as it is."""
+        """Change the state of the payments that are ours; others stay as they are."""
         ids = [due.payment for due in dues]
         rows = tx.connection.execute(
             select(schema.payment).where(*self._ours(ids, CLAIMED, PAYING)).with_for_update()
         ).all()
-        found = [row.id for row in rows]
-        change: Update = update(schema.payment).where(_COLUMNS.id.in_(found))
+        ours = [row.id for row in rows]
+        change: Update = update(schema.payment).where(_COLUMNS.id.in_(ours))
         tx.connection.execute(change.values(state=state, note=note[:NOTE_AT_MOST], changed=tx.now, **more))
         return list(rows)
 
-    # ---- what the panel did of its own accord
+    # ---- payments that the panel made by itself
 
     def approved_there(self, submission: str, assessor: str, reward: int, fee: int, row: Any = None) -> None:
-        """Write that the panel has approved a submission: what it paid is what the ledger says from now on.
+        """Record that the panel approved a submission by itself, and correct the ledger to what it paid.
 
-        `row` is what the ledger owed for it; None, when it owed nothing.
+        `row` is what the ledger owed for it; None when it owed nothing.
         """
 
         def work(tx: Writing) -> None:
@@ -243,7 +243,7 @@ class StoredPayments:
             )
             if not tx.connection.execute(new.on_conflict_do_nothing()).rowcount:
                 return
-            if row is not None:  # what was planned before and isn't due any more
+            if row is not None:  # cancel planned payments that aren't due any more
                 tx.connection.execute(
                     update(schema.payment)
                     .where(
@@ -272,7 +272,7 @@ def _shared(fees: int, dues: Sequence[Due]) -> dict[int, int]:
 
 
 def _correct_fees(tx: Writing, ids: Sequence[int]) -> None:
-    """Enter what the panel takes more, or less, than was expected for payments that are made."""
+    """Enter the difference between the panel's fees and the expected ones for payments that are made."""
     rows = [row for row in _payments(tx, _COLUMNS.id.in_(ids)) if row.stated is not None]
     difference = sum((row.stated or 0) - row.fee for row in rows)
     if rows and difference:
@@ -281,8 +281,8 @@ def _correct_fees(tx: Writing, ids: Sequence[int]) -> None:
         )
 
 
-def _room(tx: Reading, intent: Intent) -> bool:
-    """Say whether a row of the ledger has so much left to pay, whoever else plans at the same time."""
+def _fits_ledger(tx: Reading, intent: Intent) -> bool:
+    """Whether a row of the ledger has enough left for a payment; the row is locked against other planners."""
     ledger = schema.ledger.c
     whole = tx.connection.execute(
         select(ledger.amount).where(ledger.id == intent.ledger).with_for_update()
@@ -339,7 +339,7 @@ def payments(tx: Reading, states: Iterable[str] = ()) -> list[Payment]:
 
 
 def sums(tx: Reading) -> dict[str, tuple[int, int]]:
-    """Return how many payments are in each state, and what they come to; withdrawals are left out."""
+    """Return the number and the total of payments in each state, without withdrawals."""
     rows = tx.connection.execute(
         select(_COLUMNS.state, func.count().label("number"), func.sum(_COLUMNS.amount).label("amount"))
         .where(_COLUMNS.campaign == tx.campaign, _COLUMNS.kind != "withdrawal")
@@ -348,17 +348,17 @@ def sums(tx: Reading) -> dict[str, tuple[int, int]]:
     return {row.state: (int(row.number), int(row.amount)) for row in rows}
 
 
-def answer(store: Store, campaign: str, given: dict[int, bool], why: str = "") -> list[Payment]:
-    """Take a person's word for payments of which nobody else knows: paid, or not; return them as they are now."""
+def answer(store: CampaignStore, answers: dict[int, bool], why: str = "") -> list[Payment]:
+    """Store a person's answers about open payments, paid or not; return these payments."""
 
     def work(tx: Writing) -> list[Payment]:
-        asked = {each.id: each for each in payments(tx, QUESTIONS)}
-        for number, was_paid in given.items():
-            payment = asked.get(number)
+        open_payments = {each.id: each for each in payments(tx, QUESTIONS)}
+        for number, was_paid in answers.items():
+            payment = open_payments.get(number)
             if payment is None:
                 raise BadParameter(
-                    f"Payment {number} is no open question.",
-                    remedy=f"Open: {', '.join(map(str, asked)) or 'none'}.",
+                    f"Payment {number} is not an open question.",
+                    remedy=f"Open: {', '.join(map(str, open_payments)) or 'none'}.",
                 )
             if payment.state == PAYING and tx.now - payment.changed < UNDER_WAY_SECONDS:
                 raise BadParameter(
@@ -375,8 +375,7 @@ def answer(store: Store, campaign: str, given: dict[int, bool], why: str = "") -
                     changed=tx.now,
                 )
             )
-        _correct_fees(tx, [number for number, was_paid in given.items() if was_paid])
-        found = payments(tx)
-        return [each for each in found if each.id in given]
+        _correct_fees(tx, [number for number, was_paid in answers.items() if was_paid])
+        return [each for each in payments(tx) if each.id in answers]
 
-    return store.of(campaign).write(work)
+    return store.write(work)

@@ -1,4 +1,4 @@
-"""What a panel reports of a submission, and what follows from it: slots that are free again, work that is withdrawn."""
+"""Applying a panel's reports of submissions: open slots are freed, and returned work is withdrawn."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from duelpool.recruitment.submissions import (
     owed,
     submissions,
 )
-from duelpool.store import Store, Writing, retractions, schema
+from duelpool.store import CampaignStore, Writing, retractions, schema
 
-KEEP_SECONDS = 60 * 86400.0  # messages that were taken are known for so long
+KEEP_SECONDS = 60 * 86400.0  # how long applied messages are remembered
 _ENDINGS: dict[SubmissionStatus, assignments.Ending] = {
     SubmissionStatus.RETURNED: "returned",
     SubmissionStatus.REJECTED: "returned",
@@ -28,61 +28,61 @@ _ENDINGS: dict[SubmissionStatus, assignments.Ending] = {
 _SETTLED = ("paying", "paid", "unknown", "by-hand")
 
 
-class _Tried(Exception):  # never leaves this module
-    """Carries what would change out of a transaction that is taken back."""
+class _DryRun(Exception):  # never leaves this module
+    """Carries the changes out of a transaction that is rolled back."""
 
     def __init__(self, changes: "list[StatusChange]") -> None:
         self.changes = changes
-        super().__init__("taken back")
+        super().__init__("rolled back")
 
 
 @dataclass(frozen=True, slots=True)
 class StatusChange:
-    """A submission whose status is another one now, and what follows from it."""
+    """A change of a submission's status, and its effects."""
 
     submission: str
     assessor: str
     before: SubmissionStatus | None
     after: SubmissionStatus
-    said: str
+    raw_status: str
     effects: tuple[str, ...] = ()
 
 
 def apply_reports(
-    store: Store, campaign: str, settings: Settings, reports: Iterable[ReportedSubmission], *, carry_out: bool
+    store: CampaignStore, settings: Settings, reports: Iterable[ReportedSubmission], *, carry_out: bool
 ) -> list[StatusChange]:
-    """Take over what a panel reports, or only say what would change."""
-    told = list(reports)
+    """Apply a panel's reports, or only return what would change."""
+    reported = list(reports)
 
     def work(tx: Writing) -> list[StatusChange]:
-        found = [apply_report(tx, settings, each) for each in told]
-        changes = [change for change in found if change is not None]
+        results = [apply_report(tx, settings, each) for each in reported]
+        changes = [change for change in results if change is not None]
         if not carry_out:
-            raise _Tried(changes)
+            raise _DryRun(changes)
         return changes
 
     try:
-        return store.of(campaign).write(work)
-    except _Tried as tried:
-        return tried.changes
+        return store.write(work)
+    except _DryRun as dry_run:
+        return dry_run.changes
 
 
-def apply_message(store: Store, campaign: str, settings: Settings, delivery: PanelMessage) -> str:
-    """Take over a message; return 'taken', 'repeated' for one sent again, or 'replayed' for a copy."""
+def apply_message(store: CampaignStore, settings: Settings, delivery: PanelMessage) -> str:
+    """Apply a message; return 'taken', 'repeated' for one that was sent again, or 'replayed' for a copy."""
 
     def work(tx: Writing) -> str:
         columns = schema.delivery.c
-        here = (columns.campaign == campaign, columns.panel == settings.panel)
+        here = (columns.campaign == tx.campaign, columns.panel == settings.panel)
         tx.connection.execute(schema.delivery.delete().where(*here, columns.time < tx.now - KEEP_SECONDS))
         if tx.connection.execute(
             select(columns.event).where(*here, columns.signature == delivery.signature)
         ).first():
-            return "replayed"  # who sends again signs anew, with another time
+            return "replayed"  # a panel that sends again signs again, with another time
         if tx.connection.execute(select(columns.event).where(*here, columns.event == delivery.event)).first():
             return "repeated"
         tx.connection.execute(
             insert(schema.delivery).values(
-                campaign=campaign,
+                campaign=tx.campaign,
                 panel=settings.panel,
                 event=delivery.event,
                 signature=delivery.signature,
@@ -93,7 +93,7 @@ def apply_message(store: Store, campaign: str, settings: Settings, delivery: Pan
             apply_report(tx, settings, delivery.reported, message=True)
         return "taken"
 
-    return store.of(campaign).write(work)
+    return store.write(work)
 
 
 def apply_report(
@@ -103,12 +103,15 @@ def apply_report(
     *,
     message: bool = False,
 ) -> StatusChange | None:
-    """Take over one submission's status; None when nothing changes, or when nobody of that submission came here.
+    """Apply one submission's status; None when nothing changes, or when the submission is unknown here.
 
-    Messages come in any order: one of them doesn't take back what is final.
+    Messages come in any order: a late one doesn't replace a final status.
     """
     submission = find_submission(tx, settings.panel, reported.submission)
-    if submission is None or (submission.status, submission.said) == (reported.status, reported.raw_status):
+    if submission is None or (submission.status, submission.raw_status) == (
+        reported.status,
+        reported.raw_status,
+    ):
         return None
     if message and submission.status in FINAL_STATUSES and reported.status not in FINAL_STATUSES:
         return None
@@ -117,9 +120,9 @@ def apply_report(
         .where(schema.submission.c.id == submission.id)
         .values(status=str(reported.status), said=reported.raw_status, changed=tx.now)
     )
-    following = _Following(tx, settings)
-    effects = following.end_work(submission, reported.status)
-    effects += following.withdraw(submission, reported.status)
+    effects_of = _Effects(tx, settings)
+    effects = effects_of.end_work(submission, reported.status)
+    effects += effects_of.withdraw(submission, reported.status)
     return StatusChange(
         submission.id,
         submission.assessor,
@@ -131,14 +134,14 @@ def apply_report(
 
 
 @dataclass(frozen=True, slots=True)
-class _Following:
-    """What follows from a status, inside the transaction that takes it over."""
+class _Effects:
+    """The effects of a status, in the transaction that applies it."""
 
     tx: Writing
     settings: Settings
 
     def end_work(self, submission: Submission, status: SubmissionStatus) -> list[str]:
-        """End what is open of a submission that is over, so that its slots are free."""
+        """End the open assignments of a submission that has ended, so that their slots are free."""
         if status not in _ENDINGS:
             return []
         effects = []
@@ -149,35 +152,35 @@ class _Following:
         return effects
 
     def withdraw(self, submission: Submission, status: SubmissionStatus) -> list[str]:
-        """Take out what somebody gave back after finishing it, or what was rejected: it isn't paid or counted."""
+        """Withdraw finished work that was returned or rejected: it is neither paid nor counted."""
         if status not in (SubmissionStatus.RETURNED, SubmissionStatus.REJECTED):
             return []
-        everything = submissions(self.tx, self.settings.panel)
-        rows, _ = owed(self.tx, everything, self.settings.fee_percent)
+        all_submissions = submissions(self.tx, self.settings.panel)
+        rows, _ = owed(self.tx, all_submissions, self.settings.fee_percent)
         effects = []
         for row in rows.get(submission.id, ()):
             if row.entry != ledger.REWARD or (
                 status is SubmissionStatus.RETURNED and row.state != "finished"
             ):
-                continue  # who stopped early returns the place because we ask for it, and is paid
+                continue  # a worker who stopped early was asked to return the place, and is paid
             if self._is_settled(row):
                 effects.append("a reward that is paid already stays")
                 continue
-            effects.append(self._take_back(submission, row, str(status)))
+            effects.append(self._withdraw_reward(submission, row, str(status)))
         return effects
 
     def _is_settled(self, row: Owed) -> bool:
         columns = schema.payment.c
-        found = self.tx.connection.execute(
+        payment = self.tx.connection.execute(
             select(columns.id).where(
                 columns.ledger == row.ledger,
                 columns.live == 1,
                 columns.state.in_(_SETTLED) | (columns.kind == "withdrawal"),
             )
         ).first()
-        return found is not None
+        return payment is not None
 
-    def _take_back(self, submission: Submission, row: Owed, why: str) -> str:
+    def _withdraw_reward(self, submission: Submission, row: Owed, why: str) -> str:
         tx = self.tx
         columns = schema.payment.c
         tx.connection.execute(
@@ -203,8 +206,8 @@ class _Following:
         )
         entries = ((ledger.REWARD, -row.amount), (ledger.FEE, -row.fee))
         ledger.enter(tx, submission.assessor, entries, reason=f"{why} at the panel")
-        taken = 0
+        retracted = 0
         if row.assignment is not None:
             for topic, seqs in assignments.judgments_in(tx, row.assignment).items():
-                taken += len(retractions.retract(tx, topic, seqs, reason=why))
-        return f"{taken} judgments are taken out, and a reward of {row.amount} is not due"
+                retracted += len(retractions.retract(tx, topic, seqs, reason=why))
+        return f"{retracted} judgments are retracted, and a reward of {row.amount} is not due"

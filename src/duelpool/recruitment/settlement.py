@@ -1,4 +1,4 @@
-"""Settling with a panel: a plan first, that changes nothing; then each step of it, once.
+"""Settlement with a panel: first a plan, which changes nothing; then each of its steps, once.
 
 The ledger says what a submission is owed. How it is paid depends on the submission's status at the panel: approval
 pays the panel's own reward, and everything else is paid as a bonus.
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import select, update
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.settings import Settings
 from duelpool.campaign.work.ledger import REWARD
 from duelpool.panels.base import ApiPanel, Panel, PanelError, SubmissionStatus
 from duelpool.panels.calls import CallNotSent, CallRefused
@@ -41,7 +42,7 @@ _BY_BONUS = (
 
 @dataclass(frozen=True, slots=True)
 class ApprovedByPanel:
-    """A submission that the panel has approved of its own accord, and what the ledger owed for it."""
+    """A submission that the panel approved by itself, and what the ledger owed for it."""
 
     submission: Submission
     row: Owed | None
@@ -49,7 +50,7 @@ class ApprovedByPanel:
 
 @dataclass(slots=True)
 class SettlementPlan:
-    """What would be done: pay, ask to return, note, wait; and what a person must look at."""
+    """The steps of a settlement: payments, requests to return, approvals to record, and what a person must review."""
 
     intents: list[Intent] = field(default_factory=list)
     covered: list[ApprovedByPanel] = field(default_factory=list)
@@ -60,13 +61,13 @@ class SettlementPlan:
 
     @property
     def due(self) -> int:
-        """What would be paid now, without fees."""
+        """The total to pay now, without fees."""
         return sum(intent.amount for intent in self.intents if intent.state != UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What came of settling: the plan, the questions that are open, and payments by state."""
+    """A settlement: its plan, the open questions, and the number and total of payments by state."""
 
     plan: SettlementPlan
     questions: tuple[Payment, ...]
@@ -74,21 +75,21 @@ class Settled:
 
 
 def reconcile(campaign: Campaign, panel: Panel, *, carry_out: bool) -> list[StatusChange]:
-    """Take over how all stays stand at the panel, or only say what would change."""
+    """Apply the status of all submissions at the panel, or only return what would change."""
     settings = campaign.settings
     reports = {report.submission: report for report in panel.reconcile()}
     if isinstance(panel, ApiPanel):
         own = campaign.read(lambda tx: submissions(tx, settings.panel))
-        for submission in own:  # a list may leave out what it was asked about while it grew
+        for submission in own:  # a list may miss some that came while it was read
             if submission.external and submission.external not in reports:
                 report = panel.fetch_submission(submission.external)
                 if report is not None and report.study in ("", settings.panel_study):
                     reports[submission.external] = report
-    return apply_reports(campaign.store, campaign.id, settings, reports.values(), carry_out=carry_out)
+    return apply_reports(campaign.own_store, settings, reports.values(), carry_out=carry_out)
 
 
 def unknown_submissions(campaign: Campaign, panel: Panel) -> list[Submission]:
-    """Return the stays that the panel doesn't know: somebody has made up a link. They are never paid."""
+    """Return the submissions that the panel doesn't know, from forged links; they are never paid."""
     if not isinstance(panel, ApiPanel):
         return []
     own = campaign.read(lambda tx: submissions(tx, campaign.settings.panel))
@@ -102,54 +103,54 @@ def unknown_submissions(campaign: Campaign, panel: Panel) -> list[Submission]:
 
 
 def plan(campaign: Campaign, panel: Panel) -> SettlementPlan:
-    """Say what is to be done; nothing changes."""
+    """Return the plan of a settlement; nothing changes."""
     reward = panel.reward() if isinstance(panel, ApiPanel) else campaign.settings.reward
-    return campaign.read(lambda tx: _Planning(tx, campaign, panel, reward).made())
+    return campaign.read(lambda tx: _Planning(tx, campaign.settings, panel, reward).make())
 
 
 def settle(campaign: Campaign, panel: Panel, *, carry_out: bool) -> Settled:
-    """Settle what is due, or only say what would be done."""
+    """Settle what is due, or only return the plan."""
     if carry_out:
         reconcile(campaign, panel, carry_out=True)
-    found = plan(campaign, panel)
-    return carry_out_plan(campaign, panel, found) if carry_out else look(campaign, found)
+    to_do = plan(campaign, panel)
+    return carry_out_plan(campaign, panel, to_do) if carry_out else settlement_state(campaign, to_do)
 
 
-def carry_out_plan(campaign: Campaign, panel: Panel, found: SettlementPlan) -> Settled:
-    """Do what a plan says, and nothing else."""
-    _carry_out(campaign, panel, found)
-    return look(campaign, found)
+def carry_out_plan(campaign: Campaign, panel: Panel, to_do: SettlementPlan) -> Settled:
+    """Carry out a plan, and nothing else."""
+    _carry_out(campaign, panel, to_do)
+    return settlement_state(campaign, to_do)
 
 
-def look(campaign: Campaign, found: SettlementPlan | None = None) -> Settled:
-    """Return the questions that are open, and payments by state."""
+def settlement_state(campaign: Campaign, to_do: SettlementPlan | None = None) -> Settled:
+    """Return the open questions, and payments by state."""
 
     def work(tx: Reading) -> Settled:
-        asked = tuple(payments(tx, QUESTIONS))
-        return Settled(found or SettlementPlan(), asked, sums(tx))
+        questions = tuple(payments(tx, QUESTIONS))
+        return Settled(to_do or SettlementPlan(), questions, sums(tx))
 
     return campaign.read(work)
 
 
-def _carry_out(campaign: Campaign, panel: Panel, found: SettlementPlan) -> None:
+def _carry_out(campaign: Campaign, panel: Panel, to_do: SettlementPlan) -> None:
     settings = campaign.settings
-    book = StoredPayments(campaign.own_store, settings.panel, settings.currency)
-    if isinstance(panel, ApiPanel) and found.covered:
+    journal = StoredPayments(campaign.own_store, settings.panel, settings.currency)
+    if isinstance(panel, ApiPanel) and to_do.covered:
         reward = panel.reward()
-        for each in found.covered:
-            book.approved_there(
+        for each in to_do.covered:
+            journal.approved_there(
                 each.submission.id, each.submission.assessor, reward, panel.fee(reward), each.row
             )
     if isinstance(panel, ApiPanel):
-        for submission in found.returns:
+        for submission in to_do.returns:
             _ask_to_return(campaign, panel.ask_return, submission)
-    dues = book.intend(found.intents)
+    dues = journal.intend(to_do.intents)
     if dues:
-        panel.settle(dues, book)
+        panel.settle(dues, journal)
 
 
 def _ask_to_return(campaign: Campaign, ask: Callable[[str, str], None], submission: Submission) -> None:
-    """Ask once: it is written down first, and taken back only where it is sure that nobody was asked."""
+    """Ask once: this is stored first, and undone only where the request surely wasn't sent."""
 
     def mark(asked: bool) -> None:
         campaign.write(
@@ -170,28 +171,27 @@ def _ask_to_return(campaign: Campaign, ask: Callable[[str, str], None], submissi
 
 
 class _Planning:
-    """Looks at every submission, what it is owed, and what is in the book already."""
+    """Plans each submission from what it is owed and the payments in the journal."""
 
-    def __init__(self, tx: Reading, campaign: Campaign, panel: Panel, reward: int) -> None:
-        settings = campaign.settings
+    def __init__(self, tx: Reading, settings: Settings, panel: Panel, reward: int) -> None:
         self._submissions = submissions(tx, settings.panel)
         self._owed, elsewhere = owed(tx, self._submissions, settings.fee_percent)
-        booked = payments(tx)
-        self._taken = {(each.ledger, each.kind) for each in booked if each.live}
-        self._going = {
-            (each.ledger, each.kind) for each in booked if each.live and each.state in ("planned", "claimed")
+        earlier = payments(tx)
+        self._taken = {(each.ledger, each.kind) for each in earlier if each.live}
+        self._unfinished = {
+            (each.ledger, each.kind) for each in earlier if each.live and each.state in ("planned", "claimed")
         }
-        self._bonuses = {each.ledger: each for each in booked if each.live and each.kind == "bonus"}
-        self._approvals = {each.submission: each for each in booked if each.live and each.kind == "approval"}
+        self._bonuses = {each.ledger: each for each in earlier if each.live and each.kind == "bonus"}
+        self._approvals = {each.submission: each for each in earlier if each.live and each.kind == "approval"}
         self._denied = {
-            each.submission for each in booked if each.kind == "approval" and each.state == UNPAID
+            each.submission for each in earlier if each.kind == "approval" and each.state == UNPAID
         }
-        self._speaking = isinstance(panel, ApiPanel)
+        self._has_api = isinstance(panel, ApiPanel)
         self._fee = panel.fee
         self._reward = reward
         self._plan = SettlementPlan(elsewhere=elsewhere)
 
-    def made(self) -> SettlementPlan:
+    def make(self) -> SettlementPlan:
         """Return the plan."""
         for submission in self._submissions:
             if not submission.external:
@@ -201,7 +201,7 @@ class _Planning:
                 for row in self._owed.get(submission.id, ())
                 if (row.ledger, "withdrawal") not in self._taken
             ]
-            if self._speaking:
+            if self._has_api:
                 self._of_status(submission, rows)
             else:
                 self._pay(submission, rows, approve=True)
@@ -222,13 +222,13 @@ class _Planning:
             self._pay(submission, rows, approve=False)
         elif left or submission.status is SubmissionStatus.OTHER:
             self._plan.to_review.append(
-                (submission, f"the panel says '{submission.said}', which is no status we know")
+                (submission, f"the panel says '{submission.raw_status}', which is not a known status")
             )
 
     def _submitted(self, submission: Submission, rows: list[Owed], left: list[Owed]) -> None:
         if any(self._is_full(row) for row in left) or submission.id in self._approvals:
             self._pay(submission, rows, approve=True)
-        elif rows:  # a part is paid as a bonus, once the place is returned: approving would pay the whole
+        elif rows:  # a part is paid as a bonus once the place is returned: approval would pay the full reward
             self._pay(submission, [row for row in rows if row.entry in GRANTED], approve=False)
             if not submission.return_asked:
                 self._plan.returns.append(submission)
@@ -254,7 +254,7 @@ class _Planning:
         self._pay(submission, rows, approve=False)
 
     def _partly_approved(self, submission: Submission, rows: list[Owed]) -> None:
-        """The panel paid some amount that it doesn't tell: a person says whether that is all."""
+        """Plan a partly approved submission: the panel doesn't report the amount, so a person is asked."""
         left = [row for row in rows if row.entry == REWARD and not self._is_paid(row)]
         if submission.id in self._approvals or submission.id in self._denied or not left:
             self._pay(submission, rows, approve=False)
@@ -267,7 +267,7 @@ class _Planning:
         self._pay(submission, [row for row in rows if row is not first], approve=False)
 
     def _pay(self, submission: Submission, rows: list[Owed], *, approve: bool) -> None:
-        """Plan to approve for the first reward that is a whole one, and to pay the others as bonuses."""
+        """Plan approval for the first full reward, and bonuses for the others."""
         for row in rows:
             approved = self._approvals.get(submission.id)
             if (row.ledger, "approval") in self._taken:
@@ -276,7 +276,7 @@ class _Planning:
                     self._add(submission, row, "bonus", row.amount - self._reward)
                 continue
             bonus = self._bonuses.get(row.ledger)
-            if bonus is not None and bonus.amount >= row.amount:  # the way of a payment is chosen once
+            if bonus is not None and bonus.amount >= row.amount:  # how a row is paid is decided once
                 self._add(submission, row, "bonus", row.amount)
                 continue
             may = approve and approved is None and self._is_full(row)
@@ -290,12 +290,12 @@ class _Planning:
                 self._add(submission, row, "bonus", row.amount)
 
     def _again(self, submission: Submission, row: Owed) -> None:
-        if (row.ledger, "approval") in self._going:
+        if (row.ledger, "approval") in self._unfinished:
             self._plan.intents.append(Intent(submission.id, row.ledger, "approval", self._reward, row.fee))
 
     def _add(self, submission: Submission, row: Owed, kind: str, amount: int) -> None:
         key = (row.ledger, kind)
-        if key in self._taken and key not in self._going:
+        if key in self._taken and key not in self._unfinished:
             return
         whole = amount == row.amount
         of_reward = min(self._fee(self._reward), row.fee)
@@ -308,22 +308,22 @@ class _Planning:
         return row.entry == REWARD and row.amount >= self._reward > 0 and row.state == "finished"
 
     def _is_paid(self, row: Owed) -> bool:
-        return any((row.ledger, kind) in self._taken - self._going for kind in ("approval", "bonus"))
+        return any((row.ledger, kind) in self._taken - self._unfinished for kind in ("approval", "bonus"))
 
 
 def totals(campaign: Campaign) -> dict[str, int]:
-    """Return what people are owed by the ledger and what is paid: in the end the two are equal."""
+    """Return what the ledger owes to people and what is paid; after a full settlement the two are equal."""
 
     def work(tx: Reading) -> dict[str, int]:
         ledger = schema.ledger.c
         rows = tx.connection.execute(
-            select(ledger.entry, ledger.amount).where(ledger.campaign == campaign.id)
+            select(ledger.entry, ledger.amount).where(ledger.campaign == tx.campaign)
         ).all()
-        found = sums(tx)
+        by_state = sums(tx)
         return {
             "ledger": sum(row.amount for row in rows if row.entry != "fee"),
             "fees": sum(row.amount for row in rows if row.entry == "fee"),
-            "paid": found.get("paid", (0, 0))[1],
+            "paid": by_state.get("paid", (0, 0))[1],
         }
 
     return campaign.read(work)

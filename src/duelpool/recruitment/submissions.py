@@ -1,4 +1,4 @@
-"""The stays of people from a panel, and what the ledger owes to each of them."""
+"""The submissions of people from a panel, and what the ledger owes for each."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,20 +15,20 @@ from duelpool.store import Reading, Writing, schema
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One submission of a person from a panel; an empty status: the panel hasn't said anything of it."""
+    """One submission of a person from a panel; the status is None before the panel's first report."""
 
     id: str
     assessor: str
     external: str
     status: SubmissionStatus | None
-    said: str
+    raw_status: str
     created: float
     return_asked: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A row of the ledger that a submission is to be paid for: `state` is how its assignment ended."""
+    """A row of the ledger to pay for a submission; `state` is how its assignment ended."""
 
     ledger: int
     entry: str
@@ -52,7 +52,7 @@ def submission_of(row: Row[Any]) -> Submission:
 
 
 def submissions(tx: Reading, panel: str, assessor: str | None = None) -> list[Submission]:
-    """Return the stays of a campaign's people from a panel, or of one of them, the oldest first."""
+    """Return the submissions of all people from a panel, or of one of them, the oldest first."""
     columns = schema.submission.c
     query = select(schema.submission).where(columns.campaign == tx.campaign, columns.panel == panel)
     if assessor is not None:
@@ -74,9 +74,9 @@ def find_submission(tx: Reading, panel: str, external: str) -> Submission | None
     return None if row is None else submission_of(row)
 
 
-def behind(assignment_made: float, own: Sequence[Submission]) -> Submission:
-    """Return the submission that an assignment belongs to: the last one that began before it."""
-    earlier = [submission for submission in own if submission.created <= assignment_made]
+def submission_at(created: float, own: Sequence[Submission]) -> Submission:
+    """Return the submission that an assignment belongs to: the last one that was created before it."""
+    earlier = [submission for submission in own if submission.created <= created]
     return earlier[-1] if earlier else own[0]
 
 
@@ -89,18 +89,18 @@ def assignments_of(tx: Reading, panel: str, submission: Submission) -> list[Row[
         .where(columns.campaign == tx.campaign, columns.assessor == submission.assessor)
         .order_by(columns.created, columns.id)
     )
-    return [row for row in rows if behind(row.created, own).id == submission.id]
+    return [row for row in rows if submission_at(row.created, own).id == submission.id]
 
 
 def owed(
     tx: Reading, all_submissions: Iterable[Submission], fee_percent: int
 ) -> tuple[dict[str, list[Owed]], int]:
-    """Return what the ledger owes to each submission, and what it owes to people who came another way."""
+    """Return what the ledger owes for each submission, and the total for people who came another way."""
     own: dict[str, list[Submission]] = defaultdict(list)
     for submission in all_submissions:
         own[submission.assessor].append(submission)
     ledger, assignment = schema.ledger.c, schema.assignment.c
-    made = {
+    by_id = {
         row.id: row
         for row in tx.connection.execute(
             select(assignment.id, assignment.created, assignment.state).where(
@@ -112,25 +112,25 @@ def owed(
         select(schema.ledger).where(ledger.campaign == tx.campaign).order_by(ledger.id)
     ).all()
     fees = {row.assignment: row.amount for row in rows if row.entry == FEE and row.assignment is not None}
-    found: dict[str, list[Owed]] = defaultdict(list)
+    by_submission: dict[str, list[Owed]] = defaultdict(list)
     elsewhere = 0
     for row in rows:
-        # Rewards without an assignment correct others: they follow what the panel has done.
+        # Rewards without an assignment are corrections that follow what the panel has paid.
         if row.entry == FEE or (row.entry == REWARD and row.assignment is None) or row.amount <= 0:
             continue
         if row.assessor not in own:
             elsewhere += row.amount
             continue
-        behind_it = made.get(row.assignment)
-        submission = behind(behind_it.created, own[row.assessor]) if behind_it else own[row.assessor][-1]
+        assigned = by_id.get(row.assignment)
+        submission = submission_at(assigned.created, own[row.assessor]) if assigned else own[row.assessor][-1]
         fee = fees.get(row.assignment, 0) if row.entry == REWARD else fee_on(row.amount, fee_percent)
-        state = behind_it.state if behind_it else ""
-        found[submission.id].append(Owed(row.id, row.entry, row.assignment, state, row.amount, fee))
-    return found, elsewhere
+        state = assigned.state if assigned else ""
+        by_submission[submission.id].append(Owed(row.id, row.entry, row.assignment, state, row.amount, fee))
+    return by_submission, elsewhere
 
 
 GRANTED = (BONUS, COMPENSATION)
-"""Entries that a manager has made; they are owed whatever became of the submission."""
+"""Entries made by a manager; they are owed whatever the submission's status is."""
 
 
 def finished_work(

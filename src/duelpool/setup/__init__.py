@@ -1,4 +1,4 @@
-"""Setting a campaign up: files in, a dry run of what they come to, and then the campaign, whole or not at all."""
+"""Setting up a campaign: read the files, forecast it in a dry run, and create it in one transaction."""
 
 from duelpool.setup.comparisons import Compared, Comparison, compare
 from duelpool.setup.drafts import Draft, Holdings, ReadyDraft, Rules, build_draft

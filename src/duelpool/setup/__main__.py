@@ -1,6 +1,6 @@
-"""A dry run's simulation as a program: a comparison as JSON comes in, and each step of it goes out as a line.
+"""A dry run's simulation as a program: it reads a comparison as JSON, and writes each step as a line of JSON.
 
-`python -m duelpool.setup`; a server starts it beside itself, so that those who judge don't notice.
+A server runs `python -m duelpool.setup` as a process of its own, so that judging isn't slowed down.
 """
 
 import json
@@ -10,13 +10,13 @@ from duelpool.setup.comparisons import Compared, Comparison, compare
 
 
 def main() -> None:
-    """Compare what standard input asks for, and write what it has come to, line by line."""
+    """Run the comparison on standard input, and write its state after each step."""
 
-    def told(now: Compared) -> None:
+    def write(now: Compared) -> None:
         sys.stdout.write(json.dumps(now.as_json()) + "\n")
         sys.stdout.flush()
 
-    compare(Comparison.from_json(json.load(sys.stdin)), told)
+    compare(Comparison.from_json(json.load(sys.stdin)), write)
 
 
 if __name__ == "__main__":

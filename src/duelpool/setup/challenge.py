@@ -1,4 +1,4 @@
-"""A late run against a campaign: what it ranks above the best known items, and nobody has judged, is duelled."""
+"""Challenging a campaign with a late run: its unjudged items above the best known ones are duelled with them."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -16,12 +16,12 @@ from duelpool.store import Reading, Writing, holdings, log
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What a run brings to a topic: `newcomers` are judged, `twins` have the text of an item that is there."""
+    """A run's new items of a topic: `newcomers` are judged, `twins` are duplicates of items that are there."""
 
     topic: str
     best: tuple[str, ...]
     newcomers: tuple[str, ...]
-    twins: Mapping[str, str]  # each to the item that is judged for it
+    twins: Mapping[str, str]  # from a duplicate to the item that is judged for it
 
 
 def find_challenges(
@@ -32,17 +32,17 @@ def find_challenges(
     texts: Mapping[str, Passage] | None = None,
     topics: Collection[str] | None = None,
 ) -> list[Challenge]:
-    """Return what a run ranks above a topic's best known items and the campaign doesn't know.
+    """Return the items that a run ranks above each topic's best known items and that the campaign doesn't know.
 
     A run is read down to its first best item, and no deeper than `depth`. With texts, an item whose text is
-    there already becomes a twin, and needs no judgment.
+    there already is a duplicate, and needs no judgment.
     """
     if campaign.settings.stage == "grading":
         raise BadParameter(
             "The campaign is still grading: there is no best item yet.", remedy="Finish grading first."
         )
     if depth < 1:
-        raise BadParameter(f"A run is read one rank deep or more, not {depth}.")
+        raise BadParameter(f"The depth is 1 or more, not {depth}.")
     ranked: dict[str, list[str]] = {}
     for topic, item in run.top(depth).select("topic", "docno").iter_rows():
         ranked.setdefault(topic, []).append(item)
@@ -56,7 +56,7 @@ def _find(
     texts: Mapping[str, Passage] | None,
     topics: Collection[str] | None,
 ) -> list[Challenge]:
-    found: list[Challenge] = []
+    challenges: list[Challenge] = []
     for topic in topics_of(tx):
         if topic not in ranked or (topics is not None and topic not in topics):
             continue
@@ -73,24 +73,24 @@ def _find(
                 new.append(item)
         if new:
             canonical = [row.id for row in rows if row.twin_of is None]
-            newcomers, same = _told_apart(tx, campaign, canonical, new, texts)
-            found.append(Challenge(topic, best, newcomers, same))
-    return found
+            newcomers, same = _split_duplicates(tx, campaign, canonical, new, texts)
+            challenges.append(Challenge(topic, best, newcomers, same))
+    return challenges
 
 
-def _told_apart(
+def _split_duplicates(
     tx: Reading,
     campaign: Campaign,
     canonical: Sequence[str],
     new: Sequence[str],
     texts: Mapping[str, Passage] | None,
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return who of the new items is judged, and who is whose twin."""
+    """Return the new items that are judged, and the others with the items that they duplicate."""
     if texts is None:
         return tuple(new), {}
     known = holdings.passages(tx, canonical)
     together = {**{item: texts[item] for item in (*new, *canonical) if item in texts}, **known}
-    # A grade for those who are there lets them stand for their group.
+    # A grade makes the present items the representatives of their groups.
     groups = group_duplicates([*canonical, *new], together, dict.fromkeys(canonical, 1.0))
     newcomers = {group[0] for group in groups} - set(canonical)
     same = {item: group[0] for group in groups for item in group[1:] if item in new}
@@ -100,7 +100,7 @@ def _told_apart(
 def challenge(
     campaign: Campaign, challenges: Sequence[Challenge], texts: Mapping[str, Passage] | None = None
 ) -> int:
-    """Let the newcomers join, all or none; return how many there are to judge.
+    """Add the newcomers, all or none; return how many there are to judge.
 
     They duel with the best item when their topic is done.
     """

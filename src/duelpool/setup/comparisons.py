@@ -1,4 +1,4 @@
-"""The dry run's simulation, in pieces that a worker can do: which strategies, what judges, what came of each."""
+"""A dry run's simulation: which strategies are compared, with which judges, and the forecast of each."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ USUAL = FittedJudges(
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is to be compared: strategies on pools of these sizes, for this pay, by judges like a pilot's."""
+    """A comparison to simulate: strategies on pools of these sizes, at this pay, with judges like a pilot's."""
 
     sizes: tuple[int, ...]
     strategy: str
@@ -43,7 +43,7 @@ class Comparison:
         max_cost: int | None = None,
         observed: Observed | None = None,
     ) -> "Comparison":
-        """Return the comparison that a campaign's settings ask for."""
+        """Return the comparison for a campaign's settings."""
         pay = Pay(settings.reward, settings.fee_percent, settings.targets)
         return cls(tuple(sizes), settings.strategy, pay, settings.cap, settings.seed, max_cost, observed)
 
@@ -60,21 +60,21 @@ class Comparison:
         return cls(**{**given, "observed": observed})
 
     def strategies(self) -> tuple[str, ...]:
-        """Return the strategies: the chosen one, all others, and under a cap or after a pilot with parameters."""
+        """Return the chosen strategy, all others, and under a cost cap or after a pilot also some with parameters."""
         names = [self.strategy, *every_strategy(self.cap)]
         if self.max_cost is not None or self.observed is not None:
             usable = self.observed.usable if self.observed is not None else 1.0
             names += candidates(self.sizes, self.pay, self.max_cost, usable)
         return tuple(dict.fromkeys(names))
 
-    def likeness(self) -> FittedJudges:
+    def judges(self) -> FittedJudges:
         """Return the judges to simulate with."""
         if self.observed is None or not self.observed.judgments:
             return USUAL
         return fit_judges(self.observed, cap=self.cap, seed=self.seed)
 
     def forecast(self, strategy: str, judges: str) -> Forecast | None:
-        """Return what a strategy takes and finds; None for one that can't be made under this cap."""
+        """Return a strategy's forecast; None for one that can't be made with this cap."""
         usable = self.observed.usable if self.observed is not None else 1.0
         try:
             return forecast(
@@ -86,9 +86,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What a comparison has come to so far; `left` counts the strategies that are still to be simulated."""
+    """The state of a comparison; `left` counts the strategies that are still to be simulated."""
 
-    likeness: FittedJudges
+    judges: FittedJudges
     forecasts: tuple[Forecast, ...]
     left: int
     recommendation: Recommendation | None = None
@@ -96,8 +96,8 @@ class Compared:
     def as_json(self) -> dict[str, Any]:
         """Return everything for a program."""
         return {
-            "judges": self.likeness.judges,
-            "note": self.likeness.note,
+            "judges": self.judges.judges,
+            "note": self.judges.note,
             "left": self.left,
             "forecasts": [dataclasses.asdict(each) for each in self.forecasts],
             "recommendation": None
@@ -106,21 +106,21 @@ class Compared:
         }
 
 
-def compare(asked: Comparison, told: Callable[[Compared], None] | None = None) -> Compared:
-    """Simulate every strategy, one after another; `told` hears how far it is."""
-    likeness = asked.likeness()
-    names = asked.strategies()
-    found: list[Forecast] = []
-    now = Compared(likeness, (), len(names))
+def compare(comparison: Comparison, on_step: Callable[[Compared], None] | None = None) -> Compared:
+    """Simulate every strategy, one after another; `on_step` is called with each state."""
+    judges = comparison.judges()
+    names = comparison.strategies()
+    forecasts: list[Forecast] = []
+    now = Compared(judges, (), len(names))
     for at, name in enumerate(names, 1):
-        if told is not None:
-            told(now)
-        one = asked.forecast(name, likeness.judges)
-        found += [one] if one is not None else []
-        now = Compared(likeness, tuple(found), len(names) - at)
-    if not found:
-        raise DuelpoolError("No strategy can be simulated.", remedy="Check the cap.")
-    whole = dataclasses.replace(now, recommendation=recommend(found, asked.max_cost))
-    if told is not None:
-        told(whole)
+        if on_step is not None:
+            on_step(now)
+        one = comparison.forecast(name, judges.judges)
+        forecasts += [one] if one is not None else []
+        now = Compared(judges, tuple(forecasts), len(names) - at)
+    if not forecasts:
+        raise DuelpoolError("No strategy can be simulated with this cap.", remedy="Raise the cap.")
+    whole = dataclasses.replace(now, recommendation=recommend(forecasts, comparison.max_cost))
+    if on_step is not None:
+        on_step(whole)
     return whole

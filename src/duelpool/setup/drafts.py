@@ -1,6 +1,6 @@
-"""A campaign before it is made: files and rules become pools, and nothing is written yet.
+"""Drafts of campaigns: files and rules become pools, and nothing is written yet.
 
-`build_draft` says what a campaign would hold; `ReadyDraft.create` makes it, whole or not at all.
+`build_draft` builds what a campaign would hold; `ReadyDraft.create` creates it in one transaction.
 """
 
 import math
@@ -39,7 +39,7 @@ class Draft:
     inputs: Inputs
     settings: Settings
     pools: Pools
-    whole: Mapping[str, int]  # topics to the sizes of their pools, the pilot's and all others
+    whole: Mapping[str, int]  # the pool sizes of all topics, the pilot's and the others
 
     @property
     def texts(self) -> Mapping[str, Passage] | None:
@@ -48,72 +48,72 @@ class Draft:
 
     @property
     def untitled(self) -> tuple[str, ...]:
-        """The topics for which no file has the question: people would see the topic's id."""
+        """The topics without a question in any file: people would see the topic's id."""
         known = {topic.id for topic in self.inputs.topics} if self.inputs.topics is not None else set()
         return tuple(topic for topic in self.pools.sizes if topic not in known)
 
     def test_pairs(self) -> tuple[list[TestPair], tuple[Notice, ...]]:
-        """Return the test pairs: drawn, of a file, or none; a crowd gets drawn ones unless told otherwise."""
-        way = self.inputs.files.tests or ("auto" if self.settings.judges == "crowd" else "none")
-        if way == "none":
+        """Return the test pairs: drawn, from a file, or none; by default they are drawn for a crowd."""
+        source = self.inputs.files.tests or ("auto" if self.settings.judges == "crowd" else "none")
+        if source == "none":
             return [], ()
-        if way == "auto":
+        if source == "auto":
             qrels = self.inputs.qrels
             grades = qrels.grades() if qrels is not None else {}
             notices: tuple[Notice, ...] = ()
-            found = draw_test_pairs(
+            pairs = draw_test_pairs(
                 self.pools.pools, texts=self.texts, grades=grades, seed=self.settings.seed
             )
         else:
-            found, notices = read_test_pairs(way, self.pools.sizes)
-        if self.settings.judges == "crowd" and len(found) < self.settings.tests:
+            pairs, notices = read_test_pairs(source, self.pools.sizes)
+        if self.settings.judges == "crowd" and len(pairs) < self.settings.tests:
             raise BadParameter(
-                f"An assignment takes {self.settings.tests} test pairs, and there are {len(found)}.",
-                remedy="Give more of them with --tests, or none with --tests none.",
+                f"An assignment takes {self.settings.tests} test pairs, and there are only {len(pairs)}.",
+                remedy="Give more with --tests FILE, or use none with --tests none.",
             )
-        return found, notices
+        return pairs, notices
 
     def ready(self) -> "ReadyDraft":
-        """Return the draft with its test pairs, from which the campaign can be made; else say what is missing."""
-        known, notices = self.test_pairs()
-        return ReadyDraft(self, tuple(known), notices)
+        """Return the draft with its test pairs, ready to create the campaign; raises where something is missing."""
+        test_pairs, notices = self.test_pairs()
+        return ReadyDraft(self, tuple(test_pairs), notices)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyDraft:
-    """All that a campaign needs: what is left is to write it down."""
+    """A draft with all that a campaign needs."""
 
     draft: Draft
-    known: tuple[TestPair, ...]
+    test_pairs: tuple[TestPair, ...]
     notices: tuple[Notice, ...]
 
     def create(
         self, store: Store, name: str, state: Literal["open", "paused"] = "open"
     ) -> tuple[Campaign, "Holdings"]:
-        """Make the campaign, with the runs for its leaderboard, in one transaction; say what it holds."""
+        """Create the campaign, with the runs for its leaderboard, in one transaction; return it and what it holds."""
         draft = self.draft
         shown = {item for each in draft.pools.pools for item in each.items}
-        shown |= {item for pair in self.known for item in (pair.better, pair.worse)}
+        shown |= {item for pair in self.test_pairs for item in (pair.better, pair.worse)}
         texts = draft.texts or {}
         passages = [texts[item] for item in sorted(shown) if item in texts]
         campaign = Campaign.create(
             store,
             name,
-            draft.settings if self.known else replace(draft.settings, tests=0),
+            draft.settings if self.test_pairs else replace(draft.settings, tests=0),
             topics=draft.inputs.topics or (),
             pools=draft.pools.pools,
             passages=passages,
-            test_pairs=self.known,
+            test_pairs=self.test_pairs,
             runs=packed(draft.inputs.runs),
             state=state,
         )
-        sizes = (len(draft.pools.pools), draft.pools.candidates, len(passages), len(self.known))
+        sizes = (len(draft.pools.pools), draft.pools.candidates, len(passages), len(self.test_pairs))
         return campaign, Holdings(*sizes, len(draft.inputs.runs))
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What a campaign holds when it has been made."""
+    """How many topics, items, texts, test pairs and runs a new campaign holds."""
 
     topics: int
     candidates: int
@@ -131,16 +131,16 @@ class Holdings:
 def build_draft(
     inputs: Inputs, settings: Settings, rules: Rules | None = None, *, share: float | None = None
 ) -> Draft:
-    """Build the pools of a campaign; with a share, of so many of its topics, drawn at random, for a pilot."""
+    """Build the pools of a campaign; with a `share`, of this share of its topics, drawn at random, for a pilot."""
     rules = rules or Rules()
     if share is not None and not 0 < share <= 1:
         raise BadParameter(
-            f"A pilot takes a share of the topics above 0 and up to 1, not {share}.", remedy="Example: 0.1"
+            f"A pilot's share of the topics is above 0 and at most 1, not {share}.", remedy="Example: 0.1"
         )
     pools = _pools(inputs, rules, None)
     if not pools.pools:
         raise BadParameter(
-            "No topic has a candidate.", remedy="Check that runs, qrels and preferences share their topics."
+            "No topic has an item.", remedy="Check that runs, qrels and preferences have the same topics."
         )
     whole = pools.sizes
     if share is not None:

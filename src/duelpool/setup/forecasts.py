@@ -1,4 +1,4 @@
-"""What each strategy would ask, cost and find on pools of given sizes, by simulation of bounded length."""
+"""Forecasts of what a strategy would ask, cost and find on pools of given sizes, by bounded simulation."""
 
 import math
 from collections import Counter
@@ -12,16 +12,16 @@ from duelpool.simulation import simulate
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 from duelpool.strategies import STRATEGIES, make_strategy
 
-JUDGMENTS_AT_MOST = 10_000  # that one strategy is simulated with, about
+JUDGMENTS_AT_MOST = 10_000  # to simulate one strategy, about
 TRIALS_AT_LEAST, TRIALS_AT_MOST = 10, 200
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What one strategy takes and finds; `found` is the share of topics whose best item comes out on top.
+    """The forecast of one strategy; `found` is the share of topics whose best item it ranks first.
 
-    `rounds` is how often one topic has to wait for answers before it can ask on, a mean over topics; `error`
-    is the standard error of `found`, from so many trials. Money is in minor units.
+    `rounds` is how often a topic has to wait for answers before it can ask on, a mean over topics; `error` is the
+    standard error of `found` over `trials`. Money is in minor units.
     """
 
     strategy: str
@@ -36,15 +36,15 @@ class Forecast:
 
 def every_strategy(cap: int | None = 6) -> tuple[str, ...]:
     """Return the strategies that can be compared on any pool: those that need nothing but items."""
-    found = []
+    names = []
     for name in STRATEGIES:
         try:
             made = make_strategy(name, ("a", "b"), seed=0, cap=cap)
         except BadParameter:
             continue
-        if made.ask(1):  # one that compares two rankings has nothing to ask without them
-            found.append(name)
-    return tuple(found)
+        if made.ask(1):  # a strategy that compares two rankings asks nothing without them
+            names.append(name)
+    return tuple(names)
 
 
 def forecast(
@@ -60,18 +60,18 @@ def forecast(
 ) -> Forecast:
     """Simulate a strategy on pools of these sizes; `usable` is the share of paid judgments that count.
 
-    A trial is one topic. Where there are more topics than trials they are drawn at random, else each comes as
-    often as the others; every strategy meets the same topics and the same judges.
+    A trial is one topic. Where there are more topics than trials they are drawn at random, else all topics get the
+    same number of trials; every strategy gets the same topics and the same judges.
     """
     if not sizes:
         raise BadParameter("There are no pools to simulate.")
     if not 0 < usable <= 1:
-        raise BadParameter(f"The usable share is above 0 and up to 1, not {usable}.")
+        raise BadParameter(f"The usable share is above 0 and at most 1, not {usable}.")
     pay = pay or Pay()
     drawn = _drawn(sizes, _trials(sizes, strategy, cap, judgments_at_most), seed)
     comparisons = rounds = right = 0.0
     for size, trials in sorted(drawn.items()):
-        if size < 2:  # nothing to ask, and the only item is the best
+        if size < 2:  # no pairs, and the only item is the best
             right += trials
             continue
         result = simulate(strategy, judges, items=size, cap=cap, trials=trials, seed=seed)
@@ -81,15 +81,15 @@ def forecast(
     trials = drawn.total()
     judgments = comparisons / trials * len(sizes)
     assignments = math.ceil(judgments / usable / pay.questions)
-    found = right / trials
+    share = right / trials
     return Forecast(
         strategy,
         judgments=round(judgments),
         rounds=rounds / trials,
         assignments=assignments,
         cost=assignments * pay.per_assignment,
-        found=found,
-        error=math.sqrt(found * (1.0 - found) / trials),
+        found=share,
+        error=math.sqrt(share * (1.0 - share) / trials),
         trials=trials,
     )
 
@@ -104,6 +104,6 @@ def _drawn(sizes: Collection[int], trials: int, seed: int) -> Counter[int]:
     """Return how many trials each size gets."""
     listed = sorted(sizes)
     each, rest = divmod(trials, len(listed))
-    found = Counter({size: count * each for size, count in Counter(listed).items()}) if each else Counter()
-    found.update(listed[at] for at in rng_for(seed, "topics to simulate").permutation(len(listed))[:rest])
-    return found
+    drawn = Counter({size: count * each for size, count in Counter(listed).items()}) if each else Counter()
+    drawn.update(listed[at] for at in rng_for(seed, "topics to simulate").permutation(len(listed))[:rest])
+    return drawn

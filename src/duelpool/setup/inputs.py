@@ -1,4 +1,4 @@
-"""What a campaign is made from: the files as somebody named or sent them, read once."""
+"""The input files of a campaign, as they were named or uploaded, read once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ from duelpool.files import (
 from duelpool.files.source import read_source
 
 Paced = Callable[[Sequence[str]], Iterable[str]]
-"""Goes through names, and may show how far it is."""
+"""Iterates over names, and may show the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of a campaign by what they are; `tests` may also be "auto" or "none"."""
+    """The files of a campaign by kind; `tests` may also be "auto" or "none"."""
 
     runs: tuple[str, ...] = ()
     qrels: str | None = None
@@ -46,7 +46,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files, read; `notices` says what of each was skipped or mended."""
+    """The contents of the files; `notices` says what was skipped or repaired in each."""
 
     files: Files
     runs: tuple[Run, ...] = ()
@@ -61,7 +61,7 @@ class Inputs:
 def read_files(files: Files, paced: Paced = iter) -> Inputs:
     """Read all files; the first that can't be read is refused with its line."""
     if not files:
-        raise BadParameter("There is nothing to pool.", remedy="Give runs, --qrels or --prefs.")
+        raise BadParameter("There are no files to pool.", remedy="Give runs, --qrels or --prefs.")
     runs = tuple(read_run(path) for path in paced(files.runs))
     _refuse_equal_names(runs)
     qrels = read_qrels(files.qrels) if files.qrels else None
@@ -69,7 +69,7 @@ def read_files(files: Files, paced: Paced = iter) -> Inputs:
     texts = read_passages(files.texts) if files.texts else None
     topics = read_topics(files.topics) if files.topics else None
     groups = read_groups(files.groups) if files.groups else None
-    told: list[tuple[str, tuple[Notice, ...]]] = [
+    notices: list[tuple[str, tuple[Notice, ...]]] = [
         (path, run.notices) for path, run in zip(files.runs, runs, strict=True)
     ]
     for path, read in (
@@ -79,15 +79,15 @@ def read_files(files: Files, paced: Paced = iter) -> Inputs:
         (files.topics, topics),
     ):
         if path is not None and read is not None:
-            told.append((path, read.notices))
-    return Inputs(files, runs, qrels, preferences, topics, texts, groups, tuple(told))
+            notices.append((path, read.notices))
+    return Inputs(files, runs, qrels, preferences, topics, texts, groups, tuple(notices))
 
 
 def _refuse_equal_names(runs: Sequence[Run]) -> None:
     names = [run.name for run in runs]
-    if twice := {name for name in names if names.count(name) > 1}:
+    if repeated := {name for name in names if names.count(name) > 1}:
         raise BadParameter(
-            f"Two runs are called '{min(twice)}'.",
+            f"Two runs are called '{min(repeated)}'.",
             remedy="Runs are named after their files: rename one of them.",
         )
 
@@ -95,7 +95,7 @@ def _refuse_equal_names(runs: Sequence[Run]) -> None:
 def read_groups(path: str) -> dict[str, str]:
     """Read a file of lines `run group`."""
     source = read_source(path)
-    found = {}
+    groups = {}
     for number, line in enumerate(source.lines(), 1):
         words = line.decode(errors="backslashreplace").split(None, 1)
         if not words:
@@ -104,5 +104,5 @@ def read_groups(path: str) -> dict[str, str]:
             raise BadFile.at(
                 source.name, number, "A line names a run and its group.", "Example: bm25 my-team"
             )
-        found[words[0]] = words[1].strip()
-    return found
+        groups[words[0]] = words[1].strip()
+    return groups

@@ -1,8 +1,8 @@
-"""What a pilot teaches: how noisy its judges were, and which strategy to take under a cost cap.
+"""Pilots: how noisy the judges are, and which strategy to take under a cost cap.
 
-A pilot is a small campaign on a share of the topics. Its judgments say how often two people agree on a pair, how
-often they tie, how long they take, how many test pairs they fail, and how much of what was paid counts. From that
-come simulated judges who behave alike, and with these every candidate is simulated on the pools of all topics.
+A pilot is a small campaign on a share of the topics. Its judgments show how often two people agree on a pair, how
+often they tie, how long they take, how many test pairs they fail, and how many of the paid judgments count.
+Simulated judges are fitted to that, and every candidate strategy is simulated with them on the pools of all topics.
 """
 
 import math
@@ -23,7 +23,7 @@ from duelpool.simulation import simulate
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
 from duelpool.store import Reading, holdings
 
-ENOUGH_COMPARED = 20  # votes on pairs that others judged too; below that, noise is anybody's guess
+ENOUGH_COMPARED = 20  # pairs of votes on one pair; with fewer, the noise can't be estimated
 SPREADS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 _FIT_JUDGMENTS = 4_000
 _FIT_TRIALS = 30
@@ -31,7 +31,7 @@ _FIT_TRIALS = 30
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a pilot's judgments say; shares are from 0 to 1, None where nothing was seen.
+    """The figures of a pilot's judgments; shares are from 0 to 1, None without data.
 
     `agreement` is the share of two votes on one pair that have the same winner, `usable` the share of judgments
     on target pairs that count, `failed` the share of test pairs failed by those whose judgments count.
@@ -51,19 +51,19 @@ class Observed:
     usable: float
 
     def hourly(self, pay: Pay) -> float | None:
-        """Return what an hour's work is paid at these seconds a judgment, in minor units."""
+        """Return the hourly pay at these seconds per judgment, in minor units."""
         return None if not self.seconds else pay.reward * 3600.0 / (self.seconds * pay.questions)
 
 
 def observe(campaign: Campaign) -> Observed:
-    """Read what a campaign's judgments say of its judges; nothing is written."""
+    """Return the figures of a campaign's judgments; nothing is written."""
     return campaign.read(lambda tx: _observe(tx, campaign))
 
 
 def _observe(tx: Reading, campaign: Campaign) -> Observed:
     judged: list[Judgment] = []
     sizes = []
-    made = tests = passed = 0
+    paid = tests = passed = 0
     better = better_items(tx)
     excluded = {name for name, row in holdings.assessors(tx).items() if row.state == "excluded"}
     for topic in topics_of(tx):
@@ -73,7 +73,7 @@ def _observe(tx: Reading, campaign: Campaign) -> Observed:
         if len(judged) > before:
             sizes.append(len(campaign.live.items(topic)))
         for assessor, own in tally.assessors.items():
-            made += own.judgments
+            paid += own.judgments
             if assessor not in excluded:
                 tests += own.tests_seen
                 passed += own.tests_passed
@@ -91,12 +91,12 @@ def _observe(tx: Reading, campaign: Campaign) -> Observed:
         seconds=math.fsum(timed) / len(timed) if timed else None,
         tests=tests,
         failed=1.0 - passed / tests if tests else None,
-        usable=min(1.0, len(judged) / made) if made > 0 and judged else 1.0,
+        usable=min(1.0, len(judged) / paid) if paid > 0 and judged else 1.0,
     )
 
 
 def _agreement(judged: Collection[Judgment]) -> tuple[int, int]:
-    """Return how many of the comparisons of two votes on one pair have the same winner, and how many there are."""
+    """Return how many pairs of votes on one pair have the same winner, and how many pairs of votes there are."""
     winners: dict[tuple[str, tuple[str, str]], Counter[str]] = {}
     for each in judged:
         if each.winner is not None and each.right is not None:
@@ -110,23 +110,23 @@ def _same_of(votes: Collection[Counter[str]]) -> tuple[int, int]:
     return same, compared
 
 
-# ---- judges who behave alike
+# ---- fitting simulated judges
 
 
 @dataclass(frozen=True, slots=True)
 class FittedJudges:
-    """Simulated judges who behave as those of a pilot did, and how that was found."""
+    """Simulated judges that behave like those of a pilot, and how they were fitted."""
 
     judges: str
     note: str
 
 
 def fit_judges(observed: Observed, *, cap: int | None = 6, seed: int = 1) -> FittedJudges:
-    """Return judges whose votes on a pair agree as often as a pilot's did.
+    """Return simulated judges whose votes on a pair agree as often as a pilot's did.
 
-    Failed test pairs give the rate of slips, for there everybody knows the answer. The spread of the items'
-    strengths is then the one with which the pilot's own strategy, on pools of the same sizes, meets the same
-    agreement: a strategy asks about close pairs more often, so the agreement alone wouldn't say.
+    Failed test pairs give the rate of slips, for their answers are known. The spread of the items' strengths is the
+    one with which the pilot's own strategy, simulated on pools of the same sizes, meets the same agreement: a
+    strategy asks about close pairs more often, so the agreement alone isn't enough.
     """
     slips = min(0.45, observed.failed or 0.0)
     extra = (f",error={slips:.3f}" if slips else "") + (f",ties={observed.ties:.3f}" if observed.ties else "")
@@ -143,15 +143,15 @@ def fit_judges(observed: Observed, *, cap: int | None = 6, seed: int = 1) -> Fit
             SIMULATED_JUDGES + extra,
             f"{observed.strategy} judges no pair twice, so the default noise is assumed.",
         )
-    spread = _crossing(known, observed.agreement)
+    spread = _interpolate(known, observed.agreement)
     return FittedJudges(
         f"bt:sd={spread:.2f}{extra}",
         f"Two votes on one pair agree {observed.agreement:.0%} of the time ({observed.compared} comparisons).",
     )
 
 
-def _crossing(met: list[tuple[float, float]], wanted: float) -> float:
-    """Return the spread at which the agreement is the wanted one, between two that were simulated."""
+def _interpolate(met: list[tuple[float, float]], wanted: float) -> float:
+    """Interpolate the spread at which the simulated agreement is the wanted one."""
     if wanted <= met[0][1]:
         return met[0][0]
     for (low, below), (high, above) in pairwise(met):
@@ -161,8 +161,8 @@ def _crossing(met: list[tuple[float, float]], wanted: float) -> float:
 
 
 @dataclass(slots=True)
-class _Listening:
-    """Judges whose votes are counted."""
+class _CountingJudges:
+    """Simulated judges whose votes are counted."""
 
     model: JudgeModel
     votes: dict[tuple[str, str, str], Counter[str]] = field(default_factory=dict)
@@ -176,48 +176,48 @@ class _Listening:
         return self.model.size
 
     def judge(self, topic: str, items: tuple[str, ...], seed: int) -> SimulatedJudge:
-        return _Heard(self.model.judge(topic, items, seed), self, len(items))
+        return _CountingJudge(self.model.judge(topic, items, seed), self, len(items))
 
 
 @dataclass(slots=True)
-class _Heard:
-    judged: SimulatedJudge
-    ear: _Listening
+class _CountingJudge:
+    judge: SimulatedJudge
+    counts: _CountingJudges
     items: int
 
     @property
     def truth(self) -> Levels:
-        return self.judged.truth
+        return self.judge.truth
 
     def answer(self, topic: str, left: str, right: str, nth: int) -> Outcome:
-        outcome = self.judged.answer(topic, left, right, nth)
+        outcome = self.judge.answer(topic, left, right, nth)
         if outcome in {Outcome.LEFT, Outcome.RIGHT}:
             winner = left if outcome is Outcome.LEFT else right
             low, high = sorted((left, right))
-            self.ear.votes.setdefault((f"{self.items} {topic}", low, high), Counter())[winner] += 1
+            self.counts.votes.setdefault((f"{self.items} {topic}", low, high), Counter())[winner] += 1
         return outcome
 
 
 def _agreement_of(judges: str, observed: Observed, cap: int | None, seed: int) -> float | None:
-    """Return how often two votes on one pair agree in a simulation of the pilot; None without such votes."""
-    ear = _Listening(make_judges(judges))
+    """Return how often two votes on one pair agree in a simulation of the pilot; None without two votes on a pair."""
+    counting = _CountingJudges(make_judges(judges))
     mean = max(1.0, observed.judgments / max(1, observed.topics))
     trials = max(len(set(observed.sizes)), min(_FIT_TRIALS, int(_FIT_JUDGMENTS / mean)))
     each = Counter(observed.sizes)
     for size, count in each.items():
         if size > 1:
             share = max(1, round(trials * count / len(observed.sizes)))
-            simulate(observed.strategy, ear, items=size, cap=cap, trials=share, seed=seed)
-    same, compared = _same_of(ear.votes.values())
+            simulate(observed.strategy, counting, items=size, cap=cap, trials=share, seed=seed)
+    same, compared = _same_of(counting.votes.values())
     return same / compared if compared else None
 
 
-# ---- what to take
+# ---- recommendation
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The strategy to take, None where none fits, and why."""
+    """The recommended strategy, None where none fits, and the reason."""
 
     strategy: str | None
     reason: str
@@ -226,8 +226,8 @@ class Recommendation:
 def candidates(
     sizes: Collection[int], pay: Pay, max_cost: int | None, usable: float = 1.0
 ) -> tuple[str, ...]:
-    """Return strategies with parameters to compare; under a cap also some that spend just what it allows."""
-    found = [
+    """Return strategies to compare; under a cost cap also some with the budget that it allows."""
+    specs = [
         *("swissfinals", "prefbest:n=3,m=5", "prefbest:n=5,m=7", "prefbest", "prefbest:final_phases=2"),
         *("topk", "knockout", "sorting", "allpairs", "allpairs:repeats=3"),
     ]
@@ -236,29 +236,29 @@ def candidates(
         per_topic = int(allowed / len(sizes)) if sizes else 0
         largest = max(sizes, default=0)
         if per_topic > largest:
-            found += [f"swissfinals:budget={per_topic}", f"round-efficient:budget={per_topic}"]
-    return tuple(found)
+            specs += [f"swissfinals:budget={per_topic}", f"round-efficient:budget={per_topic}"]
+    return tuple(specs)
 
 
 def recommend(forecasts: Collection[Forecast], max_cost: int | None = None) -> Recommendation:
-    """Choose among forecasts: the cheapest of those that find as much as the best, within one standard error.
+    """Recommend the cheapest strategy within one standard error of the one that finds most.
 
-    With a cost cap, among those that it pays for.
+    With a cost cap, only strategies within it are considered.
     """
     if not forecasts:
-        raise BadParameter("There is nothing to choose from.", remedy="Simulate some strategies first.")
-    within = [each for each in forecasts if max_cost is None or each.cost <= max_cost]
-    if not within:
+        raise BadParameter("There are no forecasts to choose from.", remedy="Simulate some strategies first.")
+    affordable = [each for each in forecasts if max_cost is None or each.cost <= max_cost]
+    if not affordable:
         cheapest = min(forecasts, key=lambda each: (each.cost, -each.found))
-        assert max_cost is not None  # noqa: S101 (without a cap all of them are within it)
+        assert max_cost is not None  # noqa: S101 (without a cap all are affordable)
         return Recommendation(
             None,
             f"No strategy costs at most {max_cost / 100:,.2f}: the cheapest, {cheapest.strategy}, costs "
             f"{cheapest.cost / 100:,.2f}. Raise the limit, thin the pools, or judge about "
             f"{max_cost / max(1, cheapest.cost):.0%} of the topics.",
         )
-    best = max(within, key=lambda each: (each.found, -each.cost))
-    enough = [each for each in within if each.found >= best.found - best.error]
+    best = max(affordable, key=lambda each: (each.found, -each.cost))
+    enough = [each for each in affordable if each.found >= best.found - best.error]
     chosen = min(enough, key=lambda each: (each.cost, each.rounds, -each.found))
     cap = "" if max_cost is None else f", within the limit of {max_cost / 100:,.2f}"
     others = "" if chosen is best else f" {best.strategy} finds {best.found:.0%} for {best.cost / 100:,.2f}."

@@ -1,7 +1,7 @@
-"""A budget plan as a campaign: what the plan drew is asked, nothing else, with its propensity in the log.
+"""A budget plan as a campaign: only the plan's sample is asked, with its propensities in the log.
 
-Items are asked about in the grading stage, pairs through a plan source that stands where a strategy would. What cannot
-be judged goes to somebody else, never to another item: that would change the chances the estimate rests on.
+Items are asked in the grading stage, pairs through a plan source in place of a strategy. What an assessor cannot
+judge goes to another assessor, never to another item: that would change the propensities that the estimate uses.
 """
 
 from dataclasses import replace
@@ -18,14 +18,14 @@ SCALE_BY_TOP: dict[float, Scale] = {1.0: "binary", 2.0: "abc", 4.0: "five"}
 
 
 def plan_settings(plan: Plan, settings: Settings, scale: Scale | None = None) -> Settings:
-    """Return a campaign's settings for working off a plan; the scale of grades goes by the plan's highest."""
+    """Return a campaign's settings for a plan; by default the scale has the plan's highest grade."""
     rows = tuple(
         (each.topic, each.item, each.other or "", _chance(plan, each.expected), plan.judgments_for(each))
         for each in plan.questions
     )
-    most = max(row[4] for row in rows)
+    most_judgments = max(row[4] for row in rows)
     if plan.questions[0].other is not None:
-        return replace(settings, plan=rows, stage="preferences", cap=max(most, settings.cap))
+        return replace(settings, plan=rows, stage="preferences", cap=max(most_judgments, settings.cap))
     chosen = scale or SCALE_BY_TOP.get(plan.top)
     if chosen is None:
         raise BadParameter(
@@ -34,50 +34,50 @@ def plan_settings(plan: Plan, settings: Settings, scale: Scale | None = None) ->
             + ", ".join(f"{top:g} (the scale {name})" for top, name in SCALE_BY_TOP.items())
             + ", or name a scale that goes no higher: --scale.",
         )
-    return replace(settings, plan=rows, stage="grading", scale=chosen, grades_per_item=most)
+    return replace(settings, plan=rows, stage="grading", scale=chosen, grades_per_item=most_judgments)
 
 
 def _chance(plan: Plan, expected: float) -> float:
-    """Return the chance that a unit is in the sample at all."""
+    """Return the chance that a unit is in the sample."""
     if plan.draw != "replacing":
         return min(1.0, expected)
     return float(1.0 - max(0.0, 1.0 - expected / plan.n) ** plan.n)
 
 
 def plan_pools(plan: Plan) -> list[Pool]:
-    """Return what a plan drew as pools; topics without a draw have none."""
+    """Return the pools of a plan's sample; a topic without a sample has none."""
     items: dict[str, dict[str, None]] = {}
     for each in plan.questions:
-        found = items.setdefault(each.topic, {})
+        members = items.setdefault(each.topic, {})
         for name in (each.item, each.other):
             if name is not None:
-                found[name] = None
+                members[name] = None
     return [Pool(topic, tuple(names)) for topic, names in items.items()]
 
 
 def plan_judgments(campaign: Campaign) -> list[Judgment]:
-    """Return the judgments of a campaign that count, for an estimate: told, and not taken back."""
+    """Return the judgments of a campaign for an estimate: released, and not retracted."""
 
     def work(tx: Reading) -> list[Judgment]:
-        found = []
+        judgments = []
         for topic in dict.fromkeys(row[0] for row in campaign.settings.plan):
             lines = list(log.read_lines(tx, topic))
-            gone = counted_lines(lines).retracted
+            retracted = counted_lines(lines).retracted
             released = {line.assignment for line in lines if line.event == log.RELEASE}
-            found += [
+            judgments += [
                 line.judgment
                 for line in lines
                 if line.judgment is not None
                 and line.test_pair is None
                 and not line.judgment.repeated
-                and line.seq not in gone
+                and line.seq not in retracted
                 and (line.at_once or line.assignment is None or line.assignment in released)
             ]
-        return found
+        return judgments
 
     if not campaign.settings.plan:
         raise BadParameter(
-            f"The campaign '{campaign.name}' works off no plan.",
+            f"The campaign '{campaign.name}' has no budget plan.",
             remedy="Make one with: duelpool budget campaign",
         )
     return campaign.read(work)

@@ -1,4 +1,4 @@
-"""Test pairs: a question's best-known answer against a passage that answers another question."""
+"""Test pairs: a topic's best known item against an item of another topic."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,21 +14,21 @@ from duelpool.store.holdings import TestPair
 def read_test_pairs(
     path: str | os.PathLike[str], topics: Collection[str]
 ) -> tuple[list[TestPair], tuple[Notice, ...]]:
-    """Read test pairs from a file of preferences: the winner is the better one, beyond doubt."""
+    """Read test pairs from a file of preferences: the winner is the better item."""
     preferences = read_preferences(path)
     tally = Tally()
-    found: dict[tuple[str, str, str], TestPair] = {}
+    pairs: dict[tuple[str, str, str], TestPair] = {}
     for judgment in preferences.judgments():
         if judgment.winner is None or judgment.loser is None:
             tally.add("pairs without a winner left out")
         elif judgment.topic not in topics:
-            tally.add("test pairs of topics that the campaign doesn't have, left out")
+            tally.add("test pairs of unknown topics left out")
         else:
             key = (judgment.topic, judgment.winner, judgment.loser)
-            found.setdefault(key, TestPair(f"test-{len(found) + 1}", *key))
-    if not found:
-        raise BadFile.at(os.fspath(path), None, "No test pair is of a topic of the campaign.")
-    return list(found.values()), (*preferences.notices, *tally.notices)
+            pairs.setdefault(key, TestPair(f"test-{len(pairs) + 1}", *key))
+    if not pairs:
+        raise BadFile.at(os.fspath(path), None, "The file has no test pair of a topic of the campaign.")
+    return list(pairs.values()), (*preferences.notices, *tally.notices)
 
 
 def draw_test_pairs(
@@ -39,12 +39,12 @@ def draw_test_pairs(
     seed: int = 1,
     per_topic: int = 5,
 ) -> list[TestPair]:
-    """Draw test pairs: the candidate of the highest grade against candidates of other topics.
+    """Draw test pairs: the item of the highest grade against items of other topics.
 
-    What has a grade above 0 in the topic, what stands in its pool and what has no text is passed over.
+    Items with a grade above 0 in the topic, items of its pool and items without a text are left out.
     """
     others = {pool.topic: list(pool.items) for pool in pools}
-    found: list[TestPair] = []
+    pairs: list[TestPair] = []
     for pool in pools:
         graded = (grades or {}).get(pool.topic, {})
         members = set(_members(pool))
@@ -60,15 +60,15 @@ def draw_test_pairs(
         best = min(pool.items, key=lambda item: (-pool.grades.get(item, float("-inf")), item))
         rng = rng_for(seed, pool.topic, "test pairs")
         picked = [off_topic[at] for at in rng.permutation(len(off_topic))[:per_topic]]
-        found += [
+        pairs += [
             TestPair(f"test-{pool.topic}-{at}", pool.topic, best, worse) for at, worse in enumerate(picked, 1)
         ]
-    if not found:
+    if not pairs:
         raise BadParameter(
-            "No test pairs can be drawn: no topic has a candidate that isn't another topic's.",
-            remedy="Give a file with --tests, or none with --tests none.",
+            "No test pairs can be drawn: every item is in the pool of every topic.",
+            remedy="Give a file with --tests FILE, or use none with --tests none.",
         )
-    return found
+    return pairs
 
 
 def _members(pool: Pool) -> Iterable[str]:

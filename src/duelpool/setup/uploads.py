@@ -1,7 +1,7 @@
-"""Files that somebody sends: kept under their own names in a folder of ours, bounded, and never outside of it.
+"""Uploaded files: stored under their own names in one folder, bounded, and never outside of it.
 
-A `UploadFolder` is one such folder. What it takes is checked as it comes: names without a path, a largest size, packed
-files that don't unpack to more than they should, and archives whose every member is a plain file with a plain name.
+An `UploadFolder` checks files while it receives them: names without a path, a maximum size, packed files that don't
+unpack beyond a limit, and archives of plain files with plain names.
 """
 
 import errno
@@ -26,7 +26,7 @@ KINDS = ("runs", "qrels", "prefs", "topics", "texts", "tests", "groups")
 """What an uploaded file can be; there may be several runs, and one of each other kind."""
 
 ARCHIVE = "archive"
-"""A zip of a folder: its files are told apart by their names."""
+"""A zip of a folder: the kinds of its files go by their names."""
 
 _STARTS = {
     "qrels": ("qrel", "grades"),
@@ -44,11 +44,11 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _NO_ZIP = (
     *(zipfile.BadZipFile, zlib.error, struct.error, lzma.LZMAError),
     *(EOFError, NotImplementedError, RuntimeError, ValueError, OSError),
-)  # what Python says of a damaged one
+)  # what Python raises for a damaged zip
 
 
 class TooMuch(DuelpoolError):
-    """A file, or all files together, beyond what an upload may bring."""
+    """A file, or all files together, beyond the limits of an upload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Limits:
 
 
 def checked_name(name: str) -> str:
-    """Return a file's name, or refuse one that is a path, hidden, or can't stand in a message."""
+    """Return a file's name, or refuse one that is a path, hidden, or not printable."""
     sound = (
         name.strip()
         and name not in {".", ".."}
@@ -91,7 +91,7 @@ class UploadFolder:
         self.folder = folder
         self.limits = limits or Limits()
 
-    # ---- what is there
+    # ---- reading
 
     def of(self, kind: str) -> list[Path]:
         """Return the files of a kind, by name."""
@@ -99,8 +99,8 @@ class UploadFolder:
         return sorted(each for each in place.iterdir() if each.is_file()) if place.is_dir() else []
 
     def files(self, tests: str | None = None) -> Files:
-        """Return the files for reading; `tests` says how test pairs come about where no file has them."""
-        one = {kind: str(found[0]) if (found := self.of(kind)) else None for kind in KINDS}
+        """Return the files for reading; `tests` is the source of test pairs where there is no file of them."""
+        one = {kind: str(paths[0]) if (paths := self.of(kind)) else None for kind in KINDS}
         runs = tuple(str(path) for path in self.of("runs"))
         return Files(
             runs,
@@ -117,23 +117,23 @@ class UploadFolder:
         return [(kind, path.name, path.stat().st_size) for kind in KINDS for path in self.of(kind)]
 
     def shown(self, place: str) -> str:
-        """Return a place in a file as the person knows it: without our folder."""
+        """Return a place in a file without the folder, as the user knows it."""
         return place.replace(f"{self.folder}/", "")
 
     @contextmanager
     def without_folder(self) -> Iterator[None]:
-        """Let errors name files as the person knows them."""
+        """Let errors name files without the folder, as the user knows them."""
         try:
             yield
         except BadFile as error:
             error.place = self.shown(error.place)
             raise
 
-    # ---- what comes
+    # ---- receiving
 
     @contextmanager
     def receiving(self, kind: str, name: str) -> Iterator[Callable[[bytes], None]]:
-        """Give a function that takes a file's bytes; the file is there once all of it is, and sound."""
+        """Yield a function that takes a file's bytes; the file appears once it is complete and checked."""
         if kind not in {*KINDS, ARCHIVE}:
             raise UnknownName("kind of file", kind, (*KINDS, ARCHIVE))
         name = checked_name(name)
@@ -160,7 +160,7 @@ class UploadFolder:
             part.unlink(missing_ok=True)
 
     def remove(self, kind: str, name: str) -> bool:
-        """Take a file away; return whether it was there."""
+        """Delete a file; return whether it was there."""
         for path in self.of(kind) if kind in KINDS else ():
             if path.name == name:
                 path.unlink()
@@ -168,10 +168,10 @@ class UploadFolder:
         return False
 
     def clear(self) -> None:
-        """Remove the uploads with all that lies in it."""
+        """Delete the folder with all its files."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    # ---- inside
+    # ---- internal
 
     def _refuse_too_much(self, name: str, size: int) -> None:
         if size > self.limits.file:
@@ -182,7 +182,7 @@ class UploadFolder:
             )
 
     def _keep(self, part: Path, kind: str, name: str) -> None:
-        """Put a file that has come in full in its place, where it replaces one of the same name or kind."""
+        """Move a complete file into its place, where it replaces one of the same name or kind."""
         with part.open("rb") as data:
             unpacked = self._unpacked_size(data, name)
         others = [path for path in self.of(kind) if kind == "runs" and path.name != name]
@@ -203,7 +203,7 @@ class UploadFolder:
         part.replace(place / name)
 
     def _unpacked_size(self, data: BinaryIO, name: str) -> int:
-        """Return a file's size, of gzip unpacked; one that grows beyond measure is refused before it is read."""
+        """Return a file's size, of gzip unpacked; refuse one that unpacks beyond the limits."""
         packed = data.seek(0, 2)
         data.seek(0)
         if data.read(2) != _GZIP_MAGIC:
@@ -231,7 +231,7 @@ class UploadFolder:
             )
 
     def _unpack(self, part: Path, archive: str) -> None:
-        """Take every file of a zip, or none of them."""
+        """Store every file of a zip, or none of them."""
         try:
             with zipfile.ZipFile(part) as opened:
                 members = [each for each in opened.infolist() if not each.is_dir()]
@@ -249,7 +249,7 @@ class UploadFolder:
                     self._extract(opened, wanted, fresh, part.stat().st_size)
                     if sum(size for _, _, size in (*self.listed(), *fresh.listed())) > self.limits.whole:
                         raise TooMuch(
-                            "With this archive the files are too large together.",
+                            "With this archive the files together are too large.",
                             place=archive,
                             remedy="Send less.",
                         )
@@ -258,12 +258,12 @@ class UploadFolder:
                 finally:
                     fresh.clear()
         except _NO_ZIP as error:
-            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # not a place before the beginning
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a seek before the beginning
                 raise
             raise BadFile.at(
                 archive,
                 None,
-                "This is no zip file that can be read.",
+                "This zip file can't be read.",
                 "Zip the folder again, without a password.",
             ) from None
 
@@ -285,14 +285,14 @@ class UploadFolder:
                     whole += len(piece)
                     if whole > self.limits.whole or (whole > _PIECE and whole > packed * self.limits.ratio):
                         raise TooMuch(
-                            "The archive unpacks to more than it may.",
+                            "The archive unpacks to more than the limit.",
                             place=member.filename,
                             remedy="Send its files.",
                         )
                     write(piece)
 
     def _placed(self, member: zipfile.ZipInfo, archive: str) -> tuple[str, str]:
-        """Return kind and name of an archive's member; a path that leads out of it is refused."""
+        """Return kind and name of an archive's member; refuse a path that leads out of it."""
         path = PurePosixPath(member.filename)
         mode = member.external_attr >> 16
         if (
@@ -316,13 +316,13 @@ class UploadFolder:
         if name.lower().removesuffix(".gz").endswith((".run", ".res")):
             return "runs", name
         raise BadRecord(
-            f"It isn't clear what '{path}' of the archive is.",
+            f"The kind of '{path}' in the archive isn't clear.",
             remedy="Put runs into a folder 'runs'; begin other names with qrels, prefs, topics, passages, tests "
             "or groups.",
         )
 
 
 def _is_litter(member: zipfile.ZipInfo) -> bool:
-    """Say whether a file system has left this in an archive, rather than a person."""
+    """Whether a file of an archive was made by an operating system, not by a person."""
     parts = PurePosixPath(member.filename).parts
     return "__MACOSX" in parts or parts[-1:] in {(".DS_Store",), ("Thumbs.db",)}

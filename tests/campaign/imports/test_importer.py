@@ -109,8 +109,8 @@ def test_twins_count_for_the_item_that_is_judged_for_them(store: Store, tmp_path
     taken = import_file(campaign, file_of(tmp_path, "one a2 b a2", "one a a3 a", "one a2 a3 a3", "one b c c"))
     assert [(j.left, j.right) for j in campaign.judgments("one")] == [("a", "b"), ("b", "c")]
     assert {notice.what: notice.count for notice in taken.notices} == {
-        "judgments of twins, counted for the item that is judged for them": 1,
-        "votes between twins dropped": 2,
+        "judgments of duplicates, counted for the item that is judged for them": 1,
+        "judgments between duplicates dropped": 2,
     }
 
 
@@ -118,7 +118,7 @@ def test_twins_count_for_the_item_that_is_judged_for_them(store: Store, tmp_path
     ("line", "told"),
     [
         ("six a b a", ":4: The campaign has no topic 'six'."),
-        ("one a zz a", ":4: Topic 'one' has no candidate 'zz'."),
+        ("one a zz a", ":4: The pool of topic 'one' has no item 'zz'."),
     ],
 )
 def test_strangers_are_refused_with_their_line_or_counted(
@@ -200,7 +200,7 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
         return found
 
     monkeypatch.setattr(intake_module, "_plan", never_first)
-    with pytest.raises(Changed, match="judged all the time"):
+    with pytest.raises(Changed, match="judged during every try"):
         import_file(campaign, file_of(tmp_path, "one b a a"))
 
 
@@ -396,7 +396,7 @@ def test_the_same_rows_are_taken_in_once(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     file = file_of(tmp_path, "one a b a", "one c b c")
     import_file(campaign, file)
-    with pytest.raises(BadFile, match="taken in already") as caught:
+    with pytest.raises(BadFile, match="imported before") as caught:
         import_file(campaign, file)
     assert "--again" in str(caught.value)
     assert lines_in(store) == 2
@@ -499,7 +499,7 @@ def test_an_import_that_stops_midway_goes_on(
     assert (taken.judgments, taken.others, taken.topics) == (30, 1, 3)
     assert logged(campaign) == logged(other)
     assert audit(store, campaign.id, 10**6) == []
-    with pytest.raises(BadFile, match="taken in already"):
+    with pytest.raises(BadFile, match="imported before"):
         import_file(campaign, file)
 
 

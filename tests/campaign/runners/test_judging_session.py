@@ -244,7 +244,7 @@ def test_a_budget_ends_the_work(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcdefghi"}, judges="crowd", known=known, budget=500)
     worked = work_assignments(campaign, ((f"w{n}", Knows()) for n in range(100)), each=1)
     assert (worked.assignments, campaign.done) == (2, False)
-    assert "no room" in status(campaign).blocks[0]
+    assert "doesn't cover another" in status(campaign).blocks[0]
 
 
 def test_trouble_is_for_the_judge_not_for_the_campaign(store: Store) -> None:

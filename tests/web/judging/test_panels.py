@@ -289,4 +289,4 @@ def test_a_report_that_is_tried_changes_nothing(home: House) -> None:
         (change.after, change.effects) for change in changes if "go to others" in str(change.effects)
     ] == [(SubmissionStatus.RETURNED, ("12 open questions go to others",))]
     assert kept(home) == before
-    assert apply_reports(home.store, home.campaign.id, home.campaign.settings, [], carry_out=True) == []
+    assert apply_reports(home.campaign.own_store, home.campaign.settings, [], carry_out=True) == []

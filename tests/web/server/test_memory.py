@@ -225,7 +225,7 @@ def test_a_desk_keeps_few_texts_and_finds_them_all(store: Store, monkeypatch: py
     assert len(questions) == 15
     monkeypatch.setattr(judging_session, "TEXTS_AT_MOST", 3 * len("Text of a."))
     desk = QuestionTexts(campaign)
-    every = desk.gather(questions)
+    every = desk.passages_of(questions)
     assert every == {item: Passage(item, f"Text of {item}.") for item in "abcdef"}
     for question in questions * 2:
         sheet = desk.sheet(question)

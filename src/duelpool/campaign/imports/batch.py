@@ -1,9 +1,9 @@
-"""What is written of a file: the lines of each topic's log, the questions that hold their slots, and the file itself.
+"""Writing an imported file: the lines of each topic's log, the questions that hold their slots, and the file's record.
 
-A small file goes into one transaction. A large one goes piece by piece, so that nobody who judges waits for it;
-how far it has come stands beside it, and whoever takes the same file in again goes on from there. Lines that
-depend on those before them (a phase that closes, a retraction) are written together with their whole topic, and
-only where its log still ends where it did when the plan was made.
+A small file is written in one transaction. A large one is written piece by piece, so that assessors don't wait for
+it; its progress is stored, and importing the same file again resumes there. Lines that depend on earlier ones (a
+closed phase, a retraction) are written together with their whole topic, and only where its log still ends where it
+did when the import was planned.
 """
 
 import json
@@ -26,12 +26,12 @@ _WRITE_AT_ONCE = 1000
 
 
 class Changed(DuelpoolError):
-    """Somebody judged while a file was taken in."""
+    """A topic was judged while a file was imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A file, by its contents and the rows that are taken of it."""
+    """A file to import, identified by its contents and the rows that are chosen."""
 
     file: str
     digest: str
@@ -39,25 +39,25 @@ class Batch:
 
     @classmethod
     def of(cls, source: Source, rows: Sequence[tuple[int, int]], again: bool) -> "Batch":
-        """Return the batch that these rows of a file are."""
+        """Return the batch of these rows of a file."""
         return cls(source.name, sha256(source.data + repr(sorted(rows)).encode()).hexdigest(), again)
 
     def enter(self, tx: Writing, lines: int, *, done: bool) -> "Progress":
-        """Write down that the file is taken in, or that this begins; refuse one that was."""
+        """Record the import of the file, finished (`done`) or begun; refuse a file that was imported before."""
         columns = schema.intake.c
         before = tx.connection.execute(
             select(columns.occasion, columns.time, columns.done)
             .where(columns.campaign == tx.campaign, columns.digest == self.digest)
             .order_by(columns.occasion.desc())
         ).first()
-        if before is not None and not before.done:  # it stopped midway: go on
+        if before is not None and not before.done:  # it was interrupted: resume
             return Progress(self, before.occasion, _parts(tx, self.digest, before.occasion))
         if before is not None and not self.again:
             raise BadFile.at(
                 self.file,
                 None,
-                f"The same rows were taken in already, at {log.iso_time(before.time)}.",
-                "Nothing to do. To count them once more, give --again.",
+                f"The same rows were imported before, at {log.iso_time(before.time)}.",
+                "Nothing to do. To import them once more, give --again.",
             )
         occasion = before.occasion + 1 if before is not None else 1
         tx.connection.execute(
@@ -73,8 +73,8 @@ class Batch:
         )
         return Progress(self, occasion, {})
 
-    def midway(self, tx: Reading) -> dict[str, int] | None:
-        """Return how far the file came when it stopped midway, None when it didn't."""
+    def interrupted(self, tx: Reading) -> dict[str, int] | None:
+        """Return the progress of an interrupted import of the file by topic, None where there is none."""
         columns = schema.intake.c
         query = select(columns.occasion).where(
             columns.campaign == tx.campaign, columns.digest == self.digest, columns.done == 0
@@ -95,15 +95,15 @@ def _parts(tx: Reading, digest: str, occasion: int) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a file has come: by topic, how many of its lines are written."""
+    """The progress of an import: how many lines of each topic are written."""
 
     batch: Batch
     occasion: int
     written: Mapping[str, int]
 
     def advance(self, tx: Writing, topic: str, before: int, after: int) -> None:
-        """Write down how far a topic has come, if nobody else has carried it on meanwhile."""
-        place = {
+        """Store a topic's progress; refuse when another process has advanced it meanwhile."""
+        key = {
             "campaign": tx.campaign,
             "digest": self.batch.digest,
             "occasion": self.occasion,
@@ -112,14 +112,11 @@ class Progress:
         table = schema.intake_part
         if before == 0:
             new = (
-                dialect_of(tx.connection)
-                .insert(table)
-                .values(**place, written=after)
-                .on_conflict_do_nothing()
+                dialect_of(tx.connection).insert(table).values(**key, written=after).on_conflict_do_nothing()
             )
             rows = tx.connection.execute(new.returning(table.c.topic)).all()
         else:
-            here = (table.c[name] == value for name, value in place.items())
+            here = (table.c[name] == value for name, value in key.items())
             rows = tx.connection.execute(
                 update(table)
                 .where(*here, table.c.written == before)
@@ -135,7 +132,7 @@ class Progress:
             )
 
     def finish(self, tx: Writing) -> None:
-        """Write down that all of it is there."""
+        """Record that the import is complete."""
         key = {"campaign": tx.campaign, "digest": self.batch.digest, "occasion": self.occasion}
         part, file = schema.intake_part, schema.intake
         tx.connection.execute(delete(part).where(*(part.c[name] == value for name, value in key.items())))
@@ -146,19 +143,19 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is to be written of one topic, after which line of its log."""
+    """The entries to write to one topic's log, and the seq after which they go."""
 
     after: int
     entries: tuple[Entry, ...]
 
 
-def places_of(entries: Sequence[Entry], after: int) -> dict[int | None, int]:
-    """Return the place in the campaign's log of each line by its place in the file's own log."""
+def seqs_of(entries: Sequence[Entry], after: int) -> dict[int | None, int]:
+    """Map the seq of each line in the file's log to its seq in the campaign's log."""
     return {entry.seq: after + at for at, entry in enumerate(entries, 1)}
 
 
 def as_line(entry: Entry, seq: int, seqs: Mapping[int | None, int]) -> log.Line:
-    """Return an entry as the line of the log that it will be."""
+    """Return an entry as the line of the log that it becomes."""
     return log.Line(
         entry.topic,
         seq,
@@ -180,43 +177,43 @@ def _referred(entry: Entry, seqs: Mapping[int | None, int]) -> int | None:
     if entry.refers_to not in seqs:
         raise BadRecord(
             f"A line of topic '{entry.topic}' refers to line {entry.refers_to}, which isn't in the file.",
-            remedy="Take the whole log, or leave out retractions.",
+            remedy="Import the whole log, or leave out retractions.",
         )
     return seqs[entry.refers_to]
 
 
-def hangs_together(entries: Iterable[Entry]) -> bool:
-    """Say whether lines depend on those before them, so that none may come without the others."""
+def depend_on_each_other(entries: Iterable[Entry]) -> bool:
+    """Whether some lines depend on earlier ones, so that all must be written together."""
     return any(entry.event in (*FOLLOW_UPS, log.PHASE_CLOSED, log.REWIND) for entry in entries)
 
 
 def write_batch(tx: Writing, *, batch: Batch, plan: Mapping[str, Part]) -> None:
-    """Write all topics' lines at once; each topic's log must end where it did when the plan was made."""
+    """Write all topics' lines at once; each topic's log must end where it did when the import was planned."""
     batch.enter(tx, sum(len(part.entries) for part in plan.values()), done=True)
     for topic in sorted(plan):
         write_part(tx, topic=topic, part=plan[topic])
 
 
 def write_part(tx: Writing, *, topic: str, part: Part, anywhere: bool = False) -> None:
-    """Write some of a topic's lines where its log ends, which must be where the plan says, or `anywhere`."""
+    """Append lines to a topic's log, which must end where the import was planned, or `anywhere`."""
     topics = schema.topic.c
     where = [topics.campaign == tx.campaign, topics.id == topic]
     if not anywhere:
         where.append(topics.next_seq == part.after + 1)
-    changes = 1 if newcomers_of(part.entries) else 0  # of the pool, which every process must know
-    place = tx.connection.execute(
+    pool_changes = 1 if newcomers_of(part.entries) else 0  # so that every process reloads the pool
+    next_seq = tx.connection.execute(
         update(schema.topic)
         .where(*where)
         .values(
             next_seq=topics.next_seq + len(part.entries),
-            pool_version=topics.pool_version + changes,
+            pool_version=topics.pool_version + pool_changes,
         )
         .returning(topics.next_seq)
     ).scalar_one_or_none()
-    if place is None:
-        raise Changed(f"Topic '{topic}' was judged meanwhile.")
-    part = Part(int(place) - 1 - len(part.entries), part.entries)
-    seqs = places_of(part.entries, part.after)
+    if next_seq is None:
+        raise Changed(f"Topic '{topic}' was judged during the import.")
+    part = Part(int(next_seq) - 1 - len(part.entries), part.entries)
+    seqs = seqs_of(part.entries, part.after)
     rows = [
         _row(entry, tx.campaign, part.after + at, seqs, tx.now) for at, entry in enumerate(part.entries, 1)
     ]
@@ -227,18 +224,18 @@ def write_part(tx: Writing, *, topic: str, part: Part, anywhere: bool = False) -
 
 
 def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
-    """Return the items of a pool that are newcomers by these lines."""
+    """Return the items that join by the challenges among these lines."""
     closings = (entry for entry in entries if entry.event == log.PHASE_CLOSED and is_challenge(entry.phase))
     return frozenset(item for closing in closings for item in closing.survivors)
 
 
 def _held(tx: Writing, part: Part, seqs: Mapping[int | None, int]) -> dict[int, str]:
-    """Return the questions that hold the slots of the entries which count to the cap, by their place."""
+    """Create the questions that hold the slots of the judgments; return their ids by the entry's index."""
     lines = [as_line(entry, part.after + at, seqs) for at, entry in enumerate(part.entries, 1)]
     retracted = counted_lines(lines).retracted
     judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
-    gone = {at for at in judged if lines[at].seq in retracted}
-    return imports.create_questions(tx, judged, retracted=gone)
+    retracted_at = {at for at in judged if lines[at].seq in retracted}
+    return imports.create_questions(tx, judged, retracted=retracted_at)
 
 
 def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The lines of a file as they would stand in a campaign's log: read, chosen, and fitted to its topics and items."""
+"""The lines of a file as entries of a campaign's log: read, chosen, and matched with its topics and items."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _EVENTS = (log.JUDGMENT, *FOLLOW_UPS, log.RELEASE, log.PHASE_CLOSED, log.REWIND)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line to be written, and where it came from."""
+    """A line to write to the log, and the line of the file that it came from."""
 
     topic: str
     event: str
@@ -33,14 +33,14 @@ class Entry:
     test_pair: str | None = None
     phase: str = ""
     survivors: tuple[str, ...] = ()
-    refers_to: int | None = None  # in the file's own numbers
-    seq: int | None = None  # likewise
+    refers_to: int | None = None  # a seq of the file's log
+    seq: int | None = None  # of the file's log
     reason: str = ""
     block: int = 0  # which run of consecutive rows of a topic it belongs to
 
 
 def entries_of(source: Source, form: PreferenceForm | None, tally: Tally) -> Iterator[Entry]:
-    """Yield a file's rows, be they preferences in one of their forms or the lines of a log."""
+    """Yield the entries of a file: preferences in one of their forms, or the lines of a log."""
     if form == "jsonl" or (form is None and is_json(source)):
         for line, row in json_rows(source):
             try:
@@ -81,7 +81,7 @@ def _entry_from_json(row: Row, line: int) -> Entry:
         )
     topic = text_of(row, "topic")
     if topic is None:
-        raise BadRecord('The field "topic" is missing.', remedy="Every line of a log is of a topic.")
+        raise BadRecord('The field "topic" is missing.', remedy="Every line of a log names its topic.")
     if event in FOLLOW_UPS:
         refers_to = number_of(row, "refers_to")
         if refers_to is None:
@@ -94,15 +94,16 @@ def _entry_from_json(row: Row, line: int) -> Entry:
 
 
 def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, int]]) -> Iterator[Entry]:
-    """Yield the entries of the rows asked for, numbered by block; a new range begins a new block."""
+    """Yield the entries of the given rows, numbered by block; a new range begins a new block."""
     ranges = sorted(rows)
-    before_it = 0
+    end = 0
     for first, last in ranges:
-        if not before_it < first <= last:
+        if not end < first <= last:
             raise BadParameter(
-                f"Rows {first}-{last} are no range, or overlap with another.", remedy="Write 1-100,201-300."
+                f"Rows {first}-{last} are not a range, or overlap with another range.",
+                remedy="Example: 1-100,201-300",
             )
-        before_it = last
+        end = last
     block, before = 0, ("", -1)
     number = 0
     for number, entry in enumerate(entries, 1):
@@ -115,18 +116,21 @@ def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, i
         yield replace(entry, block=block, line=line)
     if ranges and ranges[-1][1] > number:
         raise BadFile.at(
-            source.name, None, f"It has {number} rows, and row {ranges[-1][1]} is asked for.", "Check --rows."
+            source.name,
+            None,
+            f"The file has {number} rows, and --rows names row {ranges[-1][1]}.",
+            "Check --rows.",
         )
 
 
 def line_of_row(source: Source, row: int) -> int | None:
-    """Return the line that holds a file's nth row: blank lines and comments are none."""
-    found = 0
+    """Return the line of a file's nth row, without blank lines and comments."""
+    rows = 0
     for number, line in enumerate(source.lines(), 1):
         words = line.split(None, 1)
         if words and not words[0].startswith(b"#"):
-            found += 1
-            if found == row:
+            rows += 1
+            if rows == row:
                 return number
     return None
 
@@ -135,43 +139,41 @@ def line_of_row(source: Source, row: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What a campaign knows: every item of a topic with the one that is judged for it, and test pairs."""
+class CampaignIds:
+    """A campaign's items by topic, each with the item that is judged for it, and its test pairs."""
 
     canonical: Mapping[str, Mapping[str, str]]
     test_pairs: Collection[str]
 
 
-def known_to(tx: Reading) -> Known:
-    """Look up what a campaign knows."""
+def read_ids(tx: Reading) -> CampaignIds:
+    """Read the ids that a campaign knows."""
     columns = schema.item.c
     topics = {topic: dict[str, str]() for topic in holdings.topics(tx)}
     for row in tx.connection.execute(
         select(columns.topic, columns.id, columns.twin_of).where(columns.campaign == tx.campaign)
     ):
         topics[row.topic][row.id] = row.twin_of or row.id
-    return Known(topics, frozenset(holdings.test_pairs(tx)))
+    return CampaignIds(topics, frozenset(holdings.test_pairs(tx)))
 
 
-def fitting(
-    source: Source, entries: Sequence[Entry], known: Known, skip_unknown: bool, tally: Tally
+def match_entries(
+    source: Source, entries: Sequence[Entry], known: CampaignIds, skip_unknown: bool, tally: Tally
 ) -> Iterator[Entry]:
-    """Yield what fits the campaign, by canonical ids; count what doesn't, or refuse it with its line."""
+    """Yield the entries that match the campaign, by canonical ids; count the others, or refuse them with their line."""
     left_out: set[tuple[str, int]] = set()
     for entry in entries:
-        stranger = _stranger(entry, known)
-        if stranger:
+        unknown = _unknown(entry, known)
+        if unknown:
             line = _line(source, entry)
             if not skip_unknown:
-                raise BadFile.at(
-                    source.name, line, stranger[1], "Add it to the campaign first, or leave it out."
-                )
-            tally.add(stranger[0], line)
-        elif (fitting := _canonical(entry, known, tally)) is not None:
+                raise BadFile.at(source.name, line, unknown[1], "Add it to the campaign, or remove the line.")
+            tally.add(unknown[0], line)
+        elif (canonical := _canonical(entry, known, tally)) is not None:
             if entry.event in FOLLOW_UPS and (entry.topic, entry.refers_to) in left_out:
-                tally.add("retractions and restorations of what was left out, left out too")
+                tally.add("retractions and restorations of judgments that were left out, left out too")
                 continue
-            yield fitting
+            yield canonical
             continue
         if entry.seq is not None:
             left_out.add((entry.topic, entry.seq))
@@ -183,8 +185,8 @@ def _line(source: Source, entry: Entry) -> int | None:
     return line_of_row(source, -entry.line)
 
 
-def _stranger(entry: Entry, known: Known) -> tuple[str, str] | None:
-    """Return what the campaign doesn't know of an entry, as it is counted and as it is refused."""
+def _unknown(entry: Entry, known: CampaignIds) -> tuple[str, str] | None:
+    """Return what of an entry the campaign doesn't know, as it is counted and as it is refused; else None."""
     items = known.canonical.get(entry.topic)
     if items is None:
         return "judgments of unknown topics left out", f"The campaign has no topic '{entry.topic}'."
@@ -198,12 +200,12 @@ def _stranger(entry: Entry, known: Known) -> tuple[str, str] | None:
         if item is not None and item not in items:
             return (
                 "judgments of unknown items left out",
-                f"Topic '{entry.topic}' has no candidate '{item}'.",
+                f"The pool of topic '{entry.topic}' has no item '{item}'.",
             )
     return None
 
 
-def _canonical(entry: Entry, known: Known, tally: Tally) -> Entry | None:
+def _canonical(entry: Entry, known: CampaignIds, tally: Tally) -> Entry | None:
     judgment = entry.judgment
     if judgment is None or entry.test_pair is not None:
         return entry
@@ -213,7 +215,7 @@ def _canonical(entry: Entry, known: Known, tally: Tally) -> Entry | None:
     if (left, right) == (judgment.left, judgment.right):
         return entry
     if left == right:
-        tally.add("votes between twins dropped")
+        tally.add("judgments between duplicates dropped")
         return None
-    tally.add("judgments of twins, counted for the item that is judged for them")
+    tally.add("judgments of duplicates, counted for the item that is judged for them")
     return replace(entry, judgment=replace(judgment, left=left, right=right))

@@ -1,9 +1,9 @@
-"""Judgments from files: preferences in any form, or a whole log, taken into a campaign's log.
+"""Importing judgments from files into a campaign's log: preferences in any form, or a whole log.
 
 Everything is checked before anything is written. A small file is written in one transaction; a large one piece by
-piece, and taking it in again after a crash goes on where that stopped: nothing counts twice. Twins become the item
-that is judged for them. A file that has lost its phases may get them back: consecutive rows of one topic are a
-phase, and the strategy's own rule says who went on.
+piece, and importing it again after a crash resumes there: nothing counts twice. Duplicates are replaced by the item
+that is judged for them. A file without phases may get them: each run of consecutive rows of one topic is a phase,
+and the strategy's own rule names the survivors.
 """
 
 import os
@@ -22,13 +22,13 @@ from duelpool.campaign.imports.batch import (
     Part,
     Progress,
     as_line,
-    hangs_together,
+    depend_on_each_other,
     newcomers_of,
-    places_of,
+    seqs_of,
     write_batch,
     write_part,
 )
-from duelpool.campaign.imports.entries import Entry, chosen, entries_of, fitting, known_to
+from duelpool.campaign.imports.entries import Entry, chosen, entries_of, match_entries, read_ids
 from duelpool.campaign.log.newcomers import own_strategy
 from duelpool.campaign.log.replay import LogReplay, counted_lines
 from duelpool.campaign.views.reading import read_topic
@@ -41,16 +41,16 @@ from duelpool.store import Reading, Writing, log
 from duelpool.strategies.elimination import Elimination
 
 Phases: TypeAlias = Literal["as-given", "blocks"]
-"""Where phases come from: as the file says, or from consecutive rows of one topic."""
+"""Where phases come from: the file itself, or consecutive rows of one topic."""
 
-AT_ONCE = 400  # lines of a transaction: a few hundredths of a second, for which everybody else waits
-BREATH_SECONDS = 0.02  # between two of them, so that others come in
+AT_ONCE = 400  # lines of a transaction: others wait a few hundredths of a second for it
+BREATH_SECONDS = 0.02  # between two transactions, so that others can write
 _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """What came of an import."""
+    """What an import wrote."""
 
     judgments: int
     others: int
@@ -70,65 +70,67 @@ def import_file(
     assessor: str = "",
     again: bool = False,
 ) -> ImportSummary:
-    """Take a file's judgments into a campaign's log.
+    """Import a file's judgments into a campaign's log.
 
-    `rows` are ranges of its rows, from 1, both ends included; nothing else is taken. Unknown topics and items are
+    `rows` are ranges of rows to import, from 1, both ends included; by default all. Unknown topics and items are
     refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of judgments
-    that name none. A file that was taken in before is refused, unless it is to be counted `again`.
+    that name none. A file that was imported before is refused, unless it is to count `again`.
     """
     source = read_source(path)
     batch = Batch.of(source, rows, again)
     tally = Tally()
     entries = list(chosen(source, entries_of(source, form, tally), rows))
-    known = campaign.read(known_to)
-    kept = [
+    known = campaign.read(read_ids)
+    entries = [
         entry if entry.judgment is None or entry.judgment.assessor or not assessor else _by(entry, assessor)
-        for entry in fitting(source, entries, known, skip_unknown, tally)
+        for entry in match_entries(source, entries, known, skip_unknown, tally)
     ]
-    if not kept:
-        raise BadFile.at(source.name, None, "Nothing in it is of this campaign.", "Check topics and items.")
-    _warn_of_phases(campaign, kept, phases, tally)
-    plan = _planned_and_written(campaign, batch, kept, phases)
+    if not entries:
+        raise BadFile.at(
+            source.name, None, "No line of the file belongs to this campaign.", "Check its topics and items."
+        )
+    _warn_of_missing_phases(campaign, entries, phases, tally)
+    plan = _plan_and_write(campaign, batch, entries, phases)
     for topic in plan:
         campaign.live.forget(topic)
     written = [entry for part in plan.values() for entry in part.entries]
-    written += [entry for entry in kept if entry.topic not in plan]  # of an earlier try that stopped midway
+    written += [entry for entry in entries if entry.topic not in plan]  # by an earlier, interrupted import
     judgments = sum(entry.event == log.JUDGMENT for entry in written)
     closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
-    topics = len({entry.topic for entry in kept})
+    topics = len({entry.topic for entry in entries})
     return ImportSummary(judgments, len(written) - judgments, topics, closings, tally.notices)
 
 
-def _planned_and_written(
+def _plan_and_write(
     campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases
 ) -> dict[str, Part]:
-    """Write what is planned; when somebody judged between plan and writing, plan again."""
-    written = campaign.read(batch.midway)
-    if written:  # it stopped midway: topics that are all there are planned no more
+    """Plan an import and write it; plan again when a topic was judged in between."""
+    written = campaign.read(batch.interrupted)
+    if written:  # it was interrupted: complete topics are planned no more
         whole = {topic for topic, own in _by_topic(entries).items() if written.get(topic) == len(own)}
         entries = [entry for entry in entries if entry.topic not in whole]
     for _ in range(_TRIES):
         plan = campaign.read(lambda tx: _plan(tx, campaign, batch.file, entries, phases))
         if written is not None or sum(len(part.entries) for part in plan.values()) > AT_ONCE:
-            return _piece_by_piece(campaign, batch, entries, phases, plan)
+            return _write_pieces(campaign, batch, entries, phases, plan)
         with suppress(Changed):
             campaign.write(partial(write_batch, batch=batch, plan=plan))
             return plan
-    raise Changed("The campaign is judged all the time.", remedy="Pause it, or try again.")
+    raise Changed("The campaign was judged during every try.", remedy="Pause it, or try again.")
 
 
-def _piece_by_piece(
+def _write_pieces(
     campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases, plan: dict[str, Part]
 ) -> dict[str, Part]:
-    """Write a large file in pieces, each with how far it has come; between two of them others may write."""
+    """Write a large file in pieces, each with its progress; others may write between two pieces."""
     lines = sum(len(part.entries) for part in plan.values())
     progress = campaign.write(lambda tx: batch.enter(tx, lines, done=False))
     by_topic = _by_topic(entries)
     for topic in sorted(plan):
         own, written = by_topic[topic], progress.written.get(topic, 0)
-        if phases == "blocks" or hangs_together(own):
+        if phases == "blocks" or depend_on_each_other(own):
             if not written:
-                plan[topic] = _whole_topic(campaign, topic, own, phases, progress)
+                plan[topic] = _write_whole_topic(campaign, topic, own, phases, progress)
             continue
         for start in range(written, len(own), AT_ONCE):
             piece = Part(0, tuple(own[start : start + AT_ONCE]))
@@ -144,10 +146,10 @@ def _piece_by_piece(
     return plan
 
 
-def _whole_topic(
+def _write_whole_topic(
     campaign: Campaign, topic: str, own: Sequence[Entry], phases: Phases, progress: Progress
 ) -> Part:
-    """Write a topic whose lines hang together at once, planned anew when somebody judged meanwhile."""
+    """Write a topic whose lines depend on each other at once; plan it again when it was judged meanwhile."""
     for _ in range(_TRIES):
         part = campaign.read(lambda tx: _plan(tx, campaign, progress.batch.file, own, phases)[topic])
 
@@ -179,8 +181,10 @@ def _by(entry: Entry, assessor: str) -> Entry:
     )
 
 
-def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases, tally: Tally) -> None:
-    """Say so when a strategy that scores phase by phase gets judgments without one."""
+def _warn_of_missing_phases(
+    campaign: Campaign, entries: Sequence[Entry], phases: Phases, tally: Tally
+) -> None:
+    """Count the judgments without a phase for strategies that score phase by phase."""
     by_phase = campaign.read(
         lambda tx: {
             topic: not campaign.live.fresh(tx, topic).pools_judgments
@@ -190,7 +194,7 @@ def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases
     if phases == "blocks":
         if any(entry.judgment is None for entry in entries):
             raise BadParameter(
-                "A log that closes its phases itself needs no blocks.", remedy="Leave out --phases blocks."
+                "The file is a log that closes its phases itself.", remedy="Leave out --phases blocks."
             )
         return
     lost = sum(
@@ -205,32 +209,34 @@ def _warn_of_phases(campaign: Campaign, entries: Sequence[Entry], phases: Phases
 def _plan(
     tx: Reading, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
 ) -> dict[str, Part]:
-    """Try everything on the topics' strategies, so that nothing is written that could not be read again."""
+    """Try the import on the topics' strategies, so that nothing is written that could not be replayed."""
     plan: dict[str, Part] = {}
     for topic, own in _by_topic(entries).items():
-        found = read_topic(tx, campaign, topic)
+        read = read_topic(tx, campaign, topic)
         if phases == "blocks":
-            strategy = own_strategy(found.strategy)
+            strategy = own_strategy(read.strategy)
             if not isinstance(strategy, Elimination):
                 raise BadParameter(
-                    f"The strategy '{strategy.name}' has no phases that blocks could be.",
-                    remedy="Leave out --phases; it counts every judgment.",
+                    f"The strategy '{strategy.name}' has no phases, so blocks can't become phases.",
+                    remedy="Leave out --phases; every judgment counts.",
                 )
             planned = _in_phases(strategy, own)
         else:
             planned = own
-            _refuse_misfits(tx, campaign, file, topic, own)
-        plan[topic] = Part(found.position, tuple(planned))
+            _refuse_inconsistent_lines(tx, campaign, file, topic, own)
+        plan[topic] = Part(read.position, tuple(planned))
     return plan
 
 
-def _refuse_misfits(tx: Reading, campaign: Campaign, file: str, topic: str, entries: Sequence[Entry]) -> None:
-    """Fold the log as it would be; a closing or a rewind that its strategy can't follow is refused."""
+def _refuse_inconsistent_lines(
+    tx: Reading, campaign: Campaign, file: str, topic: str, entries: Sequence[Entry]
+) -> None:
+    """Replay the log as it would be; refuse a closing or a rewind that the strategy can't follow."""
     if not any(entry.event in (log.PHASE_CLOSED, log.REWIND) for entry in entries):
         return
     lines = list(log.read_lines(tx, topic))
     after = lines[-1].seq if lines else 0
-    seqs = places_of(entries, after)
+    seqs = seqs_of(entries, after)
     lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
     replay = LogReplay(counted_lines(lines))
     strategy = campaign.live.fresh(tx, topic, newcomers_of(entries))
@@ -239,22 +245,22 @@ def _refuse_misfits(tx: Reading, campaign: Campaign, file: str, topic: str, entr
             for event in replay.feed(line):
                 strategy.tell(event)
         except (BadRecord, KeyError) as error:
-            said = error.problem if isinstance(error, BadRecord) else f"There is no candidate {error}."
+            problem = error.problem if isinstance(error, BadRecord) else f"There is no item {error}."
             raise BadFile.at(
                 file,
                 entries[line.seq - after - 1].line if line.seq > after else None,
-                f"This line doesn't follow from the campaign's log. {said}",
-                "Take a whole log into a campaign of the same pools, strategy and seed without judgments.",
+                f"This line doesn't follow from the campaign's log. {problem}",
+                "Import a whole log into a campaign with the same pools, strategy and seed, and without judgments.",
             ) from None
 
 
 def _in_phases(strategy: Elimination, entries: Sequence[Entry]) -> list[Entry]:
-    """Return a topic's entries with a phase for each block, and each closing after its block."""
+    """Return a topic's entries with a phase for each block, and a closing after each block."""
     planned: list[Entry] = []
     for _, group in groupby(entries, key=lambda entry: entry.block):
         block = list(group)
         phase = strategy.phase
-        if not phase:  # all phases are closed: what comes now counts for nothing but the cap
+        if not phase:  # all phases are closed: further judgments only count to the cap
             planned += block
             continue
         before = {closing.phase for closing in strategy.closed}
@@ -271,7 +277,7 @@ def _in_phases(strategy: Elimination, entries: Sequence[Entry]) -> list[Entry]:
         if strategy.phase == phase:
             strategy.tell(PhaseClosed(strategy.topic, phase, strategy.survivors()))
         elif early:
-            # The strategy's own pairings were all judged before the block ended: the whole block decides.
+            # The strategy's own pairings were judged before the block ended: the whole block decides.
             survivors = _half_won([entry.judgment for entry in tagged if entry.judgment], strategy, phase)
             strategy.tell(PhaseClosed(strategy.topic, phase, survivors))
         planned += [
@@ -283,7 +289,7 @@ def _in_phases(strategy: Elimination, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _half_won(judgments: Sequence[Judgment], strategy: Elimination, phase: str) -> tuple[str, ...]:
-    """Return who won at least half of their games in a block; in a final, everybody."""
+    """Return the items that won at least half of their games in a block; in a final, all."""
     closed = {closing.phase: closing.survivors for closing in strategy.closed}
     if phase.startswith("final"):
         return closed[phase]
@@ -294,5 +300,5 @@ def _half_won(judgments: Sequence[Judgment], strategy: Elimination, phase: str) 
             if item is not None:
                 wins[item] = wins.get(item, 0.0) + won
                 games[item] = games.get(item, 0) + 1
-    kept = tuple(item for item in games if 2 * wins[item] >= games[item])
-    return kept or closed[phase]
+    survivors = tuple(item for item in games if 2 * wins[item] >= games[item])
+    return survivors or closed[phase]

@@ -1,6 +1,6 @@
-"""The topics of a campaign in memory: each one's strategy, brought up to the log before it is asked.
+"""The topics of a campaign in memory: each topic's strategy, brought up to date with the log before it is asked.
 
-Nothing here is the truth. It is a cache of a fold over the log, and any process may throw it away.
+This is a cache of a replay of the log; any process may drop it at any time.
 """
 
 import json
@@ -26,9 +26,11 @@ from duelpool.strategies.parameters import parameters_of, split_spec
 T = TypeVar("T")
 
 ALL = 10**6  # proposals: as many as there are
-RESTED_SECONDS = 600.0  # after so long without a look, lines stay in the log alone
-LINES_AT_MOST = 500_000  # behind the states of a campaign, about 80 bytes each; beyond, those at rest go
-_SETTLE_AT_MOST = 100  # closings can follow one another, but not for ever
+RESTED_SECONDS = 600.0  # lines that were not read for this long are dropped from memory
+LINES_AT_MOST = (
+    500_000  # replayed into the cached states, about 80 bytes each; beyond, unused states are dropped
+)
+_SETTLE_AT_MOST = 100  # rounds of closings or pool changes that follow one another
 
 _TOPICS = schema.topic.c
 _HEADS = Statement(
@@ -51,12 +53,12 @@ class _CachedTopic:
     items: tuple[str, ...]
     version: int  # of the topic's pool
     lock: threading.RLock = field(default_factory=threading.RLock)
-    asked: tuple[object, list[Proposal]] | None = None  # the last question to the strategy, and its answer
+    asked: tuple[object, list[Proposal]] | None = None  # the strategy's last inputs, and its proposals
     used: float = field(default_factory=time.monotonic)
 
 
 class LogHead(Protocol):
-    """How far a topic is: where its log goes on, and the version of its pool."""
+    """The end of a topic's log, and the version of its pool."""
 
     id: str
     next_seq: int
@@ -64,7 +66,7 @@ class LogHead(Protocol):
 
 
 class _Size(NamedTuple):
-    """How many questions a topic had, open or leased, when its log ended here and its pool was this one."""
+    """How many open or leased questions a topic had at a position of its log and a version of its pool."""
 
     position: int
     questions: int
@@ -73,7 +75,7 @@ class _Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """A topic's candidates, those who were there before any challenge, and the strategy's name."""
+    """A topic's items, those that were there before any challenge, and its strategy's name."""
 
     version: int
     items: tuple[str, ...]
@@ -83,7 +85,7 @@ class _Pool:
 
 
 class LiveTopics:
-    """Strategies by topic, each as far as the log goes."""
+    """The strategy of each topic, up to date with the log."""
 
     def __init__(self, store: CampaignStore, settings: Settings) -> None:
         self._store = store
@@ -91,56 +93,56 @@ class LiveTopics:
         self._kept: dict[str, _CachedTopic] = {}
         self._sizes: dict[str, _Size] = {}
         self._lock = threading.Lock()
-        self._items: Mapping[str, int] | None = None  # how many each topic has, to begin with
+        self._items: Mapping[str, int] | None = None  # pool sizes, for topics that were never asked
 
-    # ---- up to date
+    # ---- following the log
 
     def heads(self) -> dict[str, int]:
-        """Return the place of the last line of each open topic's log."""
+        """Return the seq of the last line of each open topic's log."""
         rows = self._store.read(self.read_heads)
         self.notice(rows)
         return {row.id: row.next_seq - 1 for row in rows}
 
     def read_heads(self, tx: Reading) -> list[LogHead]:
-        """Return how far the open topics are, for those who read more of the same moment, and `notice` it after."""
+        """Return the heads of the open topics, for callers that read more in one snapshot and call `notice` later."""
         return _HEADS.run(tx.connection, {"campaign": tx.campaign})
 
     def notice(self, heads: Iterable[LogHead]) -> None:
-        """Throw states away whose pools have changed since; not while something is read, for it may have to wait."""
+        """Drop the states whose pools have changed; not inside a read, for it may wait for a lock."""
         for head in heads:
             kept = self._kept.get(head.id)
-            known = kept or self._sizes.get(head.id)  # its size may be known though its state was let go
+            known = kept or self._sizes.get(head.id)  # its size may be known though its state was dropped
             if known is not None and head.pool_version > known.version:
                 self.forget(head.id, kept)
 
     def state(self, topic: str, head: int | None = None) -> TopicState:
-        """Return a topic's state, up to its log, with every closing that is due written down."""
+        """Return a topic's state, up to date with its log, after every closing that is due was logged."""
         return self.look(topic, head, lambda state: state)
 
     def look(self, topic: str, head: int | None, work: Callable[[TopicState], T]) -> T:
-        """Return what somebody makes of a topic's state, while nobody else can move it on."""
+        """Return what `work` makes of a topic's state, while no other thread can change it."""
         return self._with(topic, head, lambda kept: work(kept.state))
 
     def _with(self, topic: str, head: int | None, work: Callable[[_CachedTopic], T]) -> T:
-        """Bring a topic up to its log, and return what somebody makes of it before anybody moves it on."""
+        """Bring a topic up to date with its log, and return what `work` makes of it under its lock."""
         for _ in range(_SETTLE_AT_MOST):
             kept = self._keep(topic)
             with kept.lock:
-                if self._move_on(kept, topic, head):
+                if self._catch_up(kept, topic, head):
                     return work(kept)
             self.forget(topic, kept)
-        raise BadParameter(f"The items of topic '{topic}' change without end.")  # pragma: no cover
+        raise BadParameter(f"The items of topic '{topic}' keep changing.")  # pragma: no cover
 
-    def _move_on(self, kept: _CachedTopic, topic: str, head: int | None) -> bool:
-        """Bring a state up to a place of the log; return whether it could be, for its pool is still the same.
+    def _catch_up(self, kept: _CachedTopic, topic: str, head: int | None) -> bool:
+        """Bring a state up to a position of the log; return False when its pool has changed.
 
-        Lines beyond the place may be about items that came after it was looked up.
+        Lines beyond the position may be about items that were added after it was read.
         """
         for _ in range(_SETTLE_AT_MOST):
             if head is None:
                 now = self._store.read(lambda tx: self._read_head(tx, topic))
                 if now is None:
-                    return True  # there is no such topic, and no log of it
+                    return True  # there is no such topic, and no log
                 if now.pool_version > kept.version:
                     return False
                 head = now.next_seq - 1
@@ -149,19 +151,18 @@ class LiveTopics:
             closings = kept.state.unlogged_closings()
             if not closings:
                 return True
-            self._write_down(topic, kept.state.position, closings)
+            self._log_closings(topic, kept.state.position, closings)
             head = None
-        raise BadParameter(f"Topic '{topic}' closes phases without end.")  # pragma: no cover
+        raise BadParameter(f"Topic '{topic}' keeps closing phases.")  # pragma: no cover
 
     def _read_head(self, tx: Reading, topic: str) -> LogHead | None:
         rows: list[LogHead] = _HEAD.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
         return rows[0] if rows else None
 
     def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
-        """Let go of lines that nobody has looked at for so long, and of states that nobody has asked.
+        """Drop the lines that were not read for `seconds`, and the states beyond `lines_at_most` lines in all.
 
-        States stay while all together stand for few lines; beyond, those that were asked least recently go. They
-        are folded anew when somebody asks.
+        The least recently used states are dropped first; they are replayed from the log when they are needed.
         """
         now = time.monotonic()
         with self._lock:
@@ -171,8 +172,8 @@ class LiveTopics:
                 lines += kept.state.position
                 if lines > lines_at_most and now - kept.used >= seconds:
                     del self._kept[topic]
-            left = list(self._kept.values())
-        for kept in left:
+            remaining = list(self._kept.values())
+        for kept in remaining:
             with kept.lock:
                 kept.state.rest(seconds)
 
@@ -180,14 +181,14 @@ class LiveTopics:
         return self._store.read(lambda tx: log.new_lines(tx, topic, after, upto))
 
     def _lines_upto(self, topic: str, place: int) -> list[log.Line]:
-        found = self._new_lines(topic, 0, place)
-        if len(found) < place:  # of a moment before somebody else moved the state on
+        lines = self._new_lines(topic, 0, place)
+        if len(lines) < place:  # from a snapshot that is older than the state
             self._store.store.refresh()
-            found = self._new_lines(topic, 0, place)
-        return found
+            lines = self._new_lines(topic, 0, place)
+        return lines
 
-    def _write_down(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
-        """Log closings, if nothing has come in since they were found; else the next look decides."""
+    def _log_closings(self, topic: str, position: int, closings: Collection[PhaseClosed]) -> None:
+        """Log closings, unless the log has grown since; then the next catch-up decides again."""
 
         def work(tx: Writing) -> None:
             tx.connection.execute(
@@ -210,29 +211,29 @@ class LiveTopics:
     def _keep(self, topic: str) -> _CachedTopic:
         with self._lock:
             if topic not in self._kept:
-                self._store.store.refresh()  # what is kept must not be older than the last word to forget it
-                found = self._store.read(lambda tx: self._look_up(tx, topic))
+                self._store.store.refresh()  # the state must not be older than the last call of `forget`
+                pool = self._store.read(lambda tx: self._look_up(tx, topic))
                 state = TopicState.new(
-                    lambda: self._make(topic, found), lambda place: self._lines_upto(topic, place)
+                    lambda: self._make(topic, pool), lambda place: self._lines_upto(topic, place)
                 )
-                self._kept[topic] = _CachedTopic(state, found.items, found.version)
+                self._kept[topic] = _CachedTopic(state, pool.items, pool.version)
             kept = self._kept[topic]
             kept.used = time.monotonic()
             return kept
 
     def forget(self, topic: str, kept: _CachedTopic | None = None) -> None:
-        """Throw a topic's state away, or this one alone, for its items have changed."""
+        """Drop a topic's state (or only the given one), for its items have changed."""
         with self._lock:
             if kept is not None and self._kept.get(topic) is not kept:
-                return  # somebody else has seen it, too
+                return  # another thread has dropped it already
             self._kept.pop(topic, None)
             self._sizes.pop(topic, None)
             self._items = None
 
     def fresh(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> Strategy:
-        """Return a topic's strategy before it has heard anything, for those who read a log on their own.
+        """Return a topic's strategy before any judgment, for callers that replay a log themselves.
 
-        `newcomers` are items of the pool that join by lines which aren't in the log yet.
+        `newcomers` are items of the pool that join by lines that aren't in the log yet.
         """
         return self._make(topic, self._look_up(tx, topic, newcomers))
 
@@ -280,10 +281,10 @@ class LiveTopics:
             make(pool.first, topic), pool.first, lambda items, name: make(items, f"{topic}/{name}")
         )
 
-    # ---- one person's part
+    # ---- one assessor's judgments
 
     def judged_by(self, topic: str, assessor: str) -> list[Judgment]:
-        """Return what a person judged of a topic, in the log's order: grades and pairs that count."""
+        """Return an assessor's grades and judgments of a topic that count, in the order of the log."""
 
         def work(state: TopicState) -> list[Judgment]:
             return [
@@ -299,30 +300,30 @@ class LiveTopics:
         return self.look(topic, None, work)
 
     def strategy_for(self, topic: str, name: str) -> Strategy:
-        """Return a topic's strategy before it has heard anything, with choices of its own by this name."""
+        """Return a topic's strategy before any judgment, whose random choices depend on this name."""
         pool = self._store.read(lambda tx: self._look_up(tx, topic))
         return self._make(f"{topic}/{name}", pool)
 
-    # ---- what to ask
+    # ---- proposals
 
     def proposals(
         self, topic: str, n: int, leased: Collection[Proposal], parked: Collection[tuple[str, str]], head: int
     ) -> list[Proposal]:
-        """Return up to n proposals of a topic, given what is out; parked pairs are passed over."""
+        """Return up to n proposals of a topic, given the leased ones; parked pairs are left out."""
 
         def ask(kept: _CachedTopic) -> list[Proposal]:
             state = kept.state
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
-            question = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
-            if kept.asked is None or kept.asked[0] != question:
-                kept.asked = (question, state.strategy.ask(n + len(parked), pending))
-            found = kept.asked[1]
+            inputs = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
+            if kept.asked is None or kept.asked[0] != inputs:
+                kept.asked = (inputs, state.strategy.ask(n + len(parked), pending))
+            proposals = kept.asked[1]
             if n >= ALL:
-                self._note_size(topic, kept, len(found) + len(leased))
-            return found
+                self._note_size(topic, kept, len(proposals) + len(leased))
+            return proposals
 
-        found = self._with(topic, head, ask)
-        return [proposal for proposal in found if proposal.pair not in parked][:n]
+        proposals = self._with(topic, head, ask)
+        return [proposal for proposal in proposals if proposal.pair not in parked][:n]
 
     def _note_size(self, topic: str, kept: _CachedTopic, questions: int) -> None:
         with self._lock:
@@ -330,26 +331,28 @@ class LiveTopics:
                 self._sizes[topic] = _Size(kept.state.position, questions, kept.version)
 
     def sizes(self, heads: Mapping[str, int], leased: Mapping[str, int]) -> list[float]:
-        """Return about how many questions each topic has open, without asking any.
+        """Return about how many open questions each topic has, without asking any strategy.
 
-        That is what it had when it was last asked for all, less what was leased or written to its log since. A
-        topic that seems to have run out counts with one while its log goes on, so that somebody asks it; one
-        that was never asked counts by its items, as the others do on average; one that has come since they were
-        counted, or was empty then, counts as one item.
+        That is the number when its strategy was last asked for all, less what was leased or logged since. A topic
+        that seems to have none left counts as one while its log grows, so that it is asked again. One that was
+        never asked counts by its items, at the average rate of the others; one that was added later or was empty
+        counts as one item.
         """
-        found: dict[str, float] = {}
+        by_topic: dict[str, float] = {}
         for topic, head in heads.items():
             size = self._sizes.get(topic)
             if size is not None:
                 since = head - size.position
                 left = size.questions - leased.get(topic, 0) - max(since, 0)
-                found[topic] = float(max(left, since > 0, 0))
-        if len(found) < len(heads):
+                by_topic[topic] = float(max(left, since > 0, 0))
+        if len(by_topic) < len(heads):
             items = self._pool_sizes()
-            seen = sum(items.get(topic, 0) for topic in found)
-            each = max(sum(found.values()) / seen, 0.1) if seen else 1.0
-            found |= {topic: max(items.get(topic, 0), 1) * each for topic in heads if topic not in found}
-        return [found[topic] for topic in heads]
+            seen = sum(items.get(topic, 0) for topic in by_topic)
+            per_item = max(sum(by_topic.values()) / seen, 0.1) if seen else 1.0
+            by_topic |= {
+                topic: max(items.get(topic, 0), 1) * per_item for topic in heads if topic not in by_topic
+            }
+        return [by_topic[topic] for topic in heads]
 
     def _pool_sizes(self) -> Mapping[str, int]:
         if self._items is None:
@@ -362,11 +365,11 @@ class LiveTopics:
         return f"{strategy.name}/{strategy.version}"
 
     def result(self, topic: str) -> Levels:
-        """Return what is known of a topic now."""
+        """Return a topic's levels as the log gives them."""
         return self.state(topic).strategy.result()
 
     def items(self, topic: str) -> tuple[str, ...]:
-        """Return a topic's candidates."""
+        """Return the items of a topic's pool that are judged."""
         return self._keep(topic).items
 
 

@@ -1,8 +1,8 @@
-"""Items that come late: when a topic is done, they duel with the best item known, in a round of their own.
+"""Late items: when a topic is done, newcomers duel with its best item, in a round of their own.
 
-The log says who came: a line that closes the phase `challenge-1` with the newcomers as those who go on. What was
-judged before stays as it is, bit for bit, for the topic's own strategy never hears of newcomers. One of the best
-items meets them in a small pool with the same strategy; the items tied with it share its fate.
+The log names them: a line that closes the phase `challenge-1` with the newcomers as survivors. The topic's own
+strategy never gets events about newcomers, so its earlier result stays the same, bit for bit. One of the best items
+meets the newcomers in a small pool with the same strategy; the items tied with it get its level.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -20,7 +20,7 @@ MakeDuel = Callable[[tuple[str, ...], str], Strategy]
 
 
 def is_challenge(phase: str) -> bool:
-    """Say whether a phase's name is that of a challenge, not of a phase within one."""
+    """Whether a phase is a challenge itself, not a phase within one."""
     return phase.startswith(CHALLENGE) and _BETWEEN not in phase
 
 
@@ -50,12 +50,12 @@ class WithNewcomers:
         self.sequential = strategy.sequential
         self.own = strategy
         self._rounds = [_Round("", strategy, frozenset(items))]
-        self._came: dict[str, PhaseClosed] = {}
+        self._challenges: dict[str, PhaseClosed] = {}
         self._waiting: list[PhaseClosed] = []
         self._make_duel = make_duel
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the strategy of the present round has to say, such as its goal or its k."""
+        """Return any other attribute of the current round's strategy, such as its goal or its k."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._rounds[-1].strategy, name)
@@ -63,16 +63,16 @@ class WithNewcomers:
     # ---- ask and tell
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
-        """Take in one line of the log."""
+        """Take one event of the log."""
         if isinstance(event, PhaseClosed) and is_challenge(event.phase):
-            if event.phase not in self._came:
-                self._came[event.phase] = event
+            if event.phase not in self._challenges:
+                self._challenges[event.phase] = event
                 self._waiting.append(event)
         else:
             name, between, phase = event.phase.partition(_BETWEEN)
-            found = next((each for each in self._rounds if each.name == name), None) if between else None
-            if found is not None:
-                found.strategy.tell(replace(event, phase=phase))
+            own_round = next((each for each in self._rounds if each.name == name), None) if between else None
+            if own_round is not None:
+                own_round.strategy.tell(replace(event, phase=phase))
             else:
                 self._tell_all(event)
         while self._waiting and self._rounds[-1].strategy.done:
@@ -80,74 +80,76 @@ class WithNewcomers:
 
     def _tell_all(self, event: Judgment | PhaseClosed) -> None:
         self._rounds[0].strategy.tell(event)
-        if isinstance(event, Judgment):  # one from elsewhere may be about newcomers
+        if isinstance(event, Judgment):  # an imported one may be about newcomers
             for each in self._rounds[1:]:
                 if event.left in each.items and event.right in each.items:
                     each.strategy.tell(event)
 
-    def _begin(self, came: PhaseClosed) -> None:
+    def _begin(self, challenge: PhaseClosed) -> None:
         best = self.result().best[:1]
-        items = (*best, *(item for item in came.survivors if item not in best))
-        duel = self._make_duel(items, came.phase)
-        self._rounds.append(_Round(came.phase, duel, frozenset(items), *best))
+        items = (*best, *(item for item in challenge.survivors if item not in best))
+        duel = self._make_duel(items, challenge.phase)
+        self._rounds.append(_Round(challenge.phase, duel, frozenset(items), *best))
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
-        """Return up to n pairs of the present round."""
-        now = self._rounds[-1]
-        if not now.name:
-            return now.strategy.ask(n, pending)
-        prefix = now.named("")
-        out = [
+        """Return up to n proposals of the current round."""
+        current = self._rounds[-1]
+        if not current.name:
+            return current.strategy.ask(n, pending)
+        prefix = current.named("")
+        own_pending = [
             replace(each, phase=each.phase.removeprefix(prefix))
             for each in pending
             if each.phase.startswith(prefix)
         ]
-        return [replace(each, phase=now.named(each.phase)) for each in now.strategy.ask(n, out)]
+        return [
+            replace(each, phase=current.named(each.phase)) for each in current.strategy.ask(n, own_pending)
+        ]
 
     @property
     def done(self) -> bool:
-        """Whether the last round is over and nobody waits for another."""
+        """Whether the last round is over and no challenge waits."""
         return not self._waiting and self._rounds[-1].strategy.done
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:
-        """The phases of all rounds that ended so far, and the challenges."""
-        found = list(self._rounds[0].strategy.closed)
+        """The closed phases of all rounds, and the challenges."""
+        closings = list(self._rounds[0].strategy.closed)
         for each in self._rounds[1:]:
-            found.append(self._came[each.name])
-            found += [
-                PhaseClosed(self._came[each.name].topic, each.named(closing.phase), closing.survivors)
+            closings.append(self._challenges[each.name])
+            closings += [
+                PhaseClosed(self._challenges[each.name].topic, each.named(closing.phase), closing.survivors)
                 for closing in each.strategy.closed
             ]
-        return (*found, *self._waiting)
+        return (*closings, *self._waiting)
 
     def result(self) -> Levels:
-        """Return the last round's order, the items tied with the old best beside it, and below all others."""
-        found = self._rounds[0].strategy.result()
+        """Return the last round's levels, with the items tied with the old best at its level, and all others below."""
+        levels = self._rounds[0].strategy.result()
         for each in self._rounds[1:]:
             duel = each.strategy.result()
-            mates = tuple(item for item in found.best if item != each.best)
-            first = tuple((*level, *mates) if each.best in level else level for level in duel.levels)
-            found = Levels((*first, *found.levels[1:]), duel.confidence)
-        return found
+            tied = tuple(item for item in levels.best if item != each.best)
+            first = tuple((*level, *tied) if each.best in level else level for level in duel.levels)
+            levels = Levels((*first, *levels.levels[1:]), duel.confidence)
+        return levels
 
-    # ---- what it costs
+    # ---- judgments needed
 
     def most_judgments(self, n_items: int) -> int | None:
-        """Return the most that all rounds take."""
+        """Return the most judgments that all rounds take."""
         parts = [each.strategy.most_judgments(len(each.items)) for each in self._rounds]
         return None if any(part is None for part in parts) else sum(part or 0 for part in parts)
 
     def expected_judgments(self, n_items: int) -> float:
-        """Return about how many all rounds take."""
+        """Return about how many judgments all rounds take."""
         return sum(each.strategy.expected_judgments(len(each.items)) for each in self._rounds)
 
 
 def with_newcomers(strategy: Strategy, items: Iterable[str], make_duel: MakeDuel) -> Strategy:
-    """Return a strategy that takes challenges."""
+    """Return a strategy that accepts challenges."""
     return cast("Strategy", WithNewcomers(strategy, items, make_duel))
 
 
 def own_strategy(strategy: Strategy) -> Strategy:
-    """Return the topic's own strategy behind one that takes challenges."""
+    """Return the topic's own strategy of one that accepts challenges."""
     return strategy.own if isinstance(strategy, WithNewcomers) else strategy

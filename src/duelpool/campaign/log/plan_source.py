@@ -9,7 +9,7 @@ from duelpool.records import Judgment, Levels, Pair, PhaseClosed, Proposal, pair
 
 
 class PlanSource:
-    """The pairs of a plan, where a strategy would stand: each is asked as often as the plan says."""
+    """The pairs of a plan in place of a strategy: each pair is asked as often as the plan says."""
 
     name: ClassVar[str] = "plan"
     version: ClassVar[int] = 1
@@ -22,27 +22,27 @@ class PlanSource:
         self._rows: dict[Pair, tuple[float, int]] = {
             pair_of(a, b): (chance, asked) for _, a, b, chance, asked in rows
         }
-        self._told: Counter[Pair] = Counter()
+        self._judged: Counter[Pair] = Counter()
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
-        """Return up to n pairs that still lack judgments, given those that are out."""
-        out = Counter(proposal.pair for proposal in pending)
+        """Return up to n pairs that still lack judgments, given the pending ones."""
+        pending_by_pair = Counter(proposal.pair for proposal in pending)
         wanted = [
             Proposal(pair, propensity=chance)
             for pair, (chance, asked) in self._rows.items()
-            for _ in range(asked - self._told[pair] - out[pair])
+            for _ in range(asked - self._judged[pair] - pending_by_pair[pair])
         ]
         return wanted[:n]
 
     def tell(self, event: Judgment | PhaseClosed) -> None:
-        """Take in one line of the log."""
+        """Take one event of the log."""
         if isinstance(event, Judgment) and event.right is not None:
-            self._told[event.pair] += 1
+            self._judged[event.pair] += 1
 
     @property
     def done(self) -> bool:
         """Whether every pair has its judgments."""
-        return all(self._told[pair] >= asked for pair, (_, asked) in self._rows.items())
+        return all(self._judged[pair] >= asked for pair, (_, asked) in self._rows.items())
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:

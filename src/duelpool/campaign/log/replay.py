@@ -1,9 +1,8 @@
-"""From a topic's log to what its strategy hears, in the order in which it hears it.
+"""Replaying a topic's log: which events its strategy gets, in which order.
 
-A judgment of a crowd worker is held back until its assignment is released. A retracted one drops out of the
-place where it was told. A phase that closed stays closed, with the survivors that the log names, whatever is
-retracted later, unless the manager rewinds it: then the closings from that phase on fall away, and the judgments
-of later phases are set aside.
+A judgment of a crowd worker is held back until its assignment is released. A retracted judgment is left out. A
+closed phase stays closed, with the survivors that the log names, whatever is retracted later, unless the manager
+rewinds it: then the closings from that phase on don't count, and the judgments of later phases are set aside.
 """
 
 import time
@@ -15,34 +14,34 @@ from duelpool.store import log
 from duelpool.store.log import Line
 from duelpool.strategies import Strategy
 
-TURNS_BACK = frozenset({log.RETRACTION, log.RESTORATION, log.REWIND})
-"""The events after which a strategy is told everything anew."""
+REPLAYS_ALL = frozenset({log.RETRACTION, log.RESTORATION, log.REWIND})
+"""The events after which the whole log is replayed into a new strategy."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedLines:
-    """Which lines of a log count: retracted ones don't, and rewound phases and what followed them neither."""
+    """Which lines of a log count: not the retracted ones, nor rewound closings and the judgments after them."""
 
     retracted: frozenset[int]
     set_aside: frozenset[int]  # judgments of phases after a rewound one
-    rewound: frozenset[int]  # closings that fell away
+    rewound: frozenset[int]  # closings that don't count any more
 
 
 def counted_lines(
     lines: Sequence[Line], judged_apart: Callable[[int, Set[str]], Iterable[int]] | None = None
 ) -> CountedLines:
-    """Return what counts at the end of these lines.
+    """Return which lines count at the end of these lines.
 
-    Where they are only those about others, `judged_apart` finds the judgments before a place that are of none of
-    some phases.
+    Where `lines` holds no judgments, `judged_apart(seq, phases)` finds the judgments before a line that are of none
+    of some phases.
     """
 
-    def among_these(before: int, phases: Set[str]) -> Iterator[int]:
+    def in_these_lines(before: int, phases: Set[str]) -> Iterator[int]:
         for line in lines:
             if line.judgment is not None and line.seq < before and line.judgment.phase not in phases:
                 yield line.seq
 
-    find = judged_apart or among_these
+    find = judged_apart or in_these_lines
     retracted: set[int] = set()
     set_aside: set[int] = set()
     rewound: set[int] = set()
@@ -57,13 +56,13 @@ def counted_lines(
             at = names.index(line.phase) if line.phase in names else len(names)
             gone, closings = closings[at:], closings[:at]
             rewound.update(closing.seq for closing in gone)
-            kept = {closing.phase for closing in closings} | {line.phase, ""}
-            set_aside.update(find(line.seq, kept))
+            phases = {closing.phase for closing in closings} | {line.phase, ""}
+            set_aside.update(find(line.seq, phases))
     return CountedLines(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
 
 
 def usable(line: Line, counts: CountedLines) -> bool:
-    """Say whether a line is a judgment that scores and strategies may use."""
+    """Whether a line is a judgment that scores and strategies may use."""
     return (
         line.judgment is not None
         and line.test_pair is None
@@ -76,17 +75,17 @@ def usable(line: Line, counts: CountedLines) -> bool:
 
 @dataclass(slots=True)
 class LogReplay:
-    """Turns lines into what a strategy hears, one line at a time."""
+    """Turns the lines of a log into a strategy's events, one line at a time."""
 
     counts: CountedLines
     _held: dict[str, list[Judgment]] = field(default_factory=dict)
 
     def held(self) -> list[Judgment]:
-        """Return what waits for its assignment to be released."""
+        """Return the judgments that wait for the release of their assignments."""
         return [judgment for judgments in self._held.values() for judgment in judgments]
 
     def feed(self, line: Line) -> Iterator[Judgment | PhaseClosed]:
-        """Yield what the strategy hears because of this line."""
+        """Yield the events that a line gives the strategy."""
         if line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
             yield PhaseClosed(line.topic, line.phase, line.survivors)
         elif line.event == log.RELEASE and line.assignment is not None:
@@ -102,10 +101,10 @@ class LogReplay:
 
 @dataclass(slots=True)
 class TopicState:
-    """A topic's strategy as the log up to `position` has made it.
+    """A topic's strategy after the log up to `position`.
 
-    The lines themselves stay in the log, and are read there again (`read_again`: up to a place) when something
-    is taken back or somebody looks at them. Who looks finds them here from then on, until `rest` is called.
+    The lines themselves are read from the log again (`read_again`: up to a seq) after a retraction, or when `lines`
+    is used. They are kept from then on, until `rest` drops them.
     """
 
     make: Callable[[], Strategy]
@@ -115,7 +114,7 @@ class TopicState:
     times: tuple[float, float] | None = None  # of the first and the last line
     closed_in_log: tuple[str, ...] = ()
     _lines: list[Line] | None = None
-    _looked: float = 0.0
+    _used: float = 0.0
     _replay: LogReplay = field(default_factory=lambda: LogReplay(counted_lines(())))
 
     @classmethod
@@ -124,17 +123,17 @@ class TopicState:
         return cls(make, read_again, make())
 
     def feed(self, lines: Iterable[Line]) -> None:
-        """Take in new lines; after a retraction, a restoration or a rewind everything is told anew."""
+        """Feed new lines to the strategy; a retraction, a restoration or a rewind replays the whole log."""
         new = list(lines)
         if not new:
             return
-        turned = any(line.event in TURNS_BACK for line in new)
-        before = self._before() if turned else ()
+        replays_all = any(line.event in REPLAYS_ALL for line in new)
+        before = self._before() if replays_all else ()
         if self._lines is not None:
             self._lines.extend(new)
         self.position = new[-1].seq
         self.times = ((self.times or (new[0].time,))[0], new[-1].time)
-        if turned:
+        if replays_all:
             new = [*before, *new]
             self.strategy = self.make()
             self._replay = LogReplay(counted_lines(new))
@@ -152,8 +151,8 @@ class TopicState:
 
     @property
     def lines(self) -> Sequence[Line]:
-        """The lines taken in so far."""
-        self._looked = time.monotonic()
+        """The lines that were fed so far."""
+        self._used = time.monotonic()
         if self._lines is None:
             self._lines = self._before()
         return self._lines
@@ -164,14 +163,14 @@ class TopicState:
         return list(self.read_again(self.position)) if self.position else []
 
     def rest(self, seconds: float) -> None:
-        """Let go of the lines when nobody has looked at them for so long."""
-        if time.monotonic() - self._looked >= seconds:
+        """Drop the lines when they were not used for `seconds`."""
+        if time.monotonic() - self._used >= seconds:
             self._lines = None
 
     def held(self) -> list[Judgment]:
-        """Return the judgments that are stored but not told yet: to a strategy they are pending."""
+        """Return the judgments that are stored but not delivered yet: to the strategy they are pending."""
         return self._replay.held()
 
     def unlogged_closings(self) -> tuple[PhaseClosed, ...]:
-        """Return the phases that the strategy has closed and the log doesn't say so yet."""
+        """Return the phases that the strategy has closed and the log doesn't name yet."""
         return tuple(each for each in self.strategy.closed if each.phase not in self.closed_in_log)

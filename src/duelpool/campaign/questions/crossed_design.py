@@ -1,7 +1,7 @@
-"""Crossed studies: each topic is judged by a few people in each kind of judgment, and nobody sees a topic twice.
+"""Crossed studies: a few assessors judge each topic in each kind of judgment, and no assessor sees a topic twice.
 
-Whoever has nothing to do takes a place: a topic that they haven't seen, in the kind that they have had least. From
-then on the topic is theirs alone as far as asking goes: the strategy hears their judgments and nobody else's.
+An assessor without questions takes a place: a topic that they haven't seen, in the kind of judgment that they have
+had least. For each place a strategy of its own asks the questions: it gets the judgments of that assessor alone.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from duelpool.store.statements import dialect_of
 
 @dataclass(frozen=True, slots=True)
 class StudyPlace:
-    """One person's part of the study: a topic, in a kind of judgment."""
+    """One assessor's part of the study: a topic, in a kind of judgment."""
 
     topic: str
     assessor: str
@@ -30,7 +30,7 @@ class StudyPlace:
 
 
 class CrossedDesign:
-    """Who judges what in a crossed study."""
+    """Which assessor judges which topic in which kind, in a crossed study."""
 
     def __init__(
         self, store: CampaignStore, settings: Settings, live: LiveTopics, proposals: Proposals
@@ -41,11 +41,11 @@ class CrossedDesign:
         self._proposals = proposals
 
     def wanted(
-        self, assessor: str, out: Outstanding, n: int, topics: Collection[str] | None = None
+        self, assessor: str, outstanding: Outstanding, n: int, topics: Collection[str] | None = None
     ) -> list[Wanted]:
-        """Return the next questions of a person: of a topic that they have begun, or of a new one.
+        """Return an assessor's next questions: of a topic that they have begun, or of a new one.
 
-        Where only some topics are asked for, nobody takes a new place.
+        Where `topics` are given, no new place is taken.
         """
         tried: set[str] = set()
         while True:
@@ -58,9 +58,9 @@ class CrossedDesign:
                 if place.topic in tried:
                     continue
                 tried.add(place.topic)
-                found = self._open(place, out, n)
-                if found:
-                    return found
+                questions = self._open(place, outstanding, n)
+                if questions:
+                    return questions
             if topics is not None or not self._store.write(lambda tx: self._take_place(tx, assessor)):
                 return []
 
@@ -70,20 +70,22 @@ class CrossedDesign:
 
     @property
     def done(self) -> bool:
-        """Whether every place is taken and worked off."""
+        """Whether every place is taken and fully judged."""
         places = self.places()
         wanted = len(self._live.heads()) * len(self._settings.crossed) * self._settings.people_per_kind
-        nothing = Outstanding({}, {}, {}, {})
-        return len(places) >= wanted and not any(self._open(place, nothing, 1) for place in places)
+        none_outstanding = Outstanding({}, {}, {}, {})
+        return len(places) >= wanted and not any(self._open(place, none_outstanding, 1) for place in places)
 
-    def _open(self, place: StudyPlace, out: Outstanding, n: int) -> list[Wanted]:
+    def _open(self, place: StudyPlace, outstanding: Outstanding, n: int) -> list[Wanted]:
         judged = self._live.judged_by(place.topic, place.assessor)
         if place.kind is Kind.GRADE:
-            done = {judgment.left for judgment in judged} | {a for a, _ in out.own.get(place.topic, ())}
+            done = {judgment.left for judgment in judged} | {
+                a for a, _ in outstanding.own.get(place.topic, ())
+            }
             proposals = [Proposal((item, "")) for item in self._live.items(place.topic) if item not in done]
         else:
-            own = out.own.get(place.topic, ())
-            leased = [each for each in out.leased.get(place.topic, ()) if each.pair in own]
+            own = outstanding.own.get(place.topic, ())
+            leased = [each for each in outstanding.leased.get(place.topic, ()) if each.pair in own]
             strategy = self._live.strategy_for(place.topic, f"{place.kind}/{place.assessor}")
             for judgment in judged:
                 strategy.tell(judgment)
@@ -104,17 +106,17 @@ class CrossedDesign:
             )
         )
         order = {topic: at for at, topic in enumerate(holdings.topics(tx))}
-        found = [StudyPlace(row.topic, row.assessor, Kind(row.kind), row.place) for row in rows]
-        return sorted(found, key=lambda place: (order[place.topic], place.kind, place.number))
+        places = [StudyPlace(row.topic, row.assessor, Kind(row.kind), row.place) for row in rows]
+        return sorted(places, key=lambda place: (order[place.topic], place.kind, place.number))
 
     def _take_place(self, tx: Writing, assessor: str) -> bool:
-        """Take a place for a person, where one is left; the unique keys decide between two who come at once."""
+        """Take a free place for an assessor; return whether one was left. Unique keys decide between two at once."""
         places = self._places(tx)
         seen = {place.topic for place in places if place.assessor == assessor}
         had = Counter(place.kind for place in places if place.assessor == assessor)
         taken = Counter(place.topic for place in places)
         topics = [topic for topic in holdings.topics(tx, state="open") if topic not in seen]
-        for topic in sorted(topics, key=lambda topic: -taken[topic]):  # what was begun is finished first
+        for topic in sorted(topics, key=lambda topic: -taken[topic]):  # topics that were begun come first
             free = self._free(places, topic)
             for kind, number in sorted(free, key=lambda place: (had[place[0]], place[1])):
                 if self._enter(tx, topic, assessor, kind, number):

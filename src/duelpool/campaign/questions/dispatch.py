@@ -1,4 +1,4 @@
-"""Dispatch out: what somebody holds, and what they get next, leased to them in the same breath."""
+"""Dispatch: the questions that an assessor holds, and the next ones, which are leased to them."""
 
 import secrets
 import threading
@@ -17,12 +17,12 @@ from duelpool.seeds import rng_for
 from duelpool.store import CampaignStore, Reading, Writing, leases
 from duelpool.store.leases import Wanted
 
-_RESERVE = 6  # more questions are chosen than needed, for others may be quicker
+_RESERVE = 6  # questions chosen beyond those needed, for others may lease some first
 _TRIES = 3
 
 
 class Dispatch:
-    """Leases to one person what may be asked of them."""
+    """Leases questions and assignments to assessors."""
 
     def __init__(
         self, store: CampaignStore, settings: Settings, proposals: Proposals, crossed_design: CrossedDesign
@@ -31,10 +31,10 @@ class Dispatch:
         self._settings = settings
         self._proposals = proposals
         self._crossed_design = crossed_design
-        self._filling = threading.Lock()
+        self._opening = threading.Lock()
 
     def held(self, assessor: str) -> list[Question]:
-        """Return what somebody holds; looking is no write, unless something of theirs has run out."""
+        """Return the questions that an assessor holds; it writes only when one of their leases has expired."""
 
         def work(tx: Reading) -> tuple[list[Question], float]:
             rows = leases.leased_to(tx, assessor)
@@ -47,28 +47,30 @@ class Dispatch:
         return held
 
     def one_more(self, assessor: str, topics: Collection[str] | None) -> Question | None:
-        """Lease another question; when there is none, once more after what ran out is free again."""
-        found = self._choose(assessor, topics)
-        return self._choose(assessor, topics) if found is None and self._free_overdue() else found
+        """Lease another question; when there is none, free expired leases and try again."""
+        question = self._choose(assessor, topics)
+        return self._choose(assessor, topics) if question is None and self._free_overdue() else question
 
     def _choose(self, assessor: str, topics: Collection[str] | None) -> Question | None:
-        """Lease another question: one that is due again, or what the strategies want, skipped ones last."""
+        """Lease another question: a repeated one that is due, or a proposal of the strategies, skipped ones last."""
         again = self._lease(self._repeats(assessor, topics), assessor)
         if again is not None:
             return again
-        for _ in range(_TRIES):  # everything chosen may just have been taken by others
-            out = self._out(assessor)
+        for _ in range(_TRIES):  # others may just have leased everything that was chosen
+            outstanding = self._outstanding(assessor)
             if self._settings.crossed:
-                own = self._crossed_design.wanted(assessor, out, _RESERVE, topics)
+                own = self._crossed_design.wanted(assessor, outstanding, _RESERVE, topics)
                 return self._lease(own, assessor)
             skipped: list[Wanted] = []
             taken = False
             among = self._proposals.topics_for(assessor, topics)
-            # Who is at a topic stays with it; who comes to another leaves to others what they are at.
-            for topic in sorted(among, key=lambda each: (each not in out.own, each in out.leased)):
+            # An assessor stays at their topic; among new ones, those that nobody else is judging come first.
+            for topic in sorted(
+                among, key=lambda each: (each not in outstanding.own, each in outstanding.leased)
+            ):
                 head = among[topic]
-                chosen = self._proposals.of_topic(topic, head, out, assessor, n=_RESERVE)
-                fresh = [want for want in chosen if want.key not in out.skipped.get(topic, ())]
+                chosen = self._proposals.of_topic(topic, head, outstanding, assessor, n=_RESERVE)
+                fresh = [want for want in chosen if want.key not in outstanding.skipped.get(topic, ())]
                 skipped += [want for want in chosen if want not in fresh]
                 granted = self._lease(fresh, assessor)
                 if granted is not None:
@@ -80,28 +82,27 @@ class Dispatch:
         return None
 
     def new_assignment(self, assessor: str) -> Assignment | None:
-        """OpenQuestion an assignment; None when there is no work or money for one.
+        """Open an assignment; None when there are no questions or no money for one.
 
-        One at a time in a process: a hundred people who come at once wait for each other, and those who answer
-        meanwhile don't wait for all of them.
+        One at a time per process, so that a hundred arrivals at once don't hold up those who answer meanwhile.
         """
-        self._store.store.refresh()  # at what those did for whom this one waits: the same person, perhaps
-        with self._filling:
+        self._store.store.refresh()  # another tab of the same assessor may have opened one while this waited
+        with self._opening:
             held = self._store.read(lambda tx: assignments.find_open(tx, assessor))
             return held or self._new_assignment(assessor)
 
     def _new_assignment(self, assessor: str) -> Assignment | None:
-        out = self._out(assessor)
+        outstanding = self._outstanding(assessor)
         heads = self._proposals.topics_for(assessor)
-        rng = rng_for(self._settings.seed, "assignment", assessor, out.seen)
-        drawn = Sampler(self._proposals, out, heads, rng).draw(self._settings.per_topic)
+        rng = rng_for(self._settings.seed, "assignment", assessor, outstanding.seen)
+        drawn = Sampler(self._proposals, outstanding, heads, rng).draw(self._settings.per_topic)
         enough = self._settings.targets + _RESERVE
         picked = list(islice(drawn, enough))
         if not picked:
             return None
         tests, again = self._proposals.tests(assessor, rng), self._repeats(assessor)
         order = rng.permutation(self._settings.targets + len(tests) + len(again)).tolist()
-        if len(picked) == enough:  # there may be more, should others be quicker with many of these
+        if len(picked) == enough:  # there may be more, should others lease many of these first
             try:
                 return self._open(assessor, picked, tests, again, order, short=False)
             except TooFew:
@@ -124,7 +125,7 @@ class Dispatch:
 
         def work(tx: Writing) -> Assignment | None:
             held = assignments.find_open(tx, assessor)
-            if held is not None:  # by another process, to a second tab
+            if held is not None:  # opened by another process, for a second tab
                 return held
             leases.expire(tx)
             if not assignments.affordable(tx, self._settings):
@@ -142,14 +143,14 @@ class Dispatch:
 
         return self._store.write(work)
 
-    def _out(self, assessor: str) -> Outstanding:
+    def _outstanding(self, assessor: str) -> Outstanding:
         return self._store.read(lambda tx: read_outstanding(tx, assessor, self._settings.parked_after))
 
     def _repeats(self, assessor: str, topics: Collection[str] | None = None) -> list[Wanted]:
         if not self._settings.repeat_every:
             return []
-        found = self._store.read(lambda tx: repeats.due(tx, assessor, self._settings))
-        return [want for want in found if topics is None or want.topic in topics]
+        due = self._store.read(lambda tx: repeats.due(tx, assessor, self._settings))
+        return [want for want in due if topics is None or want.topic in topics]
 
     def _free_overdue(self) -> int:
         if not self._store.read(leases.any_overdue):

@@ -1,4 +1,4 @@
-"""The grading stage: one item at a time, and what its grades leave of a pool."""
+"""The grading stage: which grades count, when it is done, and how grades thin a pool."""
 
 from collections import Counter
 from statistics import fmean
@@ -13,17 +13,17 @@ from duelpool.store import Reading, Writing, holdings, log, schema
 def grades_of(tx: Reading, topic: str) -> dict[str, list[float]]:
     """Return the grades that count, by item."""
     lines = list(log.read_lines(tx, topic))
-    gone = counted_lines(lines).retracted
-    found: dict[str, list[float]] = {}
+    retracted = counted_lines(lines).retracted
+    grades: dict[str, list[float]] = {}
     for line in lines:
         judgment = line.judgment
-        if judgment is not None and judgment.grade is not None and line.seq not in gone:
-            found.setdefault(judgment.left, []).append(judgment.grade)
-    return found
+        if judgment is not None and judgment.grade is not None and line.seq not in retracted:
+            grades.setdefault(judgment.left, []).append(judgment.grade)
+    return grades
 
 
 def all_graded(tx: Reading, settings: Settings) -> bool:
-    """Say whether every candidate has as many grades as it is to get."""
+    """Whether every item has as many grades as it needs."""
     for topic in holdings.topics(tx, state="open"):
         grades = grades_of(tx, topic)
         for row in holdings.items(tx, topic):
@@ -34,10 +34,10 @@ def all_graded(tx: Reading, settings: Settings) -> bool:
 
 
 def thin(tx: Writing, settings: Settings) -> dict[str, int]:
-    """Keep whole grades, the best first, until so many items are in; nothing graded 0 stays."""
+    """Thin the pools: keep items grade by grade, the best first, until `thin` are in; drop those graded 0."""
     sizes: dict[str, int] = {}
     for topic in holdings.topics(tx, state="open"):
-        means = {item: fmean(given) for item, given in grades_of(tx, topic).items()}
+        means = {item: fmean(grades) for item, grades in grades_of(tx, topic).items()}
         counts = Counter(mean for mean in means.values() if mean > 0)
         lowest, held = float("inf"), 0
         for grade in sorted(counts, reverse=True):

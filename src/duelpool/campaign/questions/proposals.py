@@ -1,4 +1,4 @@
-"""What may be asked now, of whom: the strategies' proposals less what is out, and test pairs among them."""
+"""Which questions an assessor may be asked: the strategies' proposals less the outstanding ones, and test pairs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +21,9 @@ Pairs = Collection[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
-    """What is not to be asked now, by topic: a person's own pairs, what is leased, what waits for the manager.
+    """The outstanding pairs by topic: an assessor's own and skipped ones, those leased to anyone, and the parked ones.
 
-    What the person skipped is asked last.
+    Own and parked pairs are not asked now, skipped ones last.
     """
 
     own: Mapping[str, Pairs]
@@ -33,7 +33,7 @@ class Outstanding:
 
     @property
     def seen(self) -> int:
-        """How many pairs the person holds or has done."""
+        """How many pairs the assessor holds or has judged."""
         return sum(map(len, self.own.values()))
 
 
@@ -58,7 +58,7 @@ def _questions(*where: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-# One after the other, each by an index of its own: asked for with "or", all questions of the campaign would be read.
+# A union, so that each part uses an index of its own; with "or", all questions of the campaign would be read.
 _OUT = Statement(
     lambda _: union_all(
         _questions(_QUESTIONS.state == leases.LEASED),
@@ -77,7 +77,7 @@ def read_outstanding(
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}
-    refused: dict[str, dict[tuple[str, str], int]] = {}
+    not_judged: dict[str, dict[tuple[str, str], int]] = {}
     for row in rows:
         pair = (row.a, row.b)
         if row.state == leases.SKIPPED:
@@ -87,71 +87,73 @@ def read_outstanding(
         if row.state == leases.LEASED and not (live_only and row.expires < tx.now):
             leased.setdefault(row.topic, []).append(Proposal(pair, row.phase, row.proposal))
         elif row.state == leases.CANNOT_JUDGE:
-            counts = refused.setdefault(row.topic, {})
+            counts = not_judged.setdefault(row.topic, {})
             counts[pair] = counts.get(pair, 0) + 1
     parked = {
         topic: {pair for pair, count in counts.items() if count >= parked_after}
-        for topic, counts in refused.items()
+        for topic, counts in not_judged.items()
     }
     return Outstanding(own, skipped, leased, parked)
 
 
 class Proposals:
-    """Turns what the strategies propose into questions for one person."""
+    """Turns the strategies' proposals into questions for one assessor."""
 
     def __init__(self, store: CampaignStore, settings: Settings, live: LiveTopics) -> None:
         self._store = store
         self._settings = settings
         self._live = live
 
-    def of_topic(self, topic: str, head: int, out: Outstanding, assessor: str, n: int = ALL) -> list[Wanted]:
-        """Return questions of a topic that this person may be asked, the strategy's first choice first.
+    def of_topic(
+        self, topic: str, head: int, outstanding: Outstanding, assessor: str, n: int = ALL
+    ) -> list[Wanted]:
+        """Return the questions of a topic for an assessor, the strategy's first choice first, skipped ones last."""
+        return [
+            self.want(topic, each.pair, each, assessor)
+            for each in self.proposals(topic, head, outstanding, n)
+        ]
 
-        What they skipped comes after everything else.
-        """
-        return [self.want(topic, each.pair, each, assessor) for each in self.proposals(topic, head, out, n)]
-
-    def proposals(self, topic: str, head: int, out: Outstanding, n: int = ALL) -> list[Proposal]:
-        """Return the same as proposals, before the sides are drawn."""
-        own, skipped = out.own.get(topic, ()), out.skipped.get(topic, ())
+    def proposals(self, topic: str, head: int, outstanding: Outstanding, n: int = ALL) -> list[Proposal]:
+        """Return the proposals of a topic for an assessor, before the sides are drawn."""
+        own, skipped = outstanding.own.get(topic, ()), outstanding.skipped.get(topic, ())
         if self._settings.stage == "grading":
-            n = ALL  # which of them others hold isn't known here
+            n = ALL  # leases aren't subtracted here: the caller needs every item
             chances = {row[1]: row[3] for row in self._settings.planned(topic)}
             proposals = [
                 Proposal((item, ""), propensity=chances.get(item)) for item in self._live.items(topic)
             ]
         else:
-            # What this person has done or skipped may stand first: ask for as many more.
+            # The assessor's own and skipped pairs may come first: ask for as many more.
             proposals = self._live.proposals(
                 topic,
                 n + len(own) + len(skipped),
-                out.leased.get(topic, ()),
-                out.parked.get(topic, ()),
+                outstanding.leased.get(topic, ()),
+                outstanding.parked.get(topic, ()),
                 head,
             )
         fresh = [proposal for proposal in proposals if proposal.pair not in own]
         fresh.sort(key=lambda proposal: proposal.pair in skipped)
         return fresh[:n]
 
-    def sizes(self, heads: Mapping[str, int], out: Outstanding) -> list[float]:
-        """Return about how many questions each topic has for everybody, without asking any of them."""
-        return self._live.sizes(heads, {topic: len(leased) for topic, leased in out.leased.items()})
+    def sizes(self, heads: Mapping[str, int], outstanding: Outstanding) -> list[float]:
+        """Return about how many open questions each topic has, without asking any strategy."""
+        return self._live.sizes(heads, {topic: len(leased) for topic, leased in outstanding.leased.items()})
 
     def topics_for(self, assessor: str, among: Collection[str] | None = None) -> dict[str, int]:
-        """Return the open topics that are this person's business, each with the end of its log.
+        """Return the open topics that an assessor may judge, each with the end of its log.
 
-        A topic that is kept for certain people is theirs alone, and they judge nothing else.
+        A reserved topic is judged by its assessors alone, who judge nothing else.
         """
-        kept = self._store.read(holdings.reserved_topics)
-        own = {topic for topic, people in kept.items() if assessor in people}
+        reserved = self._store.read(holdings.reserved_topics)
+        own = {topic for topic, people in reserved.items() if assessor in people}
         return {
             topic: head
             for topic, head in self._live.heads().items()
-            if (among is None or topic in among) and (topic in own if own else topic not in kept)
+            if (among is None or topic in among) and (topic in own if own else topic not in reserved)
         }
 
     def tests(self, assessor: str, rng: np.random.Generator) -> list[Wanted]:
-        """Return test pairs that this person hasn't seen, as many as an assignment takes."""
+        """Return test pairs that an assessor hasn't seen, as many as an assignment takes."""
         wanted = self._settings.tests
         if not wanted or self._settings.stage == "grading":
             return []
@@ -183,8 +185,7 @@ class Proposals:
                 )
             ).scalars()
         )
-        known = holdings.test_pairs(tx)
-        return [pair for name, pair in known.items() if name not in seen]
+        return [pair for name, pair in holdings.test_pairs(tx).items() if name not in seen]
 
     def want(
         self,
@@ -195,7 +196,7 @@ class Proposals:
         *,
         kind: Kind | None = None,
     ) -> Wanted:
-        """Return a proposal as a question for somebody: the side is drawn here, and written down."""
+        """Return a proposal as a question for an assessor; the sides are drawn here."""
         first, second = pair
         stage: Stage = self._settings.stage
         kind = kind or (Kind.GRADE if stage == "grading" else self._settings.kind)

@@ -1,7 +1,7 @@
-"""Pairs that are put to the same person again, to see who agrees with themselves.
+"""Repeated questions: pairs that an assessor is asked again, to measure how often they agree with themselves.
 
-A repeated question takes no slot, is never told to a strategy and scores nothing; the sides are drawn anew. It
-comes only after other questions, and a pair comes back once at most.
+A repeated question takes no slot, never reaches a strategy and scores nothing; its sides are drawn again. It comes
+only after other questions, and a pair is repeated once at most.
 """
 
 from typing import Any
@@ -18,10 +18,10 @@ _SECOND = 2
 
 
 def due(tx: Reading, assessor: str, settings: Settings) -> list[Wanted]:
-    """Return the repeated questions that are due for a person now, in the order in which they are wanted."""
+    """Return the repeated questions that are due for an assessor, in the order in which to ask them."""
     every = settings.repeat_every
     if not every or settings.stage == "grading" or llm.find(tx, assessor) is not None:
-        return []  # a model's replies are kept: it would agree with itself by heart
+        return []  # a model's replies are stored: it would always agree with itself
     columns = schema.question.c
     rows = tx.connection.execute(
         select(schema.question)
@@ -39,7 +39,7 @@ def due(tx: Reading, assessor: str, settings: Settings) -> list[Wanted]:
     owed = len(answered) // every - len(repeated)
     if owed <= 0:
         return []
-    old = answered[: max(1, len(answered) - every // 2)]  # not what they have just seen
+    old = answered[: max(1, len(answered) - every // 2)]  # not the pairs that they have just seen
     fresh = [row for row in old if (row.topic, row.a, row.b) not in repeated]
     order = rng_for(settings.seed, "repeat", assessor, len(repeated)).permutation(len(fresh))
     return [_again(fresh[at], assessor, settings) for at in order[:owed]]

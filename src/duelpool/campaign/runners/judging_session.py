@@ -1,4 +1,4 @@
-"""Judges before a campaign: one question after the other, or assignment by assignment."""
+"""Sessions that let a judge answer a campaign's questions: one after the other, or assignment by assignment."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -11,8 +11,8 @@ from duelpool.records import Answer, Outcome, Pair, Passage, Question, Topic
 from duelpool.store import holdings
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
-IDLE_WORKERS = 20  # so many in a row who found nothing to do, and nobody else is called
-TEXTS_AT_MOST = 4_000_000  # characters of passages that lie ready, in each process
+IDLE_WORKERS = 20  # workers in a row without an assignment, after which no more are called
+TEXTS_AT_MOST = 4_000_000  # characters of cached passages, in each process
 _NOT_JUDGED = (Outcome.SKIP, Outcome.CANNOT_JUDGE)
 
 OnAnswer = Callable[[Question, Answer], None]
@@ -24,7 +24,7 @@ class JudgeGaveUp(DuelpoolError):
 
 @dataclass(slots=True)
 class SessionTally:
-    """What came of a sitting, and why it ended: "done", "nothing", "skipped", "stopped" or "limit"."""
+    """The counts of a session, and why it ended: "done", "nothing", "skipped", "stopped" or "limit"."""
 
     judged: int = 0
     skipped: int = 0
@@ -36,7 +36,7 @@ class SessionTally:
 
 @dataclass(slots=True)
 class AssignmentsTally:
-    """What came of assignments."""
+    """The counts of assignments that workers finished."""
 
     workers: int = 0
     assignments: int = 0
@@ -46,30 +46,30 @@ class AssignmentsTally:
 
 
 class QuestionTexts:
-    """Puts the texts beside a question; those that were read last lie ready."""
+    """The texts of a campaign's questions; the latest are cached."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._topics: Mapping[str, Topic] = {}
-        self._passages: dict[str, Passage] = {}  # as they were read
+        self._passages: dict[str, Passage] = {}  # oldest first
         self._length = 0
         self._lock = threading.Lock()
 
-    def gather(self, questions: Iterable[Question]) -> dict[str, Passage]:
-        """Return the texts of several questions; those that aren't here are read at once."""
+    def passages_of(self, questions: Iterable[Question]) -> dict[str, Passage]:
+        """Return the texts of several questions; those that aren't cached are read in one query."""
         campaign = self._campaign
         shown = {item for each in questions for item in (each.left, each.right) if item is not None}
         with self._lock:
             texts = {item: self._passages[item] for item in shown if item in self._passages}
         missing = sorted(shown - texts.keys())
         if missing:
-            found = campaign.read(lambda tx: holdings.passages(tx, missing))
-            read = {item: found.get(item, Passage(item, "")) for item in missing}
-            self._keep(read)
+            passages = campaign.read(lambda tx: holdings.passages(tx, missing))
+            read = {item: passages.get(item, Passage(item, "")) for item in missing}
+            self._cache(read)
             texts |= read
         return texts
 
-    def _keep(self, read: Mapping[str, Passage]) -> None:
+    def _cache(self, read: Mapping[str, Passage]) -> None:
         with self._lock:
             for item, passage in read.items():
                 if item not in self._passages:
@@ -84,7 +84,7 @@ class QuestionTexts:
         campaign = self._campaign
         if question.topic not in self._topics:
             self._topics = campaign.read(holdings.topics)
-        texts = self.gather((question,))
+        texts = self.passages_of((question,))
         return Sheet(
             question=question.id,
             topic=self._topics[question.topic],
@@ -103,10 +103,10 @@ def _key(question: Question) -> tuple[str, Pair]:
 
 
 class JudgingSession:
-    """One judge before a campaign, question by question.
+    """One judge who answers a campaign's questions.
 
-    A judge in trouble gives the question back; after `patience` troubles in a row the sitting ends with an
-    error. What the judge skips is not shown again in this sitting.
+    When the judge fails, the question is given back; after `patience` failures in a row the session ends with an
+    error. A question that the judge skips is not shown again in this session.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class JudgingSession:
     ) -> None:
         self.campaign = campaign
         self.assessor = assessor
-        self.sat = SessionTally()
+        self.tally = SessionTally()
         self._judge = judge
         self._texts = QuestionTexts(campaign)
         self._topics = None if topics is None else set(topics)
@@ -133,16 +133,16 @@ class JudgingSession:
 
     def run(self, limit: int | None = None) -> SessionTally:
         """Judge until there is nothing more, the judge wants to stop, or the limit is reached."""
-        while limit is None or self.sat.judged < limit:
+        while limit is None or self.tally.judged < limit:
             question = self._next()
             if question is None:
                 break
             if not self.ask(question):
-                self.sat.ended = "stopped"
+                self.tally.ended = "stopped"
                 break
         else:
-            self.sat.ended = "limit"
-        return self.sat
+            self.tally.ended = "limit"
+        return self.tally
 
     def once(self) -> bool:
         """Judge one question; return whether there was one."""
@@ -152,10 +152,10 @@ class JudgingSession:
     def _next(self) -> Question | None:
         question = self.campaign.next_question(self.assessor, self._topics)
         if question is None:
-            self.sat.ended = "skipped" if self._skipped else "done" if self.campaign.done else "nothing"
-        elif _key(question) in self._skipped:  # they come last: there is nothing else
+            self.tally.ended = "skipped" if self._skipped else "done" if self.campaign.done else "nothing"
+        elif _key(question) in self._skipped:  # skipped ones come last: no other question is left
             self.campaign.give_back(question.id, self.assessor)
-            self.sat.ended = "skipped"
+            self.tally.ended = "skipped"
             return None
         return question
 
@@ -163,10 +163,10 @@ class JudgingSession:
         """Show a question and store the answer; return False when the judge wants to stop."""
         while True:
             try:
-                reply = self._judge.reply(self._texts.sheet(question, self.sat.judged))
-            except JudgeError as trouble:
+                reply = self._judge.reply(self._texts.sheet(question, self.tally.judged))
+            except JudgeError as error:
                 self.campaign.give_back(question.id, self.assessor)
-                self._trouble(trouble)
+                self._count_failure(error)
                 return True
             except BaseException:
                 self.campaign.give_back(question.id, self.assessor)
@@ -184,55 +184,55 @@ class JudgingSession:
         try:
             self.campaign.answer(question.id, self.assessor, reply)
         except (TooLate, Conflict, UnknownQuestion):
-            self.sat.late += 1
+            self.tally.late += 1
             return
         self._in_a_row = 0
         self._answered.append(question.id)
         if reply.outcome in _NOT_JUDGED:
-            self.sat.skipped += 1
+            self.tally.skipped += 1
             self._skipped.add(_key(question))
         else:
-            self.sat.judged += 1
+            self.tally.judged += 1
         if self._on_answer is not None:
             self._on_answer(question, reply)
 
-    def _undo(self, present: Question) -> Question:
-        """Take the last answer back and return its question; the present one goes back."""
-        before = self.campaign.undo(self._answered.pop(), self.assessor)
-        self.campaign.give_back(present.id, self.assessor)
-        self.sat.undone += 1
-        if _key(before) in self._skipped:
-            self._skipped.discard(_key(before))
-            self.sat.skipped -= 1
+    def _undo(self, current: Question) -> Question:
+        """Undo the last answer and return its question; the current one is given back."""
+        previous = self.campaign.undo(self._answered.pop(), self.assessor)
+        self.campaign.give_back(current.id, self.assessor)
+        self.tally.undone += 1
+        if _key(previous) in self._skipped:
+            self._skipped.discard(_key(previous))
+            self.tally.skipped -= 1
         else:
-            self.sat.judged -= 1
-        return before
+            self.tally.judged -= 1
+        return previous
 
-    def _trouble(self, trouble: JudgeError) -> None:
-        self.sat.failed += 1
+    def _count_failure(self, error: JudgeError) -> None:
+        self.tally.failed += 1
         self._in_a_row += 1
         if self._in_a_row >= self._patience:
             raise JudgeGaveUp(
-                f"The judge failed {self._in_a_row} times in a row; the last time: {trouble.problem}",
-                remedy=trouble.remedy or "Everything that was answered before is stored.",
-            ) from trouble
+                f"The judge failed {self._in_a_row} times in a row; the last time: {error.problem}",
+                remedy=error.remedy or "All answers so far are stored.",
+            ) from error
 
 
-def in_turns(sittings: Iterable[JudgingSession], limit: int | None = None) -> SessionTally:
-    """Let several judges answer one question each, again and again, until none of them finds another."""
-    at_work = list(sittings)
+def in_turns(sessions: Iterable[JudgingSession], limit: int | None = None) -> SessionTally:
+    """Let several judges answer one question each in turn, until none of them gets another."""
+    at_work = list(sessions)
     total = SessionTally()
-    for sitting in at_work:
-        sitting.sat = total
+    for session in at_work:
+        session.tally = total
     while at_work:
         still: list[JudgingSession] = []
-        for sitting in at_work:
+        for session in at_work:
             if limit is not None and total.judged >= limit:
                 total.ended = "limit"
                 return total
-            if sitting.once():
-                still.append(sitting)
-        # Who found nothing may find something once others have answered.
+            if session.once():
+                still.append(session)
+        # A judge without a question may get one once others have answered.
         at_work = at_work if still else []
     return total
 
@@ -245,11 +245,11 @@ def work_assignments(
     limit: int | None = None,
     on_answer: OnAnswer | None = None,
 ) -> AssignmentsTally:
-    """Let workers come one after the other, each for a few assignments, until the campaign needs nobody."""
-    desk = QuestionTexts(campaign)
+    """Let workers finish a few assignments each, one worker after the other, until the campaign is done."""
+    texts = QuestionTexts(campaign)
     total = AssignmentsTally()
     idle = 0
-    leaves = campaign.settings.test_rule == "share"  # after failed tests; else only the assignment goes
+    leaves = campaign.settings.test_rule == "share"  # after failed tests; else only the assignment is dropped
     for name, judge in workers:
         if campaign.done or idle >= IDLE_WORKERS or (limit is not None and total.judged >= limit):
             break
@@ -262,7 +262,7 @@ def work_assignments(
                 break
             idle = 0
             for question in assignment.questions:
-                reply = judge.reply(desk.sheet(question, total.judged))
+                reply = judge.reply(texts.sheet(question, total.judged))
                 if not isinstance(reply, Answer):
                     break
                 campaign.answer(question.id, name, reply)

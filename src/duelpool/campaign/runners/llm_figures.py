@@ -1,7 +1,7 @@
-"""What can be said of a model as a judge: does it hold to its choice, what does it lean to, does it agree with people.
+"""Figures of a model as a judge: consistency over both orders, biases, and agreement with people.
 
-A pair counts as decided when both orders got a choice. It flips when the two choices aren't of the same item. What
-people said of the same pairs is every vote that counts and prefers something; each is compared on its own.
+A pair is decided when both orders got a choice. It flips when the two choices name different items. People's votes
+on the same pairs are all judgments that count and prefer an item; each vote is compared on its own.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from duelpool.store.llm import ModelReply, Order
 _CHOICES = {"left", "right", "tie"}
 _LEFT = {str(each) for each, effect in EFFECTS.items() if effect.left > effect.right}
 _RIGHT = {str(each) for each, effect in EFFECTS.items() if effect.right > effect.left}
-_WHOLE = 1e12  # of the currency's unit
+_WHOLE = 1e12  # parts of the currency's unit in which money is stored
 
 Votes = Mapping[tuple[str, str, str, str], Counter[str]]
 """People's choices by topic, criterion and pair: how often each item won."""
@@ -47,7 +47,7 @@ class CountedShare:
 
 @dataclass(frozen=True, slots=True)
 class ByConfidence:
-    """How often people agree with a model that was so sure."""
+    """How often people agree with a model at one stated confidence."""
 
     confidence: float
     pairs: int
@@ -56,7 +56,7 @@ class ByConfidence:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """Requests that ended in one way."""
+    """How many requests ended in one way."""
 
     state: str
     result: str
@@ -65,7 +65,7 @@ class CallRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """A model as a judge. Money is in the currency's unit; `unknown` of `spent` may not have been billed."""
+    """The figures of a model as a judge. Money is in the currency's unit; `unknown` of `spent` may not be billed."""
 
     assessor: str
     model: str
@@ -102,7 +102,7 @@ class ModelFigures:
 
 
 def model_figures(campaign: Campaign) -> tuple[ModelFigures, ...]:
-    """Return the figures of every model that judges in a campaign, in the order in which they came."""
+    """Return the figures of every model that judges in a campaign, in the order of enrolment."""
 
     def work(tx: Reading) -> tuple[ModelFigures, ...]:
         judges = llm.judges(tx)
@@ -113,7 +113,7 @@ def model_figures(campaign: Campaign) -> tuple[ModelFigures, ...]:
 
 
 def people_votes(tx: Reading) -> Votes:
-    """Return what people preferred, as far as it counts; models and programs are no people."""
+    """Return people's preferences that count, without models and programs."""
     columns = schema.log.c
     kinds = {name: row.kind for name, row in holdings.assessors(tx).items()}
     gone = retractions.retracted_lines(tx)
@@ -135,14 +135,14 @@ def people_votes(tx: Reading) -> Votes:
             columns.outcome.in_(_LEFT | _RIGHT),
         )
     )
-    found: dict[tuple[str, str, str, str], Counter[str]] = {}
+    votes: dict[tuple[str, str, str, str], Counter[str]] = {}
     for row in rows:
         if kinds.get(row.assessor, "imported") in {"llm", "program"} or (row.topic, row.seq) in gone:
             continue
         a, b = sorted((row.left_item, row.right_item))
         won = row.left_item if row.outcome in _LEFT else row.right_item
-        found.setdefault((row.topic, row.criterion, a, b), Counter())[won] += 1
-    return found
+        votes.setdefault((row.topic, row.criterion, a, b), Counter())[won] += 1
+    return votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +169,8 @@ def _pairs(said: Mapping[Order, ModelReply]) -> Iterator[_Pair]:
             continue
         chosen = {"left": order.left, "right": order.right, "tie": "tie"}[first.outcome]
         again = {"left": order.right, "right": order.left, "tie": "tie"}[second.outcome]
-        sure = [each.confidence for each in (first, second) if each.confidence is not None]
-        confidence = sum(sure) / len(sure) if sure else None
+        confidences = [each.confidence for each in (first, second) if each.confidence is not None]
+        confidence = sum(confidences) / len(confidences) if confidences else None
         yield _Pair(key, True, chosen if chosen == again else None, confidence, longer)
 
 
@@ -179,12 +179,12 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
     outcomes = Counter(each.outcome for each in said.values())
     pairs = list(_pairs(said))
     decided = [pair for pair in pairs if pair.decided]
-    held_to = [pair for pair in decided if pair.choice not in {None, "tie"}]
+    consistent = [pair for pair in decided if pair.choice not in {None, "tie"}]
     flipped = [pair for pair in decided if pair.choice is None]
     calls = llm.call_sums(tx, judge.assessor)
     asked = sum(outcomes.values())
     unknown = sum(each.cost for each in calls if each.state == llm.UNKNOWN)
-    sized = [pair for pair in held_to if pair.longer is not None]
+    sized = [pair for pair in consistent if pair.longer is not None]
     people_sized = [(pair.longer, votes.get(pair.key, Counter())) for pair in sized]
     return ModelFigures(
         assessor=judge.assessor,
@@ -207,9 +207,9 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
             sum(won[str(longer)] for longer, won in people_sized),
             sum(won.total() for _, won in people_sized),
         ),
-        agreement=_agreement(held_to, votes),
+        agreement=_agreement(consistent, votes),
         people_split=_split(flipped, votes),
-        by_confidence=_by_confidence(held_to, votes),
+        by_confidence=_by_confidence(consistent, votes),
         requests=sum(each.calls for each in calls),
         calls=tuple(CallRow(each.state, each.result, each.calls) for each in calls),
         tokens_in=sum(each.tokens_in for each in calls),
@@ -238,7 +238,7 @@ def _split(pairs: list[_Pair], votes: Votes) -> CountedShare:
 
 
 def _by_confidence(pairs: list[_Pair], votes: Votes) -> tuple[ByConfidence, ...]:
-    """Return agreement by stated confidence, in steps of ten; two orders may have said different ones."""
+    """Return agreement by the mean confidence of both orders, in steps of ten percent."""
     steps: dict[int, list[_Pair]] = {}
     for pair in pairs:
         if pair.confidence is not None:

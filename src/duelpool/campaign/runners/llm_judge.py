@@ -1,8 +1,8 @@
-"""A language model before a campaign: both orders of every pair, several at once, never over the budget.
+"""A language model as a judge of a campaign: both orders of every pair, several at once, never over the budget.
 
-Asking is a chain of small steps, each on the disk before the next: the most that a request can cost is held, the
-request is sent, what came back is stored with its cost. Killed between any two of them, the next start goes on from
-there; what was answered is never asked again.
+Every step is stored before the next one: the most that a request can cost is held, the request is sent, its reply is
+stored with its cost. A process that is killed between two steps resumes there; a request that was answered is never
+sent again.
 """
 
 import hashlib
@@ -33,21 +33,21 @@ from duelpool.seeds import rng_for
 from duelpool.store import Writing, holdings, llm
 from duelpool.store.llm import ModelJudge, ModelReply, Order
 
-WAIT_AT_MOST = 600.0  # seconds that a server may ask us to wait; longer, and somebody should look
-_AGAIN = {408, 409, 425, 429}  # of the statuses below 500, those that a later try may change
+WAIT_AT_MOST = 600.0  # seconds that a server may ask us to wait; beyond, the judge fails
+_RETRY = {408, 409, 425, 429}  # the statuses below 500 after which a request is tried again
 
 
 class OutOfBudget(Exception):
-    """The budget can't bear the most that the next request can cost."""
+    """The budget doesn't cover the most that the next request can cost."""
 
 
 class EndpointRefuses(JudgeError):
-    """The model's API will not answer, however often it is asked: the key, the model's name, the request's form."""
+    """The model's API refuses for good: the key, the model's name, or the form of the request is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a model is asked. `tries` are for a server in trouble, `tries_malformed` for replies that aren't one."""
+    """How a model is asked. `tries` bounds failed requests, `tries_malformed` replies that can't be read."""
 
     model: str
     prompt: Prompt
@@ -75,7 +75,7 @@ class Terms:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What decides the replies beside model and prompt."""
+        """What decides the replies besides model and prompt."""
         return {
             "temperature": self.temperature,
             self.token_field: self.max_tokens,
@@ -83,28 +83,28 @@ class Terms:
         }
 
     def body(self, sheet: Sheet, secret: str) -> tuple[bytes, ReplyForm]:
-        """Return the request for a question, the same bytes whenever it is made, and the form of its reply."""
+        """Return the request for a question, always the same bytes, and the form of its reply."""
         form = (
             ReplyForm(grades=sheet.grades)
             if sheet.right is None
             else preference_form(Outcome.TIE in sheet.outcomes)
         )
-        asked: dict[str, Any] = {
+        body: dict[str, Any] = {
             "model": self.model,
             "messages": self.prompt.messages(sheet, form, secret),
             self.token_field: self.max_tokens,
         }
         if self.temperature is not None:
-            asked["temperature"] = self.temperature
+            body["temperature"] = self.temperature
         wanted = form.response_format(self.reply_format)
         if wanted is not None:
-            asked["response_format"] = wanted
-        return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode(), form
+            body["response_format"] = wanted
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), form
 
 
 @dataclass(slots=True)
 class LlmJudge:
-    """A model that judges in a campaign under a pseudonym: asks, stores, counts. Several threads may ask at once."""
+    """A model that judges in a campaign under a pseudonym; several threads may use it at once."""
 
     campaign: Campaign
     assessor: str
@@ -113,12 +113,12 @@ class LlmJudge:
     secret: str = ""
     session: str = field(default_factory=lambda: secrets.token_hex(8))
     stopping: threading.Event = field(default_factory=threading.Event)
-    settled: int = 0  # calls whose cost is known: where it grows, held money became free
+    settled: int = 0  # calls whose cost is known; when it grows, held money has become free
 
     @classmethod
     def enrol(cls, campaign: Campaign, assessor: str, endpoint: Endpoint, terms: Terms) -> "LlmJudge":
-        """Let a model in, or take it up again where it stopped; what another process left open is closed."""
-        found = cls(campaign, assessor, endpoint, terms)
+        """Enrol a model, or resume where it stopped; open calls of other processes are closed."""
+        judge = cls(campaign, assessor, endpoint, terms)
         prices = terms.prices
         row = ModelJudge(
             assessor=assessor,
@@ -136,21 +136,21 @@ class LlmJudge:
         known = campaign.read(holdings.assessors).get(assessor)
         if known is not None and known.kind not in {"llm", "imported"}:
             raise BadParameter(
-                f"'{assessor}' takes part already, and is no model.", remedy="Name another: --assessor NAME."
+                f"The assessor '{assessor}' is not a model.", remedy="Choose another name: --assessor NAME."
             )
         campaign.enrol(assessor, "llm")
 
         def work(tx: Writing) -> ModelJudge:
-            llm.close_open_calls(tx, assessor, found.session)
+            llm.close_open_calls(tx, assessor, judge.session)
             return llm.enrol(tx, row)
 
-        found.secret = campaign.write(work).secret
-        return found
+        judge.secret = campaign.write(work).secret
+        return judge
 
-    # ---- asking
+    # ---- requests
 
-    def say(self, order: Order, sheet: Sheet) -> ModelReply:
-        """Return what the model says of a pair in this order: from the store, or by asking until it is there."""
+    def reply_to(self, order: Order, sheet: Sheet) -> ModelReply:
+        """Return the model's reply to a pair in this order, from the store or by requests."""
         campaign = self.campaign
         known = campaign.read(lambda tx: llm.reply(tx, self.assessor, order))
         if known is not None:
@@ -168,11 +168,11 @@ class LlmJudge:
                 got = self.endpoint.post(body, f"{request[:32]}-{answered}")
             except NotSent as error:
                 self._settle(call, llm.FAILED, str(error))
-                failures = self._again(failures, str(error), None, request)
+                failures = self._wait_or_give_up(failures, str(error), None, request)
                 continue
             except NoAnswer as error:
                 self._settle(call, llm.UNKNOWN, str(error))
-                failures = self._again(failures, str(error), None, request)
+                failures = self._wait_or_give_up(failures, str(error), None, request)
                 continue
             except DuelpoolError:  # a forbidden address: nothing was sent
                 self._settle(call, llm.FAILED, "refused here")
@@ -191,18 +191,21 @@ class LlmJudge:
             except Malformed as error:
                 malformed += 1
                 last = malformed >= self.terms.tries_malformed
-                self._take(
+                self._store_response(
                     call, got, body, result=f"malformed: {error}", order=order, said=said if last else None
                 )
                 if last:
                     return said
                 continue
-            found = replace(said, outcome=verdict.outcome, confidence=verdict.confidence, grade=verdict.grade)
-            return self._take(call, got, body, result=verdict.outcome, order=order, said=found) or found
+            reply = replace(said, outcome=verdict.outcome, confidence=verdict.confidence, grade=verdict.grade)
+            return (
+                self._store_response(call, got, body, result=verdict.outcome, order=order, said=reply)
+                or reply
+            )
 
     def _reserve(self, order: Order, body: bytes) -> int:
         if self.stopping.is_set():
-            raise JudgeError("The judging was stopped.")
+            raise JudgeError("Judging was stopped.")
         prices = self.terms.prices
         most = prices.most(body, self.terms.max_tokens) if prices else 0
         call = self.campaign.write(
@@ -216,10 +219,10 @@ class LlmJudge:
         self.campaign.write(lambda tx: llm.settle(tx, call, state, result))
         self.settled += 1
 
-    def _take(
+    def _store_response(
         self, call: int, got: Response, body: bytes, *, result: str, order: Order, said: ModelReply | None
     ) -> ModelReply | None:
-        """Store what came back and what it cost in one step; `said` is there when it settles the matter."""
+        """Store a response and its cost in one transaction; `said` is the final reply, where this is it."""
         usage, prices = parse_usage(got.body), self.terms.prices
         sent = usage.sent if usage.sent is not None else most_tokens(body)
         received = usage.received if usage.received is not None else self.terms.max_tokens
@@ -239,19 +242,19 @@ class LlmJudge:
                 return None
             return llm.store_reply(tx, self.assessor, order, said)
 
-        found = self.campaign.write(work)
+        stored = self.campaign.write(work)
         self.settled += 1
         if over and prices is not None:
             raise EndpointRefuses(
-                "The server reports more tokens than the request can have had, so a budget can't be kept with it.",
-                remedy="Look at its bill; where it bills hidden tokens, raise --max-tokens.",
+                "The server reports more tokens than the request can have, so the budget can't be guaranteed.",
+                remedy="Check its bill. If it bills hidden tokens, raise --max-tokens.",
             )
-        return found
+        return stored
 
-    # ---- trouble
+    # ---- failures
 
     def _refused(self, got: Response, failures: int, request: str) -> int:
-        if got.status < 500 and got.status not in _AGAIN:
+        if got.status < 500 and got.status not in _RETRY:
             remedies = {
                 400: "It may not know the reply's form (--reply-format json or none) or a parameter.",
                 401: "Check the API key in the environment variable.",
@@ -263,34 +266,34 @@ class LlmJudge:
                 f"The model's API answered with status {got.status}.",
                 remedy="Redirects aren't followed: give the final URL."
                 if moved
-                else remedies.get(got.status, "Its own documentation says what that means."),
+                else remedies.get(got.status, "See the API's documentation."),
             )
-        return self._again(failures, f"status {got.status}", got.retry_after, request)
+        return self._wait_or_give_up(failures, f"status {got.status}", got.retry_after, request)
 
-    def _again(self, failures: int, what: str, retry_after: float | None, request: str) -> int:
-        """Wait before another try, longer each time, or give up; return the number of failures."""
+    def _wait_or_give_up(self, failures: int, what: str, retry_after: float | None, request: str) -> int:
+        """Wait before another try, longer each time, or raise JudgeError; return the number of failures."""
         failures += 1
         if failures >= self.terms.tries or (retry_after or 0) > WAIT_AT_MOST:
             raise JudgeError(
                 f"The model's API didn't answer in {failures} tries; the last time: {what}.",
-                remedy="Try again later; what was answered is kept.",
+                remedy="Try again later; all replies so far are stored.",
             )
         spread = rng_for(0, "back-off", self.session, request, failures).uniform(0.5, 1.0)
         pause = min(self.terms.first_wait * 2.0 ** (failures - 1), WAIT_AT_MOST) * float(spread)
         self.stopping.wait(pause if retry_after is None else max(retry_after, 0.0))
         return failures
 
-    # ---- answering
+    # ---- answers
 
     def answer(self, sheet: Sheet) -> Answer:
         """Return the answer to a question: a pair is shown in both orders, and the two replies must agree."""
         if why := unreadable_because(sheet):
             return Answer(Outcome.CANNOT_JUDGE, note=f"{self._signature}; {why}")
-        first = self.say(_order(sheet), sheet)
+        first = self.reply_to(_order(sheet), sheet)
         if sheet.right is None:
             return _graded(first, self._signature)
         swapped = replace(sheet, left=sheet.right, right=sheet.left)
-        second = self.say(_order(swapped), swapped)
+        second = self.reply_to(_order(swapped), swapped)
         return combined(first, second, flips=self.campaign.settings.flips, signature=self._signature)
 
     @property
@@ -309,22 +312,22 @@ _OTHER_SIDE = {"left": "right", "right": "left"}
 
 
 def combined(first: ModelReply, second: ModelReply, *, flips: str, signature: str = "") -> Answer:
-    """Return what two replies come to, the second with the sides changed, as the first one's sides have it."""
+    """Return the answer that two replies give, in terms of the first one's sides; the second saw them swapped."""
     turned = _OTHER_SIDE.get(second.outcome, second.outcome)
-    note = f"{signature}; as shown: {_told(first)}; sides changed: {_told(second)}".removeprefix("; ")
+    note = f"{signature}; as shown: {_text_of(first)}; sides changed: {_text_of(second)}".removeprefix("; ")
     seconds = round(first.seconds + second.seconds, 3)
     if not {first.outcome, turned} <= {"left", "right", "tie"}:
         return Answer(Outcome.CANNOT_JUDGE, note=note, seconds=seconds)
     if first.outcome != turned:
         outcome = Outcome.FLIP_ABSTAIN if flips == "abstain" else Outcome.FLIP_TIE
         return Answer(outcome, note=note, seconds=seconds)
-    sure = [each.confidence for each in (first, second) if each.confidence is not None]
-    confidence = round(sum(sure) / len(sure), 4) if sure else None
+    confidences = [each.confidence for each in (first, second) if each.confidence is not None]
+    confidence = round(sum(confidences) / len(confidences), 4) if confidences else None
     return Answer(Outcome(turned), confidence=confidence, note=note, seconds=seconds)
 
 
 def _graded(said: ModelReply, signature: str) -> Answer:
-    note = f"{signature}; {_told(said)}"
+    note = f"{signature}; {_text_of(said)}"
     if said.outcome != "grade":
         return Answer(Outcome.CANNOT_JUDGE, note=note, seconds=said.seconds)
     return Answer(
@@ -332,6 +335,6 @@ def _graded(said: ModelReply, signature: str) -> Answer:
     )
 
 
-def _told(said: ModelReply) -> str:
+def _text_of(said: ModelReply) -> str:
     what = said.outcome if said.grade is None else f"{said.grade:g}"
     return what if said.confidence is None else f"{what} {100 * said.confidence:.0f}"

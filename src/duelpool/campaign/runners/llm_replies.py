@@ -1,6 +1,6 @@
-"""What models said, as preferences and grades: an informed start for people, or a budget's predictor.
+"""The replies of models as preferences and grades: a prior for people's judgments, or a budget's predictor.
 
-This reads what is kept of every reply, not the log: a model may judge beforehand without a say in the campaign.
+This reads the stored replies, not the log: a model may judge beforehand without counting in the campaign.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from duelpool.store import Reading, llm
 from duelpool.store.llm import ModelReply, Order
 
 
-def _said(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, ModelReply]]:
+def _replies(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, ModelReply]]:
     def work(tx: Reading) -> dict[str, dict[Order, ModelReply]]:
         known = [judge.assessor for judge in llm.judges(tx)]
         if assessor is not None and assessor not in known:
@@ -24,9 +24,9 @@ def _said(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, Mod
 
 
 def model_preferences(campaign: Campaign, assessor: str | None = None) -> list[Judgment]:
-    """Return what models prefer, a judgment a pair; one that flips with the sides is a tie."""
-    found = _said(campaign, assessor)
-    return [judgment for name, said in found.items() for judgment in _judgments(name, said)]
+    """Return the models' preferences, one judgment per pair; a choice that flips with the sides is a tie."""
+    replies = _replies(campaign, assessor)
+    return [judgment for name, said in replies.items() for judgment in _judgments(name, said)]
 
 
 def _judgments(assessor: str, said: dict[Order, ModelReply]) -> Iterator[Judgment]:
@@ -49,13 +49,13 @@ def _judgments(assessor: str, said: dict[Order, ModelReply]) -> Iterator[Judgmen
 
 
 def model_grades(campaign: Campaign, assessor: str | None = None) -> dict[str, dict[str, float]]:
-    """Return the grades that models gave, by topic and item; of several models, their mean."""
-    given: dict[str, dict[str, list[float]]] = {}
-    for said in _said(campaign, assessor).values():
+    """Return the models' grades by topic and item; the mean, where several models graded."""
+    grades: dict[str, dict[str, list[float]]] = {}
+    for said in _replies(campaign, assessor).values():
         for order, each in said.items():
             if each.grade is not None:
-                given.setdefault(order.topic, {}).setdefault(order.left, []).append(each.grade)
+                grades.setdefault(order.topic, {}).setdefault(order.left, []).append(each.grade)
     return {
-        topic: {item: sum(grades) / len(grades) for item, grades in sorted(items.items())}
-        for topic, items in sorted(given.items())
+        topic: {item: sum(values) / len(values) for item, values in sorted(items.items())}
+        for topic, items in sorted(grades.items())
     }

@@ -1,4 +1,4 @@
-"""A language model at work: several questions at once, until the campaign needs no more or the budget is used up."""
+"""A session of a language model: several questions at once, until the campaign is done or the budget is used up."""
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,20 +13,20 @@ _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)
 
 
 class LlmSession:
-    """A model before a campaign. A question in trouble is set aside until the sitting ends."""
+    """Lets a model answer a campaign's questions; one that fails is set aside until the session ends."""
 
     def __init__(
         self,
-        model: LlmJudge,
+        judge: LlmJudge,
         *,
         topics: Collection[str] | None = None,
         patience: int = 3,
         on_answer: OnAnswer | None = None,
     ) -> None:
-        self.sat = SessionTally()
-        self._model = model
-        self._campaign = model.campaign
-        self._texts = QuestionTexts(model.campaign)
+        self.tally = SessionTally()
+        self._judge = judge
+        self._campaign = judge.campaign
+        self._texts = QuestionTexts(judge.campaign)
         self._topics = None if topics is None else set(topics)
         self._patience = patience
         self._on_answer = on_answer
@@ -36,94 +36,98 @@ class LlmSession:
     def run(self, limit: int | None = None) -> SessionTally:
         """Judge until there is nothing more, the budget is used up, or the limit is reached."""
         at_work: dict[Future[Answer], Question] = {}
-        poor: list[Question] = []
+        unaffordable: list[Question] = []
         settled = -1
-        with ThreadPoolExecutor(self._model.terms.concurrency, thread_name_prefix="duelpool-llm") as pool:
+        with ThreadPoolExecutor(self._judge.terms.concurrency, thread_name_prefix="duelpool-llm") as pool:
             try:
                 while True:
-                    if not poor:
+                    if not unaffordable:
                         for question in self._next(at_work, limit):
                             at_work[self._submit(pool, question)] = question
-                    if not at_work and not poor:
-                        self._why(limit)
-                        return self.sat
+                    if not at_work and not unaffordable:
+                        self._set_ending(limit)
+                        return self.tally
                     if not at_work:
-                        if settled == self._model.settled:  # nothing became free since the last try
-                            self.sat.ended = "budget"
-                            return self.sat
-                        settled = self._model.settled
-                        tried = poor.pop(0)
+                        if settled == self._judge.settled:  # no held money became free since the last try
+                            self.tally.ended = "budget"
+                            return self.tally
+                        settled = self._judge.settled
+                        tried = unaffordable.pop(0)
                         at_work[self._submit(pool, tried)] = tried
                     for ended in wait(at_work, return_when=FIRST_COMPLETED).done:
                         question = at_work.pop(ended)
-                        if not self._hear(ended, question):
-                            poor.append(question)
-                        elif poor:  # something is free again
-                            tried = poor.pop(0)
+                        if not self._store(ended, question):
+                            unaffordable.append(question)
+                        elif unaffordable:  # held money became free
+                            tried = unaffordable.pop(0)
                             at_work[self._submit(pool, tried)] = tried
             except BaseException:
-                self._model.stopping.set()
+                self._judge.stopping.set()
                 raise
             finally:
-                for question in (*at_work.values(), *poor, *self._aside.values()):
-                    self._campaign.give_back(question.id, self._model.assessor)
+                for question in (*at_work.values(), *unaffordable, *self._aside.values()):
+                    self._campaign.give_back(question.id, self._judge.assessor)
 
     def _submit(self, pool: ThreadPoolExecutor, question: Question) -> Future[Answer]:
-        return pool.submit(self._model.answer, self._texts.sheet(question, self.sat.judged))
+        return pool.submit(self._judge.answer, self._texts.sheet(question, self.tally.judged))
 
     def _next(self, at_work: Mapping[Future[Answer], Question], limit: int | None) -> list[Question]:
-        wanted = self._model.terms.concurrency
+        wanted = self._judge.terms.concurrency
         if limit is not None:
-            wanted = min(wanted, limit - self.sat.judged)
+            wanted = min(wanted, limit - self.tally.judged)
         busy = {question.id for question in at_work.values()}
         if wanted <= len(busy):
             return []
-        found = self._campaign.next_questions(self._model.assessor, wanted + len(self._aside), self._topics)
-        return [question for question in found if question.id not in busy and question.id not in self._aside]
+        questions = self._campaign.next_questions(
+            self._judge.assessor, wanted + len(self._aside), self._topics
+        )
+        return [
+            question for question in questions if question.id not in busy and question.id not in self._aside
+        ]
 
-    def _why(self, limit: int | None) -> None:
-        if limit is not None and self.sat.judged >= limit:
-            self.sat.ended = "limit"
+    def _set_ending(self, limit: int | None) -> None:
+        if limit is not None and self.tally.judged >= limit:
+            self.tally.ended = "limit"
         elif self._aside:
-            self.sat.ended = "trouble"
+            self.tally.ended = "trouble"
         else:
-            self.sat.ended = "done" if self._campaign.done else "nothing"
+            self.tally.ended = "done" if self._campaign.done else "nothing"
 
-    def _hear(self, ended: Future[Answer], question: Question) -> bool:
-        """Store an answer, or set the question aside; False when the budget could not bear it."""
+    def _store(self, ended: Future[Answer], question: Question) -> bool:
+        """Store an answer, or set the question aside; False when the budget doesn't allow the request."""
         try:
             reply = ended.result()
         except OutOfBudget:
             return False
         except EndpointRefuses:
-            self._campaign.give_back(question.id, self._model.assessor)
+            self._campaign.give_back(question.id, self._judge.assessor)
             raise
-        except JudgeError as trouble:
+        except JudgeError as error:
             self._aside[question.id] = question
-            self._trouble(trouble)
+            self._count_failure(error)
             return True
         except BaseException:
-            self._campaign.give_back(question.id, self._model.assessor)
+            self._campaign.give_back(question.id, self._judge.assessor)
             raise
         try:
-            self._campaign.answer(question.id, self._model.assessor, reply)
+            self._campaign.answer(question.id, self._judge.assessor, reply)
         except (TooLate, Conflict, UnknownQuestion):
-            self.sat.late += 1
+            self.tally.late += 1
             return True
         self._in_a_row = 0
         if reply.outcome in _NOT_JUDGED:
-            self.sat.skipped += 1
+            self.tally.skipped += 1
         else:
-            self.sat.judged += 1
+            self.tally.judged += 1
         if self._on_answer is not None:
             self._on_answer(question, reply)
         return True
 
-    def _trouble(self, trouble: JudgeError) -> None:
-        self.sat.failed += 1
+    def _count_failure(self, error: JudgeError) -> None:
+        self.tally.failed += 1
         self._in_a_row += 1
         if self._in_a_row >= self._patience:
             raise JudgeGaveUp(
-                f"The model failed {self._in_a_row} times in a row; the last time: {trouble.problem}",
-                remedy=trouble.remedy or "Everything that was answered before is stored.",
-            ) from trouble
+                f"The model failed {self._in_a_row} times in a row; the last time: {error.problem}",
+                remedy=error.remedy or "All answers so far are stored.",
+            ) from error

@@ -1,4 +1,4 @@
-"""Assignments: what a person accepts and is paid for, from the first question to the pay."""
+"""Assignments: the questions that a worker accepts and is paid for, from the first question to the pay."""
 
 import secrets
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from duelpool.store.leases import Wanted
 Ending: TypeAlias = Literal["finished", "stopped", "returned", "timed-out"]
 """How an assignment ends; the first two are paid."""
 
-_FEWEST_TESTS = 2  # of an assignment that is short of questions
+_FEWEST_TESTS = 2  # test pairs of an assignment with too few questions
 _PAID = ("finished", "stopped")
 _WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Some questions for one person in their order, test pairs among them; `done` are those that need no answer."""
+    """Some questions for one assessor in order, test pairs among them; `done` are those that need no answer."""
 
     id: str
     assessor: str
@@ -38,7 +38,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What became of an assignment: what it is paid, and whether its judgments count."""
+    """How an assignment ended: its pay, and whether its judgments count."""
 
     assignment: str
     state: str
@@ -51,15 +51,15 @@ class Finished:
 
 
 class TooFew(Exception):
-    """Others were quicker; a caller who has more questions tries again with them."""
+    """Others leased some of the questions first; the caller tries again with more questions."""
 
 
 def affordable(tx: Reading, settings: Settings) -> bool:
-    """Say whether the budget has room for one more assignment beside those at work."""
+    """Whether the budget pays for one more assignment besides the open ones."""
     if settings.budget is None:
         return True
-    found = ledger.money(tx, settings)
-    return found.spent + found.committed + ledger.full_price(settings) <= settings.budget
+    money = ledger.money(tx, settings)
+    return money.spent + money.committed + ledger.full_price(settings) <= settings.budget
 
 
 def open_new(
@@ -73,10 +73,10 @@ def open_new(
     order: Sequence[int],
     short: bool = True,
 ) -> Assignment | None:
-    """Lease the questions of a new assignment; None when others were quicker with all of them.
+    """Lease the questions of a new assignment; None when others leased all of them first.
 
-    `TooFew` when they were quicker with some of them and it must not be `short`: then nothing is leased. `order`
-    mixes targets, tests and what is asked `again`; it is drawn before, for a transaction may run twice.
+    Raises `TooFew`, and leases nothing, when some are gone and it must not be `short`. `order` mixes targets, tests
+    and repeated questions (`again`); it is drawn by the caller, for a transaction may run twice.
     """
     assignment = secrets.token_hex(8)
     tx.connection.execute(
@@ -104,9 +104,9 @@ def open_new(
     if not targets:
         tx.connection.execute(delete(schema.assignment).where(schema.assignment.c.id == assignment))
         return None
-    found = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))]
-    found += lease(again, len(again))
-    mixed = [found[at] for at in order if at < len(found)]
+    granted = [*targets, *lease(tests, min(len(tests), _FEWEST_TESTS) if lacking else len(tests))]
+    granted += lease(again, len(again))
+    mixed = [granted[at] for at in order if at < len(granted)]
     leases.set_places(tx, [question.id for question in mixed])
     tx.connection.execute(
         update(schema.assignment).where(schema.assignment.c.id == assignment).values(questions=len(mixed))
@@ -115,20 +115,22 @@ def open_new(
 
 
 def find_open(tx: Reading, assessor: str) -> Assignment | None:
-    """Return the assignment that a person has open, with all its questions in order."""
+    """Return an assessor's open assignment, with all its questions in order."""
     columns = schema.assignment.c
-    found = tx.connection.execute(
+    assignment = tx.connection.execute(
         select(columns.id).where(
             columns.campaign == tx.campaign, columns.assessor == assessor, columns.state == "open"
         )
     ).scalar_one_or_none()
-    if found is None:
+    if assignment is None:
         return None
     rows = tx.connection.execute(
-        select(schema.question).where(schema.question.c.assignment == found).order_by(schema.question.c.place)
+        select(schema.question)
+        .where(schema.question.c.assignment == assignment)
+        .order_by(schema.question.c.place)
     ).all()
     return Assignment(
-        found,
+        assignment,
         assessor,
         tuple(leases.question_of(row) for row in rows),
         frozenset(row.id for row in rows if row.state not in (leases.LEASED, leases.EXPIRED)),
@@ -136,7 +138,7 @@ def find_open(tx: Reading, assessor: str) -> Assignment | None:
 
 
 def overdue(tx: Writing) -> list[str]:
-    """Return open assignments of which no lease is left alive, though something is unanswered."""
+    """Return the open assignments whose unanswered questions have all expired."""
     assignments, questions = schema.assignment.c, schema.question.c
     waiting = (
         select(questions.id)
@@ -157,7 +159,7 @@ def overdue(tx: Writing) -> list[str]:
 
 
 def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) -> Finished:
-    """End an assignment: look at the tests, let its judgments count or exclude the person, and pay.
+    """End an assignment: check the test pairs, release its judgments or exclude the assessor, and pay.
 
     Ending it again changes nothing and returns the same.
     """
@@ -166,7 +168,7 @@ def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) 
         select(schema.assignment).where(columns.id == assignment).with_for_update()
     ).one_or_none()
     if row is None or row.campaign != tx.campaign:
-        raise leases.UnknownQuestion(f"There is no assignment '{assignment}'.", remedy="Ask for one.")
+        raise leases.UnknownQuestion(f"There is no assignment '{assignment}'.", remedy="Ask for a new one.")
     if row.state == "open":
         unanswered = tx.connection.execute(
             select(schema.question.c.id).where(
@@ -183,13 +185,13 @@ def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) 
 
 
 def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -> None:
-    staying, _ = exclusion.passes_test_rule(tx, row.assessor, row.id, settings)
+    passes, _ = exclusion.passes_test_rule(tx, row.assessor, row.id, settings)
     places = judgments_in(tx, row.id)
     for topic in places:
         log.append(tx, topic, log.RELEASE, assignment=row.id)
-    if not staying and settings.test_rule == "share":
+    if not passes and settings.test_rule == "share":
         exclusion.exclude(tx, row.assessor, reason="failed the test pairs")
-    elif not staying:
+    elif not passes:
         for topic, seqs in places.items():
             retractions.retract(tx, topic, seqs, reason="failed a test pair")
     if ending in _PAID:
@@ -205,9 +207,9 @@ def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -
 
 
 def judgments_in(tx: Reading, assignment: str) -> dict[str, list[int]]:
-    """Return the places of an assignment's judgments, by topic; test pairs are not among them."""
+    """Return the seqs of an assignment's judgments by topic, without test pairs."""
     columns, asked = schema.log.c, schema.question.c
-    # By way of its questions, for the log has no index of assignments.
+    # Joined with its questions, for the log has no index of assignments.
     rows = tx.connection.execute(
         select(columns.topic, columns.seq)
         .join_from(schema.question, schema.log, columns.question == asked.id)
@@ -218,10 +220,10 @@ def judgments_in(tx: Reading, assignment: str) -> dict[str, list[int]]:
             columns.test_pair.is_(None),
         )
     )
-    found: dict[str, list[int]] = {}
-    for row in sorted(rows):  # by the ids themselves: databases differ in their alphabets
-        found.setdefault(row.topic, []).append(row.seq)
-    return found
+    places: dict[str, list[int]] = {}
+    for row in sorted(rows):  # sorted here, for databases differ in their collations
+        places.setdefault(row.topic, []).append(row.seq)
+    return places
 
 
 def _answered(tx: Reading, assignment: str) -> int:
@@ -240,14 +242,14 @@ def _as_finished(tx: Reading, settings: Settings, row: Row[Any]) -> Finished:
             columns.assignment == row.id, columns.entry == ledger.REWARD
         )
     ).scalar_one()
-    staying, record = exclusion.passes_test_rule(tx, row.assessor, row.id, settings)
+    passes, result = exclusion.passes_test_rule(tx, row.assessor, row.id, settings)
     return Finished(
         row.id,
         row.state,
         _answered(tx, row.id),
         row.questions,
         int(reward),
-        staying,
-        record.passed,
-        record.seen,
+        passes,
+        result.passed,
+        result.seen,
     )

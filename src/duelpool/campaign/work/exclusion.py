@@ -1,4 +1,4 @@
-"""Who may stay: the record on test pairs, exclusion with everything that follows, and the way back."""
+"""Exclusion: results on test pairs, excluding an assessor with all that follows, and reinstating them."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.tally import passed_test
 from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
 
-_EVERYTHING = CountedLines(frozenset(), frozenset(), frozenset())  # nothing is retracted
+_ALL_LINES = CountedLines(frozenset(), frozenset(), frozenset())  # nothing is retracted
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class TestResult:
 
     @property
     def share(self) -> float:
-        """The share passed; 1 before the first."""
+        """The share passed; 1 before the first test pair."""
         return self.passed / self.seen if self.seen else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """What excluding somebody takes away: judgments by topic, and pairs that open again."""
+    """How many judgments, topics and pairs excluding an assessor affects; the pairs open again."""
 
     assessor: str
     judgments: int
@@ -38,7 +38,7 @@ class Exclusion:
 
 
 def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
-    """Return the places of a person's standing judgments, by topic; test pairs are not among them."""
+    """Return the seqs of an assessor's judgments that count, by topic, without test pairs."""
     columns = schema.log.c
     rows = tx.connection.execute(
         select(columns.topic, columns.seq).where(
@@ -51,15 +51,15 @@ def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
     # sorted here: databases differ in their collations
     places = sorted((row.topic, row.seq) for row in rows)
     gone = retractions.retracted_lines(tx, places)
-    found: dict[str, list[int]] = {}
+    by_topic: dict[str, list[int]] = {}
     for topic, seq in places:
         if (topic, seq) not in gone:
-            found.setdefault(topic, []).append(seq)
-    return found
+            by_topic.setdefault(topic, []).append(seq)
+    return by_topic
 
 
-def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> TestResult:
-    """Return how somebody did on all test pairs so far, or on those of one assignment."""
+def result_on_tests(tx: Reading, assessor: str, assignment: str | None = None) -> TestResult:
+    """Return an assessor's result on all test pairs so far, or on those of one assignment."""
     columns = schema.log.c
     known = holdings.test_pairs(tx)
     query = select(schema.log).where(
@@ -85,28 +85,28 @@ def record_of(tx: Reading, assessor: str, assignment: str | None = None) -> Test
 def passes_test_rule(
     tx: Reading, assessor: str, assignment: str, settings: Settings
 ) -> tuple[bool, TestResult]:
-    """Say whether somebody stays after an assignment, by the campaign's rule, and on what record."""
+    """Whether an assessor passes the campaign's test rule after an assignment, and their result."""
     if settings.test_rule == "any-failed":
-        record = record_of(tx, assessor, assignment)
+        record = result_on_tests(tx, assessor, assignment)
         return record.passed == record.seen, record
-    record = record_of(tx, assessor)
+    record = result_on_tests(tx, assessor)
     return record.share >= settings.test_share, record
 
 
 def preview(tx: Reading, assessor: str) -> Exclusion:
-    """Say what excluding somebody would take away; nothing changes."""
+    """Return what excluding an assessor would affect; nothing changes."""
     places = judgments_of(tx, assessor)
     pairs: set[tuple[str, str, str]] = set()
     for topic, seqs in places.items():
         for line in log.read_places(tx, topic, seqs):
-            if line.judgment is not None and usable(line, _EVERYTHING):
+            if line.judgment is not None and usable(line, _ALL_LINES):
                 pairs.add((topic, *line.judgment.pair))
     return Exclusion(assessor, sum(map(len, places.values())), len(places), len(pairs))
 
 
 def exclude(tx: Writing, assessor: str, *, reason: str) -> Exclusion:
-    """Take somebody's judgments out of every score, open their pairs again, and let them in no more."""
-    found = preview(tx, assessor)
+    """Take an assessor's judgments out of every score, open their pairs again, and admit them no more."""
+    exclusion = preview(tx, assessor)
     holdings.set_assessor_state(tx, assessor, "excluded")
     for topic, seqs in judgments_of(tx, assessor).items():
         retractions.retract(tx, topic, seqs, reason=reason)
@@ -118,11 +118,11 @@ def exclude(tx: Writing, assessor: str, *, reason: str) -> Exclusion:
         )
     ).scalars()
     leases.return_questions(tx, list(open_now))
-    return found
+    return exclusion
 
 
 def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:
-    """Let somebody in again; their judgments count again where the pairs have slots left."""
+    """Admit an excluded assessor again; their judgments count again where the pairs have slots left."""
     holdings.set_assessor_state(tx, assessor, "in")
     columns = schema.log.c
     rows = tx.connection.execute(
@@ -133,11 +133,11 @@ def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:
             columns.test_pair.is_(None),
         )
     ).all()
-    back = 0
+    restored = 0
     for topic in sorted({row.topic for row in rows}):
         seqs = _undone_by_exclusion(tx, topic, {row.seq for row in rows if row.topic == topic})
-        back += len(retractions.restore(tx, topic, seqs, cap=cap, reason=reason))
-    return back
+        restored += len(retractions.restore(tx, topic, seqs, cap=cap, reason=reason))
+    return restored
 
 
 def _undone_by_exclusion(tx: Reading, topic: str, own: set[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The ledger: what each assignment is paid, rounded up for the worker, and what the platform takes on top."""
+"""The ledger: the pay of each assignment, rounded up for the worker, and the platform's fee on top."""
 
 import math
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def fee_on(amount: int, percent: int) -> int:
 
 
 def full_price(settings: Settings) -> int:
-    """Return what a whole assignment costs, fee included."""
+    """Return the cost of a full assignment, fee included."""
     return settings.reward + fee_on(settings.reward, settings.fee_percent)
 
 
@@ -56,13 +56,13 @@ def pay(
 
 
 def compensate(tx: Writing, assessor: str, settings: Settings, *, amount: int, reason: str) -> None:
-    """Enter a payment that no assignment stands behind, with the fee on it."""
+    """Enter a payment without an assignment, with the fee on it."""
     fee = fee_on(amount, settings.fee_percent)
     enter(tx, assessor, ((COMPENSATION, amount), (FEE, fee)), reason=reason)
 
 
 def enter(tx: Writing, assessor: str, entries: Iterable[tuple[str, int]], *, reason: str) -> None:
-    """Enter amounts that no assignment stands behind; those of nothing are left out."""
+    """Enter amounts without an assignment; zero amounts are left out."""
     for entry, amount in entries:
         if amount:
             tx.connection.execute(
@@ -79,7 +79,7 @@ def enter(tx: Writing, assessor: str, entries: Iterable[tuple[str, int]], *, rea
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What a campaign has cost, and what is promised to people at work now."""
+    """What a campaign has cost, and what is committed to open assignments."""
 
     rewards: int
     fees: int
@@ -88,7 +88,7 @@ class Money:
 
     @property
     def spent(self) -> int:
-        """Everything that was entered."""
+        """The total of all entries."""
         return self.rewards + self.fees + self.others
 
 

@@ -1,6 +1,6 @@
-"""Visits: how people come in, what they went through before judging, and what they said afterwards.
+"""Participants: how people are admitted, the steps that they took before judging, and their feedback.
 
-Who somebody is outside stands in the table `identity` alone.
+Their identities outside of Duelpool are in the table `identity` alone.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from duelpool.store import Reading, Writing, holdings, leases, log, schema
 from duelpool.store.statements import Statement
 
 _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
-_LOOK_BACK = 20  # answers; what was taken back since is passed over
+_LOOK_BACK = 20  # latest answers among which the last one that wasn't undone is looked for
 
 
 class ParticipantState(NamedTuple):
@@ -26,7 +26,7 @@ class ParticipantState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that somebody went through."""
+    """A step that a visitor took, such as consent or the check, and its outcome."""
 
     name: str
     outcome: str
@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class EndedAssignment:
-    """An assignment of a person's past: how it ended, what of it was done, and what it is paid."""
+    """An assignment that has ended: its state, how many questions were answered, and its pay."""
 
     id: str
     state: str
@@ -56,14 +56,14 @@ class FeedbackGiven:
 
 @dataclass(frozen=True, slots=True)
 class VisitorState:
-    """All that decides what a visitor sees: the campaign's state, who they are, and what they did."""
+    """All that decides which page a visitor sees: the campaign's state, theirs, and what they did."""
 
     campaign: str
-    person: str | None  # "in", "excluded"; None: nobody of this name takes part yet
+    person: str | None  # "in", "excluded"; None: they don't take part yet
     kind: str | None
     steps: tuple[Step, ...]
     assignments: tuple[tuple[str, str], ...]  # id and state, the oldest first
-    feedback: frozenset[str]  # assignments and topics that they spoke about
+    feedback: frozenset[str]  # assignments and topics that they gave feedback on
 
     @property
     def participant(self) -> ParticipantState | None:
@@ -75,7 +75,8 @@ class VisitorState:
         return Counter((step.name, step.outcome) for step in self.steps)
 
 
-_PEOPLE, _DONE, _SAID, _STEPS = schema.assessor.c, schema.assignment.c, schema.feedback.c, schema.step.c
+_PEOPLE, _ASSIGNMENTS = schema.assessor.c, schema.assignment.c
+_FEEDBACK, _STEPS = schema.feedback.c, schema.step.c
 _QUESTIONS, _LOG = schema.question.c, schema.log.c
 _CAMPAIGN: BindParameter[str] = bindparam("campaign")
 _ASSESSOR: BindParameter[str] = bindparam("assessor")
@@ -91,10 +92,10 @@ _STATE_AND_PERSON = Statement(
         .where(schema.campaign.c.id == _CAMPAIGN)
     )
 )
-_BEHIND_ANSWER = Statement(
+_ANSWER_CONTEXT = Statement(
     lambda _: (
-        select(_PEOPLE.kind, _PEOPLE.state, _DONE.state.label("assignment"))
-        .select_from(schema.assessor.outerjoin(schema.assignment, _DONE.id == bindparam("assignment")))
+        select(_PEOPLE.kind, _PEOPLE.state, _ASSIGNMENTS.state.label("assignment"))
+        .select_from(schema.assessor.outerjoin(schema.assignment, _ASSIGNMENTS.id == bindparam("assignment")))
         .where(_PEOPLE.campaign == _CAMPAIGN, _PEOPLE.id == _ASSESSOR)
     )
 )
@@ -107,14 +108,14 @@ _STEPS_OF = Statement(
 )
 _ASSIGNMENTS_OF = Statement(
     lambda _: (
-        select(_DONE.id, _DONE.state)
-        .where(_DONE.campaign == _CAMPAIGN, _DONE.assessor == _ASSESSOR)
-        .order_by(_DONE.created, _DONE.id)
+        select(_ASSIGNMENTS.id, _ASSIGNMENTS.state)
+        .where(_ASSIGNMENTS.campaign == _CAMPAIGN, _ASSIGNMENTS.assessor == _ASSESSOR)
+        .order_by(_ASSIGNMENTS.created, _ASSIGNMENTS.id)
     )
 )
-_SAID_BY = Statement(
-    lambda _: select(_SAID.assignment, _SAID.topic).where(
-        _SAID.campaign == _CAMPAIGN, _SAID.assessor == _ASSESSOR
+_FEEDBACK_BY = Statement(
+    lambda _: select(_FEEDBACK.assignment, _FEEDBACK.topic).where(
+        _FEEDBACK.campaign == _CAMPAIGN, _FEEDBACK.assessor == _ASSESSOR
     )
 )
 _LAST_ANSWERS = Statement(
@@ -153,27 +154,27 @@ def participant_state(tx: Reading, assessor: str) -> ParticipantState:
 
 
 def answer_context(tx: Reading, assessor: str, assignment: str | None) -> tuple[str, str, str | None]:
-    """Return an assessor's kind and state, and how the assignment stands that an answer belongs to."""
+    """Return an assessor's kind and state, and the state of the assignment that an answer belongs to."""
     who = {"campaign": tx.campaign, "assessor": assessor, "assignment": assignment or ""}
-    found = _BEHIND_ANSWER.run(tx.connection, who)[0]
-    return found.kind, found.state, found.assignment
+    row = _ANSWER_CONTEXT.run(tx.connection, who)[0]
+    return row.kind, row.state, row.assignment
 
 
 def visitor_state(tx: Reading, assessor: str) -> VisitorState:
-    """Look up all that decides what a visitor sees."""
+    """Read all that decides which page a visitor sees."""
     who = {"campaign": tx.campaign, "assessor": assessor}
-    found = _STATE_AND_PERSON.run(tx.connection, who)[0]
-    if found.person is None:
-        return VisitorState(found.campaign, None, None, (), (), frozenset())
+    state = _STATE_AND_PERSON.run(tx.connection, who)[0]
+    if state.person is None:
+        return VisitorState(state.campaign, None, None, (), (), frozenset())
     return VisitorState(
-        found.campaign,
-        found.person,
-        found.kind,
+        state.campaign,
+        state.person,
+        state.kind,
         tuple(Step(row.name, row.outcome) for row in _STEPS_OF.run(tx.connection, who)),
         tuple((row.id, row.state) for row in _ASSIGNMENTS_OF.run(tx.connection, who)),
         frozenset(
             each
-            for row in _SAID_BY.run(tx.connection, who)
+            for row in _FEEDBACK_BY.run(tx.connection, who)
             for each in (row.assignment, row.topic)
             if each is not None
         ),
@@ -181,7 +182,7 @@ def visitor_state(tx: Reading, assessor: str) -> VisitorState:
 
 
 def find_pseudonym(tx: Reading, panel: str, external: str) -> str | None:
-    """Return the pseudonym of somebody who came from outside before."""
+    """Return the pseudonym of a person who came from a panel before."""
     columns = schema.identity.c
     return tx.connection.execute(
         select(columns.assessor).where(
@@ -191,11 +192,11 @@ def find_pseudonym(tx: Reading, panel: str, external: str) -> str | None:
 
 
 def admit(tx: Writing, assessor: str, kind: str, *, panel: str = "", external: str = "") -> str:
-    """Enrol a visitor, and note who they are outside; return their pseudonym, an older one where there is one."""
+    """Enrol a visitor, and store their identity; return their pseudonym, the earlier one of a known person."""
     if external:
-        known = find_pseudonym(tx, panel, external)
-        if known is not None:
-            return known
+        earlier = find_pseudonym(tx, panel, external)
+        if earlier is not None:
+            return earlier
     holdings.enrol(tx, assessor, kind)
     if external:
         tx.connection.execute(
@@ -207,7 +208,7 @@ def admit(tx: Writing, assessor: str, kind: str, *, panel: str = "", external: s
 
 
 def record_step(tx: Writing, assessor: str, step: Step) -> None:
-    """Write down what somebody went through."""
+    """Store a step that a visitor took."""
     tx.connection.execute(
         insert(schema.step).values(
             campaign=tx.campaign, assessor=assessor, name=step.name, outcome=step.outcome, time=tx.now
@@ -216,12 +217,12 @@ def record_step(tx: Writing, assessor: str, step: Step) -> None:
 
 
 def record_step_once(tx: Writing, assessor: str, step: Step) -> bool:
-    """Write a step down unless it stands there; return whether it was new. Two at once: one is first."""
+    """Store a step unless it is there already; return whether it was new, to one of two callers at once."""
     people, steps = schema.assessor.c, schema.step.c
     tx.connection.execute(
         select(people.id).where(people.campaign == tx.campaign, people.id == assessor).with_for_update()
     )
-    there = tx.connection.execute(
+    earlier = tx.connection.execute(
         select(steps.id).where(
             steps.campaign == tx.campaign,
             steps.assessor == assessor,
@@ -229,9 +230,9 @@ def record_step_once(tx: Writing, assessor: str, step: Step) -> bool:
             steps.outcome == step.outcome,
         )
     ).first()
-    if there is None:
+    if earlier is None:
         record_step(tx, assessor, step)
-    return there is None
+    return earlier is None
 
 
 def give_feedback(
@@ -244,7 +245,7 @@ def give_feedback(
     understanding: int | None = None,
     text: str = "",
 ) -> bool:
-    """Keep what somebody said after an assignment or a topic, once; return whether it was new."""
+    """Store a visitor's feedback on an assignment or a topic once; return whether it was new."""
     people, columns = schema.assessor.c, schema.feedback.c
     tx.connection.execute(
         select(people.id).where(people.campaign == tx.campaign, people.id == assessor).with_for_update()
@@ -272,20 +273,28 @@ def give_feedback(
 def all_feedback(tx: Reading) -> list[FeedbackGiven]:
     """Return the feedback of all participants, the oldest first."""
     rows = tx.connection.execute(
-        select(_SAID.assessor, _SAID.assignment, _SAID.topic, _SAID.confidence, _SAID.understanding)
-        .where(_SAID.campaign == tx.campaign)
-        .order_by(_SAID.id)
+        select(
+            _FEEDBACK.assessor,
+            _FEEDBACK.assignment,
+            _FEEDBACK.topic,
+            _FEEDBACK.confidence,
+            _FEEDBACK.understanding,
+        )
+        .where(_FEEDBACK.campaign == tx.campaign)
+        .order_by(_FEEDBACK.id)
     )
     return [FeedbackGiven(*row) for row in rows]
 
 
 def feedback_count(tx: Reading) -> int:
     """Return how often participants have given feedback."""
-    return int(tx.connection.execute(select(func.count()).where(_SAID.campaign == tx.campaign)).scalar_one())
+    return int(
+        tx.connection.execute(select(func.count()).where(_FEEDBACK.campaign == tx.campaign)).scalar_one()
+    )
 
 
 def ended_assignment(tx: Reading, assignment: str) -> EndedAssignment:
-    """Return what became of an assignment."""
+    """Return how an assignment ended."""
     columns, money = schema.assignment.c, schema.ledger.c
     row = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
     answered = tx.connection.execute(
@@ -303,12 +312,12 @@ def ended_assignment(tx: Reading, assignment: str) -> EndedAssignment:
 
 
 def last_answered(tx: Reading, assessor: str) -> Any:
-    """Return the question that somebody answered last and hasn't taken back, None where there is none."""
+    """Return the question that an assessor answered last and hasn't undone, or None."""
     rows = _LAST_ANSWERS.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     return next((row for row in rows if row.attempt == row.present and row.state in _ENDED), None)
 
 
 def answered_by(tx: Reading, assessor: str) -> dict[str, int]:
-    """Return how many questions somebody has answered, by topic."""
+    """Return how many questions an assessor has answered, by topic."""
     rows = _ANSWERED_BY.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     return {row.topic: int(row.number) for row in rows}

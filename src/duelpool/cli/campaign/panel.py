@@ -30,8 +30,8 @@ from duelpool.recruitment.settlement import (
     Settled,
     SettlementPlan,
     carry_out_plan,
-    look,
     plan,
+    settlement_state,
     totals,
     unknown_submissions,
 )
@@ -209,7 +209,7 @@ def _show_changes(changes: list[StatusChange]) -> None:
         return
     table = Table("assessor", "before", "now", "effects", title="Changed at the panel", title_justify="left")
     for each in changes:
-        status = each.said if each.after is SubmissionStatus.OTHER else str(each.after)
+        status = each.raw_status if each.after is SubmissionStatus.OTHER else str(each.after)
         table.add_row(each.assessor, str(each.before or "not known"), status, "; ".join(each.effects))
     print_table(table)
 
@@ -248,7 +248,7 @@ def settle(
         with working("Asking the panel"):
             changes = take_over(campaign, chosen, carry_out=yes)
             planned = plan(campaign, chosen)
-        before = look(campaign, planned)
+        before = settlement_state(campaign, planned)
         if not as_json:
             if changes:
                 _show_changes(changes)
@@ -282,7 +282,7 @@ def _answers(answer_texts: Any) -> dict[int, bool]:
 def _take_answers(
     campaign: Campaign, answers: dict[int, bool], reason: str, yes: bool, as_json: bool
 ) -> None:
-    asked = {each.id: each for each in look(campaign).questions}
+    asked = {each.id: each for each in settlement_state(campaign).questions}
     if not as_json:
         for number, was_paid in answers.items():
             if number in asked:
@@ -294,7 +294,7 @@ def _take_answers(
             remedy="`duelpool panel settle` lists the payments in doubt.",
         )
     if confirmed("Record this?", yes):
-        taken = answer(campaign.store, campaign.id, answers, reason)
+        taken = answer(campaign.own_store, answers, reason)
         payments = ", ".join(f"{number} {'paid' if paid else 'unpaid'}" for number, paid in answers.items())
         campaign.write(audit_entry(campaign, "panel answer", payments=payments, reason=reason))
         if as_json:

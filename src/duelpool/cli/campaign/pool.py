@@ -324,7 +324,7 @@ def show_comparison(compared: Compared, seen: Observed | None, settings: Setting
     print_table(table)
     if seen is not None:
         typer.echo(pilot_summary(seen, settings))
-    typer.echo(compared.likeness.note)
+    typer.echo(compared.judges.note)
     if compared.recommendation is not None:
         typer.echo(f"Recommended: {compared.recommendation.reason}")
 

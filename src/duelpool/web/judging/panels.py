@@ -68,9 +68,9 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
         write_cookie(response, request, links, Visitor(campaign, "preview", "manager", preview="0"))
         return response
     if isinstance(verdict, RefusedVisit):
-        kept.record_refusal(store, campaign, panel, verdict)
+        kept.record_refusal(flow.campaign.own_store, panel, verdict)
         raise _turned_away(verdict)
-    admitted = kept.admit(store, campaign, flow.campaign.settings.judges, panel, verdict)
+    admitted = kept.admit(flow.campaign.own_store, flow.campaign.settings.judges, panel, verdict)
     if isinstance(admitted, RefusedVisit):
         raise _turned_away(admitted)
     write_cookie(response, request, links, Visitor(campaign, admitted.assessor, "open", panel=panel))
@@ -162,5 +162,5 @@ def _take(request: Request, panel: str, campaign: str, body: bytes) -> Response:
         )
     now = found.store.read(found.store.database.now)
     delivery = speaking.message({name.lower(): value for name, value in request.headers.items()}, body, now)
-    came = apply_message(found.store, found.id, found.settings, delivery)
+    came = apply_message(found.own_store, found.settings, delivery)
     return JSONResponse({"message": came}, 409 if came == "replayed" else 200)

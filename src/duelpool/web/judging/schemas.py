@@ -100,7 +100,7 @@ class Sheets:
     ) -> list[dict[str, Any]]:
         """Return questions as the page gets them; of those that it has, only what changes."""
         known = {each.id for each in questions if f"{each.id}:{each.attempt}" in have}
-        self._texts.gather(each for each in questions if each.id not in known)
+        self._texts.passages_of(each for each in questions if each.id not in known)
         return [
             self.brief(each, now) if each.id in known else self.question(each, texts, now)
             for each in questions

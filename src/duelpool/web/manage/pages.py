@@ -20,7 +20,7 @@ from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.leaderboard.live import Slice
 from duelpool.measures import MEASURES
 from duelpool.records import Passage
-from duelpool.recruitment.settlement import look
+from duelpool.recruitment.settlement import settlement_state
 from duelpool.store import StoreError, log
 from duelpool.web.access.links import ForgedLink
 from duelpool.web.access.passes import hide_from_others
@@ -357,7 +357,7 @@ def _settled(caller: ManageCaller) -> dict[str, Any] | None:
     campaign = caller.dashboard.campaign
     if not campaign.settings.panel:
         return None
-    now = look(campaign)
+    now = settlement_state(campaign)
     return {
         "panel": campaign.settings.panel,
         "states": dict(sorted(now.payments.items())),
