@@ -1,4 +1,4 @@
-"""The same campaign on SQLite and on PostgreSQL: status, exports, import and challenge say the same."""
+"""The same campaign on SQLite and on PostgreSQL: status, exports, import and challenge give the same results."""
 
 import json
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def test_an_assessor_reads_their_question_again(back_end: str, tmp_path: Path) -
                 wrong.answer(question.id, assessor, Answer(Outcome.LEFT))
 
 
-def test_both_back_ends_tell_the_same_story(both: tuple[Store, Store], tmp_path: Path) -> None:
+def test_both_back_ends_give_the_same_results(both: tuple[Store, Store], tmp_path: Path) -> None:
     file, server = both
     mine, theirs = story(file, tmp_path / "file"), story(server, tmp_path / "server")
     assert mine.keys() == theirs.keys()

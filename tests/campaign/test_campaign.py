@@ -1,4 +1,4 @@
-"""The one loop: asking, answering, undo, assignments, tests, exclusion, phases, stages, money."""
+"""Campaigns: questions, answers, undo, assignments, test pairs, exclusion, phases, stages, money."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,7 +39,7 @@ def make(store: Store, settings: Settings, topics: int = 4, items: int = 12, nam
 
 
 def better(question: Question) -> Answer:
-    """Answer as somebody who knows: the smaller letter wins, whatever is off topic loses."""
+    """Answer like an expert: the smaller letter wins, and off-topic items lose."""
     assert question.right is not None
     left_off, right_off = question.left.startswith("off"), question.right.startswith("off")
     left_wins = right_off or (not left_off and question.left < question.right)
@@ -56,7 +56,7 @@ def work_off(campaign: Campaign, assignment: Assignment, careless: bool = False)
 
 
 def judge_alone(campaign: Campaign, people: int = 3) -> int:
-    """Let dedicated people judge in turns until nobody gets a question; return the answers."""
+    """Let dedicated assessors judge in turns until none gets a question; return the answers."""
     answers, idle = 0, 0
     for at in range(people):
         campaign.enrol(f"person-{at}", "dedicated")
@@ -73,7 +73,7 @@ def judge_alone(campaign: Campaign, people: int = 3) -> int:
 
 
 def is_done(campaign: Campaign) -> bool:
-    """Ask anew: `done` changes under the type checker's eyes."""
+    """Read `done` again, which the type checker takes for constant."""
     return campaign.done
 
 
@@ -96,9 +96,9 @@ def same_state(one: Campaign, other: Campaign) -> bool:
 @pytest.mark.parametrize(
     "strategy", ["prefbest", "prefbest:final_phases=2", "swissfinals", "knockout", "sorting", "topk"]
 )
-def test_dedicated_people_find_the_best_of_every_topic(store: Store, strategy: str) -> None:
+def test_dedicated_assessors_find_the_best_item_of_every_topic(store: Store, strategy: str) -> None:
     campaign = make(store, Settings(strategy=strategy), topics=2)
-    judge_alone(campaign, people=6)  # a pair may be asked six times, each time of somebody else
+    judge_alone(campaign, people=6)  # a pair may be asked six times, each time of another assessor
     assert is_done(campaign)
     assert all(levels.best == ("a",) for levels in campaign.results().values())
     assert same_state(campaign, Campaign.open(store))
@@ -114,7 +114,7 @@ def test_topics_are_judged_one_at_a_time(store: Store) -> None:
     assert seen == ["one"] * 3 + ["two"] * 3
 
 
-def test_who_comes_second_gets_a_topic_of_their_own_and_stays_with_it(store: Store) -> None:
+def test_second_assessor_gets_another_topic_and_stays_with_it(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=2, items=3)
     seen: dict[str, list[str]] = {"p": [], "q": []}
     for name in seen:
@@ -128,7 +128,7 @@ def test_who_comes_second_gets_a_topic_of_their_own_and_stays_with_it(store: Sto
     assert seen == {"p": ["one"] * 3, "q": ["two"] * 3}
 
 
-def test_a_topic_is_shared_where_there_is_no_other(store: Store) -> None:
+def test_last_open_topic_is_shared(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
     for name in ("p", "q"):
         campaign.enrol(name)
@@ -137,7 +137,7 @@ def test_a_topic_is_shared_where_there_is_no_other(store: Store) -> None:
         assert question.topic == "one"
 
 
-def test_named_people_get_named_topics(store: Store) -> None:
+def test_next_question_is_of_the_given_topics(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=3, items=3)
     campaign.enrol("p")
     question = campaign.next_question("p", topics={"three"})
@@ -145,14 +145,14 @@ def test_named_people_get_named_topics(store: Store) -> None:
     assert question.topic == "three"
 
 
-def test_a_held_question_is_returned_again(store: Store) -> None:
+def test_held_question_is_returned_again(store: Store) -> None:
     campaign = make(store, Settings())
     campaign.enrol("p")
     first, second = campaign.next_question("p"), campaign.next_question("p")
     assert first == second is not None
 
 
-def test_nobody_gets_a_pair_twice_and_the_cap_is_kept(store: Store) -> None:
+def test_no_assessor_gets_a_pair_twice_and_the_cap_holds(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs:repeats=3", cap=2), topics=1, items=3)
     judge_alone(campaign, people=5)
     judged = campaign.judgments("one")
@@ -164,7 +164,7 @@ def test_nobody_gets_a_pair_twice_and_the_cap_is_kept(store: Store) -> None:
     assert len({(j.pair, j.assessor) for j in judged}) == len(judged)
 
 
-def test_everything_known_at_ask_time_is_written_down(store: Store) -> None:
+def test_judgment_stores_what_was_known_when_it_was_asked(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest", seed=5), topics=1)
     campaign.enrol("p", "dedicated")
     question = campaign.next_question("p")
@@ -200,7 +200,7 @@ def test_sides_are_random_and_independent_of_the_item(store: Store) -> None:
     assert abs(lefts - total / 2) < 4 * (total / 4) ** 0.5
 
 
-def test_cannot_judge_goes_to_others_and_is_parked_after_three(store: Store) -> None:
+def test_cannot_judge_passes_the_pair_to_others_and_parks_it_after_three(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=2)
     for at in range(4):
         campaign.enrol(f"p{at}")
@@ -214,7 +214,7 @@ def test_cannot_judge_goes_to_others_and_is_parked_after_three(store: Store) -> 
     assert campaign.judgments("one") == []
 
 
-def test_a_skipped_pair_may_come_back_to_the_same_person(store: Store) -> None:
+def test_skipped_pair_may_return_to_the_same_assessor(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=2)
     campaign.enrol("p")
     first = campaign.next_question("p")
@@ -225,7 +225,7 @@ def test_a_skipped_pair_may_come_back_to_the_same_person(store: Store) -> None:
     assert (again.id != first.id, again.pair) == (True, first.pair)
 
 
-def test_bad_takes_an_item_out_and_undo_brings_it_back(store: Store) -> None:
+def test_bad_vote_removes_an_item_and_undo_restores_it(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=4)
     campaign.enrol("p")
     question = campaign.next_question("p")
@@ -243,7 +243,7 @@ def test_bad_takes_an_item_out_and_undo_brings_it_back(store: Store) -> None:
     assert events == [log.JUDGMENT, log.RETRACTION, log.JUDGMENT]
 
 
-def test_answers_that_the_campaign_does_not_take_are_refused(store: Store) -> None:
+def test_answers_outside_the_settings_are_refused(store: Store) -> None:
     campaign = make(store, Settings())
     campaign.enrol("p")
     question = campaign.next_question("p")
@@ -260,9 +260,9 @@ def test_answers_that_the_campaign_does_not_take_are_refused(store: Store) -> No
         campaign.answer(question.id, "p", Answer(Outcome.RIGHT))
 
 
-def test_who_may_not_judge_is_told_why(store: Store) -> None:
+def test_refusal_to_judge_names_its_reason(store: Store) -> None:
     campaign = make(store, Settings())
-    with pytest.raises(NotAllowed, match="No assessor is called"):
+    with pytest.raises(NotAllowed, match="no assessor 'stranger'"):
         campaign.next_question("stranger")
     campaign.enrol("p")
     campaign.set_state("paused")
@@ -274,7 +274,7 @@ def test_who_may_not_judge_is_told_why(store: Store) -> None:
         campaign.next_question("p")
 
 
-def test_time_runs_out_and_the_slot_is_free(store: Store) -> None:
+def test_expired_lease_frees_its_slot(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs", cap=1, lease_seconds=1e-6), topics=1, items=2)
     campaign.enrol("p")
     campaign.enrol("q")
@@ -291,7 +291,7 @@ def test_time_runs_out_and_the_slot_is_free(store: Store) -> None:
 # ---- phases
 
 
-def test_a_retraction_in_an_open_phase_opens_the_pair_again(store: Store) -> None:
+def test_retraction_in_an_open_phase_reopens_the_pair(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest"), topics=1)
     campaign.enrol("p")
     campaign.enrol("q")
@@ -305,7 +305,7 @@ def test_a_retraction_in_an_open_phase_opens_the_pair_again(store: Store) -> Non
     assert open_after - open_before == {question.pair}
 
 
-def test_a_closed_phase_keeps_its_survivors_until_it_is_rewound(store: Store) -> None:
+def test_closed_phase_keeps_its_survivors_until_it_is_rewound(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest:n=3,m=4"), topics=1)
     judge_alone(campaign)
     state = campaign.live.state("one")
@@ -348,7 +348,7 @@ def test_an_assignment_has_ten_questions_and_three_tests_in_any_order(store: Sto
     assert campaign.next_assignment("w") == assignment
 
 
-def test_crowd_answers_are_told_only_when_the_assignment_ends(store: Store) -> None:
+def test_crowd_answers_reach_the_strategy_when_the_assignment_ends(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
     campaign.enrol("w")
     assignment = campaign.next_assignment("w")
@@ -371,7 +371,7 @@ def test_crowd_answers_are_told_only_when_the_assignment_ends(store: Store) -> N
         campaign.undo(assignment.questions[0].id, "w")
 
 
-def test_a_careless_worker_goes_is_paid_and_leaves_nothing(store: Store) -> None:
+def test_careless_worker_is_excluded_paid_and_leaves_no_judgment(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
     for name in ("good", "bad"):
         campaign.enrol(name)
@@ -383,8 +383,8 @@ def test_a_careless_worker_goes_is_paid_and_leaves_nothing(store: Store) -> None
         assert finished.reward == 200
     with pytest.raises(NotAllowed):
         campaign.next_assignment("bad")
-    everybody = {j.assessor for topic in TOPICS for j in campaign.judgments(topic.id)}
-    assert everybody == {"good"}
+    assessors = {j.assessor for topic in TOPICS for j in campaign.judgments(topic.id)}
+    assert assessors == {"good"}
     assert same_state(campaign, Campaign.open(store))
 
 
@@ -392,9 +392,7 @@ def test_a_careless_worker_goes_is_paid_and_leaves_nothing(store: Store) -> None
     ("passed", "seen", "stays"),
     [(3, 3, True), (2, 3, False), (5, 6, True), (4, 6, False), (7, 9, True), (6, 9, False)],
 )
-def test_the_three_quarters_rule_over_all_tests_so_far(
-    store: Store, passed: int, seen: int, stays: bool
-) -> None:
+def test_share_rule_counts_all_test_pairs_so_far(store: Store, passed: int, seen: int, stays: bool) -> None:
     campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
     campaign.enrol("w")
     wrong_left = seen - passed
@@ -413,7 +411,7 @@ def test_the_three_quarters_rule_over_all_tests_so_far(
     assert (finished.tests_passed, finished.tests_seen, finished.counted) == (passed, seen, stays)
 
 
-def test_any_failed_test_discards_the_assignment_but_not_the_person(store: Store) -> None:
+def test_any_failed_test_pair_discards_the_assignment_but_not_the_assessor(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest", judges="crowd", test_rule="any-failed"))
     campaign.enrol("w")
     for careless in (False, True, False):
@@ -424,7 +422,7 @@ def test_any_failed_test_discards_the_assignment_but_not_the_person(store: Store
     assert sum(len(campaign.judgments(topic.id)) for topic in TOPICS) == 20
 
 
-def test_a_test_pair_that_was_taken_back_counts_as_it_was_answered_at_last(store: Store) -> None:
+def test_undone_test_pair_counts_by_its_last_answer(store: Store) -> None:
     campaign = make(store, Settings(judges="crowd"))
     campaign.enrol("w")
     assignment = campaign.next_assignment("w")
@@ -439,7 +437,7 @@ def test_a_test_pair_that_was_taken_back_counts_as_it_was_answered_at_last(store
     assert ended.tests_passed == ended.tests_seen == campaign.settings.tests > 0
 
 
-def test_what_excluding_takes_away_is_what_still_stands(store: Store) -> None:
+def test_exclusion_preview_counts_only_judgments_that_count(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=4)
     campaign.enrol("p")
     while (question := campaign.next_question("p")) is not None and len(campaign.judgments("one")) < 3:
@@ -453,7 +451,7 @@ def test_what_excluding_takes_away_is_what_still_stands(store: Store) -> None:
     assert campaign.preview_exclusion("p").judgments == back > 0
 
 
-def test_exclusion_and_the_way_back(store: Store) -> None:
+def test_exclusion_and_reinstatement(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
     campaign.enrol("w")
     assignment = campaign.next_assignment("w")
@@ -470,7 +468,7 @@ def test_exclusion_and_the_way_back(store: Store) -> None:
     assert same_state(campaign, Campaign.open(store))
 
 
-def test_re_instatement_never_passes_the_cap(store: Store) -> None:
+def test_reinstatement_never_exceeds_the_cap(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs", cap=1), topics=1, items=3)
     campaign.enrol("first")
     campaign.enrol("second")
@@ -484,7 +482,7 @@ def test_re_instatement_never_passes_the_cap(store: Store) -> None:
     assert len(campaign.judgments("one")) == 3
 
 
-def test_stopping_early_is_paid_for_what_is_done_rounded_up(store: Store) -> None:
+def test_stopping_early_is_paid_in_proportion_rounded_up(store: Store) -> None:
     campaign = make(store, Settings(strategy="prefbest", judges="crowd"))
     campaign.enrol("w")
     assignment = campaign.next_assignment("w")
@@ -527,7 +525,7 @@ def test_a_short_assignment_has_two_tests(store: Store) -> None:
     assert len(assignment.questions) == 3 + 2
 
 
-def test_without_test_pairs_a_crowd_campaign_says_so(store: Store) -> None:
+def test_crowd_campaign_without_test_pairs_is_refused(store: Store) -> None:
     campaign = Campaign.create(
         store, "bare", Settings(judges="crowd"), topics=TOPICS, pools=[Pool("one", ITEMS)]
     )
@@ -558,7 +556,7 @@ def test_grades_thin_the_pool_before_preferences(store: Store) -> None:
         campaign.next_stage()
 
 
-def test_items_and_topics_join_and_leave(store: Store) -> None:
+def test_items_and_topics_are_added_and_removed(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
     judge_alone(campaign)
     assert is_done(campaign)
@@ -572,10 +570,10 @@ def test_items_and_topics_join_and_leave(store: Store) -> None:
     campaign.remove("new")
     assert list(campaign.results()) == ["one"]
     with pytest.raises(BadParameter, match="to remove"):
-        campaign.remove("one", "nobody")
+        campaign.remove("one", "missing")
 
 
-def test_judgments_from_elsewhere_count_and_strangers_are_refused(store: Store) -> None:
+def test_added_judgments_count_and_unknown_ids_are_refused(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=3)
     given = [Judgment("one", a, b, Outcome.LEFT, assessor="import") for a, b in combinations("abc", 2)]
     assert campaign.add_judgments(given) == 3
@@ -587,7 +585,7 @@ def test_judgments_from_elsewhere_count_and_strangers_are_refused(store: Store) 
     assert len(campaign.judgments("one")) == 3
 
 
-def test_a_store_holds_many_campaigns_that_do_not_meet(store: Store) -> None:
+def test_campaigns_of_one_store_are_separate(store: Store) -> None:
     one, two = (
         make(store, Settings(strategy="allpairs"), name="one"),
         make(store, Settings(strategy="allpairs"), name="two"),
@@ -640,10 +638,10 @@ def test_settings_survive_the_store_and_name_their_strategy() -> None:
         Settings(strategy="prefbets")
 
 
-# ---- skipped, repeated, kept for somebody
+# ---- skipped and repeated questions, reserved topics
 
 
-def test_what_was_skipped_comes_after_everything_else(store: Store) -> None:
+def test_skipped_pairs_are_asked_last(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=2, items=3)
     campaign.enrol("anna")
     first = campaign.next_question("anna")
@@ -658,7 +656,7 @@ def test_what_was_skipped_comes_after_everything_else(store: Store) -> None:
     assert campaign.done
 
 
-def test_who_skips_everything_is_asked_again_and_again(store: Store) -> None:
+def test_assessor_who_skips_everything_is_asked_again(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=1, items=2)
     campaign.enrol("anna")
     for _ in range(4):
@@ -667,7 +665,7 @@ def test_who_skips_everything_is_asked_again_and_again(store: Store) -> None:
         campaign.answer(question.id, "anna", Answer(Outcome.SKIP))
 
 
-def test_repeated_pairs_for_dedicated_people(store: Store) -> None:
+def test_repeated_pairs_for_dedicated_assessors(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs", repeat_every=4, cap=1), topics=2, items=5)
     campaign.enrol("anna")
     asked = []
@@ -706,7 +704,7 @@ def test_repeated_pairs_in_a_crowd(store: Store) -> None:
     assert len(repeated) == 4
 
 
-def test_an_undone_skip_and_an_undone_repeat(store: Store) -> None:
+def test_undo_of_a_skip_and_of_a_repeated_pair(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs", repeat_every=1), topics=1, items=3)
     campaign.enrol("anna")
     first = campaign.next_question("anna")
@@ -723,7 +721,7 @@ def test_an_undone_skip_and_an_undone_repeat(store: Store) -> None:
     assert after.pair != first.pair
 
 
-def test_topics_for_certain_people(store: Store) -> None:
+def test_reserved_topics_go_to_their_assessors_alone(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs"), topics=3, items=3)
     campaign.assign(["two", "three"], ["anna", "bert"])
     campaign.enrol("carla")
@@ -760,7 +758,7 @@ def test_several_questions_are_held_at_once(store: Store) -> None:
     assert campaign.done
 
 
-def test_an_open_assignment_knows_what_is_left(store: Store) -> None:
+def test_open_assignment_lists_the_remaining_questions(store: Store) -> None:
     campaign = make(store, Settings(judges="crowd"))
     campaign.enrol("worker")
     assignment = campaign.next_assignment("worker")
@@ -772,7 +770,7 @@ def test_an_open_assignment_knows_what_is_left(store: Store) -> None:
     assert resumed.left == (assignment.questions[0], *assignment.questions[2:])
 
 
-def test_judgments_from_elsewhere_count_to_the_cap(store: Store) -> None:
+def test_added_judgments_count_to_the_cap(store: Store) -> None:
     campaign = make(store, Settings(strategy="allpairs:repeats=2", cap=2), topics=1, items=2)
     campaign.enrol("anna")
     campaign.enrol("bert")
@@ -816,7 +814,7 @@ def test_a_crossed_study(store: Store) -> None:
             done.setdefault((question.topic, person), []).append(question.kind)
             campaign.answer(question.id, person, answer_to(question))
     assert campaign.done
-    assert all(len(set(kinds)) == 1 for kinds in done.values())  # nobody sees a topic in two kinds
+    assert all(len(set(kinds)) == 1 for kinds in done.values())  # no assessor sees a topic in two kinds
     cells = [(topic, kinds[0]) for (topic, _), kinds in done.items()]
     assert {cells.count((topic.id, kind)) for topic in TOPICS for kind in KINDS} == {2}
     assert {len(kinds) for kinds in done.values() if kinds[0] is Kind.GRADE} == {4}
@@ -824,7 +822,7 @@ def test_a_crossed_study(store: Store) -> None:
     assert Campaign.open(store).done
 
 
-def test_a_crossed_study_takes_each_kind_its_answers(store: Store) -> None:
+def test_crossed_study_accepts_the_answers_of_each_kind(store: Store) -> None:
     campaign = make(store, Settings(strategy="sorting", crossed=KINDS, people_per_kind=1), topics=1, items=3)
     kinds = {}
     for person in ("anna", "bert", "carla", "dora"):
@@ -856,7 +854,7 @@ def test_a_crossed_study_takes_each_kind_its_answers(store: Store) -> None:
         ({"crossed": KINDS, "people_per_kind": 0}, "from 1 on"),
     ],
 )
-def test_what_a_crossed_study_is_not(wrong_settings: dict[str, object], words: str) -> None:
+def test_crossed_study_refuses_unfit_settings(wrong_settings: dict[str, object], words: str) -> None:
     with pytest.raises(BadParameter, match=words):
         Settings(**wrong_settings)  # type: ignore[arg-type]
 

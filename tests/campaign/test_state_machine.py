@@ -1,4 +1,4 @@
-"""Any order of verbs: replaying the log gives the live state and the next questions, bit for bit."""
+"""Operations in any order: replaying the log gives the live state and the next questions, bit for bit."""
 
 import tempfile
 from pathlib import Path
@@ -195,7 +195,7 @@ class CampaignMachine(RuleBasedStateMachine):
             assert mine.strategy.ask(30) == theirs.strategy.ask(30)
 
     @invariant()
-    def the_cap_holds_and_nobody_answers_twice(self) -> None:
+    def the_cap_holds_and_no_assessor_answers_twice(self) -> None:
         columns = schema.question.c
 
         def most(*by: object) -> int:

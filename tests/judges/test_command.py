@@ -163,12 +163,12 @@ def test_a_campaign_is_judged_by_a_program(store: Store) -> None:
 def test_three_failures_in_a_row_end_the_session_and_release_its_questions(store: Store) -> None:
     campaign = make_campaign(store)
     campaign.enrol("tool", "program")
-    sitting = JudgingSession(
+    session = JudgingSession(
         campaign, "tool", judge := program(LOOP.format("print('no', flush=True)")), patience=3
     )
     with judge, pytest.raises(JudgeGaveUp, match=r"failed 3 times in a row.*not JSON"):
-        sitting.run()
-    assert (sitting.tally.failed, sitting.tally.judged) == (3, 0)
+        session.run()
+    assert (session.tally.failed, session.tally.judged) == (3, 0)
     states = store.read(lambda c: [row[0] for row in c.exec_driver_sql("select state from question")])
     assert states == ["returned"] * 3
 

@@ -30,8 +30,8 @@ from support.visitors import Person
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     monkeypatch.setattr(calls, "PAUSES", (0.0, 0.0))
-    with house(tmp_path) as found:
-        yield found
+    with house(tmp_path) as running:
+        yield running
 
 
 def stopped(home: House, people: int = 1) -> None:
@@ -105,10 +105,10 @@ def test_a_process_killed_while_it_pays_leaves_a_question_and_no_second_payment(
     effect = 1 if took_effect else 0
     assert len(home.fake.paid_calls) == effect
     for _ in range(2):
-        told = call(home, "settle", "--yes")
-        assert "Question 1: bonus of 0.31 USD" in told
-        assert "may or may not have been paid" in told
-        assert f"the panel shows {'bonuses of 0.31' if took_effect else 'no bonus'}" in told
+        output = call(home, "settle", "--yes")
+        assert "Question 1: bonus of 0.31 USD" in output
+        assert "may or may not have been paid" in output
+        assert f"the panel shows {'bonuses of 0.31' if took_effect else 'no bonus'}" in output
         assert len(home.fake.paid_calls) == effect
     assert "bonus of 0.31 USD" in money_page(home)
     assert "may still be in progress" in call(home, "settle", "--answer", "1=paid", "--yes", code=2)
@@ -151,7 +151,7 @@ def settled(home: House) -> list[tuple[str, str]]:
         f"{each.path}{each.status}{'after' if each.after else ''}" if isinstance(each, Fault) else None
     ),
 )
-def test_what_goes_wrong_never_pays_twice(home: House, fault: Fault, state: str, paid: int) -> None:
+def test_failures_never_pay_twice(home: House, fault: Fault, state: str, paid: int) -> None:
     stopped(home)
     home.fake.faults.append(fault)
     assert settled(home) == [("bonus", state)]
@@ -167,7 +167,7 @@ def test_what_goes_wrong_never_pays_twice(home: House, fault: Fault, state: str,
     assert home.ledger() == home.fake.wallet
 
 
-def test_a_panel_that_is_not_reached_has_paid_nothing(home: House) -> None:
+def test_unreachable_panel_has_paid_nothing(home: House) -> None:
     stopped(home)
     real = home.fake.environment
 
@@ -178,20 +178,20 @@ def test_a_panel_that_is_not_reached_has_paid_nothing(home: House) -> None:
     changed: list[Any] = []
 
     class Gone:
-        """A book that lets the panel vanish after the payment began and before the call."""
+        """A journal that lets the panel vanish after the payment began and before the call."""
 
-        def __init__(self, book: Any) -> None:
-            self._book = book
+        def __init__(self, journal: Any) -> None:
+            self._journal = journal
 
         def begin(self, dues: Any, batch: str = "", fees: Any = None) -> bool:
-            kept = self._book.begin(dues, batch, fees)
+            kept = self._journal.begin(dues, batch, fees)
             home.fake.environment = unreachable  # type: ignore[method-assign]
             panel._cached_api = home.panel._api()  # type: ignore[attr-defined]
             changed.append(batch)
             return bool(kept)
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(self._book, name)
+            return getattr(self._journal, name)
 
     settle_with_book(home, panel, Gone)
     assert changed
@@ -202,14 +202,14 @@ def test_a_panel_that_is_not_reached_has_paid_nothing(home: House) -> None:
 
 
 def settle_with_book(home: House, panel: Any, wrapped: Any) -> None:
-    """Settle with a book between us and the store's own."""
+    """Settle with a journal between us and the store's own."""
     plain = panel.settle
-    panel.settle = lambda dues, book: plain(dues, wrapped(book))
+    panel.settle = lambda dues, journal: plain(dues, wrapped(journal))
     settle(home.campaign, panel, carry_out=True)
     panel.settle = plain
 
 
-def test_approving_is_repeated_until_it_is_sure(home: House) -> None:
+def test_approval_is_repeated_until_confirmed(home: House) -> None:
     guest = home.guest()
     guest.finish()
     home.fake.faults += [Fault("/transition/", after=True), Fault("/transition/", status=429)]
@@ -218,14 +218,14 @@ def test_approving_is_repeated_until_it_is_sure(home: House) -> None:
     other = home.guest()
     other.finish()
     home.fake.faults.append(Fault("/transition/", after=True, times=9))
-    assert settled(home)[-1] == ("approval", "planned")  # it was approved, and nobody heard of it
+    assert settled(home)[-1] == ("approval", "planned")  # it was approved, and the answer was lost
     home.fake.faults.clear()
     assert settled(home)[-1] == ("approval", "paid")
     assert home.ledger() == home.fake.wallet == 480
 
 
 @pytest.mark.parametrize("back_end", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def test_many_who_settle_at_once_pay_once(back_end: str, tmp_path: Path) -> None:
+def test_concurrent_settlements_pay_once(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target, house(tmp_path, target=target) as home:
         _settle_at_once(home)
 
@@ -243,7 +243,7 @@ def _settle_at_once(home: House) -> None:
     assert {row.state for row in home.rows(schema.payment)} == {"paid"}
 
 
-def test_bonuses_of_many_are_paid_in_parts(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bonuses_are_paid_in_batches(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duelpool.panels.prolific.AT_ONCE", 2)
     stopped(home, 5)
     settled(home)
@@ -251,12 +251,12 @@ def test_bonuses_of_many_are_paid_in_parts(home: House, monkeypatch: pytest.Monk
     assert home.ledger() == home.fake.wallet
 
 
-def test_an_answer_is_taken_only_to_a_question(home: House) -> None:
-    with pytest.raises(BadParameter, match="no open question"):
+def test_only_open_questions_can_be_answered(home: House) -> None:
+    with pytest.raises(BadParameter, match="not an open question"):
         answer(home.campaign.own_store, {1: True})
 
 
-def test_the_fake_pays_as_often_as_it_is_asked() -> None:
+def test_fake_panel_pays_every_call() -> None:
     fake = FakeProlific()
     made = fake.take()
     status, bulk = fake._set_up({"study_id": fake.study, "csv_bonuses": f"{made.id},0.31"})

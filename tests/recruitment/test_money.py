@@ -1,4 +1,4 @@
-"""Money, whatever people do and whatever fails: the ledger is what the panel paid, and nobody is paid twice."""
+"""Payments under any behaviour and failure: the ledger equals what the panel paid, and no worker is paid twice."""
 
 import json
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Wire(PanelApi):
 
 @dataclass(frozen=True)
 class Took:
-    """What somebody did: how much of their assignments, and what became of their stay, at first and in the end."""
+    """A worker's behaviour: how much of each assignment they did, and their submission's first and final status."""
 
     done: tuple[int, ...]
     granted: int
@@ -80,16 +80,16 @@ faults = st.lists(
 
 
 def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
-    """Write down what somebody did, as the loop would have."""
+    """Store what a worker did, as a campaign would have."""
     made = fake.take()
-    stay = admit(
+    admitted = admit(
         campaign.own_store,
         "crowd",
         "prolific",
         WorkerIdentity(made.participant, made.id, fake.study),
     )
-    assert isinstance(stay, Admitted)
-    who = stay.assessor
+    assert isinstance(admitted, Admitted)
+    who = admitted.assessor
 
     def work(tx: Writing) -> None:
         for at, done in enumerate(took.done):
@@ -120,7 +120,7 @@ def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
 
 
 def become(fake: FakeProlific, submission: Submission, status: str) -> None:
-    """Move a stay on, as far as Prolific lets it."""
+    """Change a submission's status, as far as Prolific allows it."""
     if submission.status in ("APPROVED", "RETURNED", "REJECTED", "SCREENED OUT"):
         return
     if status == "APPROVED":
@@ -130,7 +130,7 @@ def become(fake: FakeProlific, submission: Submission, status: str) -> None:
 
 
 def answered(campaign: Campaign, fake: FakeProlific) -> None:
-    """Answer every question as somebody does who has looked at the panel's site."""
+    """Answer every open payment by what the panel's site shows."""
     asked = settlement_state(campaign).questions
     if asked:
         answer(campaign.own_store, {each.id: each.batch in fake.paid_calls for each in asked})
@@ -150,34 +150,34 @@ def fresh(store: Store, fake: FakeProlific, name: str) -> Campaign:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with new_store(tmp_path_factory.mktemp("money") / "money.db") as found:
-        yield found
+    with new_store(tmp_path_factory.mktemp("money") / "money.db") as opened:
+        yield opened
 
 
 @settings(max_examples=15, phases=[Phase.explicit, Phase.generate], print_blob=False)
 @given(people, faults)
-def test_property_the_ledger_is_what_the_panel_paid(
+def test_property_ledger_equals_what_the_panel_paid(
     store: Store, took: list[Took], wrong: list[Fault]
 ) -> None:
     note(f"{took} {wrong}")
     fake = FakeProlific(page_size=3)
     campaign = fresh(store, fake, fake.study)
-    stays = [worked(campaign, fake, each) for each in took]
+    worked_submissions = [worked(campaign, fake, each) for each in took]
     panel = Prolific(campaign.settings.panel_settings, PanelAccess(token=TOKEN))
     panel._cached_api = Wire(fake)
-    for each, submission in zip(took, stays, strict=True):
+    for each, submission in zip(took, worked_submissions, strict=True):
         become(fake, submission, each.first)
     fake.faults = [Fault(each.path, each.status, each.after, each.times) for each in wrong]
     for _ in range(2):
         settle(campaign, panel, carry_out=True)
     fake.faults.clear()
     answered(campaign, fake)
-    for each, submission in zip(took, stays, strict=True):
+    for each, submission in zip(took, worked_submissions, strict=True):
         become(fake, submission, each.last)
     for _ in range(3):
         settle(campaign, panel, carry_out=True)
         answered(campaign, fake)
-    found = totals(campaign)
-    assert found["paid"] == found["ledger"] == sum(each.received for each in stays)
-    assert found["ledger"] + found["fees"] == fake.wallet
+    sums = totals(campaign)
+    assert sums["paid"] == sums["ledger"] == sum(each.received for each in worked_submissions)
+    assert sums["ledger"] + sums["fees"] == fake.wallet
     assert len(fake.paid_calls) == len(set(fake.paid_calls))

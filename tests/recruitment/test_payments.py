@@ -1,4 +1,4 @@
-"""The book of payments, step by step: of two who settle at the same time, one pays."""
+"""The journal of payments, step by step: of two concurrent settlements, one pays."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +18,8 @@ from support.stores import BACK_ENDS, new_target
 from support.visitors import new_store
 
 
-class Desk:
-    """A campaign that owes somebody 100, and as many books as there are processes."""
+class PaymentCase:
+    """A campaign that owes a worker 100, and one journal per process."""
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
@@ -30,7 +30,7 @@ class Desk:
             lambda tx: ledger.compensate(tx, came.assessor, campaign.settings, amount=100, reason="x")
         )
 
-    def book(self) -> StoredPayments:
+    def journal(self) -> StoredPayments:
         return StoredPayments(self.campaign.own_store, "prolific", "USD")
 
     def states(self) -> list[str]:
@@ -38,58 +38,60 @@ class Desk:
 
 
 @pytest.fixture(params=BACK_ENDS)
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Desk]:
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PaymentCase]:
     with new_target(request.param, tmp_path) as target, new_store(target) as store:
-        yield Desk(make_campaign(store, {"one": "ab"}, judges="crowd", panel="prolific"))
+        yield PaymentCase(make_campaign(store, {"one": "ab"}, judges="crowd", panel="prolific"))
 
 
-def test_what_somebody_is_paying_nobody_else_pays(desk: Desk) -> None:
-    first, second = desk.book(), desk.book()
-    (due,) = first.intend([desk.intent])
-    assert second.intend([desk.intent]) == [due]
+def test_payment_in_progress_is_not_claimed_by_another_process(case: PaymentCase) -> None:
+    first, second = case.journal(), case.journal()
+    (due,) = first.intend([case.intent])
+    assert second.intend([case.intent]) == [due]
     assert first.claim([due]) == [due]
     assert second.claim([due]) == [due]  # the first may be dead: nothing was called
     assert not first.begin([due])
     assert second.begin([due], "batch", 7)
     assert not second.begin([due])
-    assert first.claim([due]) == [] == desk.book().intend([desk.intent])
-    for book in (first, desk.book()):  # who has it not in hand changes nothing
-        book.release([due], "no")
-        book.refused([due], "no")
-        book.paid([due])
-    assert desk.states() == ["paying"]
+    assert first.claim([due]) == [] == case.journal().intend([case.intent])
+    for journal in (first, case.journal()):  # who has it not in hand changes nothing
+        journal.release([due], "no")
+        journal.refused([due], "no")
+        journal.paid([due])
+    assert case.states() == ["paying"]
     second.unknown([due], "?")
-    assert desk.book().claim([due]) == []
-    assert answer(desk.campaign.own_store, {due.payment: True})[0].state == "paid"
-    ledger = desk.campaign.store.read(
-        lambda found: found.execute(select(schema.ledger.c.amount)).scalars().all()
+    assert case.journal().claim([due]) == []
+    assert answer(case.campaign.own_store, {due.payment: True})[0].state == "paid"
+    ledger = case.campaign.store.read(
+        lambda connection: connection.execute(select(schema.ledger.c.amount)).scalars().all()
     )
     assert sum(ledger) == 107  # the fee as the panel stated it, not as we thought
-    assert desk.book().intend([desk.intent]) == []
+    assert case.journal().intend([case.intent]) == []
 
 
-def test_a_row_of_the_ledger_is_paid_in_one_way(desk: Desk) -> None:
-    book = desk.book()
-    approval = Intent(desk.intent.submission, 1, "approval", 100, 20)
-    assert [due.kind for due in book.intend([desk.intent, approval])] == ["bonus"]
-    assert [due.kind for due in book.intend([approval])] == ["bonus"]
+def test_ledger_row_is_paid_in_one_way(case: PaymentCase) -> None:
+    journal = case.journal()
+    approval = Intent(case.intent.submission, 1, "approval", 100, 20)
+    assert [due.kind for due in journal.intend([case.intent, approval])] == ["bonus"]
+    assert [due.kind for due in journal.intend([approval])] == ["bonus"]
 
 
-def test_what_a_person_says_was_not_paid_is_paid_anew(desk: Desk) -> None:
-    book = desk.book()
-    (due,) = book.intend([desk.intent])
-    book.claim([due])
-    book.begin([due])
-    book.unknown([due], "?")
-    answer(desk.campaign.own_store, {due.payment: False})
-    (again,) = desk.book().intend([desk.intent])
+def test_payment_answered_as_unpaid_is_planned_again(case: PaymentCase) -> None:
+    journal = case.journal()
+    (due,) = journal.intend([case.intent])
+    journal.claim([due])
+    journal.begin([due])
+    journal.unknown([due], "?")
+    answer(case.campaign.own_store, {due.payment: False})
+    (again,) = case.journal().intend([case.intent])
     assert again.payment != due.payment
-    assert desk.states() == ["unpaid", "planned"]
+    assert case.states() == ["unpaid", "planned"]
 
 
-def test_what_is_withdrawn_is_not_begun(desk: Desk) -> None:
-    store, campaign = desk.campaign.store, desk.campaign
-    person = store.read(lambda found: found.execute(select(schema.submission.c.assessor)).scalar_one())
+def test_withdrawn_payment_is_not_begun(case: PaymentCase) -> None:
+    store, campaign = case.campaign.store, case.campaign
+    person = store.read(
+        lambda connection: connection.execute(select(schema.submission.c.assessor)).scalar_one()
+    )
 
     def finished(tx: Writing) -> None:
         tx.connection.execute(
@@ -106,22 +108,24 @@ def test_what_is_withdrawn_is_not_begun(desk: Desk) -> None:
 
     campaign.write(finished)
     row = store.read(
-        lambda found: found.execute(select(schema.ledger).where(schema.ledger.c.assignment == "a")).first()
+        lambda connection: connection.execute(
+            select(schema.ledger).where(schema.ledger.c.assignment == "a")
+        ).first()
     )
     assert row is not None
-    book = desk.book()
-    (due,) = book.intend([Intent(desk.intent.submission, row.id, "bonus", row.amount, 40)])
-    assert book.claim([due]) == [due]
+    journal = case.journal()
+    (due,) = journal.intend([Intent(case.intent.submission, row.id, "bonus", row.amount, 40)])
+    assert journal.claim([due]) == [due]
     apply_reports(
         campaign.own_store,
         campaign.settings,
         [ReportedSubmission("s", SubmissionStatus.REJECTED, "REJECTED")],
         carry_out=True,
     )
-    assert not book.begin([due])
-    assert book.intend([Intent(desk.intent.submission, row.id, "bonus", row.amount, 40)]) == []
+    assert not journal.begin([due])
+    assert journal.intend([Intent(case.intent.submission, row.id, "bonus", row.amount, 40)]) == []
 
 
-def test_a_share_of_the_fees_is_whole() -> None:
+def test_shares_of_the_fees_are_whole_units() -> None:
     dues = [Due(at, "bonus", "s", amount, "USD") for at, amount in enumerate((31, 31, 45))]
     assert sum(_shared(22, dues).values()) == 22

@@ -22,13 +22,13 @@ REWARD = 200
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[House]:
-    with new_target(request.param, tmp_path) as target, house(tmp_path, target=target) as found:
-        yield found
+    with new_target(request.param, tmp_path) as target, house(tmp_path, target=target) as running:
+        yield running
 
 
 @dataclass
 class Study:
-    """Everybody who took part, by what they did."""
+    """The workers of the study, by what they did."""
 
     good: list[Guest]
     careless: Guest
@@ -47,7 +47,7 @@ class Study:
 
 
 def taken_part(home: House) -> Study:
-    """Let everybody take part; half of it is told by messages, the rest is found by asking."""
+    """Let all workers take part; half of their statuses come by messages, the rest by reconciliation."""
     fake = home.fake
     good = [home.guest() for _ in range(3)]
     assert [each.finish() for each in good] == ["DONE1"] * 3
@@ -111,7 +111,7 @@ def is_planned_first(home: House, study: Study) -> None:
     assert sorted(kinds) == sorted(
         [("approval", REWARD)] * 5 + [("bonus", REWARD)] * 2 + [("bonus", part) for part in PARTS]
     )
-    assert [stay.external for stay in dry.plan.returns] == [study.unmoved.submission.id]
+    assert [submission.external for submission in dry.plan.returns] == [study.unmoved.submission.id]
     assert [look[0].external for look in dry.plan.to_review] == [study.idle.submission.id]
 
 
@@ -155,8 +155,10 @@ def test_a_whole_study_adds_up_to_the_cent(home: House) -> None:
         study.forgetful.submission.id: PARTS[1],
     }
     assert {key: each.received for key, each in fake.submissions.items() if each.received} == expected
-    assert [stay.external for stay in unknown_submissions(home.campaign, home.panel)] == ["f" * 24]
-    unpaid = REWARD + home.fee(REWARD)  # whom the panel doesn't know, nobody pays
+    assert [submission.external for submission in unknown_submissions(home.campaign, home.panel)] == [
+        "f" * 24
+    ]
+    unpaid = REWARD + home.fee(REWARD)  # a worker whom the panel doesn't know isn't paid
     assert home.ledger() == fake.wallet + unpaid
     paid = sum(row.amount for row in home.rows(schema.payment) if row.state == "paid")
     assert paid == sum(each.received for each in fake.submissions.values())
@@ -170,7 +172,7 @@ def test_a_whole_study_adds_up_to_the_cent(home: House) -> None:
 
 
 def is_nowhere_to_be_read(home: House) -> None:
-    """No id of the panel stands in any export, or anywhere but in the two columns that can be erased."""
+    """The panel's ids are in no export, and only in the two columns that can be erased."""
     outside = {text for each in home.fake.submissions.values() for text in (each.id, each.participant)}
     for form in STREAMS:
         text = home.campaign.read(lambda tx: "".join(export_lines(tx, home.campaign, form)))  # noqa: B023

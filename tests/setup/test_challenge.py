@@ -1,4 +1,4 @@
-"""Challenges: what a late run brings, who is whose twin, and how newcomers duel with the best."""
+"""Challenges: new items of a late run, duplicates, and the duels of newcomers with the best item."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,18 +42,18 @@ def assert_replays(store: Store, campaign: Campaign) -> None:
         assert theirs.closed_in_log == mine.closed_in_log
 
 
-def test_only_strangers_above_the_first_best_item_come(store: Store) -> None:
+def test_only_unknown_items_above_the_first_best_item_challenge(store: Store) -> None:
     campaign = make_campaign(store, {"one": "efgh", "two": "efgh"})
     judge_all(campaign)
-    found = find_challenges(campaign, run_of(one="xfyez", two="exy", three="q"), depth=10)
-    assert found == [Challenge("one", ("e",), ("x", "y"), {})]
+    challenges = find_challenges(campaign, run_of(one="xfyez", two="exy", three="q"), depth=10)
+    assert challenges == [Challenge("one", ("e",), ("x", "y"), {})]
     assert find_challenges(campaign, run_of(one="xyfe"), depth=1)[0].newcomers == ("x",)
     assert find_challenges(campaign, run_of(one="xyfe"), topics=["two"]) == []
     with pytest.raises(BadParameter, match="one rank deep"):
         find_challenges(campaign, run_of(one="x"), depth=0)
 
 
-def test_a_twin_of_the_best_stops_the_reading_and_texts_tell_twins(store: Store) -> None:
+def test_duplicate_of_the_best_stops_the_reading_and_texts_reveal_duplicates(store: Store) -> None:
     pool = Pool("one", ("e", "f"), twins={"e": ("e2",)})
     campaign = make_campaign(store, [pool])
     judge_all(campaign)
@@ -64,10 +64,10 @@ def test_a_twin_of_the_best_stops_the_reading_and_texts_tell_twins(store: Store)
         "w": Passage("w", "new"),
         "v": Passage("v", "other"),
     }
-    (found,) = find_challenges(campaign, run_of(one="xywv"), texts=texts)
-    assert found.newcomers == ("w", "v")
-    assert found.twins == {"x": "f", "y": "w"}
-    assert challenge(campaign, [found], texts) == 2
+    (only,) = find_challenges(campaign, run_of(one="xywv"), texts=texts)
+    assert only.newcomers == ("w", "v")
+    assert only.twins == {"x": "f", "y": "w"}
+    assert challenge(campaign, [only], texts) == 2
     rows = store.of(campaign.id).read(lambda tx: holdings.items(tx, "one"))
     assert {row.id: row.twin_of for row in rows} == {
         "e": None, "f": None, "e2": "e", "w": None, "v": None, "x": "f", "y": "w",
@@ -99,7 +99,7 @@ def test_newcomers_duel_with_the_best_and_nothing_old_changes(store: Store, stra
     assert_replays(store, campaign)
 
 
-def test_another_view_of_the_campaign_hears_of_the_challenge(store: Store) -> None:
+def test_challenge_reaches_other_open_campaigns(store: Store) -> None:
     campaign = make_campaign(store, {"one": "cd"})
     judge_all(campaign)
     other = Campaign.open(store)
@@ -134,7 +134,7 @@ def test_challenges_follow_one_another(store: Store) -> None:
     assert_replays(store, campaign)
 
 
-def test_those_tied_with_the_best_share_its_fate(store: Store) -> None:
+def test_items_tied_with_the_best_get_its_level(store: Store) -> None:
     campaign = make_campaign(store, {"one": "cde"}, ties=True)
     for left, right in ("cd", "ce", "de"):
         campaign.add_judgments([Judgment("one", left, right, Outcome.TIE, phase="final-1")])
@@ -144,7 +144,7 @@ def test_those_tied_with_the_best_share_its_fate(store: Store) -> None:
     assert campaign.result("one").levels == (("a",), ("c", "d", "e"), ("x",))
 
 
-def test_rewinding_a_challenge_takes_it_back(store: Store) -> None:
+def test_rewinding_a_challenge_removes_it(store: Store) -> None:
     campaign = make_campaign(store, {"one": "cd"})
     judge_all(campaign)
     challenge(campaign, find_challenges(campaign, run_of(one="ac")))
@@ -166,7 +166,7 @@ def test_a_log_with_a_challenge_moves_to_another_campaign(store: Store, tmp_path
     assert second.result("one") == campaign.result("one")
 
 
-def test_judgments_from_elsewhere_about_newcomers_count() -> None:
+def test_added_judgments_of_newcomers_count() -> None:
     first = PrefBest(("c", "d"), seed=1, topic="t")
     strategy = WithNewcomers(first, ("c", "d"), lambda items, name: PrefBest(items, seed=1, topic=name))
     assert strategy.expected_judgments(2) == 1
@@ -176,7 +176,7 @@ def test_judgments_from_elsewhere_about_newcomers_count() -> None:
     assert (strategy.goal, strategy.phase) == ("best", "final-1")
 
 
-def test_grading_has_no_best_to_challenge(store: Store) -> None:
+def test_challenge_during_grading_is_refused(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab"}, stage="grading")
     with pytest.raises(BadParameter, match="still grading"):
         find_challenges(campaign, run_of(one="x"))

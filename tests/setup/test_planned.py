@@ -1,4 +1,4 @@
-"""A plan as a campaign: what it drew is asked, with its propensity in the log, and the estimate reads the campaign."""
+"""A plan as a campaign: its sample is asked with its propensities, and the estimate reads the campaign."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_items_of_a_plan_are_graded_and_estimated(tmp_path: Path) -> None:
     assert by_campaign.as_json() == by_file.as_json()
 
 
-def test_what_cannot_be_judged_goes_to_another_person_never_to_another_item(tmp_path: Path) -> None:
+def test_cannot_judge_passes_to_another_assessor_never_to_another_item(tmp_path: Path) -> None:
     population = item_population(RUNS, parse_metric("P@5"))
     plan = make_plan(population, 8, design="P", estimator="ht", seed=3)
     with open_store(str(tmp_path / "c.db"), create=True) as store:
@@ -105,9 +105,9 @@ def test_pairs_of_a_plan_are_judged_and_estimated(tmp_path: Path) -> None:
         judgments = plan_judgments(campaign)
     assert len(judgments) == len(plan.questions)
     assert all(judgment.propensity is not None and 0 < judgment.propensity < 1 for judgment in judgments)
-    found = estimate_plans([plan], from_judgments(judgments, metric), pairs)
-    assert found.answered == len(plan.questions)
-    truth = np.array([target.estimate for target in found.targets])
+    estimate = estimate_plans([plan], from_judgments(judgments, metric), pairs)
+    assert estimate.answered == len(plan.questions)
+    truth = np.array([target.estimate for target in estimate.targets])
     assert np.isfinite(truth).all()
 
 
@@ -124,7 +124,7 @@ def test_the_plan_source_asks_what_is_missing() -> None:
     assert source.result().levels == (("a", "b", "c"),)
 
 
-def test_the_way_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_to_estimate_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
     for run in RUNS:
@@ -142,7 +142,7 @@ def test_the_way_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert '"answered": 10' in done.stdout
 
 
-def test_campaigns_and_plans_that_do_not_fit(tmp_path: Path) -> None:
+def test_unfit_campaigns_and_plans_are_refused(tmp_path: Path) -> None:
     population = item_population(RUNS, parse_metric("DCG(gain=exponential)@5"))
 
     plan = make_plan(population, 5, design="P", estimator="ht", beliefs=Beliefs(top=7.0))

@@ -50,7 +50,7 @@ def test_preferences_become_strengths() -> None:
     ["t1 a b a\nt1 b c b\n", "t1 a b\nt1 b c\n", "t1 0 a 3\nt1 0 b 2\nt1 0 c 0\n", "t1 Q0 a 1 9.5 tag\n"],
     ids=["pairs", "winners", "qrels", "run"],
 )
-def test_a_prior_is_read_from_what_people_have(text: str, tmp_path: Path) -> None:
+def test_prior_is_read_from_each_kind_of_file(text: str, tmp_path: Path) -> None:
     path = tmp_path / "prior.txt"
     path.write_text(text)
     prior = read_prior(path)
@@ -58,7 +58,7 @@ def test_a_prior_is_read_from_what_people_have(text: str, tmp_path: Path) -> Non
     assert max(prior["t1"], key=lambda item: prior["t1"][item]) == "a"
 
 
-def test_grades_and_scores_are_taken_as_they_are(tmp_path: Path) -> None:
+def test_grades_and_scores_are_used_unchanged(tmp_path: Path) -> None:
     (tmp_path / "q").write_text("t1 0 a 3\nt2 0 b 1\n")
     (tmp_path / "r").write_text("t1 Q0 a 1 9.5 x\nt1 Q0 b 2 -1 x\n")
     assert read_prior(tmp_path / "q") == {"t1": {"a": 3.0}, "t2": {"b": 1.0}}
@@ -71,13 +71,13 @@ def test_grades_and_scores_are_taken_as_they_are(tmp_path: Path) -> None:
 # ---- telling
 
 
-def test_a_simulation_tells_the_prior_to_those_who_take_one(people: Path) -> None:
+def test_simulation_passes_the_prior_to_strategies_with_one(people: Path) -> None:
     """One judgment an item: with the truth as the prior the best is found far more often than without."""
     judges = f"replay:file={people},answers=raw"
     truth = {"t1": {f"i{at:02}": -float(at) for at in range(30)}}
     plain = simulate("swissfinals", judges, budget="1K", trials=30, seed=1)
-    told = simulate("swissfinals", judges, budget="1K", trials=30, seed=1, prior=truth)
-    assert told.single >= plain.single + 0.2
+    informed = simulate("swissfinals", judges, budget="1K", trials=30, seed=1, prior=truth)
+    assert informed.single >= plain.single + 0.2
     without = simulate("prefbest", judges, trials=3, seed=1)
     assert simulate("prefbest", judges, trials=3, seed=1, prior=truth) == without
 

@@ -1,4 +1,4 @@
-"""Setting up: a draft of a campaign, what its dry run says, what a pilot teaches, and files that somebody sends."""
+"""Setup: drafts of campaigns, dry runs, pilots, changes of settings, and uploads."""
 
 import gzip
 import io
@@ -101,13 +101,13 @@ def test_a_pilot_takes_a_share_of_the_topics_by_the_seed(files: Files) -> None:
 def test_a_forecast_adds_up_and_is_the_same_again() -> None:
     pay = Pay(reward=100, fee_percent=50, questions=10)
     sizes = (1, 5, 5, 5)
-    found = forecast(sizes, "allpairs", pay, usable=0.5, seed=3)
-    assert found.judgments == 30  # ten pairs in each of three topics
-    assert found.assignments == 6  # half of what is paid counts
-    assert found.cost == 6 * 150
-    assert 0.25 < found.found <= 1  # the pool of one is always right
-    assert found.error == pytest.approx(math.sqrt(found.found * (1 - found.found) / found.trials))
-    assert forecast(sizes, "allpairs", pay, usable=0.5, seed=3) == found
+    first = forecast(sizes, "allpairs", pay, usable=0.5, seed=3)
+    assert first.judgments == 30  # ten pairs in each of three topics
+    assert first.assignments == 6  # half of what is paid counts
+    assert first.cost == 6 * 150
+    assert 0.25 < first.found <= 1  # the pool of one is always right
+    assert first.error == pytest.approx(math.sqrt(first.found * (1 - first.found) / first.trials))
+    assert forecast(sizes, "allpairs", pay, usable=0.5, seed=3) == first
     sure = forecast(sizes, "allpairs", pay, judges="order")
     assert sure.found == 1
     assert set(every_strategy()) == set(STRATEGIES) - {"difference"}
@@ -120,7 +120,7 @@ def _forecast(name: str, cost: int, found: float, error: float = 0.02) -> Foreca
     return Forecast(name, 1, 1.0, 1, cost, found, error, 100)
 
 
-def test_what_is_recommended_is_the_cheapest_that_is_as_good_as_the_best() -> None:
+def test_cheapest_within_one_standard_error_is_recommended() -> None:
     made = [_forecast("a", 900, 0.90), _forecast("b", 500, 0.89), _forecast("c", 100, 0.70)]
     assert recommend(made).strategy == "b"
     assert recommend(made, 400).strategy == "c"
@@ -137,22 +137,22 @@ def test_what_is_recommended_is_the_cheapest_that_is_as_good_as_the_best() -> No
     assert candidates([40] * 10, pay, 1000) == candidates([], pay, None)
 
 
-def test_a_pilots_noise_is_found_again() -> None:
-    """Judges of a known spread, met by the pilot's own strategy, are told from others by their agreement."""
+def test_fitted_judges_recover_a_pilots_noise() -> None:
+    """The agreement of judges reveals their spread, with the pilot's own strategy."""
     pilot = Observed("p", "allpairs:repeats=3", 3, (6, 6, 7), 200, 400, 0.5, 0.0, 9.0, 0, None, 0.8)
     met = {spread: _agreement_of(f"bt:sd={spread}", pilot, 6, 5) for spread in (0.5, 3.0)}
     for spread, agreement in met.items():
         assert agreement is not None
         seen = Observed("p", pilot.strategy, 3, pilot.sizes, 200, 400, agreement, 0.0, 9.0, 0, None, 0.8)
         like = fit_judges(seen, seed=6)
-        found = float(like.judges.removeprefix("bt:sd="))
-        assert 0.5 * spread <= found <= 2 * spread, like
+        fitted = float(like.judges.removeprefix("bt:sd="))
+        assert 0.5 * spread <= fitted <= 2 * spread, like
     few = Observed("p", "allpairs", 3, (6,), 9, 3, 0.5, 0.125, 9.0, 30, 0.1, 1.0)
     assert fit_judges(few).judges == "bt:sd=1,error=0.100,ties=0.125"
     assert few.hourly(Pay(reward=200)) == pytest.approx(200 * 3600 / 90)
 
 
-def test_a_pilot_is_observed_by_what_counts(tmp_path: Path) -> None:
+def test_observed_figures_use_judgments_that_count(tmp_path: Path) -> None:
     with new_store(tmp_path / "pilot.db") as store:
         campaign = make_campaign(store, [Pool("one", tuple("abcd"))], strategy="allpairs:repeats=2", steps=())
         assert observe(campaign).judgments == 0
@@ -168,17 +168,17 @@ def test_a_pilot_is_observed_by_what_counts(tmp_path: Path) -> None:
         assert seen.usable == pytest.approx(0.5)
 
 
-def test_a_comparison_crosses_to_another_process_and_back() -> None:
+def test_comparison_survives_json_and_another_process() -> None:
     seen = Observed("p", "allpairs", 1, (3,), 9, 3, None, 0.0, None, 0, None, 0.9)
     asked = Comparison((2, 3), "knockout", Pay(), 6, 1, 5000, seen)
     assert Comparison.from_json(json.loads(json.dumps(asked.as_json()))) == asked
-    told: list[int] = []
+    left: list[int] = []
     small = Comparison((2,), "allpairs", Pay(), 6, 1)
-    found = compare(small, lambda now: told.append(now.left))
-    assert told == sorted(told, reverse=True)
-    assert told[-1] == found.left == 0
-    assert {each.strategy for each in found.forecasts} == set(every_strategy())
-    assert found.recommendation is not None
+    compared = compare(small, lambda now: left.append(now.left))
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == compared.left == 0
+    assert {each.strategy for each in compared.forecasts} == set(every_strategy())
+    assert compared.recommendation is not None
 
 
 # ---- on the command line
@@ -192,20 +192,20 @@ def call(*words: str, code: int = 0) -> str:
     return done.output
 
 
-def test_a_dry_run_makes_nothing_and_a_pilot_is_learnt_from(files: Files, tmp_path: Path) -> None:
+def test_dry_run_creates_nothing_and_reads_a_pilot(files: Files, tmp_path: Path) -> None:
     pilot, whole = str(tmp_path / "pilot.db"), tmp_path / "whole.db"
     run = files.runs[0]
     call("pool", run, "--strategy", "allpairs:repeats=3", "--pilot", "0.2", "-o", pilot)
     with open_store(pilot) as store:
         assert len(store.read(holdings.campaigns)) == 1
     call("judge", pilot, "--judge", "simulated", "--model", "bt:sd=3")
-    told = call(
+    output = call(
         *("pool", run, "--learn-from", pilot, "--max-cost", "100000", "--dry-run", "-o", str(whole)),
         *("--strategy", "knockout"),
     )
-    assert "Recommended: " in told
-    assert "two votes on a pair agree" in told
-    assert "was not written" in told
+    assert "Recommended: " in output
+    assert "two votes on a pair agree" in output
+    assert "was not written" in output
     assert not whole.exists()
     assert "share of the topics" in call("pool", run, "--pilot", "2", code=2)
 
@@ -213,14 +213,14 @@ def test_a_dry_run_makes_nothing_and_a_pilot_is_learnt_from(files: Files, tmp_pa
 # ---- settings
 
 
-def test_every_setting_may_change_or_says_why_not() -> None:
+def test_every_setting_is_changeable_or_has_a_reason() -> None:
     names = set(Settings().as_json())
     assert all((*CHANGEABLE.values(), *FIXED.values()))
     assert set(FIXED) == names - set(CHANGEABLE)
     before = Settings()
     after = changed(before, {"reward": 300, "budget": None, "steps": ["guide"], "ties": True})
-    found = {each.name: (each.before, each.after) for each in changes(before, after)}
-    assert found == {
+    listed = {each.name: (each.before, each.after) for each in changes(before, after)}
+    assert listed == {
         "reward": ("200", "300"),
         "steps": ("consent, guide, check, practice", "guide"),
         "ties": ("no", "yes"),
@@ -250,14 +250,14 @@ def test_every_setting_may_change_or_says_why_not() -> None:
         {"identity_parameter": "key"},
     ],
 )
-def test_no_setting_becomes_what_it_can_not_be(values: dict[str, object]) -> None:
+def test_invalid_setting_changes_are_refused(values: dict[str, object]) -> None:
     with pytest.raises(BadParameter):
         changed(Settings(), values)
     with pytest.raises(UnknownName):
         changed(Settings(), {"no such": 1})
 
 
-# ---- files that somebody sends
+# ---- uploads
 
 
 def put(uploads: UploadFolder, kind: str, name: str, data: bytes) -> None:
@@ -283,7 +283,7 @@ def zipped(*members: tuple[str, bytes], mode: int = 0) -> bytes:
         *("x" * 300, "\ud800", "\u202egnp.exe"),
     ],
 )
-def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+def test_file_name_with_a_path_is_refused(tmp_path: Path, name: str) -> None:
     uploads = UploadFolder(tmp_path / "uploads")
     with pytest.raises(BadRecord):
         put(uploads, "runs", name, b"x")
@@ -291,7 +291,7 @@ def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
 
 
-def test_a_name_may_be_odd() -> None:
+def test_unusual_file_names_are_accepted() -> None:
     for name in ("<img src=x onerror=alert(1)>.run", "=cmd|x.run", "naïve.run", "a b'\"&.run"):
         assert checked_name(name) == name
 
@@ -307,7 +307,7 @@ def test_a_name_may_be_odd() -> None:
         "runs/.hidden.run",
     ],
 )
-def test_an_archive_leads_nowhere_else(tmp_path: Path, member: str) -> None:
+def test_archive_members_outside_the_folder_are_refused(tmp_path: Path, member: str) -> None:
     uploads = UploadFolder(tmp_path / "uploads")
     data = zipped(("qrels.txt", b"1 0 a 1\n"), (member, b"1 Q0 a 1 1 x\n"))
     with pytest.raises(BadRecord):
@@ -316,7 +316,7 @@ def test_an_archive_leads_nowhere_else(tmp_path: Path, member: str) -> None:
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
 
 
-def test_an_archive_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_archive_is_stored_completely_or_not_at_all(tmp_path: Path) -> None:
     uploads = UploadFolder(tmp_path / "uploads")
     put(
         uploads,
@@ -354,12 +354,12 @@ def test_an_archive_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
     assert not uploads.remove("..", "uploads")
 
 
-def test_what_grows_beyond_measure_is_refused(tmp_path: Path) -> None:
+def test_uploads_beyond_the_limits_are_refused(tmp_path: Path) -> None:
     uploads = UploadFolder(tmp_path / "uploads", Limits(file=4 << 20, whole=6 << 20, files=2, ratio=100))
     bomb = b"\0" * (3 << 20)
     with pytest.raises(TooMuch, match="100 times"):
         put(uploads, "runs", "a.run.gz", gzip.compress(bomb))
-    with pytest.raises(TooMuch, match="more than it may"):
+    with pytest.raises(TooMuch, match="more than the limit"):
         put(uploads, "archive", "a.zip", zipped(("runs/a.run", bomb), ("runs/b.run", bomb)))
     with pytest.raises(TooMuch, match="larger than 4 MB"):
         put(uploads, "runs", "b.run", b"x" * (5 << 20))
@@ -378,7 +378,7 @@ def test_what_grows_beyond_measure_is_refused(tmp_path: Path) -> None:
         put(uploads, "etc", "x", b"x")
 
 
-def test_errors_name_files_as_they_were_sent(tmp_path: Path) -> None:
+def test_errors_name_uploaded_files_without_the_folder(tmp_path: Path) -> None:
     uploads = UploadFolder(tmp_path / "uploads")
     put(uploads, "runs", "bad.run", b"1 Q0 a 1 5 x\n1 Q0 b one\n")
     with pytest.raises(BadFile) as raised, uploads.without_folder():

@@ -1,4 +1,4 @@
-"""Import: every form, twins, strangers, phases from blocks, whole logs, and that it is all or nothing."""
+"""Imports: every form, duplicates, unknown ids, phases from blocks, whole logs, and all or nothing."""
 
 import gzip
 import json
@@ -70,29 +70,29 @@ def test_every_form_of_preferences(store: Store, tmp_path: Path, lines: tuple[st
     assert campaign.live.state("one").position == lines_in(store) == 2
 
 
-def test_what_json_lines_say_is_kept(store: Store, tmp_path: Path) -> None:
+def test_fields_of_json_lines_are_kept(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     row = {
         "topic": "one", "left": "a", "right": "b", "outcome": "definitely-left", "kind": "definite",
         "assessor": "anna", "seconds": 3.5, "note": "clear", "confidence": 0.9, "propensity": 0.25,
         "sides_known": False, "strategy": "other/2", "question": "theirs", "seq": 77,
     }  # fmt: skip
-    import_file(campaign, file_of(tmp_path, json.dumps(row)), assessor="nobody")
-    (found,) = campaign.judgments("one")
-    assert (found.outcome, found.assessor, found.seconds, found.note) == (
+    import_file(campaign, file_of(tmp_path, json.dumps(row)), assessor="unnamed")
+    (judgment,) = campaign.judgments("one")
+    assert (judgment.outcome, judgment.assessor, judgment.seconds, judgment.note) == (
         Outcome.DEFINITELY_LEFT, "anna", 3.5, "clear",
     )  # fmt: skip
-    assert (found.confidence, found.propensity, found.sides_known, found.strategy) == (
+    assert (judgment.confidence, judgment.propensity, judgment.sides_known, judgment.strategy) == (
         0.9,
         0.25,
         False,
         "other/2",
     )
-    assert found.seq == 1
-    assert found.question != "theirs"
+    assert judgment.seq == 1
+    assert judgment.question != "theirs"
 
 
-def test_a_packed_file_and_rows_of_it(store: Store, tmp_path: Path) -> None:
+def test_rows_of_a_gzipped_file(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     path = tmp_path / "given.gz"
     path.write_bytes(gzip.compress(b"# a comment\none a b a\n\none a c c\none b c b\none a d a\n"))
@@ -103,7 +103,7 @@ def test_a_packed_file_and_rows_of_it(store: Store, tmp_path: Path) -> None:
 # ---- what doesn't fit
 
 
-def test_twins_count_for_the_item_that_is_judged_for_them(store: Store, tmp_path: Path) -> None:
+def test_duplicates_count_for_the_item_that_is_judged_for_them(store: Store, tmp_path: Path) -> None:
     pool = Pool("one", ("a", "b", "c"), twins={"a": ("a2", "a3")})
     campaign = make_campaign(store, [pool], strategy="allpairs")
     taken = import_file(campaign, file_of(tmp_path, "one a2 b a2", "one a a3 a", "one a2 a3 a3", "one b c c"))
@@ -115,20 +115,20 @@ def test_twins_count_for_the_item_that_is_judged_for_them(store: Store, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "problem"),
     [
         ("six a b a", ":4: The campaign has no topic 'six'."),
         ("one a zz a", ":4: The pool of topic 'one' has no item 'zz'."),
     ],
 )
-def test_strangers_are_refused_with_their_line_or_counted(
-    store: Store, tmp_path: Path, line: str, told: str
+def test_unknown_ids_are_refused_with_their_line_or_counted(
+    store: Store, tmp_path: Path, line: str, problem: str
 ) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     path = file_of(tmp_path, "# comment", "one a b a", "", line, "one b c b")
     with pytest.raises(BadFile) as refused:
         import_file(campaign, path)
-    assert f"given.txt{told}" in str(refused.value)
+    assert f"given.txt{problem}" in str(refused.value)
     assert lines_in(store) == 0
     taken = import_file(campaign, path, skip_unknown=True)
     assert taken.judgments == 2
@@ -136,7 +136,7 @@ def test_strangers_are_refused_with_their_line_or_counted(
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "problem"),
     [
         ('{"event": "hello", "topic": "one"}', ":2: There is no event called 'hello'"),
         ('{"event": "release"}', ':2: The field "topic" is missing'),
@@ -151,31 +151,29 @@ def test_strangers_are_refused_with_their_line_or_counted(
     ],
 )  # fmt: skip
 def test_wrong_lines_are_refused_and_nothing_is_written(
-    store: Store, tmp_path: Path, line: str, told: str
+    store: Store, tmp_path: Path, line: str, problem: str
 ) -> None:
     campaign = make_campaign(store)
     good = '{"topic": "one", "left": "a", "right": "b", "outcome": "left", "seq": 1, "phase": "final-1"}'
     with pytest.raises(DuelpoolError) as refused:
         import_file(campaign, file_of(tmp_path, good, line))
-    assert told in str(refused.value)
+    assert problem in str(refused.value)
     assert lines_in(store) == 0
 
 
 @pytest.mark.parametrize("rows", [[(0, 3)], [(3, 2)], [(1, 5), (4, 6)], [(1, 99)]])
-def test_rows_that_are_no_ranges_are_refused(
-    store: Store, tmp_path: Path, rows: list[tuple[int, int]]
-) -> None:
+def test_invalid_row_ranges_are_refused(store: Store, tmp_path: Path, rows: list[tuple[int, int]]) -> None:
     campaign = make_campaign(store)
     with pytest.raises(DuelpoolError, match=r"Rows|rows"):
         import_file(campaign, file_of(tmp_path, *["one a b a"] * 8), rows=rows)
 
 
-def test_nothing_of_this_campaign_is_an_error(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="Nothing in it"):
+def test_file_without_a_line_of_the_campaign_is_refused(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="No line of the file"):
         import_file(make_campaign(store), file_of(tmp_path, "six a b a"), skip_unknown=True)
 
 
-def test_somebody_who_judges_meanwhile_loses_nothing(
+def test_judgments_made_during_an_import_are_kept(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = make_campaign(store, strategy="allpairs")
@@ -183,11 +181,11 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
     tries: list[int] = []
 
     def planned_then_judged(*given: object, **more: object) -> object:
-        found = plan(*given, **more)  # type: ignore[arg-type]
+        planned = plan(*given, **more)  # type: ignore[arg-type]
         if not tries:
             campaign.add_judgments([Judgment("one", "d", "e", Outcome.LEFT)])
         tries.append(1)
-        return found
+        return planned
 
     monkeypatch.setattr(intake_module, "_plan", planned_then_judged)
     import_file(campaign, file_of(tmp_path, "one a b a"))
@@ -195,9 +193,9 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
     assert winners(campaign, "one") == ["d", "a"]
 
     def never_first(*given: object, **more: object) -> object:
-        found = plan(*given, **more)  # type: ignore[arg-type]
+        planned = plan(*given, **more)  # type: ignore[arg-type]
         campaign.add_judgments([Judgment("one", "d", "e", Outcome.LEFT)])
-        return found
+        return planned
 
     monkeypatch.setattr(intake_module, "_plan", never_first)
     with pytest.raises(Changed, match="judged during every try"):
@@ -207,7 +205,7 @@ def test_somebody_who_judges_meanwhile_loses_nothing(
 # ---- phases
 
 
-def test_a_strategy_that_scores_by_phase_says_what_is_lost(store: Store, tmp_path: Path) -> None:
+def test_judgments_without_a_phase_are_counted(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, {"one": "abc"})
     taken = import_file(campaign, file_of(tmp_path, "one a b a"))
     assert "can't score" in taken.notices[0].what
@@ -227,7 +225,7 @@ def blocks(items: str, *pairs_of_phases: list[tuple[str, str]]) -> list[str]:
     return rows
 
 
-def test_blocks_are_phases_and_the_rule_says_who_goes_on(store: Store, tmp_path: Path) -> None:
+def test_blocks_become_phases_and_the_rule_names_survivors(store: Store, tmp_path: Path) -> None:
     items = "abcdefgh"
     ring = [(items[at], items[(at + step) % 8]) for at in range(8) for step in (1, 2)]
     campaign = make_campaign(store, {"one": items, "two": "ab"}, strategy="prefbest:n=3,m=6")
@@ -255,7 +253,7 @@ def assert_replays(store: Store, campaign: Campaign) -> None:
         assert fresh.live.state(topic).strategy.ask(99) == campaign.live.state(topic).strategy.ask(99)
 
 
-def test_a_second_import_goes_on_where_the_first_ended(store: Store, tmp_path: Path) -> None:
+def test_second_import_continues_the_phases_of_the_first(store: Store, tmp_path: Path) -> None:
     items = "abcdefgh"
     ring = [(items[at], items[(at + step) % 8]) for at in range(8) for step in (1, 2)]
     campaign = make_campaign(store, {"one": items}, strategy="prefbest:n=3,m=6")
@@ -270,9 +268,7 @@ def test_a_second_import_goes_on_where_the_first_ended(store: Store, tmp_path: P
     assert campaign.done
 
 
-def test_a_phase_that_closes_before_its_block_ends_is_decided_by_the_whole_block(
-    store: Store, tmp_path: Path
-) -> None:
+def test_whole_block_decides_a_phase_that_closes_early(store: Store, tmp_path: Path) -> None:
     """All pairs are judged, more than the strategy would have asked; the last rows turn d's luck."""
     items = "abcdefgh"
     campaign = make_campaign(store, {"one": items}, strategy="prefbest:n=2,m=3")
@@ -286,9 +282,9 @@ def test_a_phase_that_closes_before_its_block_ends_is_decided_by_the_whole_block
     assert_replays(store, campaign)
 
 
-def test_a_log_with_phases_of_its_own_needs_no_blocks(store: Store, tmp_path: Path) -> None:
+def test_log_with_phases_refuses_blocks(store: Store, tmp_path: Path) -> None:
     path = file_of(tmp_path, '{"event": "release", "topic": "one", "assignment": "x"}')
-    with pytest.raises(BadParameter, match="needs no blocks"):
+    with pytest.raises(BadParameter, match="closes its phases itself"):
         import_file(make_campaign(store), path, phases="blocks")
 
 
@@ -338,7 +334,7 @@ def test_a_log_of_other_phases_is_refused(store: Store, tmp_path: Path) -> None:
     assert lines_in(store) == before
 
 
-def test_what_refers_to_something_left_out_is_left_out_too(store: Store, tmp_path: Path) -> None:
+def test_retraction_of_a_skipped_line_is_skipped_too(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     rows = [
         {"topic": "one", "left": "a", "right": "stranger", "outcome": "left", "seq": 1},
@@ -378,8 +374,8 @@ def test_the_released_labels_come_out_of_the_real_judgments(
     judgments = str(data / "dl21" / "judgments.txt")
     call("pool", "--prefs", judgments, "--strategy", "prefbest:final_phases=2", "-o", "dl21.db")
     rows = "1-9713,10698-11681"
-    told = call("import", "dl21.db", judgments, "--rows", rows, "--phases", "blocks", "--json")
-    assert json.loads(told) == {
+    output = call("import", "dl21.db", judgments, "--rows", rows, "--phases", "blocks", "--json")
+    assert json.loads(output) == {
         "judgments": 10697,
         "other_lines": 178,
         "topics": 50,
@@ -392,7 +388,7 @@ def test_the_released_labels_come_out_of_the_real_judgments(
     assert len(released) == 50
 
 
-def test_the_same_rows_are_taken_in_once(store: Store, tmp_path: Path) -> None:
+def test_same_rows_are_imported_once(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, strategy="allpairs")
     file = file_of(tmp_path, "one a b a", "one c b c")
     import_file(campaign, file)
@@ -474,7 +470,7 @@ def logged(campaign: Campaign) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("stop_after", range(1, 11))
-def test_an_import_that_stops_midway_goes_on(
+def test_interrupted_import_resumes(
     store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch, stop_after: int
 ) -> None:
     campaign = make_campaign(store, POOLS, strategy="allpairs")
@@ -494,7 +490,9 @@ def test_an_import_that_stops_midway_goes_on(
     with pytest.raises(KeyboardInterrupt):
         import_file(campaign, file)
     monkeypatch.setattr(store.database, "write", write)
-    assert len(logged(campaign)) < 31 or stop_after == 10  # all is written then, but nobody has said so
+    assert (
+        len(logged(campaign)) < 31 or stop_after == 10
+    )  # all is written then, but the import is not marked done
     taken = import_file(campaign, file)
     assert (taken.judgments, taken.others, taken.topics) == (30, 1, 3)
     assert logged(campaign) == logged(other)
@@ -503,7 +501,7 @@ def test_an_import_that_stops_midway_goes_on(
         import_file(campaign, file)
 
 
-def test_people_judge_between_the_pieces(
+def test_assessors_judge_between_the_pieces_of_an_import(
     store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = make_campaign(store, POOLS, strategy="allpairs", cap=20)

@@ -1,4 +1,4 @@
-"""Pools that change while others are at work: every process asks about what is there, and folds the log alike."""
+"""Pools that change during judging: every process asks about the present items, and replays the log alike."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,7 +44,7 @@ def two_processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pr
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_items_that_join_are_judged_everywhere(two_processes: Processes, strategy: str) -> None:
+def test_added_items_are_judged_in_every_process(two_processes: Processes, strategy: str) -> None:
     here, there = two_processes(strategy)
     for campaign in (here, there):
         campaign.live.state("one")  # both know the pool as it was
@@ -56,7 +56,7 @@ def test_items_that_join_are_judged_everywhere(two_processes: Processes, strateg
     assert judge_all(there) == 0
 
 
-def test_an_item_that_leaves_is_asked_about_nowhere(two_processes: Processes) -> None:
+def test_removed_item_is_asked_in_no_process(two_processes: Processes) -> None:
     here, there = two_processes("allpairs")
 
     def proposed() -> set[str]:
@@ -75,7 +75,7 @@ def test_an_item_that_leaves_is_asked_about_nowhere(two_processes: Processes) ->
     assert list(there.live.heads()) == ["one"]
 
 
-def test_scores_that_are_known_beforehand_are_known_everywhere(
+def test_prior_reaches_every_process(
     two_processes: Processes,
 ) -> None:
     here, there = two_processes("swissfinals")
@@ -85,7 +85,7 @@ def test_scores_that_are_known_beforehand_are_known_everywhere(
     assert there.live.state("one") is not unknowing
 
 
-def test_what_was_looked_up_before_is_folded_up_to_there(
+def test_state_from_an_older_head_is_replayed_up_to_it(
     two_processes: Processes,
 ) -> None:
     here, there = two_processes("prefbest:n=3,m=5")
@@ -97,12 +97,12 @@ def test_what_was_looked_up_before_is_folded_up_to_there(
     head = there.live.heads()["one"]
     here.add_items(LATER)
     judge_all(here)
-    # from here on the log names items of which this process has not heard
+    # from here on the log names items that this process hasn't read
     assert there.live.state("one", head).position == head == 1
     assert there.live.state("one").position == here.live.heads()["one"]
 
 
-def test_somebody_who_watches_sees_it(two_processes: Processes) -> None:
+def test_watch_sees_a_changed_pool(two_processes: Processes) -> None:
     here, there = two_processes("allpairs")
     watch = Watch(there)
     before, pulse = watch.look().topics[0].status, watch.pulse()
@@ -114,7 +114,7 @@ def test_somebody_who_watches_sees_it(two_processes: Processes) -> None:
     assert watch.look().done
 
 
-def test_what_was_there_already_is_not_counted_as_new(two_processes: Processes) -> None:
+def test_present_items_are_not_counted_as_new(two_processes: Processes) -> None:
     here, _ = two_processes("allpairs")
     assert here.add_items(Pool("one", tuple("abc"))) == 0
     assert here.add_items(Pool("one", ("a", "new-1", "b", "new-2", "c"))) == 2
@@ -123,7 +123,7 @@ def test_what_was_there_already_is_not_counted_as_new(two_processes: Processes) 
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_newcomers_of_an_imported_log_are_newcomers_everywhere(
+def test_newcomers_of_an_imported_log_reach_every_process(
     two_processes: Processes, tmp_path: Path, strategy: str
 ) -> None:
     first, _ = two_processes(strategy, one="cdef")
@@ -138,7 +138,7 @@ def test_newcomers_of_an_imported_log_are_newcomers_everywhere(
     assert (there.done, judge_all(there)) == (here.done, 0)
 
 
-def test_a_size_that_outlives_its_state_is_of_the_pool_as_it_is(two_processes: Processes) -> None:
+def test_size_of_a_dropped_state_follows_the_pool(two_processes: Processes) -> None:
     here, there = two_processes("allpairs")
     judge_all(here)
     for topic, head in there.live.heads().items():
@@ -150,7 +150,7 @@ def test_a_size_that_outlives_its_state_is_of_the_pool_as_it_is(two_processes: P
     assert there.live.sizes(there.live.heads(), {})[0] > 0
 
 
-def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> None:
+def test_leaderboard_follows_the_pool(two_processes: Processes) -> None:
     here, there = two_processes("allpairs")
     rankings = {"forwards": "abcdefg", "backwards": "gfedcba", "middle": "cbadefg"}
     for name, order in rankings.items():
@@ -168,6 +168,6 @@ def test_the_leaderboard_is_of_the_pool_as_it_is(two_processes: Processes) -> No
     assert history.ready
     assert len(history.points) > 2
     here.remove("one", "a")
-    anew = LiveLeaderboard(Watch(Campaign.open(there.store, there.id)))
-    assert rows(live) == rows(anew) != before
-    assert live.history("ndcg@3", wait=True).points[:-1] == anew.history("ndcg@3", wait=True).points[:-1]
+    fresh = LiveLeaderboard(Watch(Campaign.open(there.store, there.id)))
+    assert rows(live) == rows(fresh) != before
+    assert live.history("ndcg@3", wait=True).points[:-1] == fresh.history("ndcg@3", wait=True).points[:-1]

@@ -1,4 +1,4 @@
-"""Filling an assignment: random over all that is open, few of a topic, and no topic asked in vain."""
+"""The sampler of assignments: random over all open questions, few per topic, and no topic asked in vain."""
 
 import threading
 from collections import Counter
@@ -26,8 +26,8 @@ from support.stores import BACK_ENDS, new_target
 SIZES = {"small": 4, "middle": 12, "large": 24}
 
 
-class Told(Proposals):
-    """Topics with so many open questions; whoever is asked is written down."""
+class FixedProposals(Proposals):
+    """Topics with fixed numbers of open questions; records which topics are asked."""
 
     def __init__(self, guesses: dict[str, float] | None = None) -> None:
         self.guesses = guesses or {topic: float(size) for topic, size in SIZES.items()}
@@ -41,44 +41,46 @@ class Told(Proposals):
         return [Proposal((topic, f"{at:02d}")) for at in range(SIZES[topic])]
 
 
-def an_urn(told: Told, number: int, skipped: dict[str, set[tuple[str, str]]] | None = None) -> Sampler:
+def sampler(
+    proposals: FixedProposals, number: int, skipped: dict[str, set[tuple[str, str]]] | None = None
+) -> Sampler:
     return Sampler(
-        told, Outstanding({}, skipped or {}, {}, {}), dict.fromkeys(SIZES, 0), rng_for(1, "urn", number)
+        proposals, Outstanding({}, skipped or {}, {}, {}), dict.fromkeys(SIZES, 0), rng_for(1, "urn", number)
     )
 
 
-def test_the_first_is_any_open_question_with_the_same_chance() -> None:
-    drawn = Counter(next(an_urn(Told(), at).draw(3)).proposal.pair for at in range(8_000))
+def test_first_draw_is_uniform_over_open_questions() -> None:
+    drawn = Counter(next(sampler(FixedProposals(), at).draw(3)).proposal.pair for at in range(8_000))
     assert len(drawn) == 40
     counts = np.array(list(drawn.values()))
     assert ((counts - 200) ** 2 / 200).sum() < 39 + 5 * np.sqrt(2 * 39)
 
 
-def test_so_many_of_a_topic_where_others_are_and_each_question_once() -> None:
+def test_draw_limits_each_topic_and_repeats_no_question() -> None:
     for number in range(50):
-        drawn = list(an_urn(Told(), number).draw(3))
+        drawn = list(sampler(FixedProposals(), number).draw(3))
         first = Counter(each.topic for each in drawn[:9])
         assert set(first.values()) == {3}
         assert len({each.proposal.pair for each in drawn}) == len(drawn) == 40
 
 
-def test_what_was_skipped_comes_last() -> None:
+def test_skipped_questions_are_drawn_last() -> None:
     skipped = {"small": {("small", "00"), ("small", "01")}, "large": {("large", "05")}}
     for number in range(20):
-        drawn = [each.proposal.pair for each in an_urn(Told(), number, skipped).draw(3)]
+        drawn = [each.proposal.pair for each in sampler(FixedProposals(), number, skipped).draw(3)]
         assert len(drawn) == 40
         assert set(drawn[-3:]) == skipped["small"] | skipped["large"]
 
 
-def test_only_the_topics_that_are_drawn_are_asked_and_each_once() -> None:
-    told = Told()
-    drawn = list(islice(an_urn(told, 1).draw(3), 2))
-    assert sorted(told.asked) == sorted({each.topic for each in drawn})
+def test_only_drawn_topics_are_asked_once_each() -> None:
+    proposals = FixedProposals()
+    drawn = list(islice(sampler(proposals, 1).draw(3), 2))
+    assert sorted(proposals.asked) == sorted({each.topic for each in drawn})
 
 
-def test_a_wrong_guess_loses_no_question() -> None:
-    told = Told({"small": 500.0, "middle": 0.5, "large": 1.0})
-    assert len(list(an_urn(told, 1).draw(3))) == 40
+def test_wrong_size_estimate_loses_no_question() -> None:
+    proposals = FixedProposals({"small": 500.0, "middle": 0.5, "large": 1.0})
+    assert len(list(sampler(proposals, 1).draw(3))) == 40
 
 
 # ---- with a campaign
@@ -112,7 +114,7 @@ def a_crowd(store: Store, topics: int, items: int, **settings: object) -> Campai
     )
 
 
-def test_a_campaign_is_worked_off_to_its_last_question(store: Store) -> None:
+def test_campaign_is_judged_to_its_last_question(store: Store) -> None:
     campaign = a_crowd(store, topics=5, items=6, strategy="allpairs")
     for number in range(40):
         campaign.enrol(f"w{number}")
@@ -129,7 +131,7 @@ def test_a_campaign_is_worked_off_to_its_last_question(store: Store) -> None:
     assert all(len(campaign.judgments(topic)) == 15 for topic in campaign.live.heads())
 
 
-def test_graders_get_what_is_left_however_much_is_full(store: Store) -> None:
+def test_graders_get_the_items_below_the_cap(store: Store) -> None:
     """Which items are full isn't known before they are leased: sixteen of them drawn may all be."""
     campaign = a_crowd(store, topics=6, items=10, stage="grading", scale="abc", tests=0, cap=1)
     graded = 0
@@ -144,7 +146,9 @@ def test_graders_get_what_is_left_however_much_is_full(store: Store) -> None:
 
 
 @pytest.mark.parametrize("store", BACK_ENDS, indirect=True)
-def test_two_tabs_of_a_person_get_the_same_assignment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_tabs_of_an_assessor_get_the_same_assignment(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both have seen that there is none: in one process, and in another one while the first was choosing.
 
     There are test pairs for one assignment only.
@@ -156,11 +160,11 @@ def test_two_tabs_of_a_person_get_the_same_assignment(store: Store, monkeypatch:
     opened: list[str | None] = []
 
     def meanwhile(self: Proposals, assessor: str, rng: np.random.Generator) -> list[Wanted]:
-        found = tests(self, assessor, rng)
+        chosen = tests(self, assessor, rng)
         if not opened:
             opened.append("")
             opened.append(getattr(other.next_assignment("w"), "id", None))
-        return found
+        return chosen
 
     monkeypatch.setattr(Proposals, "tests", meanwhile)
     first = campaign.next_assignment("w")
@@ -172,14 +176,14 @@ def test_two_tabs_of_a_person_get_the_same_assignment(store: Store, monkeypatch:
 
 
 @pytest.mark.parametrize("store", BACK_ENDS, indirect=True)
-def test_who_waited_for_others_knows_what_they_got(store: Store) -> None:
+def test_waiting_assessor_sees_the_leases_of_others(store: Store) -> None:
     campaign = a_crowd(store, topics=4, items=6, strategy="allpairs", tests=0)
     taken: list[tuple[str, frozenset[str]]] = []
 
     def take(assessor: str) -> None:
-        found = campaign.next_assignment(assessor)
-        assert found is not None
-        taken.extend((each.topic, frozenset((each.left, str(each.right)))) for each in found.questions)
+        assignment = campaign.next_assignment(assessor)
+        assert assignment is not None
+        taken.extend((each.topic, frozenset((each.left, str(each.right)))) for each in assignment.questions)
 
     for number in range(6):
         campaign.enrol(f"w{number}")
@@ -191,7 +195,7 @@ def test_who_waited_for_others_knows_what_they_got(store: Store) -> None:
     assert len(taken) == len(set(taken)) == 60
 
 
-def test_what_joins_while_somebody_reads_is_not_forgotten(store: Store) -> None:
+def test_items_added_during_a_read_are_asked(store: Store) -> None:
     campaign = a_crowd(store, topics=2, items=3)
     with store.shared_snapshot():
         assert campaign.live.heads()
@@ -200,21 +204,21 @@ def test_what_joins_while_somebody_reads_is_not_forgotten(store: Store) -> None:
     assert "new" in campaign.live.items("t00")
 
 
-def test_a_topic_that_joins_in_another_process_is_drawn(store: Store) -> None:
+def test_topic_added_in_another_process_is_drawn(store: Store) -> None:
     campaign = a_crowd(store, topics=1, items=8, strategy="allpairs", tests=0)
     campaign.enrol("first")
     assert campaign.next_assignment("first") is not None
     Campaign.open(store).add_items(Pool("late", tuple("abcdefgh")))
     campaign.enrol("second")
-    found = campaign.next_assignment("second")
-    assert found is not None
-    assert "late" in {each.topic for each in found.questions}
+    assignment = campaign.next_assignment("second")
+    assert assignment is not None
+    assert "late" in {each.topic for each in assignment.questions}
 
 
 # ---- what is read, however long the log is
 
 
-def test_what_is_out_and_what_was_judged_are_found_by_index(tmp_path: Path) -> None:
+def test_outstanding_pairs_and_judgments_are_read_by_index(tmp_path: Path) -> None:
     plans: list[str] = []
 
     def explain(connection: Connection, cursor: object, text: str, values: Any, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""Judges before a campaign: undo, skip, stop and limits; simulated people, careful and careless."""
+"""Judging sessions: undo, skip, stop and limits; simulated people, careful and careless."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 class Script:
-    """Replies as it was told to, then as one who knows."""
+    """Replies as scripted, then like an expert."""
 
     def __init__(self, *replies: Outcome | JudgeAction) -> None:
         self.replies = list(replies)
@@ -40,8 +40,8 @@ class Script:
         self.shown.append("".join(sorted((sheet.left.id, sheet.right.id))))
         if not self.replies:
             return Knows().reply(sheet)
-        found = self.replies.pop(0)
-        return found if isinstance(found, JudgeAction) else Answer(found)
+        scripted = self.replies.pop(0)
+        return scripted if isinstance(scripted, JudgeAction) else Answer(scripted)
 
 
 def test_undo_shows_the_last_question_again(store: Store) -> None:
@@ -64,14 +64,14 @@ def test_undo_with_nothing_to_undo_shows_the_same_question(store: Store) -> None
     assert (sat.judged, sat.undone) == (1, 0)
 
 
-def test_undo_of_a_skip_counts_it_no_more(store: Store) -> None:
+def test_undone_skip_is_not_counted(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab", "two": "cd"})
     campaign.enrol("anna")
     sat = JudgingSession(campaign, "anna", Script(Outcome.SKIP, JudgeAction.UNDO, Outcome.LEFT)).run()
     assert (sat.judged, sat.skipped, sat.undone) == (2, 0, 1)
 
 
-def test_what_was_skipped_is_not_shown_again_in_this_sitting(store: Store) -> None:
+def test_skipped_question_is_not_shown_again_in_the_session(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab", "two": "cde"})
     campaign.enrol("anna")
     script = Script(Outcome.SKIP)
@@ -99,7 +99,7 @@ def test_stopping_gives_the_question_back(store: Store) -> None:
     assert JudgingSession(campaign, "ben", Script()).run().judged == 2
 
 
-def test_a_crash_of_the_judge_gives_the_question_back_too(store: Store) -> None:
+def test_crash_of_the_judge_gives_the_question_back(store: Store) -> None:
     class Crashes:
         def reply(self, sheet: Sheet) -> Answer:
             raise KeyboardInterrupt
@@ -120,7 +120,7 @@ def test_limits_and_topics(store: Store) -> None:
     assert JudgingSession(campaign, "anna", Knows(), topics=["two"]).run().ended == "nothing"
 
 
-def test_in_turns_everybody_judges_and_the_limit_holds_for_all(store: Store) -> None:
+def test_judges_take_turns_and_share_the_limit(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcde"}, strategy="prefbest:final_phases=2")
     people = ["anna", "ben"]
     for name in people:
@@ -131,7 +131,7 @@ def test_in_turns_everybody_judges_and_the_limit_holds_for_all(store: Store) -> 
     assert {judgment.assessor for judgment in campaign.judgments("one")} == set(people)
 
 
-def test_the_desk_puts_texts_beside_questions(store: Store) -> None:
+def test_sheet_has_the_texts_of_a_question(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab"}, guidelines="Look.")
     campaign.enrol("anna")
     question = campaign.next_question("anna")
@@ -152,7 +152,7 @@ def outcome(person: SimulatedPerson, left: str, right: str) -> Outcome:
     return person.reply(sheet_of(left, right)).outcome
 
 
-def test_a_careful_person_answers_as_the_model_and_sees_what_is_off_topic() -> None:
+def test_careful_person_answers_like_the_model_and_spots_off_topic_items() -> None:
     truth = Utilities({"t": {"a": 9.0, "b": 1.0}})
     person = SimulatedPerson(1, TopicJudges(truth, lambda _: ("a", "b"), 1), 1)
     assert outcome(person, "a", "b") is Outcome.LEFT
@@ -167,7 +167,7 @@ def test_a_difference_of_one_is_seen_three_times_out_of_four() -> None:
     assert abs(sum(seen) / len(seen) - 0.75) < 4 * (0.75 * 0.25 / 2000) ** 0.5
 
 
-def test_the_share_of_careless_people_and_their_coins() -> None:
+def test_share_of_careless_people_and_their_random_answers() -> None:
     judges = TopicJudges(Utilities({"t": {"a": 9.0, "b": 0.0}}), lambda _: ("a", "b"), 1)
     people = [SimulatedPerson(n, judges, 7, careless=0.3) for n in range(2000)]
     careless = [person for person in people if person.careless]
@@ -186,10 +186,10 @@ def test_answers_depend_on_seed_person_and_pair_alone() -> None:
     ][::-1]
 
 
-def test_a_tie_that_the_campaign_does_not_take_becomes_a_coin() -> None:
+def test_tie_becomes_a_random_choice_where_ties_are_not_accepted() -> None:
     judges = TopicJudges(make_judges("order:levels=1"), lambda _: ("a", "b"), 1)
-    found = {outcome(SimulatedPerson(n, judges, 1), "a", "b") for n in range(40)}
-    assert found == {Outcome.LEFT, Outcome.RIGHT}
+    outcomes = {outcome(SimulatedPerson(n, judges, 1), "a", "b") for n in range(40)}
+    assert outcomes == {Outcome.LEFT, Outcome.RIGHT}
 
 
 def test_grades_follow_the_truth() -> None:
@@ -208,7 +208,7 @@ def test_models_and_shares_out_of_range_are_refused() -> None:
         Utilities({}).judge("t", ("a",), 1)
 
 
-def test_a_crowd_with_careless_workers_adds_up_by_hand(store: Store) -> None:
+def test_crowd_with_careless_workers_matches_hand_counts(store: Store) -> None:
     topics = {f"t{n}": "abcdefg" for n in range(4)}
     known = [TestPair(f"k{n}", f"t{n % 4}", "a", f"off{n}") for n in range(30)]
     campaign = make_campaign(store, topics, judges="crowd", known=known, reward=200, fee_percent=20)
@@ -229,7 +229,7 @@ def test_a_crowd_with_careless_workers_adds_up_by_hand(store: Store) -> None:
         assert person.usable == (0 if person.state == "excluded" else person.judgments)
         if not people[name].careless:
             assert passed == seen
-    assert worked.excluded, "nobody was careless: the test shows nothing"
+    assert worked.excluded, "no worker was careless: the test shows nothing"
     spent = status(campaign).money
     assert spent.rewards == 200 * worked.assignments == worked.reward == sum(p.pay for p in now.values())
     assert spent.fees == 40 * worked.assignments
@@ -239,7 +239,7 @@ def test_a_crowd_with_careless_workers_adds_up_by_hand(store: Store) -> None:
     assert {levels.best for levels in campaign.results().values()} == {("a",)}
 
 
-def test_a_budget_ends_the_work(store: Store) -> None:
+def test_budget_ends_assignments(store: Store) -> None:
     known = [TestPair(f"k{n}", "one", "a", f"off{n}") for n in range(9)]
     campaign = make_campaign(store, {"one": "abcdefghi"}, judges="crowd", known=known, budget=500)
     worked = work_assignments(campaign, ((f"w{n}", Knows()) for n in range(100)), each=1)
@@ -247,7 +247,7 @@ def test_a_budget_ends_the_work(store: Store) -> None:
     assert "doesn't cover another" in status(campaign).blocks[0]
 
 
-def test_trouble_is_for_the_judge_not_for_the_campaign(store: Store) -> None:
+def test_failure_of_a_judge_leaves_the_campaign_unchanged(store: Store) -> None:
     class Fails:
         def reply(self, sheet: Sheet) -> Answer:
             raise JudgeError("no")

@@ -1,4 +1,4 @@
-"""A language model in a campaign, before a server that fails, lies and is taken in: nothing twice, nothing too dear."""
+"""A language model as a judge, with a server that fails and lies: no request twice, never over the budget."""
 
 import json
 import os
@@ -43,8 +43,8 @@ LYING = (*MALFORMED_REPLIES, "cut", "tools", "no-choices", "html", "deep")
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    with serving(Provider(price=(PRICES.sent, PRICES.received))) as found:
-        yield found
+    with serving(Provider(price=(PRICES.sent, PRICES.received))) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(blank: Path, tmp_path: Path) -> Iterator[Store]:
     shutil.copy(blank, tmp_path / "c.db")
-    with open_store(tmp_path / "c.db") as found:
-        yield found
+    with open_store(tmp_path / "c.db") as opened:
+        yield opened
 
 
 def model(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any) -> LlmJudge:
@@ -67,7 +67,7 @@ def model(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: An
     return LlmJudge.enrol(campaign, name, endpoint, Terms("gpt", **{**values, **terms}))
 
 
-def sit(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any) -> SessionTally:
+def run_session(campaign: Campaign, provider: Provider, name: str = "gpt", **terms: Any) -> SessionTally:
     return LlmSession(model(campaign, provider, name, **terms), patience=50).run()
 
 
@@ -76,13 +76,13 @@ def kept(store: Store, campaign: Campaign, name: str = "gpt") -> dict[Order, Mod
 
 
 def row(store: Store, campaign: Campaign, name: str = "gpt") -> llm.ModelJudge:
-    found = store.of(campaign.id).read(lambda tx: llm.find(tx, name))
-    assert found is not None
-    return found
+    judge = store.of(campaign.id).read(lambda tx: llm.find(tx, name))
+    assert judge is not None
+    return judge
 
 
 def check_sums(store: Store, campaign: Campaign) -> None:
-    """What stands in the judge's row is what its calls add up to."""
+    """The sums in the judge's row equal those of its calls."""
     columns = schema.llm_call.c
     rows = store.read(
         lambda connection: connection.execute(
@@ -99,7 +99,7 @@ def check_sums(store: Store, campaign: Campaign) -> None:
 
 def test_a_model_judges_a_campaign(store: Store, provider: Provider) -> None:
     campaign = make_campaign(store, strategy="allpairs")
-    assert sit(campaign, provider) == SessionTally(judged=16, ended="done")
+    assert run_session(campaign, provider) == SessionTally(judged=16, ended="done")
     assert campaign.result("one").levels[0] == ("a",)
     judgment = campaign.judgments("one")[0]
     assert judgment.assessor == "gpt"
@@ -110,7 +110,7 @@ def test_a_model_judges_a_campaign(store: Store, provider: Provider) -> None:
     assert (person.kind, person.judgments) == ("llm", 16)
     assert provider.number == 32
     assert set(provider.counts.values()) == {1}
-    assert sit(campaign, provider) == SessionTally(ended="done")
+    assert run_session(campaign, provider) == SessionTally(ended="done")
     assert provider.number == 32
     judge = row(store, campaign)
     assert judge.spent == provider.billed
@@ -118,22 +118,22 @@ def test_a_model_judges_a_campaign(store: Store, provider: Provider) -> None:
     check_sums(store, campaign)
 
 
-def test_one_more_assessor_beside_people(store: Store, provider: Provider) -> None:
-    """The cap and 'one answer per assessor' hold for a model as for everybody."""
+def test_model_judges_along_with_people(store: Store, provider: Provider) -> None:
+    """The cap and 'one answer per assessor' hold for a model as for any assessor."""
     campaign = make_campaign(store, {"one": "abcd"}, strategy="allpairs:repeats=3", cap=3, repeat_every=2)
     judge_all(campaign, people=2)
-    assert sit(campaign, provider).judged == 6
+    assert run_session(campaign, provider).judged == 6
     assert campaign.done
     assert len(campaign.judgments("one")) == 18
-    (found,) = model_figures(campaign)
-    assert (found.agreement.part, found.agreement.whole) == (12, 12)
+    (figures,) = model_figures(campaign)
+    assert (figures.agreement.part, figures.agreement.whole) == (12, 12)
     assert max(provider.counts.values()) == 1  # repeated pairs are for those who may forget
 
 
 def test_one_pseudonym_is_one_model_with_one_prompt(store: Store, provider: Provider) -> None:
     campaign = make_campaign(store, {"one": "abc"}, strategy="allpairs")
-    sit(campaign, provider)
-    with pytest.raises(BadParameter, match="another parameters"):
+    run_session(campaign, provider)
+    with pytest.raises(BadParameter, match="different parameters"):
         model(campaign, provider, temperature=1.0)
     campaign.enrol("anna", "dedicated")
     with pytest.raises(BadParameter, match="no model"):
@@ -148,7 +148,7 @@ def test_a_model_that_flips(store: Store, provider: Provider) -> None:
     provider.model = lambda _: says("left")
     for flips, outcome in (("tie", Outcome.FLIP_TIE), ("abstain", Outcome.FLIP_ABSTAIN)):
         campaign = make_campaign(store, {"one": "abc"}, name=flips, strategy="allpairs", flips=flips)
-        sat = sit(campaign, provider)
+        sat = run_session(campaign, provider)
         assert (sat.judged, sat.skipped) == ((3, 0) if flips == "tie" else (0, 3))
         lines = campaign.live.state("one").lines
         assert {line.judgment.outcome for line in lines if line.judgment} == {outcome}
@@ -157,8 +157,8 @@ def test_a_model_that_flips(store: Store, provider: Provider) -> None:
             for line in lines
             if line.judgment
         )
-        (found,) = model_figures(campaign)
-        assert (found.flips.part, found.flips.whole, found.left.share) == (3, 3, 1.0)
+        (figures,) = model_figures(campaign)
+        assert (figures.flips.part, figures.flips.whole, figures.left.share) == (3, 3, 1.0)
     with pytest.raises(BadParameter, match="flips"):
         make_campaign(store, name="x", flips="coin")
 
@@ -177,28 +177,28 @@ def test_a_model_that_flips(store: Store, provider: Provider) -> None:
         ("malformed", "malformed", Outcome.CANNOT_JUDGE),
     ],
 )
-def test_two_replies_come_to_one_answer(first: str, second: str, outcome: Outcome) -> None:
+def test_two_replies_give_one_answer(first: str, second: str, outcome: Outcome) -> None:
     reply = combined(ModelReply(first, "x", 0.9), ModelReply(second, "y", 0.6), flips="tie")
     assert reply.outcome is outcome
     assert reply.confidence == (0.75 if outcome in {Outcome.LEFT, Outcome.RIGHT, Outcome.TIE} else None)
 
 
-def test_grades_and_what_they_are_good_for(store: Store, provider: Provider) -> None:
+def test_model_grades_are_stored_and_exported(store: Store, provider: Provider) -> None:
     grades = {"Text of a.": 4, "Text of b.": 2}
     provider.model = lambda asked: json.dumps({"grade": grades.get(asked.parts["item"], 0), "confidence": 70})
     campaign = make_campaign(store, {"one": "abc"}, stage="grading", scale="five")
-    assert sit(campaign, provider, prompt=PROMPTS["grade"]).judged == 3
+    assert run_session(campaign, provider, prompt=PROMPTS["grade"]).judged == 3
     assert model_grades(campaign) == {"one": {"a": 4.0, "b": 2.0, "c": 0.0}}
     assert campaign.done
     campaign.next_stage()
 
 
-def test_what_can_not_be_read_is_not_asked(store: Store, provider: Provider) -> None:
+def test_unreadable_passages_are_not_sent(store: Store, provider: Provider) -> None:
     campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs")
     campaign.add_items(
         Pool("one", ("silent", "picture")), [Passage("picture", "https://x.org/y.png", format="image")]
     )
-    assert sit(campaign, provider) == SessionTally(judged=1, skipped=5, ended="nothing")
+    assert run_session(campaign, provider) == SessionTally(judged=1, skipped=5, ended="nothing")
     assert provider.number == 2
 
 
@@ -218,12 +218,12 @@ def by_key(faults: tuple[str, ...], share: float = 0.5) -> Any:
 
 
 @pytest.mark.parametrize("faults", [FAILING, LYING], ids=["failing", "lying"])
-def test_whatever_the_server_does_there_is_one_outcome(
+def test_every_server_response_leads_to_one_outcome(
     store: Store, provider: Provider, faults: tuple[str, ...]
 ) -> None:
     provider.fault = by_key(faults, share=1.0)
     campaign = make_campaign(store, {"one": "abcdefg"}, strategy="allpairs")
-    assert sit(campaign, provider, concurrency=8) == SessionTally(judged=21, ended="done")
+    assert run_session(campaign, provider, concurrency=8) == SessionTally(judged=21, ended="done")
     replies = kept(store, campaign)
     assert len(replies) == 42
     for order, said in replies.items():
@@ -233,10 +233,10 @@ def test_whatever_the_server_does_there_is_one_outcome(
     assert provider.billed <= judge.spent
     assert judge.held == 0
     check_sums(store, campaign)
-    (found,) = model_figures(campaign)
-    wrong = sum(each.calls for each in found.calls if each.result not in {"left", "right"})
+    (figures,) = model_figures(campaign)
+    wrong = sum(each.calls for each in figures.calls if each.result not in {"left", "right"})
     assert wrong == 42
-    assert found.requests == provider.number == 84
+    assert figures.requests == provider.number == 84
 
 
 @pytest.mark.parametrize(
@@ -253,12 +253,12 @@ def test_refusals_and_malformed_replies_are_counted(
 ) -> None:
     provider.fault = lambda _: fault
     campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs")
-    assert sit(campaign, provider) == SessionTally(skipped=1, ended="nothing")
-    (found,) = model_figures(campaign)
-    assert found.replies == {outcome: 2}
+    assert run_session(campaign, provider) == SessionTally(skipped=1, ended="nothing")
+    (figures,) = model_figures(campaign)
+    assert figures.replies == {outcome: 2}
     assert provider.number == 2 * requests
-    assert (found.refusals.part, found.malformed.part) == ((2, 0) if outcome == "refused" else (0, 2))
-    assert sit(campaign, provider) == SessionTally(ended="nothing")
+    assert (figures.refusals.part, figures.malformed.part) == ((2, 0) if outcome == "refused" else (0, 2))
+    assert run_session(campaign, provider) == SessionTally(ended="nothing")
     assert provider.number == 2 * requests
 
 
@@ -274,17 +274,17 @@ def test_a_server_that_never_answers_leaves_the_question_open(store: Store, prov
     sat = LlmSession(model(campaign, provider, tries=2), patience=100).run()
     assert (sat.judged, sat.failed, sat.ended) == (3, 3, "trouble")
     provider.fault = lambda _: "good"
-    assert sit(campaign, provider).judged == 3
+    assert run_session(campaign, provider).judged == 3
     assert campaign.done
 
 
 @pytest.mark.parametrize("code", ["301", "400", "401", "403", "404", "422"])
-def test_some_refusals_end_it_at_once(store: Store, provider: Provider, code: str) -> None:
+def test_permanent_refusals_end_the_session(store: Store, provider: Provider, code: str) -> None:
     """And the server that repeats the key in its error doesn't get it into ours."""
     provider.fault = lambda _: code
     campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs")
     with pytest.raises(EndpointRefuses) as caught:
-        sit(campaign, provider, concurrency=1)
+        run_session(campaign, provider, concurrency=1)
     assert code in str(caught.value)
     assert KEY not in str(caught.value)
     assert provider.number == 1
@@ -293,15 +293,13 @@ def test_some_refusals_end_it_at_once(store: Store, provider: Provider, code: st
     assert status(campaign).total("leased") == 0
 
 
-def test_it_waits_as_long_as_it_is_told(
-    store: Store, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retry_after_is_respected(store: Store, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     provider.fault = lambda asked: ("429 7", "503", "500", "good")[min(asked.time, 3)]
     campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs")
-    found = model(campaign, provider, first_wait=1.0)
+    judge = model(campaign, provider, first_wait=1.0)
     waits: list[float] = []
-    monkeypatch.setattr(found.stopping, "wait", waits.append)
-    LlmSession(found).run()
+    monkeypatch.setattr(judge.stopping, "wait", waits.append)
+    LlmSession(judge).run()
     assert [waits[0], waits[3]] == [7.0, 7.0]
     for first, second in (waits[1:3], waits[4:]):
         assert 1.0 <= first <= 2.0 <= second <= 4.0
@@ -311,17 +309,17 @@ def test_it_waits_as_long_as_it_is_told(
         LlmSession(model(other, provider), patience=1).run()
 
 
-def test_a_server_that_reports_too_many_tokens_is_left(store: Store, provider: Provider) -> None:
+def test_impossible_token_counts_end_the_session(store: Store, provider: Provider) -> None:
     provider.usage = lambda _: {"prompt_tokens": 10**9, "completion_tokens": 10**6}
     campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs")
     budget = 10**12
     with pytest.raises(EndpointRefuses, match="more tokens than"):
-        sit(campaign, provider, budget=budget, concurrency=1)
+        run_session(campaign, provider, budget=budget, concurrency=1)
     assert 0 < row(store, campaign).spent <= budget
     check_sums(store, campaign)
     provider.usage = lambda _: None
     other = make_campaign(store, {"one": "ab"}, name="other", strategy="allpairs")
-    sit(other, provider)
+    run_session(other, provider)
     most = [PRICES.most(each.raw, 64) for each in provider.requests[1:]]
     assert row(store, other).spent == sum(most)  # without a bill, the most that it can have been
 
@@ -330,13 +328,13 @@ def test_a_server_that_reports_too_many_tokens_is_left(store: Store, provider: P
 
 
 @pytest.mark.parametrize("back_end", BACK_ENDS)
-def test_the_budget_is_never_passed(back_end: str, tmp_path: Path, provider: Provider) -> None:
+def test_budget_is_never_exceeded(back_end: str, tmp_path: Path, provider: Provider) -> None:
     provider.fault = by_key(("good", "drop", "429 0", "both", "half"), share=1.0)
     with new_target(back_end, tmp_path) as target, open_store(target, create=True) as store:
         campaign = make_campaign(store, {"one": "abcdef"}, strategy="allpairs")
         asked_before = 0
         for budget in (1, 2 * 10**10, 5 * 10**10, 10**12):
-            sat = sit(campaign, provider, budget=budget, concurrency=8)
+            sat = run_session(campaign, provider, budget=budget, concurrency=8)
             judge = row(store, campaign)
             assert provider.billed <= judge.spent <= budget
             assert judge.held == 0
@@ -352,7 +350,7 @@ def test_the_budget_is_never_passed(back_end: str, tmp_path: Path, provider: Pro
         assert set(provider.counts.values()) <= {1, 2}
 
 
-def test_what_became_free_is_used(store: Store) -> None:
+def test_released_money_is_used(store: Store) -> None:
     """Two at once can't be borne at first; then one of them has cost less than was held."""
     campaign = make_campaign(store, {"one": "abc"}, strategy="allpairs")
     campaign.enrol("gpt", "llm")
@@ -403,13 +401,13 @@ def _settled(campaign: Campaign, call: int, cost: int) -> None:
     campaign.write(lambda tx: llm.settle(tx, call, "answered", "x", cost=cost))
 
 
-def test_a_request_without_an_answer_counts_as_if_it_had_cost_all(store: Store, provider: Provider) -> None:
+def test_unanswered_request_counts_at_its_highest_cost(store: Store, provider: Provider) -> None:
     provider.fault = lambda asked: "good" if asked.time else "drop"
     campaign = make_campaign(store, {"one": "ab"}, strategy="allpairs")
-    sit(campaign, provider)
+    run_session(campaign, provider)
     most = [PRICES.most(each.raw, 64) for each in provider.requests if not each.time]
-    (found,) = model_figures(campaign)
-    assert found.unknown * 10**12 == pytest.approx(sum(most))
+    (figures,) = model_figures(campaign)
+    assert figures.unknown * 10**12 == pytest.approx(sum(most))
     keys = [each.headers["Idempotency-Key"] for each in provider.requests]
     assert len(set(keys)) == 2  # a server that knows them bills the second try no second time
 
@@ -417,14 +415,14 @@ def test_a_request_without_an_answer_counts_as_if_it_had_cost_all(store: Store, 
 # ---- the key
 
 
-def test_the_key_is_nowhere(store: Store, provider: Provider, tmp_path: Path) -> None:
-    """A server that repeats it in every reply and every error finds nobody who writes it down."""
+def test_api_key_is_stored_nowhere(store: Store, provider: Provider, tmp_path: Path) -> None:
+    """It is stored nowhere, even if a server repeats it in every reply and every error."""
     provider.model = lambda _: json.dumps({"better": KEY, "confidence": 80})
     provider.fault = by_key(("500", "good"), share=1.0)
     campaign = make_campaign(store, {"one": "abc"}, strategy="allpairs")
-    found = model(campaign, provider)
-    assert KEY not in repr(found)
-    LlmSession(found).run()
+    judge = model(campaign, provider)
+    assert KEY not in repr(judge)
+    LlmSession(judge).run()
     write_log(campaign, tmp_path / "log.jsonl")
     store.close()
     for path in tmp_path.iterdir():
@@ -472,7 +470,7 @@ def obedient(asked: LlmRequest) -> str:
     return smaller_is_better(asked)
 
 
-def test_no_passage_changes_the_form_or_what_an_outcome_means(store: Store, provider: Provider) -> None:
+def test_no_passage_changes_the_prompt_form_or_an_outcome(store: Store, provider: Provider) -> None:
     passages = injections()
     assert len(set(passages)) >= 50
     items = [f"evil-{at:02}" for at in range(len(passages))]
@@ -488,7 +486,7 @@ def test_no_passage_changes_the_form_or_what_an_outcome_means(store: Store, prov
         ],
     )
     provider.model = obedient
-    sit(campaign, provider, concurrency=8)
+    run_session(campaign, provider, concurrency=8)
     replies = kept(store, campaign)
     assert len(replies) == 2 * len(items)
     texts = {**dict(zip(items, passages, strict=True)), "plain": "A plain text."}
@@ -606,7 +604,7 @@ def killed_and_restarted(tmp_path: Path, pools: dict[str, str], kills: int, at_o
         assert len(pairs_judged) == len(set(pairs_judged)) == pairs
 
 
-def test_killed_in_the_middle_it_asks_nothing_twice(tmp_path: Path) -> None:
+def test_killed_session_repeats_no_request(tmp_path: Path) -> None:
     killed_and_restarted(tmp_path, {"one": "abcdefghij", "two": "abcdef"}, kills=1)
 
 
@@ -619,7 +617,7 @@ def test_five_hundred_pairs_killed_three_times(tmp_path: Path) -> None:
 # ---- what is said of it
 
 
-def test_figures_by_hand(store: Store, provider: Provider) -> None:
+def test_figures_match_hand_counts(store: Store, provider: Provider) -> None:
     """Three pairs: one held to and short, one held to and long, one flipped."""
     texts = {"a": "short", "b": "a longer text", "c": "the longest text of all"}
     campaign = Campaign.create(
@@ -643,22 +641,22 @@ def test_figures_by_hand(store: Store, provider: Provider) -> None:
     provider.model = answers
     campaign.enrol("anna", "dedicated")
     JudgingSession(campaign, "anna", Knows()).run()  # prefers a to b, a to c, b to c
-    sit(campaign, provider)
-    (found,) = model_figures(campaign)
-    assert (found.pairs, found.decided) == (3, 3)
-    assert (found.flips.part, found.flips.whole) == (1, 3)
-    assert (found.left.part, found.left.whole) == (2, 6)
-    assert (found.longer.part, found.longer.whole) == (1, 2)
-    assert (found.people_longer.part, found.people_longer.whole) == (0, 2)
-    assert (found.agreement.part, found.agreement.whole) == (1, 2)
+    run_session(campaign, provider)
+    (figures,) = model_figures(campaign)
+    assert (figures.pairs, figures.decided) == (3, 3)
+    assert (figures.flips.part, figures.flips.whole) == (1, 3)
+    assert (figures.left.part, figures.left.whole) == (2, 6)
+    assert (figures.longer.part, figures.longer.whole) == (1, 2)
+    assert (figures.people_longer.part, figures.people_longer.whole) == (0, 2)
+    assert (figures.agreement.part, figures.agreement.whole) == (1, 2)
     bins = {
         each.confidence: (each.pairs, each.agreement.part, each.agreement.whole)
-        for each in found.by_confidence
+        for each in figures.by_confidence
     }
     assert bins == {0.6: (1, 0, 1), 0.8: (1, 1, 1)}
-    assert found.tokens_in == sum(len(each.raw) // 4 for each in provider.requests)
-    assert found.tokens_out == 6 * 12
-    assert found.spent == provider.billed / 10**12
+    assert figures.tokens_in == sum(len(each.raw) // 4 for each in provider.requests)
+    assert figures.tokens_out == 6 * 12
+    assert figures.spent == provider.billed / 10**12
     prefers = {judgment.pair: judgment.winner for judgment in model_preferences(campaign)}
     assert prefers == {("a", "b"): "a", ("a", "c"): "c", ("b", "c"): None}
 
@@ -672,8 +670,8 @@ def test_gpt4o_replayed_agrees_with_people_as_it_did(data: Path, store: Store, p
 
 @pytest.mark.slow
 def test_gpt4o_replayed_on_all_pairs(data: Path, store: Store, provider: Provider) -> None:
-    found = replayed(data, store, provider, topics=None)
-    assert found == pytest.approx(0.62, abs=0.01)
+    agreement = replayed(data, store, provider, topics=None)
+    assert agreement == pytest.approx(0.62, abs=0.01)
 
 
 def replayed(data: Path, store: Store, provider: Provider, topics: int | None) -> float:
@@ -728,7 +726,7 @@ def replayed(data: Path, store: Store, provider: Provider, topics: int | None) -
 
         store.of(campaign.id).write(keep)
     else:
-        assert sit(campaign, provider, concurrency=4).ended == "done"
+        assert run_session(campaign, provider, concurrency=4).ended == "done"
     campaign.add_judgments(
         [
             Judgment(topic, left, right, Outcome.LEFT if winner == left else Outcome.RIGHT, assessor="people")
@@ -737,9 +735,9 @@ def replayed(data: Path, store: Store, provider: Provider, topics: int | None) -
     )
     agreed = [winner == chosen[topic][pair_of(left, right)] for topic, left, right, winner in people]
     held = [chosen[topic][pair_of(left, right)] is not None for topic, left, right, _ in people]
-    (found,) = model_figures(campaign)
-    assert found.pairs == len(plan)
-    assert found.flips.part == sum(winner is None for topic in wanted for winner in chosen[topic].values())
-    assert (found.agreement.part, found.agreement.whole) == (sum(agreed), sum(held))
-    assert found.agreement.share is not None
-    return found.agreement.share
+    (figures,) = model_figures(campaign)
+    assert figures.pairs == len(plan)
+    assert figures.flips.part == sum(winner is None for topic in wanted for winner in chosen[topic].values())
+    assert (figures.agreement.part, figures.agreement.whole) == (sum(agreed), sum(held))
+    assert figures.agreement.share is not None
+    return figures.agreement.share
