@@ -14,8 +14,7 @@ from duelpool.campaign.views.watch import Watch
 from duelpool.files import Run
 from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs
-from duelpool.records import Judgment
-from duelpool.store.leases import Answer
+from duelpool.records import Answer, Judgment
 from duelpool.store.log import Line
 from support.campaigns import make_campaign
 from support.visitors import Person, new_store, served
