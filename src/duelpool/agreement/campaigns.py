@@ -22,7 +22,7 @@ from duelpool.store.log import Line
 
 IMPORTED = "imported"
 AT_ONCE = 20_000
-"""So many votes are compared while somebody waits; more, once they have been compared before, beside."""
+"""Up to this many votes are compared at once; more are compared in a thread after the first time."""
 KEPT = 32  # different questions of which the last answer is kept
 
 
@@ -36,16 +36,16 @@ class _TopicVotes:
 
 @dataclass(frozen=True, slots=True)
 class _VoteSigns:
-    """What tells that something has changed: how far the topics' logs go, who is of what kind, and feedback."""
+    """What the votes depend on: the ends of the topics' logs, the kinds of assessors, and the feedback."""
 
     places: Mapping[str, int]
     kinds: Mapping[str, str]
-    said: int
+    feedback: int
 
     @property
     def key(self) -> tuple[object, ...]:
         """The signs, to be compared."""
-        return tuple(self.places.items()), tuple(self.kinds.items()), self.said
+        return tuple(self.places.items()), tuple(self.kinds.items()), self.feedback
 
 
 def votes_of(campaign: Campaign) -> Votes:
@@ -111,7 +111,7 @@ def _joined(topics: Iterable[_TopicVotes], feedback: tuple[Feedback, ...]) -> Vo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looked:
-    """What statistics came to at a look; `ready` is False while newer judgments are still worked in."""
+    """Statistics and the votes behind them; `ready` is False while newer judgments are still worked in."""
 
     votes: Votes
     findings: tuple[Finding, ...]
@@ -120,10 +120,9 @@ class Looked:
 
 @dataclass(slots=True)
 class Agreements:
-    """The agreement of one campaign, for those who look again and again.
+    """The agreement of one campaign for readers who look again and again.
 
-    Votes are kept by topic, and read again where the topic's log has grown; what statistics came to is kept as long
-    as no vote is new.
+    Votes are kept by topic, and read again where the topic's log has grown; statistics are kept until a vote is new.
     """
 
     watch: Watch
@@ -134,10 +133,10 @@ class Agreements:
     _votes: Votes | None = None
     _found: dict[object, tuple[Finding, ...]] = field(default_factory=dict)
     _last: dict[object, tuple[object, Looked]] = field(default_factory=dict)
-    _beside: threading.Thread | None = None
+    _thread: threading.Thread | None = None
 
     def votes(self) -> Votes:
-        """Return the campaign's votes as they stand now."""
+        """Return the campaign's votes now."""
         with self._lock:
             return self._up_to_date(self._signs())
 
@@ -148,16 +147,16 @@ class Agreements:
         return self._looked((tuple(names), criterion, options or AgreementOptions())).findings
 
     def look(self, criterion: str = "", options: AgreementOptions | None = None) -> Looked:
-        """Return all statistics at once; of very many votes those of the last look, while newer are worked in."""
+        """Return all statistics; for very many votes those of the last look, while newer ones are worked in."""
         asked = ((), criterion, options or AgreementOptions())
         last = self._last.get(asked)
         if last is None or len(last[1].votes) < AT_ONCE:
             return self._looked(asked)
         if last[0] == self._signs().key:
             return last[1]
-        if self._beside is None or not self._beside.is_alive():
-            self._beside = threading.Thread(target=self._looked, args=(asked,), daemon=True)
-            self._beside.start()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._looked, args=(asked,), daemon=True)
+            self._thread.start()
         return replace(last[1], ready=False)
 
     def _looked(self, asked: tuple[tuple[str, ...], str, AgreementOptions]) -> Looked:
@@ -191,7 +190,7 @@ class Agreements:
         return campaign.read(work)
 
     def _forget_others(self, kinds: Mapping[str, str]) -> None:
-        """Forget the topics of people who are of another group now."""
+        """Forget the topics of assessors whose group has changed."""
         before = self._kinds
         moved = {name for name in kinds.keys() | before.keys() if kinds.get(name) != before.get(name)}
         if moved:

@@ -1,4 +1,4 @@
-"""What a manager's step would change, without changing it: the step is taken, looked at, and rolled back."""
+"""Previews of a manager's actions: the action runs in a transaction that is rolled back."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,49 +11,49 @@ from duelpool.store import Writing, log, retractions
 T = TypeVar("T")
 
 
-class _Rehearsed(Exception):
-    """Carries what a step found out of the transaction, which is thereby rolled back."""
+class _PreviewDone(Exception):
+    """Carries the result of a preview out of its transaction, and rolls it back."""
 
-    def __init__(self, found: Any) -> None:
-        super().__init__("rehearsed")
-        self.found = found
+    def __init__(self, result: Any) -> None:
+        super().__init__("previewed")
+        self.result = result
 
 
-def _rehearse(campaign: Campaign, work: Callable[[Writing], T]) -> T:
+def _preview(campaign: Campaign, work: Callable[[Writing], T]) -> T:
     def rolled_back(tx: Writing) -> None:
-        raise _Rehearsed(work(tx))
+        raise _PreviewDone(work(tx))
 
     try:
         campaign.write(rolled_back)
-    except _Rehearsed as rehearsed:
-        found: T = rehearsed.found
-        return found
-    raise AssertionError("a rehearsal always ends by raising")  # pragma: no cover
+    except _PreviewDone as done:
+        result: T = done.result
+        return result
+    raise AssertionError("a preview always ends by raising")  # pragma: no cover
 
 
 @dataclass(frozen=True, slots=True)
 class Retraction:
-    """What voiding judgments takes away: those that counted, and in how many pairs."""
+    """What retracting judgments takes away: those that counted, and the number of their pairs."""
 
     judgments: int
     pairs: int
 
 
 def preview_retraction(campaign: Campaign, topic: str, seqs: Sequence[int]) -> Retraction:
-    """Say which judgments would count no more; nothing changes."""
+    """Return how many judgments would no longer count; nothing changes."""
 
     def work(tx: Writing) -> Retraction:
-        counted = retractions.retract(tx, topic, seqs, reason="rehearsal")
+        counted = retractions.retract(tx, topic, seqs, reason="preview")
         lines = log.read_places(tx, topic, counted)
         pairs = {line.judgment.pair for line in lines if line.judgment is not None}
         return Retraction(len(counted), len(pairs))
 
-    return _rehearse(campaign, work)
+    return _preview(campaign, work)
 
 
 def preview_reinstatement(campaign: Campaign, assessor: str) -> int:
-    """Say how many judgments would count again; nothing changes."""
-    return _rehearse(
+    """Return how many judgments would count again; nothing changes."""
+    return _preview(
         campaign,
-        lambda tx: exclusion.reinstate(tx, assessor, cap=campaign.settings.slots, reason="rehearsal"),
+        lambda tx: exclusion.reinstate(tx, assessor, cap=campaign.settings.slots, reason="preview"),
     )

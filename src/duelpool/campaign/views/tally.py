@@ -31,7 +31,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class PairTally:
-    """How a pair stands: `a` is the smaller id; a tie is half a win for each."""
+    """The votes on one pair: `a` is the smaller id; a tie is half a win for each."""
 
     topic: str
     a: str
@@ -98,13 +98,13 @@ class _Tally:
 
 
 def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tuple[PairTally, ...]:
-    """Return a topic's judged pairs by their ids, test pairs left out; with a name, those of one person."""
-    found: dict[tuple[str, str], _Tally] = {}
+    """Return a topic's judged pairs by their ids, without test pairs; with a name, those of one assessor."""
+    tallies: dict[tuple[str, str], _Tally] = {}
     for line in state.lines:
         judgment = line.judgment
         if judgment is None or judgment.right is None or line.test_pair is not None:
             continue
-        tally = found.setdefault(judgment.pair, _Tally())
+        tally = tallies.setdefault(judgment.pair, _Tally())
         tally.votes += 1
         tally.people.add(judgment.assessor)
         if judgment.seconds is not None:
@@ -127,14 +127,14 @@ def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tupl
             assessors=len(tally.people),
             seconds=tally.seconds / tally.timed if tally.timed else None,
         )
-        for (a, b), tally in sorted(found.items())
+        for (a, b), tally in sorted(tallies.items())
         if assessor is None or assessor in tally.people
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a topic would lose with a person: judgments that stand, pairs with one that counts, and pairs to ask.
+    """What excluding an assessor takes from a topic: counted judgments, pairs that have one, and pairs asked again.
 
     Only what lies in a phase that hasn't closed is asked again: a closed phase keeps its survivors.
     """
@@ -145,7 +145,7 @@ class Loss:
 
 
 def loss_of(state: TopicState, assessor: str) -> Loss:
-    """Return what a topic would lose with a person."""
+    """Return what excluding an assessor would take from a topic."""
     judgments = 0
     pairs, opened = set(), set()
     for line in state.lines:
