@@ -92,7 +92,7 @@ def assert_same_leaderboard(campaign: Campaign, live: LiveLeaderboard, measure: 
             ), (row, name)
 
 
-def test_what_is_kept_is_what_a_full_reading_finds(store: Store) -> None:
+def test_watch_equals_a_full_reading_of_the_log(store: Store) -> None:
     campaign = letters(store, cap=2)
     watch = Watch(campaign)
     live = LiveLeaderboard(watch)
@@ -126,7 +126,7 @@ def test_what_is_kept_is_what_a_full_reading_finds(store: Store) -> None:
     assert_same_leaderboard(campaign, live, "ppref")
 
 
-def test_a_crowd_is_watched_with_its_tests_and_its_pay(either_store: Store) -> None:
+def test_watch_counts_test_pairs_and_pay_of_a_crowd(either_store: Store) -> None:
     known = [TestPair(f"k{at}", "one", "a", f"z{at}") for at in range(6)]
     campaign = make_campaign(
         either_store, POOLS, known=known, judges="crowd", targets=4, tests=2, budget=100_000
@@ -150,7 +150,7 @@ def test_a_crowd_is_watched_with_its_tests_and_its_pay(either_store: Store) -> N
     assert watch.look().price == pytest.approx(720 / 8)
 
 
-def test_the_log_is_told_newest_first_on_both_back_ends(either_store: Store) -> None:
+def test_log_page_is_newest_first_on_both_back_ends(either_store: Store) -> None:
     campaign = letters(either_store)
     judge_all(campaign)
     campaign.retract("one", [2, 3], "a slip")
@@ -192,7 +192,7 @@ def test_agreement_is_with_the_others_on_the_same_pairs(store: Store) -> None:
     assert [vote.not_counted for vote in votes] == ["retracted", "", ""]
 
 
-def test_a_rehearsal_says_what_the_step_does_and_changes_nothing(store: Store) -> None:
+def test_previews_say_what_an_action_does_and_change_nothing(store: Store) -> None:
     campaign = letters(store)
     judge_all(campaign)
     before = status(campaign)
@@ -207,7 +207,7 @@ def test_a_rehearsal_says_what_the_step_does_and_changes_nothing(store: Store) -
     assert back == campaign.reinstate("p0") > 0
 
 
-def test_history_is_the_leaderboard_as_it_stood(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_equals_the_leaderboard_as_of_each_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = letters(store, cap=2)
     clock = [1_000_000.0]
     monkeypatch.setattr(type(store.database), "now", lambda self, connection: clock[0])
@@ -233,7 +233,7 @@ def test_history_is_the_leaderboard_as_it_stood(store: Store, monkeypatch: pytes
     assert set(live._times()) & set(times)  # what was worked out is used again
 
 
-def test_names_that_are_not_there_are_refused(store: Store) -> None:
+def test_unknown_topics_assessors_and_measures_are_refused(store: Store) -> None:
     campaign = letters(store)
     watch = Watch(campaign)
     live = LiveLeaderboard(watch)
@@ -248,7 +248,7 @@ def test_names_that_are_not_there_are_refused(store: Store) -> None:
             live.board("ppref", **options)
 
 
-def test_topics_weigh_what_they_weigh_in_the_campaign(store: Store) -> None:
+def test_topic_weights_of_the_campaign_apply(store: Store) -> None:
     topics = [Topic("one", "?", weight=3.0), Topic("two", "?", weight=1.0)]
     ranked = {"one": [("a", 2.0), ("b", 1.0)], "two": [("b", 2.0), ("a", 1.0)]}
     campaign = Campaign.create(

@@ -37,7 +37,7 @@ def campaign(store: Store) -> Campaign:
     return made
 
 
-def test_runs_are_kept_as_they_are(campaign: Campaign) -> None:
+def test_runs_are_stored_unchanged(campaign: Campaign) -> None:
     assert [run.name for run in runs_of(campaign)] == ["good", "poor"]
     assert runs_of(campaign)[1].frame.equals(POOR.frame)
     assert keep_runs(campaign, [POOR]) == 0  # by its name
@@ -45,7 +45,7 @@ def test_runs_are_kept_as_they_are(campaign: Campaign) -> None:
     assert unpack_run("deep", pack_run(deep, 3)).frame.equals(deep.frame.head(3))
 
 
-def test_nothing_judged_and_nothing_kept(store: Store, campaign: Campaign) -> None:
+def test_leaderboard_without_judgments_or_runs_is_refused(store: Store, campaign: Campaign) -> None:
     with pytest.raises(BadParameter, match="Nothing in the campaign is judged"):
         leaderboard(campaign, "RR")
     other = make_campaign(store, {"one": "ab"}, name="other")
@@ -54,7 +54,7 @@ def test_nothing_judged_and_nothing_kept(store: Store, campaign: Campaign) -> No
         leaderboard(other, "RR")
 
 
-def test_scores_by_what_was_found(campaign: Campaign) -> None:
+def test_leaderboard_scores_by_the_labels(campaign: Campaign) -> None:
     judge_all(campaign)
     found = leaderboard(campaign, ["RR", "ppref", "Success@1"], interval="t")
     means = {(row.run, row.measure): row.value for row in found.rows}
@@ -66,13 +66,13 @@ def test_scores_by_what_was_found(campaign: Campaign) -> None:
     assert by_hand == pytest.approx(0.5 * (1 / 2))  # topic two has four levels only
 
 
-def test_the_best_only_where_a_strategy_looks_for_it(store: Store) -> None:
+def test_labels_hold_only_the_best_where_the_strategy_seeks_the_best(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcde"}, strategy="prefbest")
     judge_all(campaign)
     assert labels_of(campaign).qrels == Qrels.from_grades({"one": {"a": 1.0}})
 
 
-def test_what_is_not_judged_or_not_done_yet_is_known(campaign: Campaign) -> None:
+def test_labels_name_unjudged_and_unfinished_topics(campaign: Campaign) -> None:
     campaign.add_judgments([Judgment("one", "b", "a", Outcome.LEFT)])
     found = labels_of(campaign)
     assert (found.unjudged, found.unfinished) == (("two",), ("one",))
@@ -81,7 +81,7 @@ def test_what_is_not_judged_or_not_done_yet_is_known(campaign: Campaign) -> None
     assert (found.unjudged, found.unfinished) == ((), ())
 
 
-def test_as_it_stood(campaign: Campaign) -> None:
+def test_leaderboard_as_of_an_earlier_time(campaign: Campaign) -> None:
     campaign.add_judgments([Judgment("one", "b", "a", Outcome.LEFT)])
     between = campaign.store.read(campaign.store.database.now)
     (line,) = campaign.live.state("one").lines
@@ -96,7 +96,7 @@ def test_as_it_stood(campaign: Campaign) -> None:
         leaderboard(campaign, "ppref", until=line.time - 60)
 
 
-def test_at_the_command_line(tmp_path: Path) -> None:
+def test_evaluate_scores_the_runs_of_a_store(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
     (runs / "good.run").write_text("one Q0 a 1 2 x\none Q0 b 2 1 x\n")

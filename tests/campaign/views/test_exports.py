@@ -61,7 +61,7 @@ def grades(path: Path) -> dict[str, dict[str, float]]:
 # ---- preferences
 
 
-def test_preferences_that_count_with_the_twins_beside(judged: Campaign, tmp_path: Path) -> None:
+def test_counted_preferences_are_written_with_a_file_of_duplicates(judged: Campaign, tmp_path: Path) -> None:
     written = write_prefs(judged, tmp_path / "p.txt")
     assert written.rows == 4
     assert written.files == (str(tmp_path / "p.txt"), str(tmp_path / "p.twins.txt"))
@@ -102,7 +102,7 @@ def test_ids_that_would_not_read_back_are_refused_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith("campaign.db")] == []
 
 
-def test_names_of_twins_files(judged: Campaign, tmp_path: Path) -> None:
+def test_name_of_the_file_of_duplicates(judged: Campaign, tmp_path: Path) -> None:
     assert write_prefs(judged, tmp_path / "p.txt.gz").files[1].endswith("/p.twins.txt.gz")
     assert len(read_preferences(tmp_path / "p.txt.gz")) == 4
 
@@ -110,7 +110,7 @@ def test_names_of_twins_files(judged: Campaign, tmp_path: Path) -> None:
 # ---- qrels and levels
 
 
-def test_qrels_hold_the_best_and_all_their_twins(judged: Campaign, tmp_path: Path) -> None:
+def test_qrels_hold_the_best_and_their_duplicates(judged: Campaign, tmp_path: Path) -> None:
     written = write_qrels(judged, tmp_path / "q")
     assert grades(tmp_path / "q") == {"one": {"a": 1, "a2": 1, "a3": 1}, "two": {"x": 1}}
     assert (written.rows, written.notices) == (4, ())
@@ -208,7 +208,7 @@ def test_every_line_of_the_log_is_written(judged: Campaign, tmp_path: Path) -> N
     assert {"left", "right", "outcome", "assessor", "phase", "seconds", "strategy", "question"} <= set(first)
 
 
-def test_who_somebody_is_never_leaves_the_store(judged: Campaign, tmp_path: Path) -> None:
+def test_exports_hold_no_identities(judged: Campaign, tmp_path: Path) -> None:
     judged.store.write(
         lambda connection, now: connection.exec_driver_sql(
             f"insert into identity values ('{judged.id}', 'p0', 'prolific', 'SECRET-PERSON')"
@@ -420,7 +420,7 @@ def test_exports_stream(tmp_path: Path, back_end: str, judgments: int, measured:
     assert found["grown"] < bound, f"memory grew by {found['grown']:.0f} MB"
 
 
-def test_a_judgment_from_elsewhere_without_an_assessor(store: Store, tmp_path: Path) -> None:
+def test_imported_judgment_without_an_assessor_is_exported(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, {"one": "ab"})
     campaign.add_judgments([Judgment("one", "a", "b", Outcome.LEFT, sides_known=False)])
     write_log(campaign, tmp_path / "log.jsonl")

@@ -24,7 +24,7 @@ def knows(question: Question) -> Answer:
     return Answer(Outcome.LEFT if question.left < str(question.right) else Outcome.RIGHT, seconds=36.0)
 
 
-def test_a_new_campaign(store: Store) -> None:
+def test_status_of_a_new_campaign(store: Store) -> None:
     now = status(make_campaign(store, {"one": "abc", "two": "a"}))
     one, two = now.topic_statuses
     assert (one.phase, one.items, one.judgments, one.open, one.expected) == ("final-1", 3, 0, 3, 3)
@@ -50,7 +50,7 @@ def test_open_leased_and_done_add_up_as_judging_goes_on(store: Store) -> None:
     assert (topic.done, topic.phase, topic.best, topic.expected) == (True, "done", ("a",), 6)
 
 
-def test_expired_leases_are_not_out(store: Store) -> None:
+def test_expired_leases_do_not_count_as_leased(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab"}, lease_seconds=0.001)
     campaign.enrol("p")
     assert campaign.next_question("p") is not None
@@ -120,7 +120,7 @@ def test_pay_per_hour_by_hand(store: Store) -> None:
     assert (w.tests_passed, w.tests_seen, w.pay) == (3, 3, 200)
 
 
-def test_test_pairs_that_were_undone_or_skipped_are_not_seen(store: Store) -> None:
+def test_undone_and_skipped_test_pairs_do_not_count_as_seen(store: Store) -> None:
     known = [TestPair(f"k{n}", "one", "a", f"off{n}") for n in range(3)]
     campaign = make_campaign(store, {"one": "abcde"}, judges="crowd", known=known)
     campaign.enrol("w", "crowd")
@@ -138,7 +138,7 @@ def test_test_pairs_that_were_undone_or_skipped_are_not_seen(store: Store) -> No
     assert (w.tests_passed, w.tests_seen) == (1, 1)
 
 
-def test_what_blocks_is_said(store: Store) -> None:
+def test_blocks_are_said_in_sentences(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abc"}, judges="crowd", budget=100)
     campaign.set_state("paused")
     campaign.enrol("w")
@@ -172,7 +172,7 @@ def test_the_grading_stage(store: Store) -> None:
     assert status(campaign).topic_statuses[0].open == 4
 
 
-def test_it_reads_only_and_in_a_bounded_number_of_queries(store: Store) -> None:
+def test_status_writes_nothing_and_runs_a_bounded_number_of_queries(store: Store) -> None:
     campaign = make_campaign(store, {f"t{n}": "abc" for n in range(6)})
     judge_all(campaign)
     queries: list[str] = []
@@ -183,7 +183,7 @@ def test_it_reads_only_and_in_a_bounded_number_of_queries(store: Store) -> None:
     assert status(campaign) == before
 
 
-def test_everything_for_a_program(store: Store) -> None:
+def test_status_as_json(store: Store) -> None:
     found = status(make_campaign(store)).as_json()
     assert found["totals"] == {
         "topics": 2, "items": 9, "judgments": 0, "expected": 16, "open": 16, "leased": 0, "held": 0,
@@ -215,7 +215,7 @@ def test_long_names_fit_a_narrow_window(
     assert "…" not in capsys.readouterr().out
 
 
-def test_what_topics_wait_for_is_said_once(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_groups_topics_by_what_they_wait_for(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     campaign = make_campaign(store, dict.fromkeys("cdefghijklmn", "ab"))
     campaign.set_state("paused")
     show(status(campaign), people=False)
@@ -233,5 +233,5 @@ def test_what_topics_wait_for_is_said_once(store: Store, capsys: pytest.CaptureF
         ([], ""),
     ],
 )
-def test_what_names_begin_with(names: list[str], shared: str) -> None:
+def test_shared_beginning_of_names(names: list[str], shared: str) -> None:
     assert shared_beginning(names) == shared
