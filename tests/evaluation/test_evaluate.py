@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -520,3 +522,19 @@ def test_impossible_reports_are_refused(folder: Path, words: list[str], message:
 def test_package_has_no_other_lazy_names() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = duelpool.nonsense
+
+
+def test_each_run_file_is_read_once(folder: Path) -> None:
+    script = (
+        "import sys\n"
+        "opened = []\n"
+        "sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == 'open' else None)\n"
+        "from duelpool.cli import app\n"
+        "app(sys.argv[1:], standalone_mode=False)\n"
+        "runs = [name for name in opened if name.endswith('.run.gz')]\n"
+        "sys.exit(0 if len(runs) == len(set(runs)) > 1 else f'opened: {sorted(runs)}')\n"
+    )
+    runs = [str(path) for path in sorted((folder / "runs").iterdir())]
+    words = ["evaluate", str(folder / "qrels.txt"), *runs, "-m", "ndcg@10", "-m", "AP"]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

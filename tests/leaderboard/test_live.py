@@ -207,7 +207,9 @@ def test_previews_say_what_an_action_does_and_change_nothing(store: Store) -> No
     assert back == campaign.reinstate("p0") > 0
 
 
-def test_history_equals_the_leaderboard_as_of_each_time(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_equals_the_leaderboard_as_of_each_time(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     campaign = letters(store, cap=2)
     clock = [1_000_000.0]
     monkeypatch.setattr(type(store.database), "now", lambda self, connection: clock[0])
