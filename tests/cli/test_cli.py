@@ -96,7 +96,7 @@ def test_notices_go_to_standard_error(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["pool"], "nothing to pool"),
+        (["pool"], "no files to pool"),
         (["pool", "nowhere.run"], "nowhere.run: There is no such file."),
         (["pool", "*.nothing"], "No file matches this pattern"),
         (["pool", "q.txt"], "q.txt:1:"),
@@ -107,7 +107,7 @@ def test_notices_go_to_standard_error(folder: Path) -> None:
         (["pool", "one.run", "-o", "nowhere/pools.jsonl"], "can't be written"),
         (["pol"], "pol"),
         (["pool", "one.run", "--groups", "q.txt"], "don't name the run 'one'"),
-        (["pool", "two.run", "--qrels", "other.txt"], "No topic has a candidate"),
+        (["pool", "two.run", "--qrels", "other.txt"], "No topic has an item"),
     ],
 )
 def test_bad_input_exits_with_2_and_a_message(folder: Path, words: list[str], told: str) -> None:

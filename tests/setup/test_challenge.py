@@ -49,7 +49,7 @@ def test_only_unknown_items_above_the_first_best_item_challenge(store: Store) ->
     assert challenges == [Challenge("one", ("e",), ("x", "y"), {})]
     assert find_challenges(campaign, run_of(one="xyfe"), depth=1)[0].newcomers == ("x",)
     assert find_challenges(campaign, run_of(one="xyfe"), topics=["two"]) == []
-    with pytest.raises(BadParameter, match="one rank deep"):
+    with pytest.raises(BadParameter, match="depth is 1 or more"):
         find_challenges(campaign, run_of(one="x"), depth=0)
 
 

@@ -151,5 +151,5 @@ def test_unfit_campaigns_and_plans_are_refused(tmp_path: Path) -> None:
     assert plan_settings(plan, Settings(), "abc").scale == "abc"
     with open_store(str(tmp_path / "c.db"), create=True) as store:
         other = Campaign.create(store, "other", Settings(), topics=(), pools=plan_pools(plan))
-        with pytest.raises(BadParameter, match="works off no plan"):
+        with pytest.raises(BadParameter, match="has no budget plan"):
             plan_judgments(other)

@@ -253,26 +253,26 @@ class Campaign:
 
     # ---- answers
 
-    def answer(self, question: str, assessor: str, given: Answer) -> Receipt:
+    def answer(self, question: str, assessor: str, response: Answer) -> Receipt:
         """Store an answer; sending it again changes nothing, another answer is a conflict."""
-        _refuse_outcome(given.outcome, self.settings.outcomes)
-        if given.outcome is Outcome.GRADE and given.grade not in self.settings.grades:
+        _refuse_outcome(response.outcome, self.settings.outcomes)
+        if response.outcome is Outcome.GRADE and response.grade not in self.settings.grades:
             raise BadRecord(
-                f"The grade {given.grade} isn't on the scale.",
+                f"The grade {response.grade} isn't on the scale.",
                 remedy=f"Use one of {', '.join(f'{grade:g}' for grade in self.settings.grades)}.",
             )
 
         def work(tx: Writing) -> Receipt:
             row = leases.lock_own_question(tx, question, assessor)
             if self.settings.crossed:
-                _refuse_outcome(given.outcome, self.settings.outcomes_of(Kind(row.kind)))
+                _refuse_outcome(response.outcome, self.settings.outcomes_of(Kind(row.kind)))
             # Read after the lock: an exclusion that held it until now must be seen.
             kind, state, assignment = participants.answer_context(tx, assessor, row.assignment)
             if state == "excluded" and row.state in (leases.LEASED, leases.EXPIRED, leases.RETURNED):
                 raise leases.TooLate("Your participation has ended.", remedy="Finished work is paid.")
             # The release of an assignment that has ended is past: its late answers don't wait for it.
             at_once = kind != "crowd" or assignment not in (None, "open")
-            return leases.answer(tx, row, given, cap=self.settings.slots, at_once=at_once)
+            return leases.answer(tx, row, response, cap=self.settings.slots, at_once=at_once)
 
         return self.write(work)
 
@@ -384,7 +384,7 @@ class Campaign:
                 for line in state.lines
             )
 
-        return self.live.look(topic, None, work)
+        return self.live.with_state(topic, None, work)
 
     def rewind(self, topic: str, phase: str, reason: str, *, also: Also | None = None) -> int:
         """Reopen a closed phase; return how many judgments of later phases are set aside."""
@@ -434,7 +434,7 @@ class Campaign:
 
     def judgments(self, topic: str) -> list[Judgment]:
         """Return a topic's usable judgments of pairs, in the order of the log."""
-        return self.live.look(
+        return self.live.with_state(
             topic,
             None,
             lambda state: [

@@ -380,7 +380,7 @@ def _labelled_at(watch: Watch, topic: str, times: Iterable[float]) -> Callable[[
     def work(state: TopicState) -> list[_Labelled]:
         lines, at = state.lines, 0
         then = TopicState.new(
-            lambda: campaign.read(lambda tx: campaign.live.fresh(tx, topic)),
+            lambda: campaign.read(lambda tx: campaign.live.new_strategy(tx, topic)),
             lambda upto: [line for line in lines if line.seq <= upto],
         )
         labelled: list[_Labelled] = []

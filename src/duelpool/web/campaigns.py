@@ -74,7 +74,7 @@ class ServedCampaigns:
         freed = 0
         for row in self.all():
             campaign = self.flow(row.id).campaign
-            campaign.live.rest()
+            campaign.live.release_memory()
             if row.state != "closed":
                 freed += campaign.sweep()
         malloc.trim()

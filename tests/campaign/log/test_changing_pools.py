@@ -144,7 +144,9 @@ def test_size_of_a_dropped_state_follows_the_pool(two_processes: Processes) -> N
     for topic, head in there.live.heads().items():
         there.live.proposals(topic, ALL, (), (), head)
     assert there.live.sizes(there.live.heads(), {}) == [0.0, 0.0]
-    there.live.rest(seconds=0.0, lines_at_most=0)  # of a very long log states are let go, and sizes stay
+    there.live.release_memory(
+        seconds=0.0, lines_at_most=0
+    )  # of a very long log states are let go, and sizes stay
     assert there.live.sizes(there.live.heads(), {}) == [0.0, 0.0]
     here.add_items(LATER)
     assert there.live.sizes(there.live.heads(), {})[0] > 0

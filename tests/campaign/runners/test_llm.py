@@ -136,7 +136,7 @@ def test_one_pseudonym_is_one_model_with_one_prompt(store: Store, provider: Prov
     with pytest.raises(BadParameter, match="different parameters"):
         model(campaign, provider, temperature=1.0)
     campaign.enrol("anna", "dedicated")
-    with pytest.raises(BadParameter, match="no model"):
+    with pytest.raises(BadParameter, match="is not a model"):
         model(campaign, provider, "anna")
     with pytest.raises(BadParameter, match="below what is spent"):
         model(campaign, provider, budget=1)

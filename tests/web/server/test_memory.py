@@ -53,9 +53,9 @@ def test_lines_stay_in_the_log_until_somebody_looks(store: Store) -> None:
     assert not has_lines(state)
     looked = list(state.lines)
     assert [line.seq for line in looked] == list(range(1, state.position + 1))
-    campaign.live.rest(seconds=3600.0)  # somebody has just looked
+    campaign.live.release_memory(seconds=3600.0)  # somebody has just looked
     assert has_lines(state)
-    campaign.live.rest(seconds=0.0)
+    campaign.live.release_memory(seconds=0.0)
     assert not has_lines(state)
     assert list(state.lines) == looked
     assert state.times == (looked[0].time, looked[-1].time)
@@ -69,7 +69,7 @@ def test_a_topic_is_told_anew_from_the_log_when_something_is_taken_back(
     judge_all(campaign)
     before = campaign.live.state("one")
     judged, position = campaign.judgments("one"), before.position
-    campaign.live.rest(seconds=0.0)
+    campaign.live.release_memory(seconds=0.0)
     if looked_at:
         assert len(before.lines) == position
     campaign.retract("one", [3, 35], "by hand")
@@ -113,11 +113,11 @@ def test_states_that_stand_for_too_many_lines_are_let_go_the_least_used_first(st
     states = {topic: live.state(topic) for topic in ("three", "one", "two")}
     each = states["one"].position
     assert each == 10
-    live.rest(seconds=0.0, lines_at_most=3 * each)
+    live.release_memory(seconds=0.0, lines_at_most=3 * each)
     assert {topic: live.state(topic) for topic in ("three", "one", "two")} == states
-    live.rest(lines_at_most=2 * each)  # all of them were just asked
+    live.release_memory(lines_at_most=2 * each)  # all of them were just asked
     assert {topic: live.state(topic) for topic in ("three", "one", "two")} == states
-    live.rest(seconds=0.0, lines_at_most=2 * each)
+    live.release_memory(seconds=0.0, lines_at_most=2 * each)
     assert live.state("two") is states["two"]
     assert live.state("one") is states["one"]
     anew = live.state("three")
@@ -131,25 +131,25 @@ def test_who_looks_at_a_topic_that_is_let_go_meanwhile_has_it_to_themselves(
 ) -> None:
     campaign = make_campaign(store, {"one": "abcde"}, strategy="allpairs", judges="dedicated")
     judge_all(campaign)
-    live, keep = campaign.live, campaign.live._keep
+    live, keep = campaign.live, campaign.live._cached
 
     def keep_and_let_go(topic: str) -> object:
         kept = keep(topic)
-        monkeypatch.setattr(live, "_keep", keep)
-        live._kept.clear()
+        monkeypatch.setattr(live, "_cached", keep)
+        live._cache.clear()
         return kept
 
     def others_reach(state: TopicState) -> bool:
-        return any(kept.state is state for kept in live._kept.values())
+        return any(kept.state is state for kept in live._cache.values())
 
     def let_go_meanwhile() -> None:
-        monkeypatch.setattr(live, "_keep", keep_and_let_go)
+        monkeypatch.setattr(live, "_cached", keep_and_let_go)
 
     let_go_meanwhile()
-    assert live.look("one", None, lambda state: (state.position, others_reach(state))) == (10, False)
+    assert live.with_state("one", None, lambda state: (state.position, others_reach(state))) == (10, False)
     let_go_meanwhile()
     assert live.proposals("one", ALL, [], [], 10) == []
-    assert not live._kept  # asked was the one that was let go, and no other in its place
+    assert not live._cache  # asked was the one that was let go, and no other in its place
     assert live.sizes({"one": 10}, {}) == [5.0]  # which says nothing of the topic as it is now
 
 
@@ -161,8 +161,8 @@ def test_a_topic_that_was_let_go_is_still_known_to_have_nothing_to_ask(store: St
     for topic, head in heads.items():
         assert live.proposals(topic, ALL, [], [], head) == []
     assert live.sizes(heads, {}) == [0.0, 0.0]
-    live.rest(seconds=0.0, lines_at_most=0)
-    assert not live._kept
+    live.release_memory(seconds=0.0, lines_at_most=0)
+    assert not live._cache
     assert live.sizes(heads, {}) == [0.0, 0.0]
     live.forget("one")  # its items have changed: it has to be asked
     assert live.sizes(heads, {}) == [5 * 0.1, 0.0]

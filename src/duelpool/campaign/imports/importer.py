@@ -161,7 +161,7 @@ def _write_whole_topic(
             campaign.write(partial(work, part=part))
             return part
     raise Changed(
-        f"Topic '{topic}' is judged all the time.",
+        f"Topic '{topic}' was judged during every try.",
         remedy="Pause the campaign and import again: the import continues.",
     )
 
@@ -187,7 +187,7 @@ def _warn_of_missing_phases(
     """Count the judgments without a phase for strategies that score phase by phase."""
     by_phase = campaign.read(
         lambda tx: {
-            topic: not campaign.live.fresh(tx, topic).pools_judgments
+            topic: not campaign.live.new_strategy(tx, topic).pools_judgments
             for topic in {entry.topic for entry in entries}
         }
     )
@@ -239,7 +239,7 @@ def _refuse_inconsistent_lines(
     seqs = seqs_of(entries, after)
     lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
     replay = LogReplay(counted_lines(lines))
-    strategy = campaign.live.fresh(tx, topic, newcomers_of(entries))
+    strategy = campaign.live.new_strategy(tx, topic, newcomers_of(entries))
     for line in lines:
         try:
             for event in replay.feed(line):

@@ -90,7 +90,7 @@ class LiveTopics:
     def __init__(self, store: CampaignStore, settings: Settings) -> None:
         self._store = store
         self._settings = settings
-        self._kept: dict[str, _CachedTopic] = {}
+        self._cache: dict[str, _CachedTopic] = {}
         self._sizes: dict[str, _Size] = {}
         self._lock = threading.Lock()
         self._items: Mapping[str, int] | None = None  # pool sizes, for topics that were never asked
@@ -100,40 +100,40 @@ class LiveTopics:
     def heads(self) -> dict[str, int]:
         """Return the seq of the last line of each open topic's log."""
         rows = self._store.read(self.read_heads)
-        self.notice(rows)
+        self.drop_outdated(rows)
         return {row.id: row.next_seq - 1 for row in rows}
 
     def read_heads(self, tx: Reading) -> list[LogHead]:
-        """Return the heads of the open topics, for callers that read more in one snapshot and call `notice` later."""
+        """Return the heads of the open topics; a caller that reads more in its snapshot calls `drop_outdated` later."""
         return _HEADS.run(tx.connection, {"campaign": tx.campaign})
 
-    def notice(self, heads: Iterable[LogHead]) -> None:
+    def drop_outdated(self, heads: Iterable[LogHead]) -> None:
         """Drop the states whose pools have changed; not inside a read, for it may wait for a lock."""
         for head in heads:
-            kept = self._kept.get(head.id)
-            known = kept or self._sizes.get(head.id)  # its size may be known though its state was dropped
+            cached = self._cache.get(head.id)
+            known = cached or self._sizes.get(head.id)  # its size may be known though its state was dropped
             if known is not None and head.pool_version > known.version:
-                self.forget(head.id, kept)
+                self.forget(head.id, cached)
 
     def state(self, topic: str, head: int | None = None) -> TopicState:
         """Return a topic's state, up to date with its log, after every closing that is due was logged."""
-        return self.look(topic, head, lambda state: state)
+        return self.with_state(topic, head, lambda state: state)
 
-    def look(self, topic: str, head: int | None, work: Callable[[TopicState], T]) -> T:
+    def with_state(self, topic: str, head: int | None, work: Callable[[TopicState], T]) -> T:
         """Return what `work` makes of a topic's state, while no other thread can change it."""
-        return self._with(topic, head, lambda kept: work(kept.state))
+        return self._with(topic, head, lambda cached: work(cached.state))
 
     def _with(self, topic: str, head: int | None, work: Callable[[_CachedTopic], T]) -> T:
         """Bring a topic up to date with its log, and return what `work` makes of it under its lock."""
         for _ in range(_SETTLE_AT_MOST):
-            kept = self._keep(topic)
-            with kept.lock:
-                if self._catch_up(kept, topic, head):
-                    return work(kept)
-            self.forget(topic, kept)
+            cached = self._cached(topic)
+            with cached.lock:
+                if self._catch_up(cached, topic, head):
+                    return work(cached)
+            self.forget(topic, cached)
         raise BadParameter(f"The items of topic '{topic}' keep changing.")  # pragma: no cover
 
-    def _catch_up(self, kept: _CachedTopic, topic: str, head: int | None) -> bool:
+    def _catch_up(self, cached: _CachedTopic, topic: str, head: int | None) -> bool:
         """Bring a state up to a position of the log; return False when its pool has changed.
 
         Lines beyond the position may be about items that were added after it was read.
@@ -143,15 +143,15 @@ class LiveTopics:
                 now = self._store.read(lambda tx: self._read_head(tx, topic))
                 if now is None:
                     return True  # there is no such topic, and no log
-                if now.pool_version > kept.version:
+                if now.pool_version > cached.version:
                     return False
                 head = now.next_seq - 1
-            if kept.state.position < head:
-                kept.state.feed(self._new_lines(topic, kept.state.position, head))
-            closings = kept.state.unlogged_closings()
+            if cached.state.position < head:
+                cached.state.feed(self._new_lines(topic, cached.state.position, head))
+            closings = cached.state.unlogged_closings()
             if not closings:
                 return True
-            self._log_closings(topic, kept.state.position, closings)
+            self._log_closings(topic, cached.state.position, closings)
             head = None
         raise BadParameter(f"Topic '{topic}' keeps closing phases.")  # pragma: no cover
 
@@ -159,23 +159,23 @@ class LiveTopics:
         rows: list[LogHead] = _HEAD.run(tx.connection, {"campaign": tx.campaign, "topic": topic})
         return rows[0] if rows else None
 
-    def rest(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
+    def release_memory(self, seconds: float = RESTED_SECONDS, lines_at_most: int = LINES_AT_MOST) -> None:
         """Drop the lines that were not read for `seconds`, and the states beyond `lines_at_most` lines in all.
 
         The least recently used states are dropped first; they are replayed from the log when they are needed.
         """
         now = time.monotonic()
         with self._lock:
-            latest_first = sorted(self._kept.items(), key=lambda each: each[1].used, reverse=True)
+            latest_first = sorted(self._cache.items(), key=lambda each: each[1].used, reverse=True)
             lines = 0
-            for topic, kept in latest_first:
-                lines += kept.state.position
-                if lines > lines_at_most and now - kept.used >= seconds:
-                    del self._kept[topic]
-            remaining = list(self._kept.values())
-        for kept in remaining:
-            with kept.lock:
-                kept.state.rest(seconds)
+            for topic, cached in latest_first:
+                lines += cached.state.position
+                if lines > lines_at_most and now - cached.used >= seconds:
+                    del self._cache[topic]
+            remaining = list(self._cache.values())
+        for cached in remaining:
+            with cached.lock:
+                cached.state.drop_unused_lines(seconds)
 
     def _new_lines(self, topic: str, after: int, upto: int) -> list[log.Line]:
         return self._store.read(lambda tx: log.new_lines(tx, topic, after, upto))
@@ -208,29 +208,29 @@ class LiveTopics:
 
         self._store.write(work)
 
-    def _keep(self, topic: str) -> _CachedTopic:
+    def _cached(self, topic: str) -> _CachedTopic:
         with self._lock:
-            if topic not in self._kept:
+            if topic not in self._cache:
                 self._store.store.refresh()  # the state must not be older than the last call of `forget`
                 pool = self._store.read(lambda tx: self._look_up(tx, topic))
                 state = TopicState.new(
                     lambda: self._make(topic, pool), lambda place: self._lines_upto(topic, place)
                 )
-                self._kept[topic] = _CachedTopic(state, pool.items, pool.version)
-            kept = self._kept[topic]
-            kept.used = time.monotonic()
-            return kept
+                self._cache[topic] = _CachedTopic(state, pool.items, pool.version)
+            cached = self._cache[topic]
+            cached.used = time.monotonic()
+            return cached
 
-    def forget(self, topic: str, kept: _CachedTopic | None = None) -> None:
+    def forget(self, topic: str, cached: _CachedTopic | None = None) -> None:
         """Drop a topic's state (or only the given one), for its items have changed."""
         with self._lock:
-            if kept is not None and self._kept.get(topic) is not kept:
+            if cached is not None and self._cache.get(topic) is not cached:
                 return  # another thread has dropped it already
-            self._kept.pop(topic, None)
+            self._cache.pop(topic, None)
             self._sizes.pop(topic, None)
             self._items = None
 
-    def fresh(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> Strategy:
+    def new_strategy(self, tx: Reading, topic: str, newcomers: Collection[str] = ()) -> Strategy:
         """Return a topic's strategy before any judgment, for callers that replay a log themselves.
 
         `newcomers` are items of the pool that join by lines that aren't in the log yet.
@@ -265,9 +265,9 @@ class LiveTopics:
             return PlanSource(
                 pool.items, self._settings.planned(topic) if self._settings.stage == "preferences" else ()
             )
-        spec, given = split_spec(pool.strategy)
+        spec, parameters = split_spec(pool.strategy)
         more: dict[str, Any] = {}
-        if "bad_votes" not in given:
+        if "bad_votes" not in parameters:
             more["bad_votes"] = self._settings.bad_votes_needed
         if pool.prior and "prior" in parameters_of(STRATEGIES[spec]):
             more["prior"] = pool.prior
@@ -297,7 +297,7 @@ class LiveTopics:
                 and line.seq not in state.counts.retracted
             ]
 
-        return self.look(topic, None, work)
+        return self.with_state(topic, None, work)
 
     def strategy_for(self, topic: str, name: str) -> Strategy:
         """Return a topic's strategy before any judgment, whose random choices depend on this name."""
@@ -311,24 +311,24 @@ class LiveTopics:
     ) -> list[Proposal]:
         """Return up to n proposals of a topic, given the leased ones; parked pairs are left out."""
 
-        def ask(kept: _CachedTopic) -> list[Proposal]:
-            state = kept.state
+        def ask(cached: _CachedTopic) -> list[Proposal]:
+            state = cached.state
             pending = [*leased, *(_as_proposal(each) for each in state.held())]
             inputs = (state.position, n + len(parked), tuple(sorted(pending, key=repr)))
-            if kept.asked is None or kept.asked[0] != inputs:
-                kept.asked = (inputs, state.strategy.ask(n + len(parked), pending))
-            proposals = kept.asked[1]
+            if cached.asked is None or cached.asked[0] != inputs:
+                cached.asked = (inputs, state.strategy.ask(n + len(parked), pending))
+            proposals = cached.asked[1]
             if n >= ALL:
-                self._note_size(topic, kept, len(proposals) + len(leased))
+                self._note_size(topic, cached, len(proposals) + len(leased))
             return proposals
 
         proposals = self._with(topic, head, ask)
         return [proposal for proposal in proposals if proposal.pair not in parked][:n]
 
-    def _note_size(self, topic: str, kept: _CachedTopic, questions: int) -> None:
+    def _note_size(self, topic: str, cached: _CachedTopic, questions: int) -> None:
         with self._lock:
-            if self._kept.get(topic) is kept:  # else its items may have changed
-                self._sizes[topic] = _Size(kept.state.position, questions, kept.version)
+            if self._cache.get(topic) is cached:  # else its items may have changed
+                self._sizes[topic] = _Size(cached.state.position, questions, cached.version)
 
     def sizes(self, heads: Mapping[str, int], leased: Mapping[str, int]) -> list[float]:
         """Return about how many open questions each topic has, without asking any strategy.
@@ -361,7 +361,7 @@ class LiveTopics:
 
     def version_of(self, topic: str) -> str:
         """Return the name and version of a topic's strategy, for the log."""
-        strategy = self._keep(topic).state.strategy
+        strategy = self._cached(topic).state.strategy
         return f"{strategy.name}/{strategy.version}"
 
     def result(self, topic: str) -> Levels:
@@ -370,7 +370,7 @@ class LiveTopics:
 
     def items(self, topic: str) -> tuple[str, ...]:
         """Return the items of a topic's pool that are judged."""
-        return self._keep(topic).items
+        return self._cached(topic).items
 
 
 def _as_proposal(judgment: Judgment) -> Proposal:

@@ -20,7 +20,7 @@ class PlanSource:
     def __init__(self, items: Iterable[str], rows: Iterable[PlannedRow]) -> None:
         self._items = tuple(items)
         self._rows: dict[Pair, tuple[float, int]] = {
-            pair_of(a, b): (chance, asked) for _, a, b, chance, asked in rows
+            pair_of(a, b): (chance, times) for _, a, b, chance, times in rows
         }
         self._judged: Counter[Pair] = Counter()
 
@@ -29,8 +29,8 @@ class PlanSource:
         pending_by_pair = Counter(proposal.pair for proposal in pending)
         wanted = [
             Proposal(pair, propensity=chance)
-            for pair, (chance, asked) in self._rows.items()
-            for _ in range(asked - self._judged[pair] - pending_by_pair[pair])
+            for pair, (chance, times) in self._rows.items()
+            for _ in range(times - self._judged[pair] - pending_by_pair[pair])
         ]
         return wanted[:n]
 
@@ -42,7 +42,7 @@ class PlanSource:
     @property
     def done(self) -> bool:
         """Whether every pair has its judgments."""
-        return all(self._judged[pair] >= asked for pair, (_, asked) in self._rows.items())
+        return all(self._judged[pair] >= times for pair, (_, times) in self._rows.items())
 
     @property
     def closed(self) -> tuple[PhaseClosed, ...]:
@@ -55,8 +55,8 @@ class PlanSource:
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return how many judgments the plan takes."""
-        return sum(asked for _, asked in self._rows.values())
+        return sum(times for _, times in self._rows.values())
 
     def expected_judgments(self, n_items: int) -> float:
         """Return how many judgments the plan takes."""
-        return float(sum(asked for _, asked in self._rows.values()))
+        return float(sum(times for _, times in self._rows.values()))

@@ -104,7 +104,7 @@ class TopicState:
     """A topic's strategy after the log up to `position`.
 
     The lines themselves are read from the log again (`read_again`: up to a seq) after a retraction, or when `lines`
-    is used. They are kept from then on, until `rest` drops them.
+    is used. They are kept from then on, until `drop_unused_lines` is called.
     """
 
     make: Callable[[], Strategy]
@@ -162,7 +162,7 @@ class TopicState:
             return list(self._lines)
         return list(self.read_again(self.position)) if self.position else []
 
-    def rest(self, seconds: float) -> None:
+    def drop_unused_lines(self, seconds: float) -> None:
         """Drop the lines when they were not used for `seconds`."""
         if time.monotonic() - self._used >= seconds:
             self._lines = None

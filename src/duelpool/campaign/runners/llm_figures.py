@@ -156,9 +156,9 @@ class _Pair:
     longer: str | None
 
 
-def _pairs(said: Mapping[Order, ModelReply]) -> Iterator[_Pair]:
-    for order, first in said.items():
-        second = said.get(Order(order.topic, order.criterion, order.right, order.left))
+def _pairs(replies: Mapping[Order, ModelReply]) -> Iterator[_Pair]:
+    for order, first in replies.items():
+        second = replies.get(Order(order.topic, order.criterion, order.right, order.left))
         if not order.right or order.left > order.right or second is None:
             continue
         key = (order.topic, order.criterion, order.left, order.right)
@@ -175,14 +175,14 @@ def _pairs(said: Mapping[Order, ModelReply]) -> Iterator[_Pair]:
 
 
 def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
-    said = llm.replies(tx, judge.assessor)
-    outcomes = Counter(each.outcome for each in said.values())
-    pairs = list(_pairs(said))
+    replies = llm.replies(tx, judge.assessor)
+    outcomes = Counter(each.outcome for each in replies.values())
+    pairs = list(_pairs(replies))
     decided = [pair for pair in pairs if pair.decided]
     consistent = [pair for pair in decided if pair.choice not in {None, "tie"}]
     flipped = [pair for pair in decided if pair.choice is None]
     calls = llm.call_sums(tx, judge.assessor)
-    asked = sum(outcomes.values())
+    total = sum(outcomes.values())
     unknown = sum(each.cost for each in calls if each.state == llm.UNKNOWN)
     sized = [pair for pair in consistent if pair.longer is not None]
     people_sized = [(pair.longer, votes.get(pair.key, Counter())) for pair in sized]
@@ -198,8 +198,8 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
         decided=len(decided),
         graded=outcomes["grade"],
         replies=dict(sorted(outcomes.items())),
-        refusals=CountedShare.of(outcomes["refused"], asked),
-        malformed=CountedShare.of(outcomes["malformed"], asked),
+        refusals=CountedShare.of(outcomes["refused"], total),
+        malformed=CountedShare.of(outcomes["malformed"], total),
         flips=CountedShare.of(len(flipped), len(decided)),
         left=CountedShare.of(outcomes["left"], outcomes["left"] + outcomes["right"]),
         longer=CountedShare.of(sum(pair.choice == pair.longer for pair in sized), len(sized)),
@@ -221,7 +221,7 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
         budget=None if judge.budget is None else judge.budget / _WHOLE,
         budget_left=None if judge.budget is None else (judge.budget - judge.spent - judge.held) / _WHOLE,
         per_pair=judge.spent / _WHOLE / len(pairs) if pairs else None,
-        seconds=sum(each.seconds for each in said.values()) / asked if asked else None,
+        seconds=sum(each.seconds for each in replies.values()) / total if total else None,
     )
 
 

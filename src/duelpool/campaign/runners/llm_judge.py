@@ -157,9 +157,9 @@ class LlmJudge:
             return known
         body, form = self.terms.body(sheet, self.secret)
         request = hashlib.sha256(body).hexdigest()
-        said = ModelReply("malformed", request, left_length=len(sheet.left.text))
+        base = ModelReply("malformed", request, left_length=len(sheet.left.text))
         if sheet.right is not None:
-            said = replace(said, right_length=len(sheet.right.text))
+            base = replace(base, right_length=len(sheet.right.text))
         malformed = failures = answered = 0
         began = time.monotonic()
         while True:
@@ -185,21 +185,21 @@ class LlmJudge:
                 failures = self._refused(got, failures, request)
                 continue
             answered += 1
-            said = replace(said, seconds=round(time.monotonic() - began, 3))
+            base = replace(base, seconds=round(time.monotonic() - began, 3))
             try:
                 verdict = parse_verdict(got.body, form)
             except Malformed as error:
                 malformed += 1
                 last = malformed >= self.terms.tries_malformed
                 self._store_response(
-                    call, got, body, result=f"malformed: {error}", order=order, said=said if last else None
+                    call, got, body, result=f"malformed: {error}", order=order, reply=base if last else None
                 )
                 if last:
-                    return said
+                    return base
                 continue
-            reply = replace(said, outcome=verdict.outcome, confidence=verdict.confidence, grade=verdict.grade)
+            reply = replace(base, outcome=verdict.outcome, confidence=verdict.confidence, grade=verdict.grade)
             return (
-                self._store_response(call, got, body, result=verdict.outcome, order=order, said=reply)
+                self._store_response(call, got, body, result=verdict.outcome, order=order, reply=reply)
                 or reply
             )
 
@@ -220,9 +220,9 @@ class LlmJudge:
         self.settled += 1
 
     def _store_response(
-        self, call: int, got: Response, body: bytes, *, result: str, order: Order, said: ModelReply | None
+        self, call: int, got: Response, body: bytes, *, result: str, order: Order, reply: ModelReply | None
     ) -> ModelReply | None:
-        """Store a response and its cost in one transaction; `said` is the final reply, where this is it."""
+        """Store a response and its cost in one transaction; `reply` is the final one, where this is it."""
         usage, prices = parse_usage(got.body), self.terms.prices
         sent = usage.sent if usage.sent is not None else most_tokens(body)
         received = usage.received if usage.received is not None else self.terms.max_tokens
@@ -238,9 +238,9 @@ class LlmJudge:
                 tokens_in=usage.sent,
                 tokens_out=usage.received,
             )
-            if said is None:
+            if reply is None:
                 return None
-            return llm.store_reply(tx, self.assessor, order, said)
+            return llm.store_reply(tx, self.assessor, order, reply)
 
         stored = self.campaign.write(work)
         self.settled += 1
@@ -326,15 +326,15 @@ def combined(first: ModelReply, second: ModelReply, *, flips: str, signature: st
     return Answer(Outcome(turned), confidence=confidence, note=note, seconds=seconds)
 
 
-def _graded(said: ModelReply, signature: str) -> Answer:
-    note = f"{signature}; {_text_of(said)}"
-    if said.outcome != "grade":
-        return Answer(Outcome.CANNOT_JUDGE, note=note, seconds=said.seconds)
+def _graded(reply: ModelReply, signature: str) -> Answer:
+    note = f"{signature}; {_text_of(reply)}"
+    if reply.outcome != "grade":
+        return Answer(Outcome.CANNOT_JUDGE, note=note, seconds=reply.seconds)
     return Answer(
-        Outcome.GRADE, grade=said.grade, confidence=said.confidence, note=note, seconds=said.seconds
+        Outcome.GRADE, grade=reply.grade, confidence=reply.confidence, note=note, seconds=reply.seconds
     )
 
 
-def _text_of(said: ModelReply) -> str:
-    what = said.outcome if said.grade is None else f"{said.grade:g}"
-    return what if said.confidence is None else f"{what} {100 * said.confidence:.0f}"
+def _text_of(reply: ModelReply) -> str:
+    what = reply.outcome if reply.grade is None else f"{reply.grade:g}"
+    return what if reply.confidence is None else f"{what} {100 * reply.confidence:.0f}"

@@ -26,15 +26,15 @@ def _replies(campaign: Campaign, assessor: str | None) -> dict[str, dict[Order, 
 def model_preferences(campaign: Campaign, assessor: str | None = None) -> list[Judgment]:
     """Return the models' preferences, one judgment per pair; a choice that flips with the sides is a tie."""
     replies = _replies(campaign, assessor)
-    return [judgment for name, said in replies.items() for judgment in _judgments(name, said)]
+    return [judgment for name, own in replies.items() for judgment in _judgments(name, own)]
 
 
-def _judgments(assessor: str, said: dict[Order, ModelReply]) -> Iterator[Judgment]:
-    for order in sorted(said, key=lambda each: (each.topic, each.criterion, each.left, each.right)):
+def _judgments(assessor: str, replies: dict[Order, ModelReply]) -> Iterator[Judgment]:
+    for order in sorted(replies, key=lambda each: (each.topic, each.criterion, each.left, each.right)):
         again = Order(order.topic, order.criterion, order.right, order.left)
-        if not order.right or order.left > order.right or again not in said:
+        if not order.right or order.left > order.right or again not in replies:
             continue
-        reply = combined(said[order], said[again], flips="tie")
+        reply = combined(replies[order], replies[again], flips="tie")
         if reply.outcome is not Outcome.CANNOT_JUDGE:
             yield Judgment(
                 order.topic,
@@ -51,8 +51,8 @@ def _judgments(assessor: str, said: dict[Order, ModelReply]) -> Iterator[Judgmen
 def model_grades(campaign: Campaign, assessor: str | None = None) -> dict[str, dict[str, float]]:
     """Return the models' grades by topic and item; the mean, where several models graded."""
     grades: dict[str, dict[str, list[float]]] = {}
-    for said in _replies(campaign, assessor).values():
-        for order, each in said.items():
+    for replies in _replies(campaign, assessor).values():
+        for order, each in replies.items():
             if each.grade is not None:
                 grades.setdefault(order.topic, {}).setdefault(order.left, []).append(each.grade)
     return {

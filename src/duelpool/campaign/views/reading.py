@@ -83,7 +83,7 @@ def read_topic(
     `visit` gets every line, `on_judgment` every judgment that counts, in the order of the log.
     """
     counts = read_counted_lines(tx, topic, until)
-    strategy = campaign.live.fresh(tx, topic)
+    strategy = campaign.live.new_strategy(tx, topic)
     replay = LogReplay(counts)
     count = position = 0
     for line in log.read_lines(tx, topic):

@@ -130,7 +130,7 @@ class Watch:
 
     def state_of(self, topic: str, work: Callable[[TopicState], T]) -> T:
         """Return the result of work on a topic's live state, as of the last look."""
-        return self.campaign.live.look(topic, self._known(topic).view.position, work)
+        return self.campaign.live.with_state(topic, self._known(topic).view.position, work)
 
     def text(self, topic: str) -> Topic:
         """Return a topic's question with all that belongs to it."""
@@ -190,7 +190,7 @@ class Watch:
 
     def _refresh(self, signs: _Signs) -> CampaignStatus:
         campaign = self.campaign
-        campaign.live.notice(signs.heads.values())
+        campaign.live.drop_outdated(signs.heads.values())
         if signs.heads.keys() != self._texts.keys():
             texts = campaign.read(holdings.topics)
             self._texts = {topic: texts[topic] for topic in signs.heads}
@@ -248,7 +248,7 @@ class Watch:
             )
             return _Topic(view, tally.assessors)
 
-        result = self.campaign.live.look(topic, head.next_seq - 1, work)
+        result = self.campaign.live.with_state(topic, head.next_seq - 1, work)
         self._topics_read += 1
         return result
 
