@@ -138,7 +138,7 @@ def test_one_pseudonym_is_one_model_with_one_prompt(store: Store, provider: Prov
     campaign.enrol("anna", "dedicated")
     with pytest.raises(BadParameter, match="is not a model"):
         model(campaign, provider, "anna")
-    with pytest.raises(BadParameter, match="below what is spent"):
+    with pytest.raises(BadParameter, match="below what is already spent"):
         model(campaign, provider, budget=1)
     with pytest.raises(BadParameter, match="needs the prices"):
         model(campaign, provider, budget=1, prices=None)
