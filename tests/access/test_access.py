@@ -18,7 +18,7 @@ from duelpool.access.limits import Limit, RequestLimiter, TooMany
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.store import Store, StoreError, open_store, schema
 from duelpool.web.access.links import ForgedLink, link_keys
-from duelpool.web.access.pages import way_to
+from duelpool.web.access.pages import safe_target
 from duelpool.web.access.sessions import COOKIE
 from support.managed import judge, key_for, managed
 from support.stores import BACK_ENDS, new_target
@@ -382,7 +382,7 @@ ASTRAY = (
 def test_sign_in_redirects_only_within_the_site(app: FastAPI) -> None:
     client = browser(app)
     for target in ASTRAY:
-        assert way_to(target) == "/account", target
+        assert safe_target(target) == "/account", target
         assert 'name="next" value="/account"' in client.get("/login", params={"next": target}).text
     assert sign_in(client, next="//evil.example").headers["location"] == "/account"
 
@@ -547,7 +547,7 @@ def test_counts_of_all_processes_add_up(tmp_path: Path, monkeypatch: pytest.Monk
     first.answered(200, 0.01, True)
     second.answered(503, 9.0, True)
     second.answered(303, 0.3, False)
-    assert first.whole() == second.whole()
-    assert first.whole()[:5] == [0.0, 1.0, 1.0, 0.0, 1.0]
-    assert first.whole()[5] == pytest.approx(9.01)
-    assert first.whole()[6:] == [1.0, 0, 0, 0, 0, 0, 0, 1.0]
+    assert first.totals() == second.totals()
+    assert first.totals()[:5] == [0.0, 1.0, 1.0, 0.0, 1.0]
+    assert first.totals()[5] == pytest.approx(9.01)
+    assert first.totals()[6:] == [1.0, 0, 0, 0, 0, 0, 0, 1.0]

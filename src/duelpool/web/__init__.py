@@ -1,1 +1,1 @@
-"""The judging page: people judge side by side in a browser, and nothing that they answer is lost."""
+"""The web server: judging page, dashboard, API and setup."""

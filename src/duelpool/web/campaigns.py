@@ -1,4 +1,4 @@
-"""The campaigns that a server shows, each as its settings are now."""
+"""The campaigns that a server shows, each with its present settings."""
 
 import threading
 import time
@@ -10,18 +10,18 @@ from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.judging.flow import Flow
 from duelpool.web.server import malloc
 
-LOOK_AGAIN_SECONDS = 2.0
+REREAD_SECONDS = 2.0
 
 
 @dataclass(slots=True)
 class _Served:
     row: holdings.CampaignRow
     flow: Flow
-    looked: float
+    read_at: float
 
 
 class ServedCampaigns:
-    """Campaigns by id; when the settings of one change, it is opened anew."""
+    """Open campaigns by id; one whose settings have changed is opened again."""
 
     def __init__(self, store: Store, only: str | None = None) -> None:
         self.store = store
@@ -34,10 +34,10 @@ class ServedCampaigns:
         self._lock = threading.Lock()
 
     def flow(self, campaign: str) -> Flow:
-        """Return the way through a campaign; one that isn't shown here is unknown."""
+        """Return the flow of a campaign; raise UnknownCampaign for one that isn't shown."""
         now = time.monotonic()
         served = self._served.get(campaign)
-        if served is not None and now - served.looked < LOOK_AGAIN_SECONDS:
+        if served is not None and now - served.read_at < REREAD_SECONDS:
             return served.flow
         row = self._find(campaign)
         with self._lock:
@@ -45,7 +45,7 @@ class ServedCampaigns:
             if served is None or served.row.settings != row.settings:
                 earlier = None if served is None else served.flow.campaign
                 served = self._served[campaign] = _Served(row, Flow(Campaign(self.store, row, earlier)), now)
-            served.looked = now
+            served.read_at = now
             return served.flow
 
     def _find(self, campaign: str) -> holdings.CampaignRow:
@@ -62,7 +62,7 @@ class ServedCampaigns:
         return [row for row in rows if self._only is None or row.id == self._only]
 
     def warm(self) -> None:
-        """Read the logs of the open campaigns, so that the first visitor doesn't wait for it."""
+        """Read the logs of the open campaigns, so that the first visitor doesn't wait."""
         for row in self.all():
             if row.state == "open":
                 live = self.flow(row.id).campaign.live
@@ -70,7 +70,7 @@ class ServedCampaigns:
                     live.state(topic, head)
 
     def sweep(self) -> int:
-        """Free what ran out in every open campaign, and memory; return how many slots that were."""
+        """Free expired leases of all campaigns, and unused memory; return the number of freed slots."""
         freed = 0
         for row in self.all():
             campaign = self.flow(row.id).campaign

@@ -1,4 +1,4 @@
-"""The catalogue: all that the page says, one file a language."""
+"""The catalogues: the texts of the pages, one file per language."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,21 +18,21 @@ class Catalogue:
         self._texts = {**english, **own}
 
     def __call__(self, key: str, **values: object) -> str:
-        """Return the text under a key, with the values in their places; an unknown key is its own text."""
+        """Return the text of a key with the values filled in; an unknown key is its own text."""
         text = self._texts.get(key, key)
         return text.format(**values) if isinstance(text, str) and values else str(text)
 
     def has(self, key: str) -> bool:
-        """Say whether the catalogue holds a text."""
+        """Return whether the catalogue has a text."""
         return key in self._texts
 
     def listed(self, key: str) -> Sequence[Mapping[str, Any]]:
-        """Return the entries under a key that holds several, such as the check's questions."""
-        found = self._texts.get(key, ())
-        return found if isinstance(found, list) else ()
+        """Return the entries of a key that holds a list, such as the check's questions."""
+        entries = self._texts.get(key, ())
+        return entries if isinstance(entries, list) else ()
 
     def all(self) -> Mapping[str, Any]:
-        """Return every text under its key."""
+        """Return all texts by key."""
         return self._texts
 
     @property
@@ -43,9 +43,9 @@ class Catalogue:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return the languages that the page speaks, English first."""
-    found = sorted(path.stem for path in FOLDER.glob("*.json"))
-    return (FIRST, *(lang for lang in found if lang != FIRST))
+    """Return the available languages, English first."""
+    names = sorted(path.stem for path in FOLDER.glob("*.json"))
+    return (FIRST, *(lang for lang in names if lang != FIRST))
 
 
 @cache
@@ -59,10 +59,10 @@ def _read(lang: str) -> Mapping[str, Any]:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
-def choose(wished: str, accepted: str, offered: Iterable[str] = ()) -> str:
-    """Return the language to speak: the one wished for, or the best of those that a browser accepts."""
+def choose(chosen: str, accepted: str, offered: Iterable[str] = ()) -> str:
+    """Return the language to use: the chosen one, or the best of those that the browser accepts."""
     known = [lang for lang in (offered or languages()) if lang in languages()] or [FIRST]
-    for lang in (wished, *_by_preference(accepted)):
+    for lang in (chosen, *_by_preference(accepted)):
         for form in (lang, lang.split("-")[0]):
             if form in known:
                 return form
@@ -71,11 +71,11 @@ def choose(wished: str, accepted: str, offered: Iterable[str] = ()) -> str:
 
 def _by_preference(accepted: str) -> list[str]:
     """Return the languages of an Accept-Language header, the best first."""
-    found: list[tuple[float, str]] = []
+    weighted: list[tuple[float, str]] = []
     for part in accepted[:1000].split(","):
         lang, _, weight = part.strip().partition(";q=")
         try:
-            found.append((-float(weight) if weight else -1.0, lang.strip().lower()))
+            weighted.append((-float(weight) if weight else -1.0, lang.strip().lower()))
         except ValueError:
             continue
-    return [lang for weight, lang in sorted(found, key=lambda each: each[0]) if weight and lang]
+    return [lang for weight, lang in sorted(weighted, key=lambda each: each[0]) if weight and lang]

@@ -1,4 +1,4 @@
-"""Templates and files: how a place becomes a page."""
+"""Templates and static files."""
 
 import hashlib
 import mimetypes
@@ -35,7 +35,7 @@ TEMPLATE_OF = {
     "ended": "ended.html",
     "excluded": "excluded.html",
 }
-"""Every state that a visitor can be in, and its page."""
+"""The template of each state of a visitor."""
 
 
 @cache
@@ -53,13 +53,13 @@ def _static_files() -> dict[str, bytes]:
 
 @cache
 def static_files() -> dict[str, bytes]:
-    """Return the page's files by name; they don't change while the server runs."""
+    """Return the static files by name; they are read once."""
     return _static_files()
 
 
 @cache
 def static_hash() -> str:
-    """Return the name that the present files have together: another one after every change."""
+    """Return a hash of all static files."""
     digest = hashlib.blake2b(digest_size=8)
     for name, data in static_files().items():
         digest.update(f"{name} {len(data)} ".encode())
@@ -68,7 +68,7 @@ def static_hash() -> str:
 
 
 def warm() -> None:
-    """Read templates, files and catalogues, so that the first visitor doesn't wait for it."""
+    """Read templates, files and catalogues, so that the first visitor doesn't wait."""
     static_hash()
     for lang in languages():
         catalogue(lang)
@@ -77,27 +77,27 @@ def warm() -> None:
 
 
 def asset(name: str) -> str:
-    """Return the address of a file, which may be kept for ever."""
+    """Return the address of a static file, which browsers may cache for ever."""
     return f"/static/{static_hash()}/{name}"
 
 
 def static_response(name: str) -> Response | None:
-    """Return a file of the page, None where there is no such file."""
+    """Return a static file, None if there is no such file."""
     first, _, rest = name.partition("/")
     lasting = first == static_hash() and rest in static_files()
-    found = static_files().get(rest if lasting else name)
-    if found is None:
+    data = static_files().get(rest if lasting else name)
+    if data is None:
         return None
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     if name.endswith((".js", ".mjs")):
         kind = "text/javascript"
-    return Response(found, media_type=kind, headers={"Cache-Control": LONG_CACHE if lasting else SHORT_CACHE})
+    return Response(data, media_type=kind, headers={"Cache-Control": LONG_CACHE if lasting else SHORT_CACHE})
 
 
-def language_of(request: Request, wished: str = "", offered: tuple[str, ...] = ()) -> Catalogue:
-    """Return the words in the language of a request."""
+def language_of(request: Request, chosen: str = "", offered: tuple[str, ...] = ()) -> Catalogue:
+    """Return the catalogue in the language of a request."""
     lang = choose(
-        request.query_params.get("lang", "") or wished, request.headers.get("accept-language", ""), offered
+        request.query_params.get("lang", "") or chosen, request.headers.get("accept-language", ""), offered
     )
     return catalogue(lang)
 
@@ -134,17 +134,17 @@ def error_page(
 ) -> HTMLResponse:
     """Return the page of an error."""
     status, name = status_of(error)
-    told = error_json(error, texts, reference, name)
+    problem_texts = error_json(error, texts, reference, name)
     try:
-        return render(template, texts, {**context, **told, "status": status, "name": name}, status)
+        return render(template, texts, {**context, **problem_texts, "status": status, "name": name}, status)
     except TemplateNotFound:  # pragma: no cover (the templates are part of the package)
         return HTMLResponse("<!doctype html><title>Error</title>", status)
 
 
 def error_json(error: DuelpoolError, texts: Catalogue, reference: str, name: str) -> dict[str, str]:
-    """Return an error for a script: what is wrong, what to do, and under which name it stands in the log.
+    """Return an error as JSON: the problem, the remedy, and its reference in the server's log.
 
-    What somebody sent wrong is told as it is in English; for all else the catalogue has words for people.
+    Invalid input is described by the error itself in English; all else by the catalogue's texts.
     """
     own = texts.lang == FIRST and name == "invalid"
     problem, remedy = f"problem_{name}", f"remedy_{name}"

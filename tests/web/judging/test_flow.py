@@ -404,7 +404,7 @@ def test_without_money_there_is_no_work(target: str) -> None:
 
 
 def test_changed_settings_are_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("duelpool.web.campaigns.LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("duelpool.web.campaigns.REREAD_SECONDS", 0.0)
     made(target, steps=())
     with served(target) as app:
         person = Person(app)

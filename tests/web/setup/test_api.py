@@ -228,7 +228,7 @@ def test_settings_change_on_the_page_after_a_look(app: FastAPI) -> None:
         {"sure": "yes", "values": '{"cap": 2}'},
     ):
         assert send(wrong).status_code == 422, wrong
-    app.state.campaigns._served[campaign.id].looked = 0.0  # look again now, not after two seconds
+    app.state.campaigns._served[campaign.id].read_at = 0.0  # read it again now, not after two seconds
     after = app.state.dashboards.of(campaign.id)
     assert after.watch is watch  # nothing is counted anew
     assert after.campaign.settings.reward == 300

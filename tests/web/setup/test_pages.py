@@ -20,7 +20,7 @@ from duelpool.setup import Comparison
 from duelpool.store import holdings
 from duelpool.web.setup.keys import setup_address, setup_key
 from duelpool.web.setup.options import Options
-from duelpool.web.setup.work import Work
+from duelpool.web.setup.simulations import Simulations
 from support.accessibility import look_with_axe
 from support.browsing import PATIENCE, People, Person, Site, by_key
 from support.managed import key_for
@@ -204,7 +204,7 @@ def _send_groups(page: Page, files: dict[str, FilePayload], other: str) -> None:
     page.wait_for_selector("#pools")
 
 
-def _nothing_simulated(self: Work, place: Path, asked: Comparison) -> dict[str, object]:
+def _nothing_simulated(self: Simulations, place: Path, asked: Comparison) -> dict[str, object]:
     return {"state": "failed", "total": 1, "problem": "Not in this test."}
 
 
@@ -212,7 +212,7 @@ def test_files_and_settings_of_others_are_shown_as_they_are(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """File names, runs, topics, texts, tags, groups, notes, consent, guide, settings: nothing of them runs."""
-    monkeypatch.setattr(Work, "simulated", _nothing_simulated)
+    monkeypatch.setattr(Simulations, "state_of", _nothing_simulated)
     chosen = [each for each in PAYLOADS if each.strip() and each.isprintable()]
     page = people().page
     enter(site, page)
@@ -341,7 +341,7 @@ def test_every_option_of_a_draft_is_refused_or_shown_as_it_is(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every payload in every option that the form has, from the model of options."""
-    monkeypatch.setattr(Work, "simulated", _nothing_simulated)
+    monkeypatch.setattr(Simulations, "state_of", _nothing_simulated)
     page = people().page
     enter(site, page)
     page.set_input_files("#send-runs", [file("one.run", RUNS["forwards"])])

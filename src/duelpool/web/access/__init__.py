@@ -1,1 +1,1 @@
-"""The door: who a request comes from, by session, token or key, and the pages where people sign in."""
+"""Access to the web pages: sessions, tokens and signed links, and the pages where people sign in."""

@@ -1,4 +1,4 @@
-"""Links that let people in: signed by a secret that the store makes for itself at first start."""
+"""Signed links by which people enter. The signing secret is made at the store's first start."""
 
 import secrets
 import time
@@ -15,24 +15,24 @@ from duelpool.store import Store
 from duelpool.store.holdings import UnknownCampaign
 
 LinkKind: TypeAlias = Literal["open", "personal", "manager"]
-"""Whom a link lets in: anybody, one assessor, or the manager for a preview."""
+"""Who may enter by a link: anyone, one assessor, or the manager for a preview."""
 
 DAYS = 60.0
 _SECONDS_A_DAY = 86400.0
-_LOOK_AGAIN_SECONDS = 1.0
+_REREAD_SECONDS = 1.0
 
 
 class ForgedLink(DuelpoolError):
-    """A link or a cookie that this store didn't sign, or that somebody has altered."""
+    """A link or a cookie that this store didn't sign, or that was altered."""
 
 
 class ExpiredLink(DuelpoolError):
-    """A link whose time is over, or that was for one use and has been used."""
+    """A link that has expired, or a link for one use that has been used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a link says: for which campaign, whom it lets in, until when; `once` names one that works once."""
+    """The content of a link: campaign, kind, assessor, expiry; `once` is the id of a link for one use."""
 
     campaign: str
     kind: LinkKind
@@ -42,33 +42,33 @@ class Link:
 
 
 def link_keys(store: Store) -> "Links":
-    """Return what signs a store's links; the secret is made when there is none."""
+    """Return the signer of a store's links; the secret is made if there is none."""
     return Links(read_keys(store), lambda: read_keys(store))
 
 
 class Links:
     """Signs links, cookies and forms, each for its own purpose, and reads them back.
 
-    Another process may have replaced the secret: what can't be read is tried again with the store's present keys,
-    at most once a second.
+    Another process may have replaced the secret: a text that can't be read is tried again with the store's present
+    keys, at most once a second.
     """
 
     def __init__(self, keys: Keys | str, look_again: Callable[[], Keys] | None = None) -> None:
         self._keys = Keys(keys) if isinstance(keys, str) else keys
-        self._look_again = look_again
-        self._looked = time.monotonic()
+        self._read_again = look_again
+        self._read_at = time.monotonic()
 
     def refresh(self) -> None:
-        """Take the store's present keys."""
-        if self._look_again is not None:
-            self._looked = time.monotonic()
-            self._keys = self._look_again()
+        """Read the store's present keys."""
+        if self._read_again is not None:
+            self._read_at = time.monotonic()
+            self._keys = self._read_again()
 
     def _signing(self, purpose: str) -> URLSafeSerializer:
         return URLSafeSerializer(self._keys.valid(time.time()), salt=f"duelpool {purpose}")
 
     def sign(self, purpose: str, values: Any) -> str:
-        """Return values as text that only this store can have written."""
+        """Return values as a signed text."""
         return str(self._signing(purpose).dumps(values))
 
     def read(self, purpose: str, signed: str) -> Any:
@@ -77,7 +77,7 @@ class Links:
             try:
                 return self._signing(purpose).loads(signed)
             except BadData:
-                if self._look_again is None or time.monotonic() - self._looked < _LOOK_AGAIN_SECONDS:
+                if self._read_again is None or time.monotonic() - self._read_at < _REREAD_SECONDS:
                     raise
                 self.refresh()
                 return self._signing(purpose).loads(signed)
@@ -103,7 +103,7 @@ class Links:
         )
 
     def open(self, key: str, campaign: str, now: float) -> Link:
-        """Return what a key says, if it is ours, for this campaign, and its time isn't over."""
+        """Return the link of a key, if it is valid for this campaign and hasn't expired."""
         values = self.read("link", key)
         try:
             link = Link(*values)
@@ -111,7 +111,7 @@ class Links:
             raise ForgedLink(
                 "This link is not valid here.", remedy="Open the link exactly as you received it."
             ) from None
-        if link.campaign != campaign:  # which doesn't exist for whoever has this link
+        if link.campaign != campaign:  # which doesn't exist for the owner of this link
             raise UnknownCampaign(
                 "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
             )

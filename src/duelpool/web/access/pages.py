@@ -1,4 +1,4 @@
-"""Where people sign in and out, see what they may open, change their password and make the first account."""
+"""Pages of accounts: sign in and out, the account's campaigns, the password, and the first account."""
 
 import re
 import secrets
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import accounts, limits, self_service
-from duelpool.campaign.work import participants as kept
+from duelpool.campaign.work import participants
 from duelpool.errors import BadParameter
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access import sessions
@@ -21,28 +21,28 @@ from duelpool.web.judging.visitors import Visitor, write_cookie
 from duelpool.web.server.guard import NoVisit, refuse_other_sites
 from duelpool.web.templating import render
 
-PANEL = "account"  # of the outside identities of people who judge by their account
-_WAY = re.compile(r"/(manage|j|account)(/[A-Za-z0-9_-]+){0,3}/?")
+PANEL = "account"  # the panel of outside identities of assessors with an account
+_TARGET = re.compile(r"/(manage|j|account)(/[A-Za-z0-9_-]+){0,3}/?")
 
 router = APIRouter(include_in_schema=False)
 
 
-def way_to(given: str) -> str:
-    """Return a page of ours to go on to; everything else leads to the account's own page."""
-    return given if _WAY.fullmatch(given) else "/account"
+def safe_target(given: str) -> str:
+    """Return the page to go on to; the account's own page for any other address."""
+    return given if _TARGET.fullmatch(given) else "/account"
 
 
-def ours(request: Request, values: Annotated[Mapping[str, Any], Depends(sent)]) -> Mapping[str, Any]:
-    """Return what a form of ours brought; one that a browser can't vouch for isn't taken."""
+def form_values(request: Request, values: Annotated[Mapping[str, Any], Depends(sent)]) -> Mapping[str, Any]:
+    """Return the values of a form; refuse one that isn't from our own pages."""
     refuse_other_sites(request.headers, lambda: False)
     return values
 
 
-Brought = Annotated[Mapping[str, Any], Depends(ours)]
+FormValues = Annotated[Mapping[str, Any], Depends(form_values)]
 
 
 def signed_in(request: Request) -> Session:
-    """Say who has signed in, or refuse."""
+    """Return the session of a request, or refuse it."""
     session = session_of(request, links_of(request), campaigns_of(request).store)
     if session is None:
         raise NoVisit("This page needs an account.", remedy="Sign in at /login.")
@@ -61,32 +61,32 @@ def _page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
 
 @router.get("/login")
 def login_page(request: Request, next: str = "") -> Response:  # noqa: A002 (what everybody calls it)
-    """Show where to sign in."""
-    return _page("login", next=way_to(next), wrong=False, name="")
+    """Show the page for signing in."""
+    return _page("login", next=safe_target(next), wrong=False, name="")
 
 
 @router.post("/login")
-def login(request: Request, values: Brought) -> Response:
-    """Sign somebody in with a new session, whatever the browser brought before."""
+def login(request: Request, values: FormValues) -> Response:
+    """Sign in, with a new session; an earlier session of the browser is ignored."""
     store, links = campaigns_of(request).store, links_of(request)
     name = accounts.normal_name(str(values.get("name", "")))[:200]
-    address, way = address_of(request), way_to(str(values.get("next", "")))
+    address, target = address_of(request), safe_target(str(values.get("next", "")))
     counted = [(limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)]
     for limit, whose in counted:
         limits.refuse_if_over(store, limit, whose)
     account = accounts.sign_in(store, name, str(values.get("password", "")))
     if account is None:
         limits.record_attempts(store, counted)
-        return _page("login", 403, next=way, wrong=True, name=name)
-    response = RedirectResponse(way, 303)
+        return _page("login", 403, next=target, wrong=True, name=name)
+    response = RedirectResponse(target, 303)
     sessions.begin(response, request, links, account, store.read(store.database.now))
     self_service.record_sign_in(store, account.name)
     return response
 
 
 @router.post("/logout")
-def logout(request: Request, values: Brought) -> Response:
-    """Sign somebody out of this browser, or with `everywhere` of all of them."""
+def logout(request: Request, values: FormValues) -> Response:
+    """Sign out of this browser, or with `everywhere` of all browsers."""
     store = campaigns_of(request).store
     session = session_of(request, links_of(request), store)
     if session is not None and values.get("everywhere"):
@@ -101,7 +101,7 @@ def logout(request: Request, values: Brought) -> Response:
 
 @router.get("/account")
 def account_page(request: Request, session: SignedIn) -> Response:
-    """Show who somebody is and what they may open."""
+    """Show the account and the campaigns that it may open."""
     return _account(request, session)
 
 
@@ -118,8 +118,8 @@ def _account(
 
 
 @router.post("/account/password")
-def change_password(request: Request, session: SignedIn, values: Brought) -> Response:
-    """Change a password; every session ends but a new one for this browser."""
+def change_password(request: Request, session: SignedIn, values: FormValues) -> Response:
+    """Change a password; all sessions end, and this browser gets a new one."""
     store, links = campaigns_of(request).store, links_of(request)
     limits.refuse_if_over(store, limits.PASSWORD_BY_NAME, session.who)
     if accounts.sign_in(store, session.who, str(values.get("present", ""))) is None:
@@ -135,15 +135,17 @@ def change_password(request: Request, session: SignedIn, values: Brought) -> Res
 
 
 @router.post("/account/judge/{campaign}")
-def judge(request: Request, campaign: str, session: SignedIn, values: Brought) -> Response:
-    """Let somebody judge under a pseudonym; which one is theirs stands beside the log, not in it."""
+def judge(request: Request, campaign: str, session: SignedIn, values: FormValues) -> Response:
+    """Let an account judge under a pseudonym; the log has the pseudonym only."""
     flow = campaigns_of(request).flow(campaign)
     if "judge" not in session.account.scopes_in(campaign):
         raise UnknownCampaign(
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
     fresh, kind = f"v-{secrets.token_hex(6)}", flow.campaign.settings.judges
-    name = flow.campaign.write(lambda tx: kept.admit(tx, fresh, kind, panel=PANEL, external=session.who))
+    name = flow.campaign.write(
+        lambda tx: participants.admit(tx, fresh, kind, panel=PANEL, external=session.who)
+    )
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links_of(request), Visitor(campaign, name, "personal"))
     return response
@@ -154,14 +156,14 @@ def judge(request: Request, campaign: str, session: SignedIn, values: Brought) -
 
 @router.get("/manage/{campaign}/account")
 def first_page(request: Request, campaign: str) -> Response:
-    """Show whoever came by the manager's link where the first account is made."""
+    """Show the page for making the first account, to the owner of a manager's link."""
     _by_link(request, campaign)
     return _page("first", campaign=campaign, wrong="", name="")
 
 
 @router.post("/manage/{campaign}/account")
-def first_account(request: Request, campaign: str, values: Brought) -> Response:
-    """Make the first manager's account, for the whole store; there is only one first."""
+def first_account(request: Request, campaign: str, values: FormValues) -> Response:
+    """Make the first manager's account, for the whole store."""
     _by_link(request, campaign)
     store, links = campaigns_of(request).store, links_of(request)
     name, password = str(values.get("name", "")), str(values.get("password", ""))
@@ -177,7 +179,7 @@ def first_account(request: Request, campaign: str, values: Brought) -> Response:
 
 
 def _by_link(request: Request, campaign: str) -> None:
-    """Refuse everybody but who came by a manager's link, and them too once somebody has an account."""
+    """Refuse all callers without a manager's link, and all of them once a manager has an account."""
     campaigns = campaigns_of(request)
     campaigns.flow(campaign)
     shown = pass_of(request, links_of(request), campaigns.store, campaign)

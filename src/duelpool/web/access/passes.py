@@ -1,4 +1,4 @@
-"""What a request may do in a campaign: the one place where session, token and key become a pass."""
+"""Passes: what a request may do in a campaign, by its session, token or key."""
 
 from starlette.requests import Request
 
@@ -15,18 +15,18 @@ from duelpool.web.server.guard import NoVisit
 
 
 def address_of(request: Request) -> str:
-    """Return where a request comes from, as the server knows it; a trusted proxy's word counts."""
+    """Return the client's address; a trusted proxy may state it."""
     return request.client.host if request.client is not None else "nowhere"
 
 
 def pass_of(request: Request, links: Links, store: Store, campaign: str) -> Pass:
     """Return what a request may do in a campaign, or refuse it.
 
-    A campaign that somebody has no business with doesn't exist for them.
+    For callers without any role in a campaign, it doesn't exist.
     """
-    given = bearer_of(request)
-    if given is not None:
-        return _of_program(request, links, store, campaign, given)
+    bearer = bearer_of(request)
+    if bearer is not None:
+        return _of_program(request, links, store, campaign, bearer)
     session = session_of(request, links, store)
     if session is not None:
         scopes = session.account.scopes_in(campaign)
@@ -45,25 +45,25 @@ def pass_of(request: Request, links: Links, store: Store, campaign: str) -> Pass
 
 
 def hide_from_others(request: Request, links: Links, store: Store, campaign: str) -> None:
-    """Refuse those who are known, and have no business with this campaign: it doesn't exist for them."""
+    """Refuse known callers without a role in this campaign: for them it doesn't exist."""
     try:
         pass_of(request, links, store, campaign)
     except UnknownCampaign:
         raise
     except DuelpoolError:
-        return  # nobody whom we know: the page itself says what it needs
+        return  # an unknown caller: the page itself says what it needs
 
 
-def _of_program(request: Request, links: Links, store: Store, campaign: str, given: str) -> Pass:
+def _of_program(request: Request, links: Links, store: Store, campaign: str, bearer: str) -> Pass:
     address = address_of(request)
     now = store.read(store.database.now)
-    if not tokens.looks_like_token(given):
+    if not tokens.looks_like_token(bearer):
         try:
-            return open_key(links, given, campaign, now, "bearer")
+            return open_key(links, bearer, campaign, now, "bearer")
         except ForgedLink:
             count_guess(store, address)
             raise
-    token = store.read(lambda connection: tokens.open_token(connection, given, now))
+    token = store.read(lambda connection: tokens.open_token(connection, bearer, now))
     if token is None:
         count_guess(store, address)
         raise NoVisit("This token is not valid here.", remedy="Create another: `duelpool token new STORE`.")
@@ -77,19 +77,19 @@ def _of_program(request: Request, links: Links, store: Store, campaign: str, giv
 
 
 def count_guess(store: Store, address: str) -> None:
-    """Count a key that isn't ours; whoever tries many is refused for a while."""
+    """Count an invalid key; an address that tries many is refused for a while."""
     limits.refuse_if_over(store, limits.KEY_BY_ADDRESS, address)
     limits.record_attempts(store, [(limits.KEY_BY_ADDRESS, address)])
 
 
 def need(shown: Pass, scope: str) -> None:
-    """Refuse somebody who may not do this."""
+    """Refuse a caller without this scope."""
     if scope not in shown.scopes:
         raise NotPermitted(f"You may not {SCOPES[scope]} here.", remedy="Ask a manager of this campaign.")
 
 
 def may_open(request: Request, links: Links, store: Store, campaign: str) -> bool:
-    """Say whether a request may look at a campaign."""
+    """Return whether a request may read a campaign."""
     try:
         return "read" in pass_of(request, links, store, campaign).scopes
     except (NoVisit, ForgedLink, ExpiredLink, UnknownCampaign):

@@ -1,6 +1,6 @@
 """Sessions: a signed cookie that names an account, the account's epoch and an end.
 
-It gets a fresh id whenever somebody signs in, and nothing that a browser brought before is ever taken over.
+Every sign-in makes a new session id; an id that the browser sent is never reused.
 """
 
 import secrets
@@ -21,7 +21,7 @@ _PURPOSE = "session"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Somebody who has signed in."""
+    """An account that has signed in."""
 
     id: str
     account: Account
@@ -34,7 +34,7 @@ class Session:
 
 
 def begin(response: Response, request: Request, links: Links, account: Account, now: float) -> None:
-    """Let a browser keep a new session."""
+    """Set the cookie of a new session."""
     values = [secrets.token_urlsafe(12), account.name, account.epoch, round(now + SECONDS)]
     response.set_cookie(
         COOKIE,
@@ -48,12 +48,12 @@ def begin(response: Response, request: Request, links: Links, account: Account, 
 
 
 def end(response: Response) -> None:
-    """Let a browser forget its session."""
+    """Delete the session's cookie."""
     response.delete_cookie(COOKIE, path="/")
 
 
 def session_of(request: Request, links: Links, store: Store) -> Session | None:
-    """Return the session of a request; one that is over, forged or of an earlier epoch is none."""
+    """Return the session of a request; None if it has expired, is forged or is of an earlier epoch."""
     signed = request.cookies.get(COOKIE, "")
     if not signed:
         return None
@@ -70,5 +70,5 @@ def session_of(request: Request, links: Links, store: Store) -> Session | None:
 
 
 def form_key(links: Links, session: Session | None) -> str:
-    """Return what a form carries to show that our page sent it."""
+    """Return the key that forms carry against requests from other sites."""
     return links.sign("session form", session.id if session is not None else "")

@@ -1,4 +1,4 @@
-"""Who stands before a page, and what they brought: every request but the entry begins here."""
+"""The visit behind a request of the judging page: campaign, visitor, language and what was sent."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A request of somebody who has come in: the campaign, who it is, what they sent."""
+    """A request of a visitor who has entered: the campaign, the visitor, and the values that were sent."""
 
     request: Request
     flow: Flow
@@ -42,15 +42,15 @@ class Visit:
 
     @property
     def base(self) -> str:
-        """Where the campaign's pages are."""
+        """The path of the campaign's pages."""
         return f"/j/{self.flow.campaign.id}"
 
     def reading(self) -> AbstractContextManager[None]:
-        """Let what is read for this visitor be of one moment, until something is written."""
+        """Let all reads of this request share one snapshot, until something is written."""
         return self.flow.campaign.store.shared_snapshot()
 
     def back(self) -> RedirectResponse:
-        """Return the way to the page of the visitor's state."""
+        """Return a redirect to the page of the visitor's state."""
         return RedirectResponse(f"{self.base}/", 303)
 
 
@@ -61,13 +61,13 @@ def campaigns_of(request: Request) -> ServedCampaigns:
 
 
 def links_of(request: Request) -> Links:
-    """Return what signs the server's links."""
+    """Return the signer of the server's links."""
     links: Links = request.app.state.links
     return links
 
 
 def current_visit(request: Request, campaign: str) -> Visit:
-    """Say who this is, or refuse; this is what every page but the entry begins with."""
+    """Return the visit behind a request, or refuse it; every route but the entry depends on this."""
     flow = campaigns_of(request).flow(campaign)
     links = links_of(request)
     visitor = read_cookie(request, links, campaign)
@@ -80,7 +80,7 @@ def current_visit(request: Request, campaign: str) -> Visit:
 
 
 async def sent(request: Request) -> Mapping[str, Any]:
-    """Return what a request brought, a form or JSON."""
+    """Return the values of a request's form or JSON."""
     if request.scope.get("too_large"):
         raise TooLarge("The request is too large.", remedy="Send less at once.")
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -102,7 +102,7 @@ async def sent(request: Request) -> Mapping[str, Any]:
 async def changing_visit(
     visit: Annotated[Visit, Depends(current_visit)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> Visit:
-    """Say who wants to change something, and refuse what comes from another site."""
-    given = str(values.get("form_key", ""))
-    refuse_other_sites(visit.request.headers, lambda: is_form_key(visit.links, visit.visitor, given))
+    """Return the visit behind a request that changes something; refuse requests from other sites."""
+    key = str(values.get("form_key", ""))
+    refuse_other_sites(visit.request.headers, lambda: is_form_key(visit.links, visit.visitor, key))
     return replace(visit, values=values)

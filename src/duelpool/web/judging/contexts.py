@@ -1,4 +1,4 @@
-"""What each page shows: a place, put into the words that its template asks for."""
+"""The template values of each page of the judging flow."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ POLL_SECONDS = 15
 
 
 def page(visit: Visit, place: Place, status: int = 200, template: str = "") -> HTMLResponse:
-    """Return the page of a place."""
+    """Return the page for a visitor's place."""
     more = _MAKERS[place.state](visit, place) if place.state in _MAKERS else {}
     name = template or TEMPLATE_OF[place.state]
     return render(
@@ -26,7 +26,7 @@ def page(visit: Visit, place: Place, status: int = 200, template: str = "") -> H
 
 
 def common(visit: Visit) -> dict[str, Any]:
-    """Return what every page of a campaign knows."""
+    """Return the values that every page of a campaign gets."""
     return {
         "campaign": visit.flow.campaign.name,
         "base": visit.base,

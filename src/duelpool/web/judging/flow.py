@@ -1,7 +1,7 @@
-"""Where a visitor stands: what comes before judging, the work itself, and what comes after it.
+"""The flow of visitors through a campaign: steps before judging, the questions, and what follows.
 
-Nothing is kept here. Each look reads the store, so that a closed tab, a second one or another server process
-makes no difference.
+Nothing is cached here. Each request reads the store, so a closed tab, a second tab or another server process makes
+no difference.
 """
 
 import logging
@@ -12,7 +12,7 @@ from typing import Any
 
 from duelpool.campaign import Assignment, Campaign, NotAllowed
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
-from duelpool.campaign.work import participants as kept
+from duelpool.campaign.work import participants
 from duelpool.campaign.work.assignments import affordable
 from duelpool.campaign.work.ledger import prorated
 from duelpool.campaign.work.participants import EndedAssignment, Step, VisitorState
@@ -23,8 +23,8 @@ from duelpool.store.leases import Receipt
 from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.schemas import Sheets, money
 
-TRIES = 2  # at the check
-AHEAD = 2  # questions that a dedicated assessor holds: one to answer, one to go on with
+TRIES = 2  # of the check
+AHEAD = 2  # questions that a dedicated assessor holds: the present one and the next
 _PAID = ("finished", "stopped")
 
 logger = logging.getLogger("duelpool.web")
@@ -32,7 +32,7 @@ logger = logging.getLogger("duelpool.web")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where somebody stands, and what the page needs to show it."""
+    """A visitor's place in the flow, with all that its page shows."""
 
     state: str
     present: VisitorState
@@ -42,17 +42,17 @@ class Place:
     topic: str = ""  # of the feedback
     number: int = 0  # of the practice pair, from 0
     tries_left: int = TRIES
-    practised: str = ""  # what was answered to the practice pair
+    practised: str = ""  # the answer to the practice pair
     more: dict[str, Any] = field(default_factory=dict)
 
 
 def checks(campaign: Campaign, texts: Catalogue) -> dict[str, CheckQuestion]:
-    """Return the questions of the check: the campaign's own, or the page's about its own guide."""
+    """Return the questions of the check: the campaign's own, or the default ones about the default guide."""
     own = campaign.settings.check
     if own:
         return {f"c{at}": each for at, each in enumerate(own, 1)}
     if campaign.settings.guidelines:
-        return {}  # the page's questions are about another guide
+        return {}  # the default questions are about the default guide
     listed = texts.listed("check")
     return {
         str(each.get("id", f"c{at}")): CheckQuestion(each["text"], tuple(each["choices"]), each["answer"])
@@ -61,7 +61,7 @@ def checks(campaign: Campaign, texts: Catalogue) -> dict[str, CheckQuestion]:
 
 
 def practice_pairs(campaign: Campaign, texts: Catalogue) -> tuple[PracticePair, ...]:
-    """Return the pairs to try the page on; a grading stage has none but the campaign's own."""
+    """Return the practice pairs: the campaign's own, or the default ones."""
     own = campaign.settings.practice
     if own:
         return own
@@ -69,22 +69,22 @@ def practice_pairs(campaign: Campaign, texts: Catalogue) -> tuple[PracticePair, 
 
 
 class Flow:
-    """The way of visitors through one campaign."""
+    """The flow of visitors through one campaign."""
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
         self.sheets = Sheets(campaign)
 
-    # ---- where somebody stands
+    # ---- the visitor's place
 
     def look(self, assessor: str) -> VisitorState:
-        """Look up what decides what somebody sees."""
-        return self.campaign.read(lambda tx: kept.visitor_state(tx, assessor))
+        """Read the state that decides what a visitor sees."""
+        return self.campaign.read(lambda tx: participants.visitor_state(tx, assessor))
 
-    def place(self, assessor: str, texts: Catalogue, just: Receipt | None = None) -> Place:
-        """Return where somebody stands; questions are leased when they have come that far.
+    def place(self, assessor: str, texts: Catalogue, stored: Receipt | None = None) -> Place:
+        """Return a visitor's place; questions are leased to a visitor who is ready to judge.
 
-        `just` is an answer that was stored a moment ago, so that nobody has to look for it.
+        `stored` is the receipt of an answer stored just now; it saves a query.
         """
         present = self.look(assessor)
         after = self._after_work(present)
@@ -100,17 +100,17 @@ class Flow:
         try:
             if self.campaign.settings.judges == "crowd":
                 return self._crowd(assessor, present)
-            return self._dedicated(assessor, present, just)
+            return self._dedicated(assessor, present, stored)
         except NotAllowed:  # paused, closed or excluded a moment ago
             present = self.look(assessor)
             state = "excluded" if present.person == "excluded" else present.campaign
             return Place({"open": "waiting", "closed": "ended"}.get(state, state), present)
 
     def after_answer(self, assessor: str, texts: Catalogue, receipt: Receipt) -> Place:
-        """Return where somebody stands after an answer.
+        """Return a visitor's place after an answer.
 
-        Answers that come after their assignment was given up come in a row: a new assignment would ask for the
-        same pairs again and so shut the door on the rest of them.
+        Late answers to an assignment that was given up arrive one after another. A new assignment would ask for the
+        same pairs again, and the remaining late answers would be refused.
         """
         crowd = self.campaign.settings.judges == "crowd"
         if crowd and receipt.late and self.campaign.open_assignment(assessor) is None:
@@ -141,10 +141,10 @@ class Flow:
         return len(paid) < self.campaign.settings.assignments_each
 
     def _done(self, assignment: str) -> EndedAssignment:
-        return self.campaign.read(lambda tx: kept.ended_assignment(tx, assignment))
+        return self.campaign.read(lambda tx: participants.ended_assignment(tx, assignment))
 
     def _before_work(self, present: VisitorState, texts: Catalogue) -> Place | None:
-        """Return the first step that is still to be taken."""
+        """Return the first step that is still to be taken, None when all are done."""
         counts = present.counts()
         steps = self.campaign.settings.steps
         for step in ("consent", "guide"):
@@ -157,28 +157,30 @@ class Flow:
         seen = sum(step.name == "practised" for step in present.steps)
         if self.campaign.settings.stage != "grading" and seen < len(pairs):
             answers = [step.outcome for step in present.steps if step.name == "practice"]
-            given = next((each for each in reversed(answers) if each.startswith(f"{seen}:")), "")
-            return Place("practice", present, number=seen, practised=given.partition(":")[2])
+            answer = next((each for each in reversed(answers) if each.startswith(f"{seen}:")), "")
+            return Place("practice", present, number=seen, practised=answer.partition(":")[2])
         return None
 
     def _crowd(self, assessor: str, present: VisitorState) -> Place:
         try:
-            found = self.campaign.next_assignment(assessor, state=present.participant)
+            assignment = self.campaign.next_assignment(assessor, state=present.participant)
         except BadParameter as error:  # this person has seen all test pairs
             logger.warning("no assignment for %s: %s", assessor, error)
             return Place("no-work", present)
-        if found is not None and not found.left:  # all is answered, and the end got lost on its way
-            self.campaign.finish(found.id)
+        if assignment is not None and not assignment.left:  # all is answered, but it was not finished
+            self.campaign.finish(assignment.id)
             return self._after_work(self.look(assessor)) or Place("waiting", present)
-        if found is None:
+        if assignment is None:
             return Place(self._why_nothing(), present)
-        return Place("judging", present, questions=found.left, assignment=found)
+        return Place("judging", present, questions=assignment.left, assignment=assignment)
 
-    def _dedicated(self, assessor: str, present: VisitorState, just: Receipt | None) -> Place:
+    def _dedicated(self, assessor: str, present: VisitorState, stored: Receipt | None) -> Place:
         questions = self.campaign.next_questions(assessor, AHEAD, one_topic=True, state=present.participant)
         state = "judging" if questions else self._why_nothing()
         asked = questions[0].topic if questions else ""
-        topic = "" if just is not None and just.topic == asked else self._topic_left(assessor, present, asked)
+        topic = (
+            "" if stored is not None and stored.topic == asked else self._topic_left(assessor, present, asked)
+        )
         if state == "waiting":
             topic = ""
         if topic:
@@ -186,7 +188,7 @@ class Flow:
         return Place(state, present, questions=questions)
 
     def _topic_left(self, assessor: str, present: VisitorState, asked: str) -> str:
-        """Return the topic that somebody has just done with and hasn't spoken about."""
+        """Return the topic that an assessor has just finished and given no feedback on, an empty text for none."""
         campaign = self.campaign
         if not campaign.settings.feedback:
             return ""
@@ -195,7 +197,7 @@ class Flow:
             return ""
         shared = campaign.settings.stage == "preferences" and not campaign.settings.crossed
         if shared and not campaign.live.state(last.topic).strategy.done:
-            return ""  # others hold the rest of it, and some of that may come back
+            return ""  # others hold its last questions, and may return some
         return str(last.topic)
 
     def _why_nothing(self) -> str:
@@ -207,18 +209,18 @@ class Flow:
         return "no-work" if campaign.done or not campaign.read(pays) else "waiting"
 
     def last_answered(self, assessor: str) -> Any:
-        """Return the question that somebody answered last and could take back."""
-        return self.campaign.read(lambda tx: kept.last_answered(tx, assessor))
+        """Return the assessor's last answer that can be undone, None for none."""
+        return self.campaign.read(lambda tx: participants.last_answered(tx, assessor))
 
     def leave(self, assessor: str) -> None:
-        """Let a dedicated assessor go: what they hold goes to others, and they may come back."""
+        """Stop a dedicated assessor: their questions go to others, and they may come back."""
         campaign = self.campaign
         present = self.look(assessor)
         if present.person is None or self._after_work(present) is not None:
             return
         for question in campaign.held(assessor):
             campaign.give_back(question.id, assessor)
-        campaign.write(lambda tx: kept.record_step(tx, assessor, Step("stopped", "")))
+        campaign.write(lambda tx: participants.record_step(tx, assessor, Step("stopped", "")))
 
     # ---- as JSON
 
@@ -232,7 +234,7 @@ class Flow:
         have: Collection[str] = (),
         can_undo: str | None = None,
     ) -> dict[str, Any]:
-        """Return a place as the page's scripts get it."""
+        """Return a place as JSON for the page's scripts."""
         campaign = self.campaign
         now = campaign.read(lambda tx: tx.now)
         judging = place.state == "judging"
@@ -247,7 +249,7 @@ class Flow:
         }
 
     def can_undo(self, assessor: str, place: Place) -> str | None:
-        """Return the question whose answer may be taken back now."""
+        """Return the question whose answer can be undone now."""
         if place.present.person is None or place.state in ("excluded", "complete"):
             return None
         last = self.last_answered(assessor)
@@ -257,7 +259,7 @@ class Flow:
         return str(last.question) if last.assignment == wanted else None
 
     def credit(self, place: Place) -> dict[str, Any] | None:
-        """Return what somebody is paid: for what is done so far, or for the assignment that ended."""
+        """Return the pay: for the answers so far, or for the assignment that ended; None for unpaid work."""
         settings = self.campaign.settings
         if settings.judges != "crowd":
             return None
@@ -280,16 +282,16 @@ class Flow:
             return {"done": place.last.answered, "of": place.last.questions}
         if self.campaign.settings.judges == "crowd":
             return {"done": 0, "of": None}
-        own = self.campaign.read(lambda tx: kept.answered_by(tx, assessor))
-        found: dict[str, Any] = {"done": sum(own.values()), "of": None}
+        own = self.campaign.read(lambda tx: participants.answered_by(tx, assessor))
+        progress: dict[str, Any] = {"done": sum(own.values()), "of": None}
         if place.questions:
             first = place.questions[0]
             done = own.get(first.topic, 0)
-            found["topic"] = {"done": done, "of": self._expected(first, done)}
-        return found
+            progress["topic"] = {"done": done, "of": self._expected(first, done)}
+        return progress
 
     def _expected(self, question: Question, done: int) -> int:
-        """Return about how many answers a topic takes: more than are there, while there is a question."""
+        """Return about how many answers a topic takes; always more than were given while a question is open."""
         campaign = self.campaign
         items = len(campaign.live.items(question.topic))
         if question.kind is Kind.GRADE:
@@ -299,7 +301,7 @@ class Flow:
 
 
 def saved_json(receipt: Receipt, outcome: str, attempt: int | None) -> dict[str, Any]:
-    """Return that an answer is stored."""
+    """Return the acknowledgement of a stored answer as JSON."""
     return {
         "question": receipt.question,
         "attempt": attempt,

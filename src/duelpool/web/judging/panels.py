@@ -1,4 +1,4 @@
-"""The routes of panels: where their people come in, how they get back, and where panels send their messages."""
+"""The routes of panels: workers enter and return to the panel, and panels send messages."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from duelpool.panels.base import (
     RefusedVisit,
     WorkOutcome,
 )
-from duelpool.recruitment import arrivals as kept
+from duelpool.recruitment import arrivals
 from duelpool.recruitment.reports import apply_message
 from duelpool.recruitment.submissions import Submission, finished_work, record_outcome
 from duelpool.store.holdings import UnknownCampaign
@@ -39,7 +39,7 @@ router = APIRouter(include_in_schema=False)
 
 
 def panel_of(request: Request, campaign: Campaign, name: str) -> Panel:
-    """Return the panel of a campaign; another one's name is unknown there."""
+    """Return the panel of a campaign; the name of any other panel is unknown."""
     if not name or campaign.settings.panel != name:
         raise UnknownCampaign(
             "This panel doesn't exist here.", remedy="Open the link exactly as you received it."
@@ -48,29 +48,29 @@ def panel_of(request: Request, campaign: Campaign, name: str) -> Panel:
     return make_panel(campaign.settings.panel_settings, PanelAccess.from_environment(name, environment))
 
 
-# ---- coming in
+# ---- entering
 
 
 @router.get("/j/{campaign}/from/{panel}")
 def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Response:
-    """Come in from a panel: by a signed link, with what the panel adds to it."""
+    """Enter from a panel, by a signed link to which the panel adds parameters."""
     flow, links = campaigns_of(request).flow(campaign), links_of(request)
     store = flow.campaign.store
-    found = panel_of(request, flow.campaign, panel)
+    source = panel_of(request, flow.campaign, panel)
     link = links.open(key, campaign, store.read(store.database.now))
-    if found.frozen:
+    if source.frozen:
         raise ExpiredLink("This panel has closed.", remedy="Ask for another link.")
     if link.kind != "open":
         raise TurnedAway("This link is not for a panel.", remedy="Open the link exactly as you received it.")
-    verdict = found.arrive(_parameters(request))
+    verdict = source.arrive(_parameters(request))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     if isinstance(verdict, PreviewVisit):
         write_cookie(response, request, links, Visitor(campaign, "preview", "manager", preview="0"))
         return response
     if isinstance(verdict, RefusedVisit):
-        kept.record_refusal(flow.campaign.own_store, panel, verdict)
+        arrivals.record_refusal(flow.campaign.own_store, panel, verdict)
         raise _turned_away(verdict)
-    admitted = kept.admit(flow.campaign.own_store, flow.campaign.settings.judges, panel, verdict)
+    admitted = arrivals.admit(flow.campaign.own_store, flow.campaign.settings.judges, panel, verdict)
     if isinstance(admitted, RefusedVisit):
         raise _turned_away(admitted)
     write_cookie(response, request, links, Visitor(campaign, admitted.assessor, "open", panel=panel))
@@ -84,18 +84,18 @@ def _turned_away(refused: RefusedVisit) -> TurnedAway:
 
 
 def _parameters(request: Request) -> dict[str, str]:
-    given = list(request.query_params.multi_items())[:PARAMETERS_AT_MOST]
-    names = [name for name, _ in given]
-    # What is given twice is given wrongly: nobody knows which of the two is meant.
-    return {name: value for name, value in given if names.count(name) == 1 and len(value) <= VALUE_AT_MOST}
+    pairs = list(request.query_params.multi_items())[:PARAMETERS_AT_MOST]
+    names = [name for name, _ in pairs]
+    # A parameter that is given twice is ignored: either value could be wrong.
+    return {name: value for name, value in pairs if names.count(name) == 1 and len(value) <= VALUE_AT_MOST}
 
 
-# ---- going out
+# ---- leaving
 
 
 @router.get("/j/{campaign}/out")
 def leave(visit: Annotated[Visit, Depends(current_visit)]) -> Response:
-    """Go back to the panel, with the code of how it ended; who isn't done goes back to their page."""
+    """Return to the panel with the completion code; a visitor who isn't done returns to their page."""
     if visit.visitor.previews or not visit.visitor.panel:
         return visit.back()
     place = visit.flow.place(visit.assessor, visit.texts)
@@ -112,10 +112,7 @@ def leave(visit: Annotated[Visit, Depends(current_visit)]) -> Response:
 
 
 def ending_of(visit: Visit, place: Place) -> tuple[FinishedWork, Submission | None] | None:
-    """Return how a visitor's submission has ended, None where it hasn't.
-
-    One finished assignment makes a submission complete, whatever came after it: further ones are paid beside it.
-    """
+    """Return how a visitor's submission has ended, and the submission; None while it is open."""
     if place.state not in ENDED:
         return None
     campaign = visit.flow.campaign
@@ -126,7 +123,7 @@ def ending_of(visit: Visit, place: Place) -> tuple[FinishedWork, Submission | No
 
 
 def way_out(visit: Visit, place: Place) -> dict[str, Any]:
-    """Return what the page at the end shows: a code, or the way back."""
+    """Return the completion code or the link back to the panel, for the last page."""
     ended = ending_of(visit, place)
     way = None if ended is None else _way(visit, ended[0])
     return {
@@ -144,23 +141,23 @@ def _way(visit: Visit, ending: FinishedWork) -> Completion:
 
 @router.post("/hooks/{panel}/{campaign}")
 async def hook(request: Request, panel: str, campaign: str) -> Response:
-    """Take a panel's message, if it is truly from the panel, and once."""
+    """Take a panel's message once, after checking that the panel sent it."""
     if request.scope.get("too_large"):
         raise TooLarge("The request is too large.", remedy="Send less at once.")
     body = await request.body()
     if len(body) > MESSAGE_AT_MOST:
         raise TooLarge("The request is too large.", remedy="Send less at once.")
-    return await run_in_threadpool(_take, request, panel, campaign, body)
+    return await run_in_threadpool(_receive, request, panel, campaign, body)
 
 
-def _take(request: Request, panel: str, campaign: str, body: bytes) -> Response:
-    found = campaigns_of(request).flow(campaign).campaign
-    speaking = panel_of(request, found, panel)
-    if not isinstance(speaking, ApiPanel):
+def _receive(request: Request, panel: str, campaign: str, body: bytes) -> Response:
+    opened = campaigns_of(request).flow(campaign).campaign
+    sender = panel_of(request, opened, panel)
+    if not isinstance(sender, ApiPanel):
         raise UnknownCampaign(
             "This panel sends no messages.", remedy="Use the address exactly as you received it."
         )
-    now = found.store.read(found.store.database.now)
-    delivery = speaking.message({name.lower(): value for name, value in request.headers.items()}, body, now)
-    came = apply_message(found.own_store, found.settings, delivery)
-    return JSONResponse({"message": came}, 409 if came == "replayed" else 200)
+    now = opened.store.read(opened.store.database.now)
+    delivery = sender.message({name.lower(): value for name, value in request.headers.items()}, body, now)
+    outcome = apply_message(opened.own_store, opened.settings, delivery)
+    return JSONResponse({"message": outcome}, 409 if outcome == "replayed" else 200)

@@ -1,8 +1,8 @@
-"""Texts on their way to a person: as they stand, as safe Markdown, as a picture, or sealed in a frame.
+"""Safe display of passages: plain text, filtered Markdown, embedded pictures, or HTML in a sandboxed frame.
 
-A passage comes from anywhere, so nothing of it may run, load, or lead away: Markdown is rendered without raw
-HTML and then filtered once more by an allow-list, pictures are only those that the passage carries itself, and
-HTML is shown in a frame of its own that may do nothing.
+Passages are untrusted, so nothing in them may run, load or link elsewhere. Markdown is rendered without raw HTML
+and then filtered by an allow-list, only pictures embedded in the passage are shown, and HTML is shown in a frame
+without any permission.
 """
 
 import re
@@ -23,8 +23,8 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+
 
 
 def markdown(text: str, *, links: bool = False) -> str:
-    """Return Markdown as safe HTML; links stay links only where the campaign's own words are shown."""
-    inline = _INLINE | ({"a"} if links else set())  # a tag that is left out leaves its text
+    """Return Markdown as safe HTML; links are kept only in the campaign's own texts."""
+    inline = _INLINE | ({"a"} if links else set())  # a tag that is removed leaves its text
     attributes = {"img": {"src", "alt"}, "ol": {"start"}, "a": {"href"} if links else set()}
     return nh3.clean(
         _reader().render(text),
@@ -37,14 +37,14 @@ def markdown(text: str, *, links: bool = False) -> str:
 
 
 def is_picture(text: str) -> bool:
-    """Say whether a text is a picture that carries itself: a data: address of a kind that can't run."""
+    """Return whether a text is an embedded picture: a data: address of a picture format."""
     return _PICTURE.fullmatch(text.strip()) is not None
 
 
 def shown(passage: Passage, frame_src: str = "") -> dict[str, Any]:
     """Return a passage as the page gets it; `frame_src` is the address where its HTML is served alone.
 
-    A picture from elsewhere isn't loaded: its address is shown as text. The item's id stays behind.
+    A picture with another address isn't loaded: the address is shown as text. The item's id is not sent.
     """
     text, title = passage.text, passage.title
     match passage.format:
@@ -58,7 +58,7 @@ def shown(passage: Passage, frame_src: str = "") -> dict[str, Any]:
 
 
 def frame_document(text: str, title: str = "") -> str:
-    """Return an HTML passage as a document of its own, to be served with a policy that lets it do nothing."""
+    """Return an HTML passage as a document of its own, to be served with a policy that forbids everything."""
     return (
         '<!doctype html><html><head><meta charset="utf-8">'
         f"<title>{escape(title) or '&#8203;'}</title>"
@@ -86,10 +86,14 @@ def _heading(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str
 
 
 def _picture(renderer: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
-    """Show a picture that the text carries itself; of any other, what it is said to show."""
-    words = str(renderer.renderInlineAsText(tokens[at].children, options, env))
+    """Show an embedded picture; of any other, its alternative text."""
+    alternative = str(renderer.renderInlineAsText(tokens[at].children, options, env))
     address = str(tokens[at].attrGet("src"))
-    return f'<img src="{address}" alt="{escape(words)}">' if is_picture(address) else f"[{escape(words)}]"
+    return (
+        f'<img src="{address}" alt="{escape(alternative)}">'
+        if is_picture(address)
+        else f"[{escape(alternative)}]"
+    )
 
 
 def _is_safe_address(address: str) -> bool:

@@ -1,6 +1,6 @@
-"""The preview: a manager goes through all pages as a visitor would, and nothing of it is kept.
+"""The preview: a manager goes through all pages as a visitor would, and nothing is stored.
 
-How far they have come stands in their cookie alone.
+The manager's position is in a cookie only.
 """
 
 from collections.abc import Mapping
@@ -18,42 +18,44 @@ SAMPLES = 3
 _NOBODY = VisitorState("open", "in", None, (), (), frozenset())
 
 
-def stations(campaign: Campaign, texts: Catalogue) -> list[str]:
-    """Return all that a visitor goes through, one entry a page."""
+def pages_of(campaign: Campaign, texts: Catalogue) -> list[str]:
+    """Return the pages that a visitor goes through, in order."""
     settings = campaign.settings
-    found: list[str] = [step for step in settings.steps if step in ("consent", "guide")]
+    steps: list[str] = [step for step in settings.steps if step in ("consent", "guide")]
     if "check" in settings.steps and checks(campaign, texts):
-        found.append("check")
+        steps.append("check")
     if "practice" in settings.steps and settings.stage != "grading":
-        found += [f"practice {at}" for at in range(len(practice_pairs(campaign, texts)))]
-    found += [f"judging {at}" for at in range(len(samples(campaign)))]
-    return [*found, *(["feedback"] if settings.feedback else []), "complete"]
+        steps += [f"practice {at}" for at in range(len(practice_pairs(campaign, texts)))]
+    steps += [f"judging {at}" for at in range(len(samples(campaign)))]
+    return [*steps, *(["feedback"] if settings.feedback else []), "complete"]
 
 
 def samples(campaign: Campaign) -> tuple[Question, ...]:
-    """Return a few questions that nobody is asked: the first candidates of the first topics."""
-    found: list[Question] = []
+    """Return a few sample questions: the first candidates of the first topics."""
+    questions: list[Question] = []
     graded = campaign.settings.stage == "grading"
     kind = Kind.GRADE if graded else campaign.settings.kind
     for topic in campaign.live.heads():
         items = campaign.live.items(topic)
-        if len(items) >= (1 if graded else 2) and len(found) < SAMPLES:
+        if len(items) >= (1 if graded else 2) and len(questions) < SAMPLES:
             right = None if graded else items[1]
-            found.append(Question(f"preview-{len(found)}", topic, items[0], right, "preview", kind=kind))
-    return tuple(found)
+            questions.append(
+                Question(f"preview-{len(questions)}", topic, items[0], right, "preview", kind=kind)
+            )
+    return tuple(questions)
 
 
 def place(flow: Flow, at: str, texts: Catalogue) -> Place:
-    """Return what a manager sees who has come so far."""
+    """Return the place at a position of the preview."""
     number, _, chosen = at.partition(":")
-    all_of_it = stations(flow.campaign, texts)
-    index = min(int(number), len(all_of_it) - 1) if number.isdigit() else 0
-    state, _, place_of = all_of_it[index].partition(" ")
+    pages = pages_of(flow.campaign, texts)
+    index = min(int(number), len(pages) - 1) if number.isdigit() else 0
+    state, _, number_within = pages[index].partition(" ")
     if state == "practice":
-        return Place(state, _NOBODY, number=int(place_of), practised=chosen)
+        return Place(state, _NOBODY, number=int(number_within), practised=chosen)
     if state == "judging":
         asked = samples(flow.campaign)
-        done = asked[: int(place_of)]
+        done = asked[: int(number_within)]
         held = Assignment("preview", "preview", asked, frozenset(each.id for each in done))
         return Place(state, _NOBODY, questions=held.left, assignment=held)
     if state in ("feedback", "complete"):
@@ -64,16 +66,16 @@ def place(flow: Flow, at: str, texts: Catalogue) -> Place:
 
 
 def onward(flow: Flow, at: str, texts: Catalogue, verb: str, values: Mapping[str, Any]) -> str:
-    """Return how far a manager has come after a click."""
+    """Return the position of the preview after a click."""
     number, _, chosen = at.partition(":")
     index = int(number) if number.isdigit() else 0
-    all_of_it = stations(flow.campaign, texts)
+    pages = pages_of(flow.campaign, texts)
     state = place(flow, at, texts).state
     if verb == "undo":
-        before = all_of_it[max(0, index - 1)]
+        before = pages[max(0, index - 1)]
         return str(index - 1) if before.startswith("judging") else at
     if verb == "stop":
-        return str(next(n for n, each in enumerate(all_of_it) if each in ("feedback", "complete")))
+        return str(next(n for n, each in enumerate(pages) if each in ("feedback", "complete")))
     if verb == "step" and values.get("step") == "another":
         return "0"
     if state == "practice" and not chosen:
@@ -81,7 +83,7 @@ def onward(flow: Flow, at: str, texts: Catalogue, verb: str, values: Mapping[str
         if outcome not in ("left", "right"):
             raise BadParameter("A practice pair takes 'left' or 'right'.", remedy="Use the buttons.")
         return f"{index}:{outcome}"
-    return str(min(index + 1, len(all_of_it) - 1))
+    return str(min(index + 1, len(pages) - 1))
 
 
 def sample(flow: Flow, question: str) -> Question:

@@ -1,4 +1,4 @@
-"""The routes of the judging page: each one parses, makes one call, and shows what came of it."""
+"""The routes of the judging page: each one parses the request, makes one call and shows the result."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from duelpool.campaign.work import participants as kept
+from duelpool.campaign.work import participants
 from duelpool.errors import BadRecord
 from duelpool.records import Passage, Question
 from duelpool.seeds import rng_for
@@ -32,12 +32,12 @@ Looking = Annotated[Visit, Depends(current_visit)]
 Changing = Annotated[Visit, Depends(changing_visit)]
 
 
-# ---- coming in
+# ---- entering
 
 
 @router.get("/j/{campaign}")
 def enter(request: Request, campaign: str, key: str = "") -> Response:
-    """Come in by a signed link."""
+    """Enter by a signed link."""
     flow = campaigns_of(request).flow(campaign)
     links = links_of(request)
     before = read_cookie(request, links, campaign) if not key else _remembered(request, links, campaign)
@@ -56,7 +56,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     if link.once and not (before is not None and before.assessor == link.assessor):
         _use_once(flow, link.assessor, link.once)
     if visitor.external:
-        visitor = _known(flow, visitor)
+        visitor = _with_pseudonym(flow, visitor)
     elif link.kind == "open" and before is not None and before.kind == "open" and not before.external:
         visitor = before  # the same browser again
     response = RedirectResponse(f"/j/{campaign}/", 303)
@@ -65,7 +65,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
 
 
 def _remembered(request: Request, links: Links, campaign: str) -> Visitor | None:
-    """Return the visitor of an earlier link; a cookie that isn't ours is as good as none."""
+    """Return the visitor of an earlier link; None for a missing or forged cookie."""
     try:
         return read_cookie(request, links, campaign)
     except (ForgedLink, UnknownCampaign):
@@ -77,18 +77,18 @@ def _use_once(flow: Flow, assessor: str, name: str) -> None:
     kind = campaign.settings.judges
 
     def work(tx: Writing) -> bool:
-        kept.admit(tx, assessor, kind)
-        return kept.record_step_once(tx, assessor, kept.Step("link", name))
+        participants.admit(tx, assessor, kind)
+        return participants.record_step_once(tx, assessor, participants.Step("link", name))
 
     if not campaign.write(work):
         raise ExpiredLink("This link has already been used.", remedy="Ask for a new one.")
 
 
-def _known(flow: Flow, visitor: Visitor) -> Visitor:
-    """Return a visitor from outside under the pseudonym that they have, or get now."""
+def _with_pseudonym(flow: Flow, visitor: Visitor) -> Visitor:
+    """Return a visitor with an outside identity under their pseudonym, a new one at the first visit."""
     campaign = flow.campaign
     name = campaign.write(
-        lambda tx: kept.admit(
+        lambda tx: participants.admit(
             tx, visitor.assessor, campaign.settings.judges, panel=PANEL, external=visitor.external
         )
     )
@@ -116,7 +116,7 @@ def _place(visit: Visit) -> Place:
 
 
 def _previewed(visit: Visit, verb: str) -> Response:
-    """Go on in the preview: the cookie moves, and nothing is stored."""
+    """Advance the preview: only the cookie changes, and nothing is stored."""
     at = preview.onward(visit.flow, visit.visitor.preview, visit.texts, verb, visit.values)
     moved = replace(visit, visitor=visit.visitor.at(at))
     response: Response = visit.back()
@@ -142,7 +142,7 @@ def step(visit: Changing) -> Response:
         return _previewed(visit, "step")
     name = str(visit.values.get("step", ""))
     place = visit.flow.place(visit.assessor, visit.texts)
-    if place.state != ("complete" if name == "another" else name):  # a second tab, or a page from before
+    if place.state != ("complete" if name == "another" else name):  # a second tab, or an outdated page
         return visit.back()
     outcomes = _taken(visit, name, place)
     if not outcomes:
@@ -150,16 +150,16 @@ def step(visit: Changing) -> Response:
     campaign = visit.flow.campaign
 
     def work(tx: Writing) -> None:
-        kept.admit(tx, visit.assessor, campaign.settings.judges)
+        participants.admit(tx, visit.assessor, campaign.settings.judges)
         for each, outcome in outcomes:
-            kept.record_step(tx, visit.assessor, kept.Step(each, outcome))
+            participants.record_step(tx, visit.assessor, participants.Step(each, outcome))
 
     campaign.write(work)
     return visit.back()
 
 
 def _taken(visit: Visit, name: str, place: Place) -> list[tuple[str, str]]:
-    """Return the steps that a form stands for."""
+    """Return the steps that a form completes."""
     values = visit.values
     if name == "consent":
         return [("consent", "yes")] if values.get("agree") == "yes" else []
@@ -171,11 +171,11 @@ def _taken(visit: Visit, name: str, place: Place) -> list[tuple[str, str]]:
         return [("check", "passed" if right else "failed")]
     if name == "practice":
         if str(values.get("number", place.number + 1)) != str(place.number + 1):
-            return []  # a page from before
+            return []  # an outdated page
         if values.get("go_on"):
             return [("practised", str(place.number))] if place.practised else []
         if place.practised:
-            return []  # the first answer stands
+            return []  # the first answer is kept
         if values.get("outcome") not in ("left", "right"):
             raise BadRecord("A practice pair takes 'left' or 'right'.", remedy="Use the buttons of the page.")
         return [("practice", f"{place.number}:{values['outcome']}")]
@@ -189,7 +189,7 @@ def _taken(visit: Visit, name: str, place: Place) -> list[tuple[str, str]]:
 
 @router.get("/j/{campaign}/work")
 def work(visit: Looking) -> Response:
-    """Return where the visitor stands, with the questions that they hold."""
+    """Return the visitor's place, with the questions that they hold."""
     with visit.reading():
         return JSONResponse(visit.flow.work(visit.assessor, _place(visit), visit.texts))
 
@@ -200,10 +200,10 @@ def answer(visit: Changing) -> Response:
     if visit.visitor.previews:
         return _previewed(visit, "answer")
     question = question_id(visit.values)
-    given = answer_of(visit.values)
+    response = answer_of(visit.values)
     campaign = visit.flow.campaign
     try:
-        receipt = campaign.answer(question, visit.assessor, given)
+        receipt = campaign.answer(question, visit.assessor, response)
     except TooLate:
         campaign.forfeit(question, visit.assessor)
         raise
@@ -217,7 +217,7 @@ def answer(visit: Changing) -> Response:
                 visit.assessor,
                 place,
                 visit.texts,
-                saved=saved_json(receipt, str(given.outcome), given.attempt),
+                saved=saved_json(receipt, str(response.outcome), response.attempt),
                 have=frozenset(map(str, have)) if isinstance(have, list) else (),
                 can_undo=None if receipt.repeated else question,
             )
@@ -226,7 +226,7 @@ def answer(visit: Changing) -> Response:
 
 @router.post("/j/{campaign}/undo")
 def undo(visit: Changing) -> Response:
-    """Take an answer back, and ask the same again."""
+    """Undo an answer, and ask the question again."""
     if visit.visitor.previews:
         return _previewed(visit, "undo")
     reopened = visit.flow.campaign.undo(question_id(visit.values), visit.assessor)
@@ -240,7 +240,7 @@ def undo(visit: Changing) -> Response:
 
 @router.post("/j/{campaign}/extend")
 def extend(visit: Changing) -> Response:
-    """Give somebody who is still looking more time."""
+    """Extend the lease of a visitor who is still reading."""
     if visit.visitor.previews:
         return JSONResponse({"expires_in": int(visit.flow.campaign.settings.lease_seconds)})
     campaign = visit.flow.campaign
@@ -251,7 +251,7 @@ def extend(visit: Changing) -> Response:
 
 @router.post("/j/{campaign}/stop")
 def stop(visit: Changing) -> Response:
-    """Stop early: what is done is paid, what isn't goes to others."""
+    """Stop early: finished questions are paid, the others go to other assessors."""
     if visit.visitor.previews:
         return _previewed(visit, "stop")
     campaign = visit.flow.campaign
@@ -268,11 +268,11 @@ def stop(visit: Changing) -> Response:
 
 @router.post("/j/{campaign}/feedback")
 def feedback(visit: Changing) -> Response:
-    """Keep what somebody says about an assignment or a topic."""
+    """Store feedback on an assignment or a topic."""
     if visit.visitor.previews:
         return _previewed(visit, "feedback")
     campaign = visit.flow.campaign
-    said = {
+    scales = {
         "confidence": scale_point(visit.values, "confidence"),
         "understanding": scale_point(visit.values, "understanding"),
     }
@@ -280,23 +280,23 @@ def feedback(visit: Changing) -> Response:
     place = visit.flow.place(visit.assessor, visit.texts)
     if place.state == "feedback":
         campaign.write(
-            lambda tx: kept.give_feedback(
+            lambda tx: participants.give_feedback(
                 tx,
                 visit.assessor,
                 assignment=place.last.id if place.last is not None else None,
                 topic=place.topic or None,
                 text=text,
-                **said,
+                **scales,
             )
         )
     return visit.back()
 
 
-# ---- beside a question
+# ---- context and frames
 
 
 def _held(visit: Visit, question: str) -> Question:
-    """Return a question of this visitor, or say that there is none."""
+    """Return a question of this visitor, or raise UnknownQuestion."""
     name = question_id({"question": question})
     if visit.visitor.previews:
         return preview.sample(visit.flow, name)
@@ -305,7 +305,7 @@ def _held(visit: Visit, question: str) -> Question:
 
 @router.get("/j/{campaign}/context/{question}")
 def context(visit: Looking, question: str) -> Response:
-    """Return what else there is on a question's topic, in random order."""
+    """Return other passages on a question's topic, in random order."""
     campaign = visit.flow.campaign
     asked = _held(visit, question)
     if not campaign.settings.context:
@@ -326,7 +326,7 @@ def context(visit: Looking, question: str) -> Response:
 
 @router.get("/j/{campaign}/frame/{question}/{side}")
 def frame(visit: Looking, question: str, side: str) -> Response:
-    """Return an HTML passage alone, sealed."""
+    """Return an HTML passage as a sandboxed document."""
     left, right = visit.flow.sheets.passages_of(_held(visit, question))
     passage = {"left": left, "right": right}.get(side)
     if passage is None or passage.format != "html":

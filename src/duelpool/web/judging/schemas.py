@@ -1,6 +1,6 @@
-"""Records on their way to the browser and back: what a page may know of a question, and what it may send.
+"""JSON of the judging page: what a browser gets of a question, and what it may send.
 
-Nothing here names an item, a run, a rank or a score, or tells a test pair or a repeated one from any other.
+Nothing here reveals an item, a run, a rank or a score, or that a question is a test pair or a repeated one.
 """
 
 import math
@@ -36,12 +36,12 @@ _FUNCTION_WORDS = frozenset(
 
 
 def terms_of(topic: Topic) -> list[str]:
-    """Return the words of a question that are worth marking in a passage, in their order."""
-    found: dict[str, str] = {}
+    """Return the words of a topic that are highlighted in passages, in their order."""
+    terms: dict[str, str] = {}
     for word in _WORD.findall(topic.text):
         if word.lower() not in _FUNCTION_WORDS and (len(word) > 1 or not word.isascii()):
-            found.setdefault(word.lower(), word)
-    return list(found.values())
+            terms.setdefault(word.lower(), word)
+    return list(terms.values())
 
 
 def passage_json(passage: Passage, frame: str = "") -> Mapping[str, Any]:
@@ -64,12 +64,12 @@ def outcomes_of(campaign: Campaign, kind: Kind) -> list[str]:
             for each in Outcome
             if each in campaign.settings.outcomes_of(kind) and each not in _NEVER_SHOWN
         ]
-    crowd = campaign.settings.judges == "crowd"  # who is paid by the question has "cannot judge"
+    crowd = campaign.settings.judges == "crowd"  # paid workers use "cannot judge" instead
     return [str(each) for each in offered if not (crowd and each is Outcome.SKIP)]
 
 
 class Sheets:
-    """Puts texts and choices beside a campaign's questions."""
+    """Questions of a campaign as JSON, with their texts and choices."""
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
@@ -98,7 +98,7 @@ class Sheets:
     def questions(
         self, questions: Sequence[Question], texts: Catalogue, now: float, have: Collection[str] = ()
     ) -> list[dict[str, Any]]:
-        """Return questions as the page gets them; of those that it has, only what changes."""
+        """Return questions as the page gets them; of those that it has already, only what changes."""
         known = {each.id for each in questions if f"{each.id}:{each.attempt}" in have}
         self._texts.passages_of(each for each in questions if each.id not in known)
         return [
@@ -107,7 +107,7 @@ class Sheets:
         ]
 
     def brief(self, question: Question, now: float) -> dict[str, Any]:
-        """Return what changes of a question that the page has already."""
+        """Return the changing part of a question that the page has already."""
         return {"id": question.id, "attempt": question.attempt, "expires_in": expires_in(question, now)}
 
     def passages_of(self, question: Question) -> tuple[Passage, Passage | None]:
@@ -136,23 +136,23 @@ def topic_json(topic: Topic) -> dict[str, Any]:
 
 def grades_json(scale: str, grades: Sequence[float], texts: Catalogue) -> list[dict[str, Any]]:
     """Return the grades of a scale with their names."""
-    found = []
+    labelled = []
     for grade in grades:
         key = f"grade_{scale}_{grade:g}"
-        found.append({"value": grade, "label": texts(key) if texts.has(key) else f"{grade:g}"})
-    return found
+        labelled.append({"value": grade, "label": texts(key) if texts.has(key) else f"{grade:g}"})
+    return labelled
 
 
 def money(amount: int, currency: str) -> str:
-    """Return an amount of minor units for a person."""
+    """Return an amount of minor units as text."""
     return f"{amount / 100:.2f} {currency}"
 
 
-# ---- what comes back
+# ---- from the page
 
 
 def answer_of(values: Mapping[str, Any]) -> Answer:
-    """Return the answer that a form or JSON holds."""
+    """Return the answer in a form or in JSON."""
     try:
         outcome = Outcome(str(values.get("outcome", "")))
     except ValueError:
@@ -194,7 +194,7 @@ def _yes(given: Any) -> bool | None:
 
 
 def text_of(values: Mapping[str, Any], name: str) -> str:
-    """Return what somebody wrote, if every database can keep it."""
+    """Return a text that was typed; refuse one that a database can't store."""
     given = values.get(name) or ""
     if not isinstance(given, str) or len(given) > NOTE_AT_MOST:
         raise BadRecord(f"The {name} is too long.", remedy=f"Use at most {NOTE_AT_MOST:,} characters.")
@@ -205,15 +205,15 @@ def text_of(values: Mapping[str, Any], name: str) -> str:
 
 def scale_point(values: Mapping[str, Any], name: str) -> int | None:
     """Return a point from 1 to 5, None where nothing was chosen."""
-    found = _number(values, name, 1, 5)
-    if found is not None and found != int(found):
+    point = _number(values, name, 1, 5)
+    if point is not None and point != int(point):
         raise BadRecord(f"'{name}' is a whole number from 1 to 5.")
-    return None if found is None else int(found)
+    return None if point is None else int(point)
 
 
 def question_id(values: Mapping[str, Any]) -> str:
-    """Return the id of the question that is meant."""
-    found = values.get("question")
-    if not isinstance(found, str) or not _ID.fullmatch(found):
+    """Return the id of the question in a request."""
+    name = values.get("question")
+    if not isinstance(name, str) or not _ID.fullmatch(name):
         raise BadRecord("The request names no question.", remedy="Send the question's id.")
-    return found
+    return name

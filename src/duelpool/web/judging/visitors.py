@@ -1,4 +1,4 @@
-"""Who is this: the visitor behind a request, by a signed cookie that only this campaign's pages get."""
+"""Visitors: who is behind a request, by a signed cookie that is sent to this campaign's pages only."""
 
 import secrets
 from dataclasses import asdict, dataclass, replace
@@ -12,14 +12,14 @@ from duelpool.web.access.links import ForgedLink, Link, Links
 
 COOKIE_SECONDS = 60 * 86400
 EXTERNAL_AT_MOST = 256
-PANEL = "link"  # of the outside identities that come as a parameter of the link
+PANEL = "link"  # the panel of outside identities that are a parameter of the link
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody before the page: a pseudonym, who they are outside, the language they chose.
+    """A visitor of the judging page: pseudonym, outside identity, chosen language.
 
-    A manager who looks at the flow without taking part has a `preview`: how far they have come.
+    For a manager in the preview, `preview` is the position in it.
     """
 
     campaign: str
@@ -28,16 +28,16 @@ class Visitor:
     external: str = ""
     lang: str = ""
     preview: str = ""
-    panel: str = ""  # from which they came
+    panel: str = ""  # that the visitor comes from
 
     @property
     def previews(self) -> bool:
-        """Whether nothing of what they do is kept."""
+        """Whether this is a preview, of which nothing is stored."""
         return self.kind == "manager"
 
     @classmethod
     def of(cls, link: Link, *, external: str = "", lang: str = "") -> Self:
-        """Return the visitor whom a link lets in."""
+        """Return the visitor who enters by a link."""
         name = link.assessor or f"v-{secrets.token_hex(6)}"
         start = "0" if link.kind == "manager" else ""
         return cls(link.campaign, name, link.kind, external[:EXTERNAL_AT_MOST], lang, start)
@@ -47,7 +47,7 @@ class Visitor:
         return replace(self, lang=lang)
 
     def at(self, preview: str) -> Self:
-        """Return the same visitor at another place of the preview."""
+        """Return the same visitor at another position of the preview."""
         return replace(self, preview=preview)
 
 
@@ -57,7 +57,7 @@ def cookie_name(campaign: str) -> str:
 
 
 def read_cookie(request: Request, links: Links, campaign: str) -> Visitor | None:
-    """Return the visitor whom the cookie names, None where there is no cookie."""
+    """Return the visitor whom the cookie names, None without a cookie."""
     signed = request.cookies.get(cookie_name(campaign))
     if not signed:
         return None
@@ -76,7 +76,7 @@ def read_cookie(request: Request, links: Links, campaign: str) -> Visitor | None
 
 
 def write_cookie(response: Response, request: Request, links: Links, visitor: Visitor) -> None:
-    """Let the browser remember the visitor, for this campaign's pages alone."""
+    """Set the cookie that names the visitor, for this campaign's pages only."""
     response.set_cookie(
         cookie_name(visitor.campaign),
         links.sign("visit", asdict(visitor)),
@@ -89,13 +89,13 @@ def write_cookie(response: Response, request: Request, links: Links, visitor: Vi
 
 
 def form_key(links: Links, visitor: Visitor) -> str:
-    """Return what a form carries to show that our page sent it."""
+    """Return the key that forms carry against requests from other sites."""
     return links.sign("form", [visitor.campaign, visitor.assessor])
 
 
-def is_form_key(links: Links, visitor: Visitor, given: str) -> bool:
-    """Say whether a form came from our page."""
+def is_form_key(links: Links, visitor: Visitor, key: str) -> bool:
+    """Return whether a form carries the visitor's key."""
     try:
-        return bool(links.read("form", given) == [visitor.campaign, visitor.assessor])
+        return bool(links.read("form", key) == [visitor.campaign, visitor.assessor])
     except ForgedLink:
         return False

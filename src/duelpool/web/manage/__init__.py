@@ -1,1 +1,1 @@
-"""The manager's side: a dashboard for people and an API for programs, over the same dashboard."""
+"""The manager's pages: the dashboard, and the API with the same functions."""

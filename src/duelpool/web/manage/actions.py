@@ -1,4 +1,4 @@
-"""The manager's steps: each says what it would do before it does it; who takes it is written `also` it."""
+"""The manager's actions: each can be previewed; `also` writes its entry in the audit log."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def _many(count: int, one: str) -> str:
 
 
 def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> ActionEffect:
-    """Exclude somebody, or say what that would take away."""
+    """Exclude an assessor, or preview what no longer counts."""
     person = dashboard.watch.assessor(asked.assessor)
     if person.state == "excluded":
         raise BadParameter(f"'{asked.assessor}' is already excluded.", remedy="Reinstate them to undo it.")
@@ -36,33 +36,33 @@ def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> A
         if asked.assessor in dashboard.watch.judged_by(view.status.topic)
     ]
     opened = sum(each.opened for each in losses)
-    found = Exclusion(
+    effect = Exclusion(
         asked.assessor,
         judgments=sum(each.judgments for each in losses),
         topics=sum(bool(each.judgments) for each in losses),
         pairs=sum(each.pairs for each in losses),
     )
     if not asked.preview:
-        found = dashboard.campaign.exclude(asked.assessor, asked.reason, also=also)
+        effect = dashboard.campaign.exclude(asked.assessor, asked.reason, also=also)
     verb = "Reopens" if asked.preview else "Reopened"
     sentence = (
-        f"{verb} {_many(opened, 'pair')}: {_many(found.judgments, 'judgment')} on "
-        f"{_many(found.pairs, 'pair')} in {_many(found.topics, 'topic')} no longer count. Closed phases stay "
+        f"{verb} {_many(opened, 'pair')}: {_many(effect.judgments, 'judgment')} on "
+        f"{_many(effect.pairs, 'pair')} in {_many(effect.topics, 'topic')} no longer count. Closed phases stay "
         "closed, and finished work is paid."
     )
     return ActionEffect(
         "exclude",
         asked.preview,
         sentence,
-        judgments=found.judgments,
-        pairs=found.pairs,
-        topics=found.topics,
+        judgments=effect.judgments,
+        pairs=effect.pairs,
+        topics=effect.topics,
         opened=opened,
     )
 
 
 def reinstate(dashboard: Dashboard, asked: Reinstate, also: Also | None = None) -> ActionEffect:
-    """Let somebody in again, or say what that would bring back."""
+    """Reinstate an assessor, or preview what counts again."""
     person = dashboard.watch.assessor(asked.assessor)
     if person.state != "excluded":
         raise BadParameter(f"'{asked.assessor}' isn't excluded.", remedy="There is nothing to undo.")
@@ -80,28 +80,28 @@ def reinstate(dashboard: Dashboard, asked: Reinstate, also: Also | None = None) 
 
 
 def retract(dashboard: Dashboard, asked: Retract, also: Also | None = None) -> ActionEffect:
-    """Void judgments, or say which of them count until then."""
+    """Retract judgments, or preview which of them count."""
     dashboard.watch.topic(asked.topic)
-    found = preview_retraction(dashboard.campaign, asked.topic, asked.seqs)
+    effect = preview_retraction(dashboard.campaign, asked.topic, asked.seqs)
     if not asked.preview:
         dashboard.campaign.retract(asked.topic, asked.seqs, asked.reason, also=also)
     verb = "Removes" if asked.preview else "Removed"
     sentence = (
-        f"{verb} {_many(found.judgments, 'judgment')} from every score. "
-        f"{_many(found.pairs, 'pair')} of an open phase may be asked again."
+        f"{verb} {_many(effect.judgments, 'judgment')} from every score. "
+        f"{_many(effect.pairs, 'pair')} of an open phase may be asked again."
     )
     return ActionEffect(
         "retract",
         asked.preview,
         sentence,
-        judgments=found.judgments,
-        pairs=found.pairs,
-        topics=bool(found.judgments),
+        judgments=effect.judgments,
+        pairs=effect.pairs,
+        topics=bool(effect.judgments),
     )
 
 
 def rewind(dashboard: Dashboard, asked: Rewind, also: Also | None = None) -> ActionEffect:
-    """Open a closed phase again, or say what that would set aside."""
+    """Open a closed phase again, or preview what is set aside."""
     dashboard.watch.topic(asked.topic)
     if asked.preview:
         aside = dashboard.campaign.preview_rewind(asked.topic, asked.phase)
@@ -115,10 +115,10 @@ def rewind(dashboard: Dashboard, asked: Rewind, also: Also | None = None) -> Act
 
 
 def change_state(dashboard: Dashboard, asked: ChangeState, also: Also | None = None) -> ActionEffect:
-    """Pause, close or open a campaign, or say what that means."""
-    found = dashboard.watch.look()
-    out = found.total("leased")
-    still = f"{_many(out, 'leased question')} may still be answered" if out else "no question is leased"
+    """Pause, close or open a campaign, or preview what follows."""
+    status = dashboard.watch.look()
+    leased = status.total("leased")
+    still = f"{_many(leased, 'leased question')} may still be answered" if leased else "no question is leased"
     if not asked.preview:
         dashboard.campaign.set_state(asked.state, also=also)
     sentence = {
@@ -132,17 +132,17 @@ def change_state(dashboard: Dashboard, asked: ChangeState, also: Also | None = N
 def change_settings(
     dashboard: Dashboard, asked: ChangeSettings, audit_entry: Callable[[str, str], Also] | None = None
 ) -> SettingsChanged:
-    """Change settings, or say what that would do."""
+    """Change settings, or preview the effects."""
     before = dashboard.campaign.settings
     after = changed(before, asked.settings)
-    found = changes(before, after)
-    if found and not asked.preview:
-        names = ", ".join(each.name for each in found)
+    differences = changes(before, after)
+    if differences and not asked.preview:
+        names = ", ".join(each.name for each in differences)
         dashboard.campaign.change(
             after, also=audit_entry("settings", names) if audit_entry is not None else None
         )
-        dashboard.watch.with_settings_of(dashboard.campaign)  # money has its new name on the next page
-    return SettingsChanged(asked.preview, list(found), after.as_json())
+        dashboard.watch.with_settings_of(dashboard.campaign)  # the next page shows a changed currency
+    return SettingsChanged(asked.preview, list(differences), after.as_json())
 
 
 def _currency(dashboard: Dashboard) -> str:

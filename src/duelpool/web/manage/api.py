@@ -86,17 +86,17 @@ Blind = Annotated[bool, Query(description="Hide the names of systems.")]
 def campaigns(request: Request) -> CampaignList:
     """The campaigns that the key opens."""
     campaigns, links = campaigns_of(request), links_of(request)
-    found = [
+    heads = [
         CampaignBrief(row.id, row.name, row.state, log.iso_time(row.created))
         for row in campaigns.all()
         if may_open(request, links, campaigns.store, row.id)
     ]
-    if not found:
+    if not heads:
         raise NoVisit(
             "This needs a key or a token that opens a campaign here.",
             remedy="Send it as `Authorization: Bearer KEY`.",
         )
-    return CampaignList(found)
+    return CampaignList(heads)
 
 
 @router.get("/campaigns/{campaign}")
@@ -118,7 +118,7 @@ def settings(caller: Looking) -> SettingsShown:
 
 @router.get("/campaigns/{campaign}/pulse")
 def pulse(caller: Looking) -> Pulse:
-    """A text that is another one as soon as something has changed."""
+    """A text that changes whenever the campaign changes."""
     return Pulse(caller.dashboard.pulse())
 
 
@@ -131,7 +131,7 @@ def events(
     caller: Looking,
     seconds: Annotated[float, Query(ge=0, le=60, description="How long to keep the connection open.")] = 60,
 ) -> Response:
-    """Server-sent events: one `pulse` now, and another one whenever something has changed."""
+    """Server-sent events: one `pulse` now, and one after every change."""
     return events_of(caller.dashboard, seconds)
 
 
@@ -139,7 +139,7 @@ def events(
 
 
 def _baseline(caller: ManageCaller, given: str, names: dict[str, str] | None) -> str | None:
-    """Return the run that a baseline names, by its neutral name where names are hidden."""
+    """Return the run of a baseline, given by its neutral name where names are hidden."""
     if not given or names is None:
         return given or None
     back = {alias: run for run, alias in names.items()}
@@ -176,7 +176,7 @@ def leaderboard(  # noqa: PLR0917 (a route's query is its arguments)
 
 @router.get("/campaigns/{campaign}/leaderboard/history")
 def leaderboard_history(caller: Looking, measure: Measured = MEASURE, blind: Blind = False) -> History:
-    """The leaderboard as it stood at up to sixteen times, and now."""
+    """The leaderboard at up to sixteen earlier times, and now."""
     history = caller.dashboard.leaderboard.history(measure)
     return blinded_history(history, caller.dashboard.aliases()) if blind else history
 
@@ -235,7 +235,7 @@ def assessor(caller: Looking, assessor: Wanted) -> AssessorStatus:
 
 @router.get("/campaigns/{campaign}/llm")
 def llm(caller: Looking) -> ModelList:
-    """The language models: how often they flip, what they lean to, who agrees with them, what they cost."""
+    """The language models: flips, biases, agreement with people, and cost."""
     return ModelList(caller.dashboard.campaign.settings.currency, list(caller.dashboard.models()))
 
 
@@ -248,7 +248,7 @@ def agreement(  # noqa: PLR0917 (a route's query is its arguments)
     tie_rate: Annotated[float, Query(ge=0, le=1, description="Agreement of tied grades, from 0 to 1.")] = 0.5,
     rows: Annotated[int, Query(ge=1, le=1000, description="The largest number of assessors.")] = 50,
 ) -> AgreementShown:
-    """How far the judges can be trusted: all statistics of agreement, or those that `report` names."""
+    """Reliability of the judges: all statistics of agreement, or those that `report` names."""
     names = [name.strip() for name in report.split(",") if name.strip()]
     agreements = caller.dashboard.agreements
     options = agreement_options(cluster, tie_rate, rows)
@@ -303,19 +303,19 @@ def audit_entries(caller: Looking, cursor: Cursor = "", limit: Limit = 50) -> Au
 
 @router.post("/campaigns/{campaign}/exclude")
 def exclude(caller: Stepping, asked: Exclude) -> ActionEffect:
-    """Exclude an assessor; with `preview`, say what that would take away."""
+    """Exclude an assessor; with `preview`, say what would no longer count."""
     return actions.exclude(caller.dashboard, asked, caller.audit_entry("exclude", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/reinstate")
 def reinstate(caller: Stepping, asked: Reinstate) -> ActionEffect:
-    """Let an assessor in again; with `preview`, say how many judgments would come back."""
+    """Reinstate an assessor; with `preview`, say how many judgments would count again."""
     return actions.reinstate(caller.dashboard, asked, caller.audit_entry("reinstate", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/retract")
 def retract(caller: Stepping, asked: Retract) -> ActionEffect:
-    """Void judgments with a reason; with `preview`, say which of them count."""
+    """Retract judgments with a reason; with `preview`, say which of them count."""
     return actions.retract(caller.dashboard, asked, caller.audit_entry("retract", about_step(asked)))
 
 
@@ -327,13 +327,13 @@ def rewind(caller: Stepping, asked: Rewind) -> ActionEffect:
 
 @router.post("/campaigns/{campaign}/state")
 def change_state(caller: Stepping, asked: ChangeState) -> ActionEffect:
-    """Pause, close or re-open; with `preview`, say what is out."""
+    """Pause, close or reopen the campaign; with `preview`, say which questions are leased."""
     return actions.change_state(caller.dashboard, asked, caller.audit_entry("state", about_step(asked)))
 
 
 @router.post("/campaigns/{campaign}/settings")
 def change_settings(caller: Stepping, asked: ChangeSettings) -> SettingsChanged:
-    """Change what the page says and pays; with `preview`, say what that does."""
+    """Change settings; with `preview`, say what each change does."""
     return actions.change_settings(caller.dashboard, asked, caller.audit_entry)
 
 
@@ -342,7 +342,7 @@ def change_settings(caller: Stepping, asked: ChangeSettings) -> SettingsChanged:
 
 @cache
 def described() -> dict[str, Any]:
-    """Return the API's description, written when somebody first asks for it: a server starts the sooner."""
+    """Return the API's description; it is made at the first request, so that the server starts sooner."""
     return get_openapi(
         title="Duelpool",
         version=__version__,

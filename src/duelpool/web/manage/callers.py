@@ -1,4 +1,4 @@
-"""Who manages here, and what they brought: every request of dashboard and API begins here."""
+"""The caller of the dashboard and the API: campaign, access and what was sent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A manager's key: `duelpool l
 
 @dataclass(frozen=True, slots=True)
 class ManageCaller:
-    """A request of somebody who may manage a campaign."""
+    """A request to the dashboard or the API of a campaign."""
 
     request: Request
     dashboard: Dashboard
@@ -39,12 +39,12 @@ class ManageCaller:
 
     @property
     def base(self) -> str:
-        """Where the campaign's dashboard is."""
+        """The path of the campaign's dashboard."""
         return f"/manage/{self.id}"
 
     @property
     def form_key(self) -> str:
-        """What the dashboard's forms carry."""
+        """The key that the dashboard's forms carry."""
         return form_key(self.links, self.id)
 
     @property
@@ -54,15 +54,15 @@ class ManageCaller:
 
     @property
     def may_manage(self) -> bool:
-        """Whether the steps of a manager are this person's."""
+        """Whether the caller has the scope "manage"."""
         return "manage" in self.access.scopes
 
     def audit_entry(self, action: str, about: str = "") -> Also:
-        """Return the entry of the audit log for what this person is about to do."""
+        """Return the audit log's entry for an action of this caller."""
         return audit_log.entry(self.access.who, action, about, campaign=self.id)
 
     def back(self, path: str) -> RedirectResponse:
-        """Return the way to another page of the dashboard."""
+        """Return a redirect to a page of the dashboard."""
         return RedirectResponse(f"{self.base}/{path}", 303)
 
 
@@ -72,59 +72,59 @@ def dashboards_of(request: Request) -> Dashboards:
     return dashboards
 
 
-def _known(request: Request, campaign: str) -> ManageCaller:
-    """Say who this is, whatever they may do."""
+def _caller(request: Request, campaign: str) -> ManageCaller:
+    """Return the caller, with any scopes."""
     campaigns = campaigns_of(request)
     campaigns.flow(campaign)
     links = links_of(request)
-    shown = pass_of(request, links, campaigns.store, campaign)
-    return ManageCaller(request, dashboards_of(request).of(campaign), links, shown, {})
+    access = pass_of(request, links, campaigns.store, campaign)
+    return ManageCaller(request, dashboards_of(request).of(campaign), links, access, {})
 
 
 def managing(request: Request, campaign: str) -> ManageCaller:
-    """Say who wants to look, or refuse."""
-    caller = _known(request, campaign)
+    """Return a caller who may read, or refuse."""
+    caller = _caller(request, campaign)
     need(caller.access, "read")
     return caller
 
 
 def _documented(request: Request, campaign: str, bearer: Annotated[object, Depends(_BEARER)]) -> ManageCaller:
-    """Say who wants to look, with the door named in the API's description."""
+    """Return a caller who may read; the API's description names the bearer key."""
     return managing(request, campaign)
 
 
 def _stepping(caller: Annotated[ManageCaller, Depends(_documented)]) -> ManageCaller:
-    """Say what program wants to change something; a browser must come from our own pages."""
+    """Return a caller who may change the campaign by JSON; a browser must send it from our own pages."""
     if caller.request.scope.get("too_large"):
         raise TooLarge("The request is too large.", remedy="Send less at once.")
     need(caller.access, "manage")
     if caller.access.door == "cookie":
-        refuse_other_sites(caller.request.headers, lambda: False)  # JSON carries no form's key
+        refuse_other_sites(caller.request.headers, lambda: False)  # JSON carries no form key
     return caller
 
 
 def _changing(
     caller: Annotated[ManageCaller, Depends(managing)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> ManageCaller:
-    """Say who changes something by a form, and refuse what comes from another site."""
+    """Return a caller who may change the campaign by a form; refuse forms from other sites."""
     need(caller.access, "manage")
-    given = str(values.get("form_key", ""))
-    refuse_other_sites(caller.request.headers, lambda: is_form_key(caller.links, caller.id, given))
+    key = str(values.get("form_key", ""))
+    refuse_other_sites(caller.request.headers, lambda: is_form_key(caller.links, caller.id, key))
     return replace(caller, values=values)
 
 
 def _looking_by_form(
     caller: Annotated[ManageCaller, Depends(managing)], values: Annotated[Mapping[str, Any], Depends(sent)]
 ) -> ManageCaller:
-    """Say who changes something for their own eyes alone; every role may."""
-    given = str(values.get("form_key", ""))
-    refuse_other_sites(caller.request.headers, lambda: is_form_key(caller.links, caller.id, given))
+    """Return a caller who changes their own view by a form; any role may."""
+    key = str(values.get("form_key", ""))
+    refuse_other_sites(caller.request.headers, lambda: is_form_key(caller.links, caller.id, key))
     return replace(caller, values=values)
 
 
 def _exporting(request: Request, campaign: str, bearer: Annotated[object, Depends(_BEARER)]) -> ManageCaller:
-    """Say who wants to take judgments away."""
-    caller = _known(request, campaign)
+    """Return a caller who may export."""
+    caller = _caller(request, campaign)
     need(caller.access, "export")
     return caller
 

@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn here: no script, nothing from elsewhere, and each has its table beside it on the page."""
+"""Charts as static SVG; each has a table with the same values on its page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from duelpool.leaderboard.live import BoardRow, History
 
 WIDTH = 720
 NARROW = 480
-COLOURS = 8  # classes c0 ... c7 of the stylesheet; a shape tells runs apart beyond them
+COLOURS = 8  # classes c0 ... c7 of the stylesheet; further runs differ by shape
 _SHAPES = ("dot", "square", "diamond")
 _SHARES = (
     ("agreement", "low", "high"),
@@ -43,12 +43,12 @@ def _ticks(low: float, high: float) -> list[float]:
     unit = 10.0 ** _floor_log10(span)
     step = next(unit * part for part in (0.2, 0.5, 1.0, 2.0, 5.0) if span / (unit * part) <= 5)
     first = round(low / step - 0.4999) * step
-    found = []
+    values = []
     at = first
     while at < high + step * 0.999:
-        found.append(round(at, 10))
+        values.append(round(at, 10))
         at += step
-    return found
+    return values
 
 
 def _floor_log10(value: float) -> int:
@@ -80,12 +80,12 @@ def _frame(name: str, title: str, height: int, parts: Sequence[str], width: int 
 
 
 def colours(runs: Sequence[str]) -> dict[str, str]:
-    """Return a colour class per run that stays when places change."""
+    """Return a colour class per run, independent of its rank."""
     return {run: f"c{at % COLOURS}" for at, run in enumerate(sorted(runs))}
 
 
 def interval_chart(rows: Sequence[BoardRow], measure: str) -> Markup:
-    """Return means with their intervals, a line per run, the best on top."""
+    """Return the means with intervals, a line per run, the best on top."""
     known = [row for row in rows if row.mean is not None]
     if not known:
         return Markup("")
@@ -121,7 +121,7 @@ def _short(name: str, letters: int = 20) -> str:
 
 
 def history_chart(history: History) -> Markup:
-    """Return every run's mean as judgments came in, named at its end."""
+    """Return every run's mean over the number of judgments, labelled at its end."""
     points = [point for point in history.points if any(mean is not None for mean in point.means.values())]
     if len(points) < 2:
         return Markup("")
@@ -160,7 +160,7 @@ def history_chart(history: History) -> Markup:
 
 
 def finding_chart(finding: Finding) -> Markup:
-    """Return the shares of a statistic with their intervals, a line each; nothing where it has none."""
+    """Return the shares of a statistic with intervals, a line each; an empty text without shares."""
     columns = finding.table.columns
     ends = next((each for each in _SHARES if set(each) <= set(columns)), None)
     if ends is None or finding.name not in _CHARTED:
@@ -175,7 +175,7 @@ def finding_chart(finding: Finding) -> Markup:
 
 
 def shares_chart(name: str, title: str, rows: Sequence[tuple[Any, ...]]) -> Markup:
-    """Return shares from 0 to 1, each a name, a value, and the ends of its interval where there are some."""
+    """Return shares from 0 to 1: each a name, a value, and the ends of its interval if it has one."""
     if not rows:
         return Markup("")
     x = _Scale(0.0, 1.0, 170, NARROW - 60)
@@ -198,12 +198,12 @@ def shares_chart(name: str, title: str, rows: Sequence[tuple[Any, ...]]) -> Mark
 
 
 def heat(share: float | None) -> str:
-    """Return the class of a cell of a conditional table: the larger its share, the stronger its colour."""
+    """Return the class of a cell in a table of shares: the larger the share, the stronger the colour."""
     return "" if share is None else f"h{min(9, int(share * 10))}"
 
 
 def bars_chart(name: str, title: str, parts_of: Mapping[str, int], whole: int) -> Markup:
-    """Return one bar, split into parts of a whole; what is left of it stays empty."""
+    """Return one bar, split into parts of a whole; the rest stays empty."""
     at = 0.0
     parts = [f'<rect class="rest" x="0" y="4" width="{WIDTH}" height="22" rx="4"/>']
     for place, count in enumerate(parts_of.values()):
@@ -217,7 +217,7 @@ def bars_chart(name: str, title: str, parts_of: Mapping[str, int], whole: int) -
 
 
 def sizes_chart(sizes: Sequence[tuple[int, int]]) -> Markup:
-    """Return how many topics have pools of each size, as columns; neighbours share one where there are many."""
+    """Return the number of topics by pool size, as columns; many sizes are grouped."""
     if not sizes:
         return Markup("")
     wide = max(1, math.ceil((sizes[-1][0] - sizes[0][0] + 1) / 40))

@@ -1,4 +1,4 @@
-"""The manager's dashboard: one campaign with all that is kept between two looks at it."""
+"""The manager's dashboard: a campaign with the caches that serve repeated requests."""
 
 import string
 import threading
@@ -16,7 +16,7 @@ from duelpool.store import Reading, StoreError, llm
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.server.guard import logger
 
-LINES_AT_ONCE = 3000  # a log of so many lines is read while somebody waits
+LINES_AT_ONCE = 3000  # a longer log is first read in the background
 FIRST_MEASURE = "Compat(p=0.8)"
 _COUNTING = threading.Lock()
 
@@ -27,24 +27,24 @@ class StillCounting(StoreError):
 
 @dataclass(slots=True)
 class Dashboard:
-    """A campaign, watched, with its leaderboard and its agreement."""
+    """A campaign with its watch, leaderboard and agreement, kept up to date."""
 
     campaign: Campaign
     watch: Watch
     leaderboard: LiveLeaderboard
     agreements: Agreements
-    _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # as of a pulse
+    _models: tuple[str, tuple[ModelFigures, ...]] | None = None  # with the pulse that they belong to
     _counting: threading.Thread | None = None
     _counted: bool = False
 
     @classmethod
     def of(cls, campaign: Campaign) -> "Dashboard":
-        """Return the desk of a campaign."""
+        """Return the dashboard of a campaign."""
         watch = Watch(campaign)
         return cls(campaign, watch, LiveLeaderboard(watch), Agreements(watch))
 
-    def refuse_uncounted(self) -> None:
-        """Refuse to be waited for while a long log is read for the first time; that happens beside."""
+    def refuse_while_counting(self) -> None:
+        """Raise StillCounting while a long log is first read, in a background thread."""
         if self._counted or self.watch.lines() <= LINES_AT_ONCE:
             return
         with _COUNTING:
@@ -58,22 +58,22 @@ class Dashboard:
         )
 
     def count(self) -> None:
-        """Read the log, and score the runs, so that nobody has to wait for it."""
+        """Read the log and score the runs once, so that later requests are fast."""
         try:
             self.watch.look()
             if self.leaderboard.runs:
                 self.leaderboard.board(FIRST_MEASURE)
         except DuelpoolError as error:
-            logger.warning("while counting: %s", error)
+            logger.warning("while reading the log: %s", error)
         finally:
-            self._counted = True  # whoever looks next is told what is wrong
+            self._counted = True  # the next request raises the error
 
     def pulse(self) -> str:
-        """Return a text that is another one as soon as something has changed; cheap to ask for."""
+        """Return a text that changes whenever the campaign changes; cheap to compute."""
         return self.watch.pulse()
 
     def models(self) -> tuple[ModelFigures, ...]:
-        """Return how language models judge here, worked out anew when something has changed."""
+        """Return the figures of the language models, computed again after a change."""
         sign = f"{self.pulse()} {self.campaign.read(self._spent)}"
         if self._models is None or self._models[0] != sign:
             self._models = sign, model_figures(self.campaign)
@@ -85,7 +85,7 @@ class Dashboard:
     # ---- without names
 
     def aliases(self) -> dict[str, str]:
-        """Return a neutral name for each run, in an order that says nothing of how they do."""
+        """Return a neutral name for each run, in random order."""
         runs = self.leaderboard.runs
         rng = rng_for(self.campaign.settings.seed, "blind", self.campaign.id)
         order = [runs[at] for at in rng.permutation(len(runs))]
@@ -103,13 +103,13 @@ def _letters(at: int) -> str:
 
 
 def blinded(board: Board, names: dict[str, str]) -> Board:
-    """Return a leaderboard with other names."""
+    """Return a leaderboard with other names of runs."""
     rows = tuple(replace(row, run=names[row.run]) for row in board.rows)
     return replace(board, rows=rows, baseline=None if board.baseline is None else names[board.baseline])
 
 
 def blinded_history(history: History, names: dict[str, str]) -> History:
-    """Return a history with other names."""
+    """Return a history with other names of runs."""
     points = tuple(
         replace(point, means={names[run]: mean for run, mean in point.means.items()})
         for point in history.points
@@ -118,7 +118,7 @@ def blinded_history(history: History, names: dict[str, str]) -> History:
 
 
 def blinded_slices(slices: tuple[Slice, ...], names: dict[str, str]) -> tuple[Slice, ...]:
-    """Return slices with other names."""
+    """Return slices with other names of runs."""
     return tuple(
         replace(each, means=tuple((names[run], mean) for run, mean in each.means)) for each in slices
     )
@@ -126,30 +126,30 @@ def blinded_slices(slices: tuple[Slice, ...], names: dict[str, str]) -> tuple[Sl
 
 @dataclass(slots=True)
 class Dashboards:
-    """Dashboards by campaign; one whose settings have changed is set up anew."""
+    """Dashboards by campaign; one whose settings have changed is made again where needed."""
 
     campaigns: ServedCampaigns
     _dashboards: dict[str, Dashboard] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, campaign: str) -> Dashboard:
-        """Return the desk of a campaign; one that isn't shown here is unknown."""
-        found = self.campaigns.flow(campaign).campaign
+        """Return the dashboard of a campaign; raise UnknownCampaign for one that isn't shown."""
+        current = self.campaigns.flow(campaign).campaign
         with self._lock:
             dashboard = self._dashboards.get(campaign)
             if (
                 dashboard is not None
-                and dashboard.campaign is not found
-                and dashboard.watch.with_settings_of(found)
+                and dashboard.campaign is not current
+                and dashboard.watch.with_settings_of(current)
             ):
-                dashboard.campaign = found
-            if dashboard is None or dashboard.campaign is not found:
-                dashboard = self._dashboards[campaign] = Dashboard.of(found)
-        dashboard.refuse_uncounted()
+                dashboard.campaign = current
+            if dashboard is None or dashboard.campaign is not current:
+                dashboard = self._dashboards[campaign] = Dashboard.of(current)
+        dashboard.refuse_while_counting()
         return dashboard
 
     def warm(self) -> None:
-        """Count what is open, so that the first who looks doesn't wait for it."""
+        """Read the logs of campaigns that aren't closed, so that the first request doesn't wait."""
         for row in self.campaigns.all():
             if row.state != "closed":
                 with suppress(StillCounting):

@@ -1,4 +1,4 @@
-"""Live by server-sent events: a page hears that something has changed, and gets itself anew."""
+"""Server-sent events: a page learns that the campaign has changed, and loads itself again."""
 
 import asyncio
 import time
@@ -11,16 +11,16 @@ from duelpool.store import StoreError
 from duelpool.web.manage.dashboard import Dashboard
 
 EVERY_SECONDS = 1.0
-COMMENT_AFTER = 15  # looks without news, so that nobody between takes the connection for dead
+COMMENT_AFTER = 15  # checks without a change before a comment keeps the connection alive
 
 
 def events_of(dashboard: Dashboard, seconds: float) -> StreamingResponse:
-    """Return a stream that tells the pulse now and whenever it is another one.
+    """Return a stream that sends the pulse now and after every change.
 
-    It ends after some time, and a browser comes back: so a server that stops doesn't wait for anybody.
+    It ends after some time and the browser reconnects, so that a stopping server doesn't wait.
     """
 
-    async def told() -> AsyncIterator[str]:
+    async def events() -> AsyncIterator[str]:
         ends = time.monotonic() + seconds
         last = ""
         quiet = 0
@@ -43,7 +43,7 @@ def events_of(dashboard: Dashboard, seconds: float) -> StreamingResponse:
             await asyncio.sleep(min(EVERY_SECONDS, left))
 
     return StreamingResponse(
-        told(),
+        events(),
         media_type="text/event-stream",
         headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
     )

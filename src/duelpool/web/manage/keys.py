@@ -1,7 +1,7 @@
-"""Who may manage: by an account's session, a token, or a signed key in a link, a cookie or a program's header.
+"""Managers' keys: signed keys in a link, a cookie or a program's header; and passes.
 
-A manager's key is signed for another purpose than the links of the judging page: neither opens the other's doors.
-It is the way in at first start; once there are accounts, each action in the audit log has a name.
+A manager's key is signed for another purpose than the links of the judging page; neither is valid as the other.
+It gives access at the first start; with accounts, each entry of the audit log has a name.
 """
 
 from contextlib import suppress
@@ -27,7 +27,7 @@ _BEARER = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What somebody may do in a campaign until a time; a browser shows it as a cookie, a program in a header.
+    """What a caller may do in a campaign until a time; browsers send a cookie, programs a header.
 
     `who` is the name in the audit log.
     """
@@ -37,7 +37,7 @@ class Pass:
     door: Door
     who: str = "link"
     scopes: frozenset[str] = ROLES["manager"]
-    everywhere: bool = False  # it holds in every campaign of the store
+    everywhere: bool = False  # valid in every campaign of the store
 
 
 def manager_key(links: Links, campaign: str, now: float, days: float = DAYS) -> str:
@@ -51,16 +51,16 @@ def manager_address(root: str, campaign: str, key: str) -> str:
 
 
 def open_key(links: Links, key: str, campaign: str, now: float, door: Door) -> Pass:
-    """Return what a key allows, if it is ours, for this campaign, and its time isn't over."""
+    """Return the pass of a key, if it is valid for this campaign and hasn't expired."""
     values = links.read(_PURPOSE, key)
     try:
-        found, expires = values
-        known = Pass(str(found), float(expires), door)
+        campaign_id, expires = values
+        known = Pass(str(campaign_id), float(expires), door)
     except (TypeError, ValueError):
         raise ForgedLink(
             "This key is not valid here.", remedy="Open the link exactly as you received it."
         ) from None
-    if known.campaign != campaign:  # which doesn't exist for whoever has this key
+    if known.campaign != campaign:  # which doesn't exist for the owner of this key
         raise UnknownCampaign(
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
@@ -70,7 +70,7 @@ def open_key(links: Links, key: str, campaign: str, now: float, door: Door) -> P
 
 
 def keeps_another(links: Links, request: Request, now: float) -> bool:
-    """Say whether a browser keeps a good key, be it for whichever campaign."""
+    """Return whether a browser has a valid key for any campaign."""
     for name, key in request.cookies.items():
         campaign = name.removeprefix(_COOKIE)
         if campaign != name:
@@ -86,7 +86,7 @@ def cookie_name(campaign: str) -> str:
 
 
 def bearer_of(request: Request) -> str | None:
-    """Return the key or token of a program, None where there is no such header."""
+    """Return the key or token of a program, None without such a header."""
     given = request.headers.get("authorization", "")
     if not given:
         return None
@@ -96,7 +96,7 @@ def bearer_of(request: Request) -> str | None:
 
 
 def kept_key(request: Request, campaign: str) -> str:
-    """Return the manager's key that a browser keeps."""
+    """Return the manager's key in a browser's cookie."""
     key = request.cookies.get(cookie_name(campaign), "")
     if not key:
         raise NoVisit(
@@ -107,7 +107,7 @@ def kept_key(request: Request, campaign: str) -> str:
 
 
 def write_cookie(response: Response, request: Request, campaign: str, key: str, seconds: float) -> None:
-    """Let the browser remember the key; the dashboard and the API get it, scripts don't."""
+    """Set the cookie with the key, for the dashboard and the API; scripts can't read it."""
     response.set_cookie(
         cookie_name(campaign),
         key,
@@ -120,12 +120,12 @@ def write_cookie(response: Response, request: Request, campaign: str, key: str, 
 
 
 def form_key(links: Links, campaign: str) -> str:
-    """Return what a form of the dashboard carries to show that our page sent it."""
+    """Return the key that the dashboard's forms carry against requests from other sites."""
     return links.sign("manage form", campaign)
 
 
 def is_form_key(links: Links, campaign: str, given: str) -> bool:
-    """Say whether a form came from our dashboard."""
+    """Return whether a form carries the dashboard's key."""
     try:
         return bool(links.read("manage form", given) == campaign)
     except ForgedLink:

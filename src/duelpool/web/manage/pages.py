@@ -1,4 +1,4 @@
-"""The dashboard's pages: each one parses, makes one call, and shows what came of it."""
+"""The dashboard's pages: each one parses the request, makes one call and shows the result."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -50,7 +50,7 @@ router = APIRouter(include_in_schema=False)
 BEST_READ = 2  # best items whose texts a topic's page shows
 ROWS = 50
 PEOPLE_SHOWN = 20  # assessors in a table of agreement
-RESAMPLES = 400  # of its bootstrap: a page is looked at often
+RESAMPLES = 400  # of its bootstrap: few, since the page is loaded often
 PAGES = (
     ("leaderboard", "Leaderboard"),
     ("topics", "Topics"),
@@ -79,7 +79,7 @@ STATE_VERBS = {"open": "Open campaign", "paused": "Pause campaign", "closed": "C
 
 @router.get("/manage/{campaign}")
 def enter(request: Request, campaign: str, key: str = "") -> Response:
-    """Come in by the manager's link; the key goes into a cookie and out of the address."""
+    """Enter by the manager's link; the key moves from the address into a cookie."""
     campaigns = campaigns_of(request)
     campaigns.flow(campaign)
     response = RedirectResponse(f"/manage/{campaign}/leaderboard", 303)
@@ -136,7 +136,7 @@ def show(caller: ManageCaller, template: str, here: str, title: str, **context: 
 
 
 def _link(caller: ManageCaller) -> Any:
-    """Return what makes addresses of the dashboard: a page, and what it is asked."""
+    """Return a function that makes addresses of the dashboard from a page and its query."""
 
     def made(page: str, **query: Any) -> str:
         kept = {name: value for name, value in query.items() if value not in {None, ""}}
@@ -162,7 +162,7 @@ def _asked(caller: ManageCaller, name: str, other: str = "") -> str:
 
 @router.get("/manage/{campaign}/leaderboard")
 def leaderboard(caller: Viewing) -> Response:
-    """Show the runs, who could still be first, and how it came about."""
+    """Show the leaderboard, its history and its slices."""
     dashboard = caller.dashboard
     names = dashboard.aliases() if caller.blind else {run: run for run in dashboard.leaderboard.runs}
     back = {alias: run for run, alias in names.items()}
@@ -303,7 +303,7 @@ def assessor(caller: Viewing) -> Response:
 
 @router.get("/manage/{campaign}/agreement")
 def agreement(caller: Viewing) -> Response:
-    """Show how far the judges can be trusted."""
+    """Show the reliability of the judges."""
     asked = {name: _asked(caller, name) for name in ("criterion", "cluster", "rate")}
     trouble, looked = "", Looked(Votes.of(()), ())
     try:
@@ -335,7 +335,7 @@ def agreement(caller: Viewing) -> Response:
 
 @router.get("/manage/{campaign}/money")
 def money(caller: Viewing) -> Response:
-    """Show what it cost."""
+    """Show the costs and the ledger."""
     by = _asked(caller, "assessor")
     page = reading.ledger(caller.dashboard, _asked(caller, "cursor"), ROWS, by)
     spent = caller.dashboard.watch.look().money
@@ -353,7 +353,7 @@ def money(caller: Viewing) -> Response:
 
 
 def _settled(caller: ManageCaller) -> dict[str, Any] | None:
-    """Return what became of payments by the panel, and what a person is asked; None without a panel."""
+    """Return the panel's payments and the open questions about them; None without a panel."""
     campaign = caller.dashboard.campaign
     if not campaign.settings.panel:
         return None
@@ -368,7 +368,7 @@ def _settled(caller: ManageCaller) -> dict[str, Any] | None:
 
 @router.get("/manage/{campaign}/llm")
 def llm(caller: Viewing) -> Response:
-    """Show how language models judge, and what they cost."""
+    """Show the language models: agreement, biases and cost."""
     models = []
     for at, each in enumerate(caller.dashboard.models()):
         rows = [(name, of.share, of.low, of.high) for name, of in confidences(each) if of.share is not None]
@@ -379,10 +379,10 @@ def llm(caller: Viewing) -> Response:
     return show(caller, "llm", "llm", "LLM judges", models=models, currency=currency)
 
 
-def confidences(found: ModelFigures) -> list[tuple[str, CountedShare]]:
-    """Return how often people agree with a model, in all and by how sure it was."""
-    rows = [("all pairs", found.agreement)]
-    return rows + [(f"{100 * each.confidence:.0f} % sure", each.agreement) for each in found.by_confidence]
+def confidences(figures: ModelFigures) -> list[tuple[str, CountedShare]]:
+    """Return the agreement of people with a model, in total and by the model's confidence."""
+    rows = [("all pairs", figures.agreement)]
+    return rows + [(f"{100 * each.confidence:.0f} % sure", each.agreement) for each in figures.by_confidence]
 
 
 @router.get("/manage/{campaign}/log")
@@ -396,7 +396,7 @@ def the_log(caller: Viewing) -> Response:
 
 @router.get("/manage/{campaign}/{page}")
 def plain(caller: Viewing, page: str) -> Response:
-    """Show a page that asks for nothing: export."""
+    """Show a page without values of its own: export."""
     if page != "export":
         raise NotFound("This page doesn't exist.", remedy="Use the links of the dashboard.")
     context: dict[str, Any] = {}
@@ -422,7 +422,7 @@ def blind(caller: Choosing) -> Response:
 
 @router.post("/manage/{campaign}/step/{step}")
 def take_step(caller: Changing, step: str) -> Response:
-    """Say what a step would do, and after a second click do it."""
+    """Preview an action; after confirmation, carry it out."""
     if step not in STEPS:
         raise BadRecord("This step doesn't exist.", remedy="Use the buttons of the dashboard.")
     kind, act, verb = STEPS[step]
@@ -462,7 +462,7 @@ def take_step(caller: Changing, step: str) -> Response:
 
 
 def _way_back(step: str, values: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return the page where a step was taken."""
+    """Return the page on which an action was started."""
     if step in {"exclude", "reinstate"}:
         return "assessor", {"assessor": values["assessor"]}
     if step in {"retract", "rewind"}:

@@ -1,4 +1,4 @@
-"""Lists in pages: a cursor says where the next page begins, whatever joins or leaves meanwhile."""
+"""Lists in pages: a cursor marks the start of the next page, even if rows are added or removed."""
 
 import base64
 import binascii
@@ -20,12 +20,12 @@ Cursor = Annotated[
 
 
 def cursor_of(*key: Any) -> str:
-    """Return a cursor that stands behind a row with this key."""
+    """Return a cursor after the row with this key."""
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
 
 
 def key_of(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
-    """Return the key that a cursor holds, None for the first page."""
+    """Return the key in a cursor, None for the first page."""
     if not cursor:
         return None
     try:
@@ -41,7 +41,7 @@ def key_of(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
 def page_of(
     rows: Sequence[T], name: Callable[[T], str], cursor: str, limit: int
 ) -> tuple[tuple[T, ...], str | None]:
-    """Return the rows behind a cursor and the next cursor, None at the end; rows are known by their names."""
+    """Return the rows after a cursor and the next cursor, None at the end; `name` identifies a row."""
     key = key_of(cursor, str)
     start = 0
     if key is not None:
@@ -51,5 +51,5 @@ def page_of(
                 "The row of this cursor no longer exists.", remedy="Start with the first page."
             )
         start = places[key[0]] + 1
-    found = tuple(rows[start : start + limit])
-    return found, cursor_of(name(found[-1])) if start + limit < len(rows) else None
+    page = tuple(rows[start : start + limit])
+    return page, cursor_of(name(page[-1])) if start + limit < len(rows) else None

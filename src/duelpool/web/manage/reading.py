@@ -1,4 +1,4 @@
-"""What pages and API tell alike: topics, pairs, people, money and the log, as the dashboard has them."""
+"""What the dashboard's pages and the API both show: topics, pairs, assessors, ledger and log."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -40,9 +40,9 @@ EVENTS = (log.JUDGMENT, log.RETRACTION, log.RESTORATION, log.RELEASE, log.PHASE_
 # ---- topics
 
 
-def topic_row(view: TopicView, found: CampaignStatus) -> TopicRow:
+def topic_row(view: TopicView, campaign_status: CampaignStatus) -> TopicRow:
     """Return a topic as a row."""
-    price = found.price
+    price = campaign_status.price
     status = view.status
     survivors = len(view.closings[-1].survivors) if view.closings else status.items
     return TopicRow(
@@ -67,28 +67,28 @@ def _is(view: TopicView, state: str) -> bool:
 
 
 def topics(dashboard: Dashboard, cursor: str, limit: int, state: str = "any", search: str = "") -> TopicPage:
-    """Return some of the topics, in the campaign's order."""
+    """Return a page of topics, in the campaign's order."""
     if state not in TOPIC_STATES:
         raise UnknownName("state of topics", state, TOPIC_STATES)
-    found = dashboard.watch.look()
+    status = dashboard.watch.look()
     wanted = search.casefold()
     views = [
         view
-        for view in found.topics
+        for view in status.topics
         if _is(view, state)
         and (not wanted or wanted in view.status.topic.casefold() or wanted in view.status.text.casefold())
     ]
     rows, following = page_of(views, lambda view: view.status.topic, cursor, limit)
-    return TopicPage([topic_row(view, found) for view in rows], len(views), following)
+    return TopicPage([topic_row(view, status) for view in rows], len(views), following)
 
 
 def topic(dashboard: Dashboard, name: str) -> TopicDetail:
-    """Return all about one topic."""
-    found = dashboard.watch.look()
+    """Return the details of one topic."""
+    status = dashboard.watch.look()
     view = dashboard.watch.topic(name)
     pairs = dashboard.watch.state_of(name, lambda state: pairs_of(state, name))
     return TopicDetail(
-        row=topic_row(view, found),
+        row=topic_row(view, status),
         description=dashboard.watch.text(name).description,
         levels=[list(level) for level in view.levels],
         closings=list(view.closings),
@@ -98,7 +98,7 @@ def topic(dashboard: Dashboard, name: str) -> TopicDetail:
 
 
 def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrixRows:
-    """Return who beat whom, for the best of those who were judged."""
+    """Return the win matrix of the best judged items."""
     judged = {item for pair in pairs if pair.counted for item in (pair.a, pair.b)}
     ordered = [item for level in view.levels for item in level if item in judged]
     items = [*ordered, *sorted(judged.difference(ordered))][:MATRIX_AT_MOST]
@@ -115,10 +115,10 @@ def _matrix(view: TopicView, pairs: tuple[PairTally, ...]) -> WinMatrixRows:
 
 
 def pairs(dashboard: Dashboard, cursor: str, limit: int, topic: str = "", assessor: str = "") -> PairPage:
-    """Return some of the judged pairs, topic by topic; those of one topic or one person where named."""
+    """Return a page of judged pairs, topic by topic; those of one topic or one assessor if given."""
     behind = key_of(cursor, str, str, str)
-    found = dashboard.watch.look()
-    names = [view.status.topic for view in found.topics]
+    status = dashboard.watch.look()
+    names = [view.status.topic for view in status.topics]
     if topic:
         names = [dashboard.watch.topic(topic).status.topic]
     if assessor:
@@ -162,8 +162,8 @@ def pair(dashboard: Dashboard, topic: str, a: str, b: str) -> PairDetail:
 def texts(dashboard: Dashboard, items: Sequence[str]) -> list[PassageText]:
     """Return the texts of some items, in their order."""
     campaign = dashboard.campaign
-    found = campaign.read(lambda tx: holdings.passages(tx, items))
-    return [_text(item, found.get(item)) for item in items]
+    passages = campaign.read(lambda tx: holdings.passages(tx, items))
+    return [_text(item, passages.get(item)) for item in items]
 
 
 def _text(item: str, passage: Passage | None) -> PassageText:
@@ -192,23 +192,23 @@ def _sort_key(person: AssessorStatus, order: str) -> float:
 def people(
     dashboard: Dashboard, cursor: str, limit: int, order: str = "came", state: str = "any"
 ) -> PersonPage:
-    """Return some of the assessors; an order puts first whom a manager wants to look at."""
+    """Return a page of assessors in an order."""
     if order not in PEOPLE_ORDERS:
         raise UnknownName("order of assessors", order, PEOPLE_ORDERS)
     if state not in {"any", "in", "excluded"}:
         raise UnknownName("state of assessors", state, ("any", "in", "excluded"))
-    found = [each for each in dashboard.watch.look().assessors if state in {"any", each.state}]
+    assessors = [each for each in dashboard.watch.look().assessors if state in {"any", each.state}]
     if order != "came":
-        found.sort(key=lambda person: _sort_key(person, order))
-    rows, following = page_of(found, lambda person: person.assessor, cursor, limit)
-    return PersonPage(list(rows), len(found), following)
+        assessors.sort(key=lambda person: _sort_key(person, order))
+    rows, following = page_of(assessors, lambda person: person.assessor, cursor, limit)
+    return PersonPage(list(rows), len(assessors), following)
 
 
 # ---- money
 
 
 def ledger(dashboard: Dashboard, cursor: str, limit: int, assessor: str = "") -> LedgerPage:
-    """Return some of the ledger, the newest first."""
+    """Return a page of the ledger, the newest entry first."""
     behind = key_of(cursor, int)
     before = None if behind is None else min(behind[0], 2**62)
     who = dashboard.watch.assessor(assessor).assessor if assessor else ""
@@ -223,7 +223,7 @@ def ledger(dashboard: Dashboard, cursor: str, limit: int, assessor: str = "") ->
 def lines(
     dashboard: Dashboard, cursor: str, limit: int, *, topic: str = "", assessor: str = "", event: str = ""
 ) -> LogPage:
-    """Return some lines of the log, the newest first."""
+    """Return a page of the log, the newest line first."""
     before = cast("LinePlace | None", key_of(cursor, float, str, int))
     if event and event not in EVENTS:
         raise UnknownName("event", event, EVENTS)
@@ -243,10 +243,10 @@ def lines(
     return LogPage(rows, cursor_of(*places[limit - 1]) if len(places) > limit else None)
 
 
-def audit_page(found: Pass, dashboard: Dashboard, cursor: str, limit: int) -> AuditPage:
-    """Return a page of the audit log, the newest entry first; what concerns the whole store is for its managers."""
+def audit_page(access: Pass, dashboard: Dashboard, cursor: str, limit: int) -> AuditPage:
+    """Return a page of the audit log, the newest entry first; entries of the whole store for its managers only."""
     behind = key_of(cursor, int)
-    whole = found.everywhere and "manage" in found.scopes
+    whole = access.everywhere and "manage" in access.scopes
     before = 0 if behind is None else max(1, min(behind[0], 2**62))
     rows = dashboard.campaign.store.read(
         lambda connection: audit_log.read(

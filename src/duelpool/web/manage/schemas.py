@@ -1,4 +1,4 @@
-"""What the API says and takes: every shape, once."""
+"""The records that the API returns and accepts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,14 +43,14 @@ Preview = Annotated[bool, Field(description="Report the effect without changing 
 
 
 class Problem(BaseModel):
-    """What is wrong, what to do about it, and under which name it stands in the server's log."""
+    """An error: problem, remedy, and its reference in the server's log."""
 
     problem: str
     remedy: str
     reference: str
 
 
-# ---- what is told
+# ---- returned
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,44 +110,44 @@ class Head:
     blocks: tuple[str, ...]
 
 
-def head_of(id: str, found: CampaignStatus) -> Head:  # noqa: A002
+def head_of(id: str, status: CampaignStatus) -> Head:  # noqa: A002
     """Return the head figures of a campaign."""
-    sided = found.left_choices + found.right_choices
-    ends = wilson(found.left_choices, sided)
-    expected = found.total("expected")
+    sided = status.left_choices + status.right_choices
+    ends = wilson(status.left_choices, sided)
+    expected = status.total("expected")
     return Head(
         id=id,
-        name=found.campaign,
-        state=found.state,
-        stage=found.stage,
-        strategy=found.strategy,
-        done=found.done,
-        topics=len(found.topics),
-        topics_done=sum(each.status.done for each in found.topics),
-        judgments=found.total("judgments"),
+        name=status.campaign,
+        state=status.state,
+        stage=status.stage,
+        strategy=status.strategy,
+        done=status.done,
+        topics=len(status.topics),
+        topics_done=sum(each.status.done for each in status.topics),
+        judgments=status.total("judgments"),
         expected=expected,
-        open=found.total("open"),
-        leased=found.total("leased"),
-        held=found.total("held"),
-        parked=found.total("parked"),
-        assessors=len(found.assessors),
-        active=found.active,
-        excluded=sum(each.state == "excluded" for each in found.assessors),
-        left_choices=found.left_choices,
-        right_choices=found.right_choices,
-        left_share=found.left_choices / sided if sided else None,
+        open=status.total("open"),
+        leased=status.total("leased"),
+        held=status.total("held"),
+        parked=status.total("parked"),
+        assessors=len(status.assessors),
+        active=status.active,
+        excluded=sum(each.state == "excluded" for each in status.assessors),
+        left_choices=status.left_choices,
+        right_choices=status.right_choices,
+        left_share=status.left_choices / sided if sided else None,
         left_low=None if ends is None else ends[0],
         left_high=None if ends is None else ends[1],
-        money=found.money,
-        cost_per_usable_judgment=found.money.per_usable_judgment,
-        expected_cost=None if found.price is None else found.price * expected,
-        blocks=found.blocks,
+        money=status.money,
+        cost_per_usable_judgment=status.money.per_usable_judgment,
+        expected_cost=None if status.price is None else status.price * expected,
+        blocks=status.blocks,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """One topic: how it stands, why it stopped or waits, what it has cost and will."""
+    """One topic: its status, why it stopped or waits, what it has cost and will cost."""
 
     status: TopicStatus
     tags: tuple[str, ...]
@@ -159,7 +159,7 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class TopicPage:
-    """Some of the topics; `next` is None at the end."""
+    """A page of topics; `next` is None at the end."""
 
     rows: list[TopicRow]
     total: int
@@ -168,7 +168,7 @@ class TopicPage:
 
 @dataclass(frozen=True, slots=True)
 class WinMatrixRows:
-    """Who beat whom how often, row against column; a tie is half a win for each."""
+    """Wins of the row's item over the column's item; a tie is half a win for each."""
 
     items: list[str]
     wins: list[list[float]]
@@ -176,7 +176,7 @@ class WinMatrixRows:
 
 @dataclass(frozen=True, slots=True)
 class TopicDetail:
-    """All about one topic; `levels` are the items as the strategy has told them apart, the best first."""
+    """The details of one topic; `levels` are the strategy's levels of items, the best first."""
 
     row: TopicRow
     description: str
@@ -188,7 +188,7 @@ class TopicDetail:
 
 @dataclass(frozen=True, slots=True)
 class PairPage:
-    """Some of the judged pairs; `next` is None at the end."""
+    """A page of judged pairs; `next` is None at the end."""
 
     rows: list[PairTally]
     next: str | None
@@ -196,7 +196,7 @@ class PairPage:
 
 @dataclass(frozen=True, slots=True)
 class PassageText:
-    """A text that was judged."""
+    """The text of a judged item."""
 
     item: str
     title: str
@@ -217,7 +217,7 @@ class PairDetail:
 
 @dataclass(frozen=True, slots=True)
 class PersonPage:
-    """Some of the assessors; `next` is None at the end."""
+    """A page of assessors; `next` is None at the end."""
 
     rows: list[AssessorStatus]
     total: int
@@ -238,7 +238,7 @@ class FindingShown:
 
 @dataclass(frozen=True, slots=True)
 class AgreementShown:
-    """How far the judges can be trusted: the votes' criteria and groups of assessors, and the statistics."""
+    """Reliability: the criteria, the groups of assessors, and the statistics of agreement."""
 
     votes: int
     criteria: list[str]
@@ -247,7 +247,7 @@ class AgreementShown:
 
 
 def agreement_of(votes: Votes, findings: Sequence[Finding]) -> AgreementShown:
-    """Return statistics of agreement as the API tells them."""
+    """Return statistics of agreement for the API."""
     return AgreementShown(
         len(votes),
         list(votes.criteria),
@@ -268,7 +268,7 @@ def agreement_of(votes: Votes, findings: Sequence[Finding]) -> AgreementShown:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPage:
-    """Some of the ledger, the newest first; `next` is None at the end."""
+    """A page of the ledger, the newest entry first; `next` is None at the end."""
 
     rows: list[LedgerEntry]
     next: str | None
@@ -276,7 +276,7 @@ class LedgerPage:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Some lines of the log, the newest first, each with the fields that it has; `next` is None at the end."""
+    """A page of the log, the newest line first, without empty fields; `next` is None at the end."""
 
     rows: list[dict[str, Any]]
     next: str | None
@@ -284,7 +284,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """An entry of the audit log; `campaign` is empty for what concerns the whole store."""
+    """An entry of the audit log; `campaign` is empty for entries of the whole store."""
 
     id: int
     time: str
@@ -304,7 +304,7 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True)
 class SettingsShown:
-    """The settings and the names of the runs; what may change with what that does, and why the others stay."""
+    """The settings and the runs; the effect of each changeable setting, and why others are fixed."""
 
     settings: dict[str, Any]
     runs: list[str]
@@ -314,7 +314,7 @@ class SettingsShown:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A text that is another one as soon as something has changed."""
+    """A text that changes whenever the campaign changes."""
 
     pulse: str
 
@@ -327,7 +327,7 @@ class _Asked(BaseModel):
 
 
 class Exclude(_Asked):
-    """Take somebody's judgments out of every score, and let them in no more; they are paid all the same."""
+    """Exclude an assessor: their judgments no longer count, and finished work is paid."""
 
     assessor: Name
     reason: Reason
@@ -335,7 +335,7 @@ class Exclude(_Asked):
 
 
 class Reinstate(_Asked):
-    """Let somebody in again; their judgments count again where the pairs have slots left."""
+    """Reinstate an assessor; their judgments count again where pairs have free slots."""
 
     assessor: Name
     reason: Reason = "re-instated"
@@ -343,7 +343,7 @@ class Reinstate(_Asked):
 
 
 class Retract(_Asked):
-    """Void judgments of a topic by their places in its log."""
+    """Retract judgments of a topic, by their seq in its log."""
 
     topic: Name
     seqs: Annotated[list[Annotated[int, Field(ge=1, le=SEQ_AT_MOST)]], Field(min_length=1, max_length=1000)]
@@ -376,7 +376,7 @@ class ChangeSettings(_Asked):
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """What became of settings, or with `preview` would: each change with what it does."""
+    """The changes of settings, each with its effect; with `preview`, nothing is changed."""
 
     preview: bool
     changes: list[Change]
@@ -385,9 +385,9 @@ class SettingsChanged:
 
 @dataclass(frozen=True, slots=True)
 class ActionEffect:
-    """What a step did, or with `preview` would do: in a sentence and in figures.
+    """The effect of an action, or with `preview` what it would be: a sentence and figures.
 
-    `opened` are the pairs that are asked again.
+    `opened` is the number of pairs that are asked again.
     """
 
     action: str
@@ -403,6 +403,6 @@ Step: TypeAlias = Exclude | Reinstate | Retract | Rewind | ChangeState
 
 
 def about_step(asked: Step) -> str:
-    """Return what a step was about, for the audit log."""
+    """Return the subject of an action, for the audit log."""
     values = asked.model_dump(exclude={"preview"})
     return "; ".join(f"{name}: {value}" for name, value in values.items() if value not in ("", None))

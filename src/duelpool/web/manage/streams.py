@@ -1,4 +1,4 @@
-"""Exports as they are read: a thread reads the store, and the answer takes what it has, a piece at a time."""
+"""Streamed exports: a thread reads the store, and the response sends it piece by piece."""
 
 import queue
 import threading
@@ -21,15 +21,15 @@ MEDIA = {
     "jsonl": ("application/x-ndjson", "log.jsonl"),
     "csv": ("text/csv; charset=utf-8", "judgments.csv"),
 }
-"""What each form of export is, and what its file is called."""
+"""The media type and the file name of each form of export."""
 
 
 class _GoneAway(Exception):
-    """Whoever wanted the export has left."""
+    """The client has closed the connection."""
 
 
 def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
-    """Yield an export in pieces; the first line is read before this returns, so that errors are told."""
+    """Yield an export in pieces; the first line is read before this returns, so that errors are reported."""
     pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(AHEAD)
     gone = threading.Event()
 
@@ -57,11 +57,11 @@ def stream(campaign: Campaign, form: str) -> Iterator[bytes]:
 
     def read() -> None:
         try:
-            campaign.read(work, once=True)  # what was sent can't be called back
+            campaign.read(work, once=True)  # pieces that were sent can't be sent again
             put(None)
         except _GoneAway:
             pass
-        except BaseException as error:  # told by whoever reads the pieces
+        except BaseException as error:  # raised by the reader of the pieces
             with suppress(_GoneAway):
                 put(error)
 

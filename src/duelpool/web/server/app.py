@@ -1,6 +1,7 @@
 """The application: a store's campaigns as web pages."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -35,8 +36,10 @@ from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.templating import error_json, error_page, language_of, render, static_response
 
 SWEEP_SECONDS = 20.0
-SWITCH_SECONDS = 0.001  # Python's own is five times that: who answers waits so long for each who computes
-THREADS = 100  # most of them wait: for the database, or for their turn to get an assignment
+SWITCH_SECONDS = (
+    0.001  # Python's default is five times that; a request waits that long for each computing thread
+)
+THREADS = 100  # most of them wait for the database, or for an assignment
 REPORT_AT_MOST = 2000
 
 
@@ -48,10 +51,10 @@ def make_app(
     counts: Path | None = None,
     uploads: Path | None = None,
 ) -> FastAPI:
-    """Return the judging pages of a store, or of one campaign of it; an old store is upgraded after a backup.
+    """Return the application of a store, or of one of its campaigns; an old store is upgraded after a backup.
 
-    Leases that ran out are swept up every few seconds. `counts` is a folder where several processes of one server
-    count their requests, `uploads` is where files lie while campaigns are set up.
+    Expired leases are freed every few seconds. `counts` is a folder where the processes of one server count their
+    requests; `uploads` holds files while campaigns are set up.
     """
     store = open_store(store_target)
     try:
@@ -69,7 +72,7 @@ def make_app(
         app.state.dashboards.warm()
 
     def sweep() -> None:
-        links.refresh()  # somebody may have replaced the key that signs
+        links.refresh()  # the signing key may have been replaced
         campaigns.sweep()
 
     async def sweep_on() -> None:
@@ -79,7 +82,7 @@ def make_app(
                 await run_in_threadpool(task)
             except DuelpoolError as error:
                 logger.warning("in the background: %s", error)
-            except Exception:  # whatever it was: without a sweeper, leases would never end
+            except Exception:  # any error: without the sweeper, leases would never expire
                 logger.exception("in the background")
             await asyncio.sleep(sweep_seconds)
             task = sweep
@@ -106,12 +109,12 @@ def make_app(
     app.state.dashboards, app.state.drafts = Dashboards(campaigns), drafts
     app.state.pace, app.state.counts = RequestLimiter(store), RequestCounts(counts)
     app.add_middleware(Guard, counts=app.state.counts)
-    _furnish(app)
+    _add_routes(app)
     return app
 
 
-def _furnish(app: FastAPI) -> None:
-    """Give an application its routes, and its words for what goes wrong."""
+def _add_routes(app: FastAPI) -> None:
+    """Add the routes and the error handlers to an application."""
     for router in (routes.router, door, health.router, panels.router, setting_up, settings_page, dashboard):
         app.include_router(router)
     add_api(app)
@@ -124,30 +127,32 @@ def _furnish(app: FastAPI) -> None:
 
 
 def static(name: str) -> Response:
-    """Return a file of the page."""
-    found = static_response(name)
-    return found if found is not None else PlainTextResponse("This file doesn't exist.", 404)
+    """Return a static file."""
+    response = static_response(name)
+    return response if response is not None else PlainTextResponse("This file doesn't exist.", 404)
 
 
 async def csp_report(request: Request) -> Response:
-    """Note what a browser refused to load or to run."""
+    """Log what a browser refused to load or to run."""
     body = (await request.body())[:REPORT_AT_MOST].decode(errors="replace")
     logger.warning("content policy: %r", without_secrets(body))
     return Response(status_code=204)
 
 
-def _told(request: Request, error: DuelpoolError, status: int, name: str, reference: str) -> Response:
+def _error_response(
+    request: Request, error: DuelpoolError, status: int, name: str, reference: str
+) -> Response:
     try:
         texts = language_of(request)
-    except Exception:  # pragma: no cover (an error page must not fail for want of texts)
+    except Exception:  # pragma: no cover (an error page must not fail)
         texts = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
     if isinstance(error, StillCounting) and not request.url.path.startswith("/api/"):
-        told = {"told": error.problem, "title": "Reading the log", "state": "counting"}
-        page = render("manage/counting.html", texts, told, status)
+        context = {"told": error.problem, "title": "Reading the log", "state": "counting"}
+        page = render("manage/counting.html", texts, context, status)
         page.headers["Retry-After"] = "2"
         return page
-    if request.url.path.startswith("/api/"):  # a program reads what is exactly wrong
-        # of a file the person's own name is told; other places are the server's own
+    if request.url.path.startswith("/api/"):  # programs get the exact problem
+        # the place of an uploaded file is its name; other places are paths of the server
         place = f"{error.place}: " if isinstance(error, BadFile | TooMuch) and error.place else ""
         whole = {"problem": place + error.problem, "remedy": error.remedy, "reference": reference}
         return JSONResponse(whole, status, {"Retry-After": "2"} if status == 503 else None)
@@ -156,11 +161,11 @@ def _told(request: Request, error: DuelpoolError, status: int, name: str, refere
     base = "/".join(request.url.path.split("/")[:3]) if request.url.path.startswith("/j/") else ""
     context = {"base": base, "state": "error"}
     if name == "lease_lost":
-        told = error_json(error, texts, reference, name)
+        problem = error_json(error, texts, reference, name)
         return render(
             "lease_lost.html",
             texts,
-            {**context, **told, "state": "lease-lost", "status": status, "credit": None},
+            {**context, **problem, "state": "lease-lost", "status": status, "credit": None},
             status,
         )
     page = error_page(error, texts, reference, context)
@@ -172,18 +177,13 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DuelpoolError)  # noqa: S101 (that is what it is registered for)
     status, name = status_of(error)
     reference = new_reference()
-    logger.log(
-        40 if status >= 500 and not isinstance(error, StillCounting) else 20,
-        "%s: %s %r: %s",
-        reference,
-        request.method,
-        request.url.path,
-        error,
-    )
-    told = await run_in_threadpool(_told, request, error, status, name, reference)
+    ours = status >= 500 and not isinstance(error, StillCounting)
+    level = logging.ERROR if ours else logging.INFO
+    logger.log(level, "%s: %s %r: %s", reference, request.method, request.url.path, error)
+    response = await run_in_threadpool(_error_response, request, error, status, name, reference)
     if isinstance(error, TooMany):
-        told.headers["Retry-After"] = str(error.seconds)
-    return told
+        response.headers["Retry-After"] = str(error.seconds)
+    return response
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -191,18 +191,20 @@ async def _invalid(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]).encode(errors="replace").decode()
     where = where or "the request"
-    told = BadRecord(f"{where}: {first['msg']}.", remedy="See /api/v1/openapi.json for the accepted values.")
-    return await run_in_threadpool(_told, request, told, 422, "invalid", new_reference())
+    problem = BadRecord(
+        f"{where}: {first['msg']}.", remedy="See /api/v1/openapi.json for the accepted values."
+    )
+    return await run_in_threadpool(_error_response, request, problem, 422, "invalid", new_reference())
 
 
 async def _no_such_page(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    told = UnknownCampaign("This page doesn't exist.", remedy="Open the link exactly as you received it.")
-    return await run_in_threadpool(_told, request, told, status, "not_found", new_reference())
+    problem = UnknownCampaign("This page doesn't exist.", remedy="Open the link exactly as you received it.")
+    return await run_in_threadpool(_error_response, request, problem, status, "not_found", new_reference())
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     reference = new_reference()
     logger.error("%s: %s %r", reference, request.method, request.url.path, exc_info=error)
-    told = StoreError("Something went wrong on our side.", remedy="Try again. Your answers are safe.")
-    return await run_in_threadpool(_told, request, told, 500, "unexpected", reference)
+    problem = StoreError("Something went wrong on our side.", remedy="Try again. Your answers are safe.")
+    return await run_in_threadpool(_error_response, request, problem, 500, "unexpected", reference)

@@ -1,4 +1,4 @@
-"""What every request passes: its size, where it comes from, and the headers that its answer gets."""
+"""Checks of every request: its size and origin; and the security headers of every response."""
 
 import logging
 import re
@@ -28,7 +28,7 @@ from duelpool.web.server.metrics import RequestCounts
 BODY_AT_MOST = 256 * 1024
 UPLOAD_AT_MOST = 2 << 30
 UPLOADS = re.compile(r"/setup/[^/]+/files|/api/v1/setups/[^/]+/files/[^/]+")
-"""Where files are sent: these bodies are large, and read as they come, by somebody who has shown a key."""
+"""The paths of uploads: large bodies, streamed, from callers who have shown a key."""
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -57,11 +57,11 @@ logger = logging.getLogger("duelpool.web")
 
 
 class CrossSite(DuelpoolError):
-    """A request that changes something and comes from another site."""
+    """A request from another site that would change something."""
 
 
 class TooLarge(DuelpoolError):
-    """A body beyond the limit."""
+    """A request body above the limit."""
 
 
 class Unsupported(DuelpoolError):
@@ -69,11 +69,11 @@ class Unsupported(DuelpoolError):
 
 
 class TurnedAway(DuelpoolError):
-    """Somebody from a panel who doesn't bring what the panel gives its people."""
+    """A visitor from a panel without the parameters that the panel gives its workers."""
 
 
 class NoVisit(DuelpoolError):
-    """A page that only somebody with a link may see."""
+    """A page that needs a link."""
 
 
 STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
@@ -100,7 +100,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         StoreError: (503, "trouble"),
     }
 )
-"""What each error is in HTTP: its status, and its name in the catalogue."""
+"""The HTTP status of each error, and its name in the catalogue."""
 
 
 def status_of(error: DuelpoolError) -> tuple[int, str]:
@@ -112,19 +112,19 @@ def status_of(error: DuelpoolError) -> tuple[int, str]:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text for the log without keys of links, tokens and passwords that may stand in it."""
+    """Return a text for the log without the keys, tokens and passwords in it."""
     return _SECRETS.sub(r"\1[hidden]", text)
 
 
 def new_reference() -> str:
-    """Return a short name under which an error stands in the log."""
+    """Return a short reference for an error in the log."""
     return secrets.token_hex(4)
 
 
 def same_origin(headers: Headers) -> bool | None:
-    """Say whether a request comes from our own pages; None when the browser doesn't say.
+    """Return whether a request comes from our own pages; None when the browser doesn't say.
 
-    Schemes aren't compared: whoever ends TLS before us passes http on.
+    Schemes aren't compared: a proxy that ends TLS passes http on.
     """
     site = headers.get("sec-fetch-site")
     if site is not None:
@@ -140,14 +140,14 @@ def same_origin(headers: Headers) -> bool | None:
 
 
 def refuse_other_sites(headers: Headers, form_key_fits: Callable[[], bool]) -> None:
-    """Refuse a change that another site sent; the form's key decides where the browser doesn't say."""
+    """Refuse a change that another site sent; the form's key decides when the browser doesn't say."""
     ours = same_origin(headers)
     if not (form_key_fits() if ours is None else ours):
         raise CrossSite("This request comes from another site.", remedy="Use the buttons of the page.")
 
 
 def wants_json(request: Request) -> bool:
-    """Say whether a program or a script speaks, rather than a browser with a form."""
+    """Return whether a script or a program sent the request, rather than a form."""
     headers = request.headers
     return (
         request.url.path.startswith("/api/")
@@ -159,14 +159,14 @@ def wants_json(request: Request) -> bool:
 
 
 class Guard:
-    """Reads bodies up to a limit and adds the headers; a larger body is refused before anything is done."""
+    """Reads bodies up to a limit and adds the headers; a larger body is refused before any route runs."""
 
     def __init__(self, app: ASGIApp, counts: RequestCounts | None = None) -> None:
         self._app = app
         self._counts = counts or RequestCounts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, if it is of a sound size."""
+        """Pass a request on, unless it is too large."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -193,8 +193,8 @@ class Guard:
 
 async def _body(headers: Headers, receive: Receive) -> bytes | None:
     """Return the body, or None when it is too large."""
-    told = headers.get("content-length", "")
-    if told.isdigit() and int(told[:12]) > BODY_AT_MOST:
+    length = headers.get("content-length", "")
+    if length.isdigit() and int(length[:12]) > BODY_AT_MOST:
         return None
     parts: list[bytes] = []
     size = 0

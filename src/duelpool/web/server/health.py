@@ -1,4 +1,4 @@
-"""For those who watch the server: is it alive, can it take answers, what has it counted."""
+"""Routes for monitoring: liveness, readiness and metrics."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
@@ -17,13 +17,13 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/healthz")
 async def healthz() -> Response:
-    """Say that the process lives; a supervisor that hears nothing starts another."""
+    """Say that the process lives."""
     return PlainTextResponse("ok")
 
 
 @router.get("/readyz")
 def readyz(request: Request) -> Response:
-    """Say whether answers are taken: the store answers, and the server isn't about to stop."""
+    """Say whether the server is ready: the store responds, and the server isn't stopping."""
     if getattr(request.app.state, "stopping", False):
         return PlainTextResponse("stopping", 503)
     store: Store = request.app.state.store
@@ -33,12 +33,12 @@ def readyz(request: Request) -> Response:
 
 @router.get("/metrics")
 def metrics(request: Request) -> Response:
-    """Return the figures for Prometheus, to this machine's own programs or to a token for it."""
+    """Return the metrics for Prometheus, to programs on this machine or with a token for it."""
     store: Store = request.app.state.store
-    given = bearer_of(request)
-    if given is not None:
+    bearer = bearer_of(request)
+    if bearer is not None:
         now = store.read(store.database.now)
-        token = store.read(lambda connection: tokens.open_token(connection, given, now))
+        token = store.read(lambda connection: tokens.open_token(connection, bearer, now))
         if token is None or "metrics" not in token.scopes:
             count_guess(store, address_of(request))
             raise NoVisit(

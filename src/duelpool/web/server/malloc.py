@@ -1,4 +1,4 @@
-"""The memory of a server process, as far as the C library can be told what to do with it; elsewhere nothing is done."""
+"""The memory of a server process, tuned by glibc's allocator; other C libraries are left alone."""
 
 import ctypes
 from contextlib import suppress
@@ -7,12 +7,12 @@ _ARENAS_AT_MOST = -8  # glibc's name for it
 
 
 def share() -> None:
-    """Let all threads take memory from two heaps: glibc gives each its own, and they fill up one by one."""
+    """Let all threads share two heaps; by default glibc gives each thread its own, and each one grows."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_ARENAS_AT_MOST, 2)
 
 
 def trim() -> None:
-    """Give back to the system what is free between what is kept."""
+    """Return free memory to the system."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

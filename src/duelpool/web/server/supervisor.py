@@ -1,7 +1,7 @@
-"""Watches over several server processes: who dies is replaced at once, whatever the others are about.
+"""Supervises several server processes: a process that dies is replaced at once.
 
-uvicorn asks its processes one after the other whether they live, and waits for each reply: one that is killed
-while it starts holds up the replacement of all others.
+uvicorn's own supervisor asks its processes one after the other whether they live, and waits for each reply: a
+process that is killed while it starts delays the replacement of all others.
 """
 
 import sys
@@ -16,14 +16,14 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process, logger
 
 
 class Heartbeat:
-    """A process is asked how it is, and given time to reply, whoever started it."""
+    """A server process that is asked whether it lives, and has time to reply."""
 
     def __init__(self, process: Process) -> None:
         self._of = process
         self._asked: float | None = None  # since when a reply is due
 
     def beats(self, timeout: float) -> bool:
-        """Say whether the process is there and has not been silent for longer than the timeout."""
+        """Return whether the process runs and has replied within the timeout."""
         if not self._of.process.is_alive():
             return False
         try:
@@ -39,14 +39,14 @@ class Heartbeat:
 
 
 class Supervisor(Multiprocess):
-    """Starts the processes, and others in the place of those that died or hang."""
+    """Starts the processes, and replaces those that die or hang."""
 
     def __init__(self, config: Config, sockets: list[socket]) -> None:
         super().__init__(config, sockets)
         self._pulses: dict[Process, Heartbeat] = {}
 
     def keep_subprocess_alive(self) -> None:
-        """Replace whoever is gone, or end where none can start."""
+        """Replace processes that are gone, or end if none can start."""
         self._pulses = {each: self._pulses.get(each) or Heartbeat(each) for each in self.processes}
         for at, process in enumerate(self.processes):
             if self.should_exit.is_set():
@@ -69,7 +69,7 @@ class Supervisor(Multiprocess):
 
 
 def serve_processes(config: Config) -> None:
-    """Serve with as many processes as the configuration says, until a signal ends it."""
+    """Serve with the configured number of processes until a signal ends it."""
     if config.workers == 1:
         server = Server(config)
         with suppress(KeyboardInterrupt):

@@ -1,6 +1,6 @@
-"""One of several server processes: what `duelpool serve` has left for it in the environment.
+"""The application of one of several server processes, configured by environment variables of `duelpool serve`.
 
-It stands here, and not beside the command, so that a process loads the page alone and not every command.
+It is a module of its own so that a server process doesn't import all commands.
 """
 
 import json
@@ -15,13 +15,13 @@ VARIABLE = "DUELPOOL_SERVES"
 
 
 def leave(store: str, campaign: str | None, counts: str | None = None, uploads: str | None = None) -> None:
-    """Say what the processes that are started from here on serve, where they count, and where uploads lie."""
+    """Set the store, the folder of counts and the folder of uploads for processes started from now on."""
     wanted = {"store": store, "campaign": campaign, "counts": counts, "uploads": uploads}
     os.environ[VARIABLE] = json.dumps(wanted)
 
 
 def take_up() -> FastAPI:
-    """Return the application that was asked for."""
+    """Return the application that the environment describes."""
     wanted = json.loads(os.environ[VARIABLE])
     counts, uploads = (Path(each) if each else None for each in (wanted["counts"], wanted["uploads"]))
     return make_app(wanted["store"], campaign=wanted["campaign"], counts=counts, uploads=uploads)

@@ -1,1 +1,1 @@
-"""Setting up over the web: files are sent, a dry run says what they come to, and then the campaign is made."""
+"""Setup in the browser: upload files, look at the dry run, create the campaign."""

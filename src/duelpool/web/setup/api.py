@@ -1,4 +1,4 @@
-"""Setting up, for programs: send files, look at the dry run, make the campaign."""
+"""The setup API: upload files, read the dry run, create the campaign."""
 
 import tempfile
 from collections.abc import Callable
@@ -50,7 +50,7 @@ _READERS: dict[str, Callable[[Path], object]] = {
 
 
 class Make(BaseModel):
-    """Make the campaign: its name, and whether it begins paused."""
+    """Create the campaign: its name, and whether it starts paused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,16 +59,16 @@ class Make(BaseModel):
 
 
 def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> None:
-    """Take a file; one that can't be read doesn't stay."""
+    """Take a file into a draft; a file that can't be read is removed."""
     with draft.uploads.receiving(kind, name) as write:
         while piece := data.read(PIECE):
             write(piece)
-    came = [(each, path) for each in KINDS for path in draft.uploads.of(each)]
-    for is_a, path in came:
-        if kind == ARCHIVE or (is_a == kind and path.name == name):
+    files = [(each, path) for each in KINDS for path in draft.uploads.of(each)]
+    for file_kind, path in files:
+        if kind == ARCHIVE or (file_kind == kind and path.name == name):
             try:
                 with draft.uploads.without_folder():
-                    _READERS[is_a](path)
+                    _READERS[file_kind](path)
             except DuelpoolError:
                 path.unlink(missing_ok=True)
                 raise
@@ -76,7 +76,7 @@ def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> None:
 
 @router.get("")
 def drafts(caller: Reading) -> DraftList:
-    """The campaigns that are being set up."""
+    """The drafts."""
     rows = [
         DraftBrief(each.id, each.options.name, len(each.uploads.listed())) for each in caller.drafts.all()
     ]
@@ -85,7 +85,7 @@ def drafts(caller: Reading) -> DraftList:
 
 @router.post("")
 def begin(caller: Writing) -> DraftDetail:
-    """Begin to set a campaign up."""
+    """Start a draft."""
     return draft_detail(caller.drafts.new())
 
 
@@ -95,13 +95,13 @@ def look(
     draft: str,
     simulate: Annotated[bool, Query(description="Also simulate every strategy.")] = True,
 ) -> DraftDetail:
-    """The dry run: what the files come to, and what every strategy would take and find."""
+    """The dry run: the pools, and what every strategy would cost and find."""
     return draft_detail(caller.drafts.of(draft), simulate)
 
 
 @router.delete("/{draft}", status_code=204)
 def leave(caller: Writing, draft: str) -> Response:
-    """Throw a draft away."""
+    """Discard a draft."""
     caller.drafts.of(draft).clear()
     return Response(status_code=204)
 
@@ -118,7 +118,7 @@ def leave(caller: Writing, draft: str) -> Response:
 async def put_file(
     caller: Writing, draft: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
 ) -> DraftDetail:
-    """Send a file, plain or gzip: runs (several), qrels, prefs, topics, texts, tests, groups; or archive, a zip."""
+    """Upload a file, plain or gzip: runs (several), qrels, prefs, topics, texts, tests, groups; or archive, a zip."""
     if caller.request.scope.get("too_large"):
         raise TooLarge("The request is too large.", remedy="Send less at once.")
     target = await run_in_threadpool(caller.drafts.of, draft)
@@ -134,7 +134,7 @@ async def put_file(
 def remove_file(
     caller: Writing, draft: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
 ) -> DraftDetail:
-    """Take a file away again."""
+    """Remove a file."""
     target = caller.drafts.of(draft)
     if not target.uploads.remove(kind, name):
         raise NotFound(f"There is no file '{name}' of {kind}.", remedy="Check the name.")
@@ -143,7 +143,7 @@ def remove_file(
 
 @router.put("/{draft}/options")
 def set_options(caller: Writing, draft: str, options: Options) -> DraftDetail:
-    """Set all options; those left out get their default."""
+    """Set all options; options left out get their default."""
     target = caller.drafts.of(draft)
     target.save(options)
     return draft_detail(target, False)
@@ -151,14 +151,14 @@ def set_options(caller: Writing, draft: str, options: Options) -> DraftDetail:
 
 @router.post("/{draft}/campaign")
 def make(caller: Writing, draft: str, asked: Make) -> CreatedCampaign:
-    """Make the campaign, whole or not at all; the draft is done with then."""
+    """Create the campaign, completely or not at all; the draft is discarded."""
     return create_campaign(caller, caller.drafts.of(draft), asked.name.strip(), asked.paused)
 
 
 def create_campaign(caller: SetupCaller, draft: SavedDraft, name: str, paused: bool) -> CreatedCampaign:
-    """Make a draft's campaign, and return the way into it."""
+    """Create a draft's campaign, and return its keys and addresses."""
     store = draft.store
-    campaign, sentence = draft.found(name, paused)
+    campaign, sentence = draft.create(name, paused)
     now = store.read(store.database.now)
     key = manager_key(caller.links, campaign.id, now)
     return CreatedCampaign(

@@ -1,6 +1,6 @@
-"""Campaigns that are being set up: each one's files, options, and what the dry run has come to so far.
+"""Drafts of campaigns that are being set up: files, options and the dry run.
 
-They lie in a folder of the server's, for there may be several processes, and are swept away after two days.
+They are kept in a folder, since there may be several server processes, and deleted after two days without a change.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, obs
 from duelpool.setup.uploads import Limits, UploadFolder
 from duelpool.store import Store, StoreError, holdings, log
 from duelpool.web.setup.options import Options
-from duelpool.web.setup.work import Work
+from duelpool.web.setup.simulations import Simulations
 
 KEPT_SECONDS = 2 * 86400.0
 DRAFTS_AT_MOST = 200
@@ -31,14 +31,14 @@ _ID = re.compile(r"[A-Za-z0-9_-]{8,40}")
 
 
 def folder_for(place: str) -> Path:
-    """Return where a store's uploads lie, unless somebody says otherwise: the system's place for such things."""
+    """Return the default folder of a store's uploads, in the system's folder for temporary files."""
     name = hashlib.blake2b(place.encode(), digest_size=8).hexdigest()
     return Path(tempfile.gettempdir(), f"duelpool-setup-{name}")
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a draft comes to: a draft, or the trouble that stands in its way."""
+    """The result of a dry run: the draft with its pools, or the error in its way."""
 
     draft: Draft | None
     trouble: DuelpoolError | None
@@ -48,16 +48,16 @@ class DryRun:
 
 @dataclass(slots=True)
 class SavedDraft:
-    """One campaign that is being set up."""
+    """One campaign that is being set up: its uploads, its options and its dry run."""
 
     id: str
     folder: Path
     uploads: UploadFolder
     store: Store
-    work: Work
+    simulations: Simulations
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _inputs: tuple[object, Inputs] | None = None
-    _seen: tuple[object, DryRun] | None = None
+    _last_run: tuple[object, DryRun] | None = None
 
     # ---- options
 
@@ -68,14 +68,14 @@ class SavedDraft:
         return Options.model_validate_json(place.read_text("utf-8")) if place.exists() else Options()
 
     def save(self, options: Options) -> None:
-        """Keep other options."""
-        options.settings()  # refuses what no campaign can have
+        """Save the options."""
+        options.settings()  # refuses invalid settings
         _write(self.folder / "options.json", options.model_dump_json())
 
-    # ---- what it comes to
+    # ---- the dry run
 
-    def look(self) -> DryRun:
-        """Read what was sent, once, and say what it comes to."""
+    def dry_run(self) -> DryRun:
+        """Return the dry run of the present files and options; it is cached."""
         options = self.options
         with self._lock:
             files = tuple(
@@ -84,11 +84,11 @@ class SavedDraft:
                 for path in (self.uploads.folder / kind / name,)
             )
             key = (files, options.model_dump_json(exclude={"name"}), self._pilot_lines(options.learn_from))
-            if self._seen is None or self._seen[0] != key:
-                self._seen = (key, self._looked(files, options))
-            return self._seen[1]
+            if self._last_run is None or self._last_run[0] != key:
+                self._last_run = (key, self._run(files, options))
+            return self._last_run[1]
 
-    def _looked(self, files: object, options: Options) -> DryRun:
+    def _run(self, files: object, options: Options) -> DryRun:
         try:
             with self.uploads.without_folder():
                 named = self.uploads.files(options.tests or None)
@@ -101,8 +101,8 @@ class SavedDraft:
                 inputs = dataclasses.replace(self._inputs[1], files=named)
                 draft = build_draft(inputs, options.settings(), options.rules(), share=options.share)
                 observed = self._observed(options.learn_from)
-                asked = Comparison.of(draft.whole.values(), draft.settings, options.max_cost, observed)
-                return DryRun(draft, self._not_ready(draft), observed, asked)
+                comparison = Comparison.of(draft.whole.values(), draft.settings, options.max_cost, observed)
+                return DryRun(draft, self._not_ready(draft), observed, comparison)
         except DuelpoolError as error:
             return DryRun(None, error)
 
@@ -125,34 +125,34 @@ class SavedDraft:
         return observe(Campaign(self.store, row))
 
     def simulated(self) -> dict[str, Any] | None:
-        """Return what the simulation has come to, and have it done where nobody has yet; None without a draft."""
-        seen = self.look()
-        if seen.comparison is None:
+        """Return the state of the simulation, and start it if needed; None without a draft."""
+        dry_run = self.dry_run()
+        if dry_run.comparison is None:
             return None
-        return self.work.simulated(self.folder / "compared.json", seen.comparison)
+        return self.simulations.state_of(self.folder / "compared.json", dry_run.comparison)
 
-    # ---- its end
+    # ---- the end
 
-    def found(self, name: str, paused: bool) -> tuple[Campaign, str]:
-        """Make the campaign; the draft is done with then."""
-        seen = self.look()
-        if seen.trouble is not None:
-            raise seen.trouble
-        if seen.draft is None:  # pragma: no cover (without trouble there is a draft)
+    def create(self, name: str, paused: bool) -> tuple[Campaign, str]:
+        """Create the campaign, and discard the draft."""
+        dry_run = self.dry_run()
+        if dry_run.trouble is not None:
+            raise dry_run.trouble
+        if dry_run.draft is None:  # pragma: no cover (without an error there is a draft)
             raise BadParameter("The draft has no pools to create a campaign from.")
         with self.uploads.without_folder():
-            ready = seen.draft.ready()
+            ready = dry_run.draft.ready()
         campaign, held = ready.create(self.store, name, "paused" if paused else "open")
         self.clear()
         return campaign, f"Created the campaign '{campaign.name}': {held}."
 
     def clear(self) -> None:
-        """Throw the draft away."""
+        """Discard the draft."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _write(place: Path, text: str) -> None:
-    """Write a small file so that nobody ever sees half of it."""
+    """Write a small file atomically."""
     part = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     part.write_text(text, encoding="utf-8")
     part.replace(place)
@@ -160,17 +160,17 @@ def _write(place: Path, text: str) -> None:
 
 @dataclass(slots=True)
 class SavedDrafts:
-    """All campaigns that are being set up in a store."""
+    """The drafts of a store."""
 
     store: Store
     folder: Path
     limits: Limits = field(default_factory=Limits)
-    work: Work = field(default_factory=Work)
+    simulations: Simulations = field(default_factory=Simulations)
     _known: dict[str, SavedDraft] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def new(self) -> SavedDraft:
-        """Begin another one; what nobody has touched for long goes."""
+        """Start a new draft; old ones are deleted."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid") and self.folder.stat().st_uid != os.getuid():
             raise StoreError(
@@ -188,25 +188,25 @@ class SavedDrafts:
         return self.of(name)
 
     def of(self, name: str) -> SavedDraft:
-        """Return one of them."""
+        """Return a draft by its id."""
         place = self.folder / name
         if not _ID.fullmatch(name) or not place.is_dir():
             raise NotFound("This draft doesn't exist any more.", remedy="Start a new one.")
         with self._lock:
             if name not in self._known:
                 uploads = UploadFolder(place / "files", self.limits)
-                self._known[name] = SavedDraft(name, place, uploads, self.store, self.work)
+                self._known[name] = SavedDraft(name, place, uploads, self.store, self.simulations)
             return self._known[name]
 
     def all(self) -> list[SavedDraft]:
-        """Return all of them, the newest first."""
+        """Return all drafts, the newest first."""
         if not self.folder.is_dir():
             return []
-        found = [each for each in self.folder.iterdir() if each.is_dir() and _ID.fullmatch(each.name)]
-        return [self.of(each.name) for each in sorted(found, key=lambda each: -each.stat().st_mtime)]
+        folders = [each for each in self.folder.iterdir() if each.is_dir() and _ID.fullmatch(each.name)]
+        return [self.of(each.name) for each in sorted(folders, key=lambda each: -each.stat().st_mtime)]
 
     def sweep(self) -> None:
-        """Remove what nobody has touched for long, and forget what is gone."""
+        """Delete drafts that haven't changed for long."""
         for each in self.folder.iterdir():
             if time.time() - each.stat().st_mtime > KEPT_SECONDS:
                 shutil.rmtree(each, ignore_errors=True)
@@ -215,5 +215,5 @@ class SavedDrafts:
                 del self._known[name]
 
     def close(self) -> None:
-        """End what is worked out beside."""
-        self.work.close()
+        """Stop the simulations."""
+        self.simulations.close()

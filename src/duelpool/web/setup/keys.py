@@ -1,4 +1,4 @@
-"""Who may set campaigns up: a signed key for the whole store, in a link, a cookie, or a program's header."""
+"""Setup keys: signed for the whole store, in a link, a cookie or a program's header."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ _BEARER = HTTPBearer(auto_error=False, description="A set-up key: `duelpool link
 
 @dataclass(frozen=True, slots=True)
 class SetupCaller:
-    """A request of somebody who may set campaigns up."""
+    """A request with a setup key."""
 
     request: Request
     links: Links
@@ -31,11 +31,11 @@ class SetupCaller:
 
     @property
     def form_key(self) -> str:
-        """What the forms carry."""
+        """The key that the forms carry."""
         return self.links.sign(f"{_PURPOSE} form", "all")
 
     def refuse_others(self, values: Any = None) -> None:
-        """Refuse a change that another site's page asks for in this browser."""
+        """Refuse a change that another site sent by this browser."""
         if not self.by_cookie:
             return
         origin = same_origin(self.request.headers)
@@ -59,7 +59,7 @@ def setup_address(root: str, key: str) -> str:
 
 
 def open_setup_key(links: Links, key: str, now: float) -> float:
-    """Return until when a key works, if it is ours and its time isn't over."""
+    """Return the expiry of a key, if it is valid."""
     values = links.read(_PURPOSE, key)
     try:
         scope, expires = values
@@ -74,7 +74,7 @@ def open_setup_key(links: Links, key: str, now: float) -> float:
 
 
 def write_cookie(response: Response, request: Request, key: str, seconds: float) -> None:
-    """Let the browser remember the key."""
+    """Set the cookie with the key."""
     response.set_cookie(
         COOKIE,
         key,
@@ -87,11 +87,13 @@ def write_cookie(response: Response, request: Request, key: str, seconds: float)
 
 
 def setting_up(request: Request) -> SetupCaller:
-    """Say who wants to set up, or refuse."""
+    """Return the caller, or refuse the request."""
     links, campaigns = links_of(request), campaigns_of(request)
-    given = request.headers.get("authorization", "")
+    header = request.headers.get("authorization", "")
     key = (
-        given[len("bearer ") :].strip() if given[:7].lower() == "bearer " else request.cookies.get(COOKIE, "")
+        header[len("bearer ") :].strip()
+        if header[:7].lower() == "bearer "
+        else request.cookies.get(COOKIE, "")
     )
     if not key:
         raise NoVisit(
@@ -105,11 +107,11 @@ def setting_up(request: Request) -> SetupCaller:
             "This server shows one campaign only.",
             remedy="Serve the store without --campaign to set up others.",
         )
-    return SetupCaller(request, links, drafts, not given)
+    return SetupCaller(request, links, drafts, not header)
 
 
 def _documented(request: Request, bearer: Annotated[object, Depends(_BEARER)]) -> SetupCaller:
-    """Say who wants to look, with the door named in the API's description."""
+    """Return the caller; the API's description names the bearer key."""
     return setting_up(request)
 
 

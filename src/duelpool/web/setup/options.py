@@ -83,11 +83,11 @@ def from_form(values: dict[str, Any]) -> dict[str, Any]:
 
     Texts that are the page's own are left to the page, which speaks several languages.
     """
-    found = {name: str(values[name]).strip() for name in Options.model_fields if name in values}
+    typed = {name: str(values[name]).strip() for name in Options.model_fields if name in values}
     for name, own in (("consent", "consent_text"), ("guidelines", "guide_text")):
-        if name in found and found[name].split() == catalogue("en")(own).split():
-            found[name] = ""
+        if name in typed and typed[name].split() == catalogue("en")(own).split():
+            typed[name] = ""
     given: dict[str, Any] = {
-        name: None if name in OPTIONAL and not value else value for name, value in found.items()
+        name: None if name in OPTIONAL and not value else value for name, value in typed.items()
     }
     return given | {name: values.get(name) == "yes" for name in TICKED}

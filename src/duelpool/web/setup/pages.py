@@ -1,4 +1,4 @@
-"""The pages on which a campaign is set up: send files, look at the dry run, make the campaign."""
+"""The setup pages: upload files, look at the dry run, create the campaign."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -47,15 +47,15 @@ SENT = (
         False,
     ),
 )
-"""What can be sent: its kind, its name, its form, and whether there may be several."""
+"""The files that can be uploaded: kind, name, format, and whether there may be several."""
 
 
-# ---- coming in
+# ---- entering
 
 
 @router.get("/")
 def front(request: Request) -> Response:
-    """Say what to do where there is no campaign yet; a store with campaigns has no front page."""
+    """Show how to start where there is no campaign yet; a store with campaigns has no front page."""
     if campaigns_of(request).all():
         raise NotFound("This page doesn't exist.", remedy="Open the link exactly as you received it.")
     return _render(request, "front", "No campaign yet")
@@ -63,7 +63,7 @@ def front(request: Request) -> Response:
 
 @router.get("/setup")
 def begin(request: Request, key: str = "") -> Response:
-    """Come in by the link for setting up, and see what is under way."""
+    """Enter by the setup link, and show the drafts."""
     if key:
         campaigns = campaigns_of(request)
         now = campaigns.store.read(campaigns.store.database.now)
@@ -71,9 +71,9 @@ def begin(request: Request, key: str = "") -> Response:
         response = RedirectResponse("/setup", 303)
         write_cookie(response, request, key, until - now)
         return response
-    found = setting_up(request)
-    under_way = [(each.id, each.options.name, len(each.uploads.listed())) for each in found.drafts.all()]
-    return _render(request, "start", "New campaign", found, under_way=under_way, kinds=SENT)
+    caller = setting_up(request)
+    under_way = [(each.id, each.options.name, len(each.uploads.listed())) for each in caller.drafts.all()]
+    return _render(request, "start", "New campaign", caller, under_way=under_way, kinds=SENT)
 
 
 # ---- showing
@@ -138,7 +138,7 @@ def _show(
 
 @router.get("/setup/{draft}")
 def draft(caller: Entered, draft: str) -> Response:
-    """Show what was sent, what it comes to, and what every strategy would take and find."""
+    """Show a draft: its files, its pools, and what every strategy would cost and find."""
     return _show(caller, caller.drafts.of(draft))
 
 
@@ -146,7 +146,7 @@ def draft(caller: Entered, draft: str) -> Response:
 
 
 async def _form(caller: SetupCaller) -> FormData:
-    """Return a form with its files; the bytes have been counted on the way."""
+    """Return a form with its files; the guard has limited its size."""
     if caller.request.scope.get("too_large"):
         raise TooLarge("The upload is too large.", remedy="Use the command line: `duelpool pool`.")
     kind = caller.request.headers.get("content-type", "")
@@ -160,7 +160,7 @@ async def _form(caller: SetupCaller) -> FormData:
 
 @router.post("/setup/{draft}/files")
 async def send(caller: Entered, draft: str) -> Response:
-    """Take files; the first that can't be read is told, and none of them stays."""
+    """Take files; if one can't be read, show the error and keep none of them."""
     form = await _form(caller)
     async with _closing(form):
         await run_in_threadpool(caller.refuse_others, form)
@@ -173,8 +173,8 @@ async def send(caller: Entered, draft: str) -> Response:
         return await run_in_threadpool(_taken, caller, draft, files)
 
 
-class _closing:  # noqa: N801 (reads as what it does)
-    """Closes a form's files when it is done with."""
+class _closing:  # noqa: N801 (reads as a verb)
+    """Closes a form's files at the end."""
 
     def __init__(self, form: FormData) -> None:
         self._form = form
@@ -189,13 +189,13 @@ class _closing:  # noqa: N801 (reads as what it does)
 def _taken(caller: SetupCaller, name: str, files: list[tuple[str, UploadFile]]) -> Response:
     fresh = name == "new"
     draft = caller.drafts.new() if fresh else caller.drafts.of(name)
-    came: list[tuple[str, str]] = []
+    taken: list[tuple[str, str]] = []
     try:
         if not files:
             raise BadParameter("No file was chosen.", remedy="Choose runs, grades or an archive.")
         for kind, each in files:
             take_in(draft, kind, each.filename or "", each.file)
-            came.append((kind, each.filename or ""))
+            taken.append((kind, each.filename or ""))
     except StoreError:
         raise
     except DuelpoolError as error:
@@ -213,7 +213,7 @@ def _taken(caller: SetupCaller, name: str, files: list[tuple[str, UploadFile]]) 
                 settings=SETTINGS,
                 alarm=trouble_of(error),
             )
-        for kind, file in came:
+        for kind, file in taken:
             draft.uploads.remove(kind, file)
         return _show(caller, draft, error)
     return RedirectResponse(f"/setup/{draft.id}", 303)
@@ -227,7 +227,7 @@ async def _values(caller: SetupCaller) -> dict[str, Any]:
 
 @router.post("/setup/{draft}/remove")
 async def remove(caller: Entered, draft: str) -> Response:
-    """Take a file away."""
+    """Remove a file."""
     values = await _values(caller)
 
     def work() -> Response:
@@ -240,7 +240,7 @@ async def remove(caller: Entered, draft: str) -> Response:
 
 @router.post("/setup/{draft}/leave")
 async def leave(caller: Entered, draft: str) -> Response:
-    """Throw a draft away."""
+    """Discard a draft."""
     await _values(caller)
     await run_in_threadpool(caller.drafts.of(draft).clear)
     return RedirectResponse("/setup", 303)
@@ -248,7 +248,7 @@ async def leave(caller: Entered, draft: str) -> Response:
 
 @router.post("/setup/{draft}/options")
 async def options(caller: Entered, draft: str) -> Response:
-    """Keep other options, and work the dry run out anew; or make the campaign, if that is what was pressed."""
+    """Save the options and show the new dry run; or create the campaign, by the other button."""
     values = await _values(caller)
     return await run_in_threadpool(_decided, caller, draft, values)
 
@@ -277,12 +277,12 @@ def _decided(caller: SetupCaller, name: str, values: dict[str, Any]) -> Response
                 "The options have changed, so the campaign was not created.",
                 remedy="Check the new summary, then create it.",
             )
-        made = create_campaign(caller, draft, given.name, values.get("paused") == "yes")
+        created = create_campaign(caller, draft, given.name, values.get("paused") == "yes")
     except (StoreError, CrossSite):
         raise
     except DuelpoolError as error:
         return _show(caller, draft, error, options=given)
-    notice = caller.links.sign("notice", made.sentence)
-    response = RedirectResponse(f"/manage/{made.id}/settings?{urlencode({'notice': notice})}", 303)
-    write_manager(response, caller.request, made.id, made.key, DAYS * 86400.0)
+    notice = caller.links.sign("notice", created.sentence)
+    response = RedirectResponse(f"/manage/{created.id}/settings?{urlencode({'notice': notice})}", 303)
+    write_manager(response, caller.request, created.id, created.key, DAYS * 86400.0)
     return response

@@ -1,4 +1,4 @@
-"""What the API says of a campaign that is being set up, and the page with it."""
+"""The records of drafts, for the API and the pages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ SHOWN_AT_MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class FileShown:
-    """A file that was sent, and what of it was skipped or mended."""
+    """An uploaded file, and notices of what was skipped or repaired."""
 
     kind: str
     name: str
@@ -25,7 +25,7 @@ class FileShown:
 
 @dataclass(frozen=True, slots=True)
 class PoolSize:
-    """How many topics have pools of a size."""
+    """The number of topics with pools of a size."""
 
     size: int
     topics: int
@@ -33,7 +33,7 @@ class PoolSize:
 
 @dataclass(frozen=True, slots=True)
 class PoolFigures:
-    """What the files come to: pools, twins, missing texts, and what was left out.
+    """The pools of a draft: sizes, duplicates, missing texts, and what was left out.
 
     Lists are cut after twenty; `pilot_of` is the number of topics of which a pilot takes a share.
     """
@@ -80,7 +80,7 @@ class Simulated:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What stands in the way: what is wrong, in which file and line, and what to do about it."""
+    """An error in a draft: problem, file and line, remedy."""
 
     problem: str
     place: str
@@ -89,7 +89,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class DraftDetail:
-    """A campaign that is being set up; `ready` says whether it can be made now."""
+    """A draft; `ready` says whether its campaign can be created now."""
 
     id: str
     files: list[FileShown]
@@ -104,7 +104,7 @@ class DraftDetail:
 
 @dataclass(frozen=True, slots=True)
 class DraftBrief:
-    """A campaign that is being set up, by its id and the name it is to have."""
+    """A draft in the list: its id, the campaign's name and the number of files."""
 
     id: str
     name: str
@@ -113,14 +113,14 @@ class DraftBrief:
 
 @dataclass(frozen=True, slots=True)
 class DraftList:
-    """The campaigns that are being set up."""
+    """All drafts."""
 
     rows: list[DraftBrief]
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedCampaign:
-    """A campaign that has been made: the manager's key for it, and where its pages are."""
+    """A new campaign: the manager's key and the addresses of its pages."""
 
     id: str
     name: str
@@ -131,35 +131,35 @@ class CreatedCampaign:
 
 
 def draft_detail(draft: SavedDraft, simulate: bool = True) -> DraftDetail:
-    """Return a draft with all that is known of it."""
-    seen = draft.look()
-    told = (
+    """Return a draft with its dry run."""
+    dry_run = draft.dry_run()
+    notices_of = (
         {}
-        if seen.draft is None
+        if dry_run.draft is None
         else {
             draft.uploads.shown(path): [line.partition(": ")[2] for line in describe(path, notices)]
-            for path, notices in seen.draft.inputs.notices
+            for path, notices in dry_run.draft.inputs.notices
         }
     )
     files = [
-        FileShown(kind, name, size, told.get(f"{kind}/{name}", []))
+        FileShown(kind, name, size, notices_of.get(f"{kind}/{name}", []))
         for kind, name, size in draft.uploads.listed()
     ]
     return DraftDetail(
         id=draft.id,
         files=files,
         options=draft.options,
-        ready=seen.draft is not None and seen.trouble is None,
-        trouble=None if seen.trouble is None else trouble_of(seen.trouble),
-        warnings=[] if seen.draft is None else _warnings(seen.draft),
-        pools=None if seen.draft is None else _figures(seen.draft),
-        simulated=_simulated(draft.simulated()) if simulate and seen.draft is not None else None,
-        pilot=seen.observed,
+        ready=dry_run.draft is not None and dry_run.trouble is None,
+        trouble=None if dry_run.trouble is None else trouble_of(dry_run.trouble),
+        warnings=[] if dry_run.draft is None else _warnings(dry_run.draft),
+        pools=None if dry_run.draft is None else _figures(dry_run.draft),
+        simulated=_simulated(draft.simulated()) if simulate and dry_run.draft is not None else None,
+        pilot=dry_run.observed,
     )
 
 
 def trouble_of(error: DuelpoolError) -> Trouble:
-    """Return an error as it is told."""
+    """Return an error as a record."""
     return Trouble(error.problem, error.place, error.remedy)
 
 
@@ -224,17 +224,19 @@ def _figures(draft: Draft) -> PoolFigures:
 
 def _warnings(draft: Draft) -> list[str]:
     pools = draft.pools
-    found = []
+    warnings = []
     if draft.texts is None:
-        found.append("No passages: assessors would see item ids.")
+        warnings.append("No passages: assessors would see item ids.")
     elif pools.without_text:
-        found.append(f"{len(pools.without_text):,} items have no text: assessors would see an empty passage.")
+        warnings.append(
+            f"{len(pools.without_text):,} items have no text: assessors would see an empty passage."
+        )
     if draft.untitled:
-        found.append(f"{len(draft.untitled):,} topics have no question: assessors would see the topic id.")
+        warnings.append(f"{len(draft.untitled):,} topics have no question: assessors would see the topic id.")
     if not draft.inputs.runs:
-        found.append("No runs: there will be no leaderboard.")
+        warnings.append("No runs: there will be no leaderboard.")
     if pools.empty_topics:
-        found.append(f"{len(pools.empty_topics):,} topics have no items and are left out.")
+        warnings.append(f"{len(pools.empty_topics):,} topics have no items and are left out.")
     if lonely := sum(size == 1 for size in pools.sizes.values()):
-        found.append(f"{lonely:,} topics have one item: there is nothing to judge in them.")
-    return found
+        warnings.append(f"{lonely:,} topics have one item: there is nothing to judge in them.")
+    return warnings
