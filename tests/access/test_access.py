@@ -404,7 +404,7 @@ def test_rotated_key_is_valid_for_the_days_of_grace(app: FastAPI, target: Path) 
     with open_store(target) as store:  # another process replaces the key
         store.write(lambda connection, now: keys.rotate(connection, now, 1.0))
         fresh = link_keys(store).key(campaign, "open", time.time())
-    app.state.links._looked -= 2  # the last look is more than a second ago
+    app.state.links._read_at -= 2  # the last reading is more than a second ago
     assert person.enter(fresh).status_code == 303
     assert client.get("/account").status_code == 200
     assert person.state == "judging"
