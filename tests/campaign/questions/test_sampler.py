@@ -226,7 +226,7 @@ def test_outstanding_pairs_and_judgments_are_read_by_index(tmp_path: Path) -> No
         plans.extend(row[3] for row in driver.execute(f"explain query plan {text}", values))
 
     def out(connection: Connection) -> None:
-        written = proposals._OUT._compiled["sqlite"]
+        written = proposals._OUTSTANDING._compiled["sqlite"]
         explain(connection, None, written.text, {**written.fixed, "campaign": "c", "assessor": "anna"})
 
     with open_store(tmp_path / "campaign.db", create=True) as store:

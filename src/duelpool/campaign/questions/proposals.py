@@ -59,7 +59,7 @@ def _questions(*where: ColumnElement[bool]) -> Select[Any]:
 
 
 # A union, so that each part uses an index of its own; with "or", all questions of the campaign would be read.
-_OUT = Statement(
+_OUTSTANDING = Statement(
     lambda _: union_all(
         _questions(_QUESTIONS.state == leases.LEASED),
         _questions(_QUESTIONS.state == leases.CANNOT_JUDGE),
@@ -73,7 +73,7 @@ def read_outstanding(
     tx: Reading, assessor: str, parked_after: int, *, live_only: bool = False
 ) -> Outstanding:
     """Return what this assessor isn't asked now; with `live_only`, expired leases don't count as leased."""
-    rows = _OUT.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
+    rows = _OUTSTANDING.run(tx.connection, {"campaign": tx.campaign, "assessor": assessor})
     own: dict[str, set[tuple[str, str]]] = {}
     skipped: dict[str, set[tuple[str, str]]] = {}
     leased: dict[str, list[Proposal]] = {}

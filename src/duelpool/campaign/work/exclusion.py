@@ -50,10 +50,10 @@ def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
     )
     # sorted here: databases differ in their collations
     places = sorted((row.topic, row.seq) for row in rows)
-    gone = retractions.retracted_lines(tx, places)
+    retracted = retractions.retracted_lines(tx, places)
     by_topic: dict[str, list[int]] = {}
     for topic, seq in places:
-        if (topic, seq) not in gone:
+        if (topic, seq) not in retracted:
             by_topic.setdefault(topic, []).append(seq)
     return by_topic
 
@@ -71,10 +71,10 @@ def result_on_tests(tx: Reading, assessor: str, assignment: str | None = None) -
     if assignment is not None:
         query = query.where(columns.assignment == assignment)
     lines = [log.line_of(row) for row in tx.connection.execute(query)]
-    gone = retractions.retracted_lines(tx, [(line.topic, line.seq) for line in lines])
+    retracted = retractions.retracted_lines(tx, [(line.topic, line.seq) for line in lines])
     passed = seen = 0
     for line in lines:
-        if line.judgment is None or (line.topic, line.seq) in gone:
+        if line.judgment is None or (line.topic, line.seq) in retracted:
             continue
         result = passed_test(line.judgment, known[str(line.test_pair)].better)
         seen += result is not None
@@ -143,6 +143,6 @@ def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:
 def _undone_by_exclusion(tx: Reading, topic: str, own: set[int]) -> list[int]:
     """Return the judgments whose last retraction came from an exclusion, not from the person's own undo."""
     lines = [line for line in log.read_lines(tx, topic) if line.refers_to in own or line.judgment is not None]
-    gone = counted_lines(lines).retracted
+    retracted = counted_lines(lines).retracted
     last = {line.refers_to: line.reason for line in lines if line.event == log.RETRACTION}
-    return sorted(seq for seq in gone & own if last.get(seq) != "undone")
+    return sorted(seq for seq in retracted & own if last.get(seq) != "undone")
