@@ -1,4 +1,4 @@
-"""No page is forgotten before axe: the table of pages, the first pages of a store, and the door."""
+"""Every template has an accessibility test; the first pages of a store and the account pages pass axe."""
 
 import ast
 import threading
@@ -22,7 +22,7 @@ def _is_slow(test: ast.FunctionDef) -> bool:
     return any("slow" in ast.unparse(mark) for mark in test.decorator_list)
 
 
-def test_every_page_has_a_test_that_looks_at_it() -> None:
+def test_every_page_has_an_accessibility_test() -> None:
     assert set(LOOKED_AT_IN) == every_page()
     texts = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")]
     tests = {
@@ -36,14 +36,14 @@ def test_every_page_has_a_test_that_looks_at_it() -> None:
         name, _, state = where.rstrip("]").partition("[")
         assert name in tests, f"{name}, which should look at {page}, isn't there"
         assert not _is_slow(tests[name]), f"{name} is slow, so `make test` doesn't look at {page}"
-        assert bool(state) == (name == "test_a_state_has_no_barriers"), where
+        assert bool(state) == (name == "test_each_state_passes_axe"), where
         assert not state or state in STATES, where
         # the fixture `people` refuses a test that hasn't looked at its pages
         given = {each.arg for each in tests[name].args.args}
         assert given & {"people", "manager"}, f"{name} is without people"
 
 
-def test_the_first_pages_of_a_store_have_no_barriers(
+def test_the_first_pages_of_a_store_pass_axe(
     browser: Browser, people: People, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_site(tmp_path) as site:
@@ -77,7 +77,7 @@ def test_the_first_pages_of_a_store_have_no_barriers(
         visitors.close()
 
 
-def test_the_door_has_no_barriers(browser: Browser, people: People, tmp_path: Path) -> None:
+def test_the_account_pages_pass_axe(browser: Browser, people: People, tmp_path: Path) -> None:
     with open_site(tmp_path) as site:
         visitors = People(browser, site)
         page = visitors().page

@@ -1,4 +1,4 @@
-"""The catalogue: every language says the same things, and nothing that a page needs is missing."""
+"""The catalogues: every language has the same keys, and exactly those that the pages use."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def placeholders(text: str) -> list[str]:
 
 
 def shape(value: Any) -> Any:
-    """Return what must be the same in every language."""
+    """Return the structure that all languages share."""
     if isinstance(value, str):
         return placeholders(value)
     if isinstance(value, list):
@@ -49,7 +49,7 @@ def test_a_language_has_the_keys_and_placeholders_of_english(lang: str) -> None:
 
 
 @pytest.mark.parametrize("lang", OTHERS)
-def test_a_language_is_translated(lang: str) -> None:
+def test_each_language_is_translated(lang: str) -> None:
     same = [
         key
         for key, text in FILES[lang].items()
@@ -60,7 +60,7 @@ def test_a_language_is_translated(lang: str) -> None:
         assert text, f"{key} is empty"
 
 
-def test_check_and_practice_are_whole() -> None:
+def test_check_and_practice_are_complete() -> None:
     for texts in FILES.values():
         questions = [
             CheckQuestion(each["text"], tuple(each["choices"]), each["answer"]) for each in texts["check"]
@@ -73,12 +73,12 @@ def test_check_and_practice_are_whole() -> None:
 
 
 def asked_for() -> set[str]:
-    """Return the keys that the templates ask for, with those that they put together."""
-    found: set[str] = set()
+    """Return the keys that the templates use."""
+    keys: set[str] = set()
     for text in TEMPLATES.values():
-        found |= set(re.findall(r'words\("([^"]+)"', text))
-        found |= set(chain.from_iterable(re.findall(r'words\("([^"]+)" if [^}]*? else "([^"]+)"', text)))
-    return {key for key in found if not key.endswith(".")}
+        keys |= set(re.findall(r'words\("([^"]+)"', text))
+        keys |= set(chain.from_iterable(re.findall(r'words\("([^"]+)" if [^}]*? else "([^"]+)"', text)))
+    return {key for key in keys if not key.endswith(".")}
 
 
 def put_together() -> set[str]:
@@ -87,23 +87,23 @@ def put_together() -> set[str]:
     judging = TEMPLATES["judging.html"]
     lists = [re.findall(r'"([^"]+)"', each) for each in re.findall(r"for name in \[([^\]]+)\]", judging)]
     page, acts = lists
-    found = sides | {f"page.{name}" for name in page} | {f"act.{name}" for name in acts}
-    found |= {f"judge.{name}" for name in ("tie", "same", "both-bad", "cannot-judge", "skip")}
-    found |= {f"options.size.{size}" for size in ("small", "normal", "large")}
-    found |= {"practice.right", "practice.wrong", "feedback.confidence", "feedback.understanding"}
-    found |= {"consent_text", "guide_text", "check", "practice", "language", "dir"}
-    found |= {f"grade_{scale}_{grade:g}" for scale, grades in SCALES.items() for grade in grades}
+    keys = sides | {f"page.{name}" for name in page} | {f"act.{name}" for name in acts}
+    keys |= {f"judge.{name}" for name in ("tie", "same", "both-bad", "cannot-judge", "skip")}
+    keys |= {f"options.size.{size}" for size in ("small", "normal", "large")}
+    keys |= {"practice.right", "practice.wrong", "feedback.confidence", "feedback.understanding"}
+    keys |= {"consent_text", "guide_text", "check", "practice", "language", "dir"}
+    keys |= {f"grade_{scale}_{grade:g}" for scale, grades in SCALES.items() for grade in grades}
     names = {name for _, name in STATUSES.values()} | {"unexpected"}
-    return found | {f"{part}_{name}" for part in ("problem", "remedy") for name in names}
+    return keys | {f"{part}_{name}" for part in ("problem", "remedy") for name in names}
 
 
-def test_the_catalogue_has_what_the_pages_ask_for_and_nothing_else() -> None:
+def test_the_catalogue_has_exactly_the_keys_of_the_pages() -> None:
     wanted = asked_for() | put_together()
     assert wanted - set(ENGLISH) == set()
     assert set(ENGLISH) - wanted == set()
 
 
-def test_the_scripts_find_their_words() -> None:
+def test_the_catalogue_has_the_keys_of_the_scripts() -> None:
     scripts = "\n".join(path.read_text(encoding="utf-8") for path in (templating.STATIC / "js").glob("*.js"))
     used = {one or two for one, two in re.findall(r'\bwords(?:\.(\w+)|\["([^"]+)"\])', scripts)}
     used |= set(re.findall(r'"(hold\.[a-z.]+)"', scripts))
@@ -119,6 +119,6 @@ def test_the_scripts_find_their_words() -> None:
     assert keyed - {"undo", "context", "note", "highlight", "help"} <= {str(outcome) for outcome in Outcome}
 
 
-def test_a_text_without_values_keeps_its_places() -> None:
+def test_a_text_without_values_keeps_its_placeholders() -> None:
     assert catalogue("de")("judge.count") == "Paar {at} von {of}"
     assert catalogue("de")("judge.count", at=1, of=2) == "Paar 1 von 2"

@@ -1,4 +1,4 @@
-"""Every route for every kind of caller: the table is written here, the routes come from the application."""
+"""Every route for every kind of caller: the expectations are a table, the routes come from the application."""
 
 import re
 import time
@@ -161,7 +161,7 @@ class Caller:
 
 def routes_of(app: FastAPI) -> list[str]:
     """Return every route of the application, as method and path."""
-    found: list[str] = []
+    paths: list[str] = []
 
     def collect(routes: Any) -> None:
         for route in routes:
@@ -169,12 +169,12 @@ def routes_of(app: FastAPI) -> list[str]:
             if not hasattr(route, "path") or not hasattr(route, "methods"):
                 collect(getattr(inner, "routes", ()))
                 continue
-            found.extend(
+            paths.extend(
                 f"{method} {route.path}" for method in sorted(route.methods or ()) if method != "HEAD"
             )
 
     collect(app.routes)
-    return found
+    return paths
 
 
 @pytest.fixture(scope="module")
@@ -264,18 +264,18 @@ def callers(app: FastAPI, campaigns: tuple[str, str]) -> dict[str, Caller]:
 
 
 def forget_tries(app: FastAPI) -> None:
-    """Let the next caller try passwords and keys as if nobody had."""
+    """Reset the counts of attempts before the next caller."""
     app.state.store.write(lambda connection, now: connection.execute(delete(schema.limit_count)))
 
 
 def counts(app: FastAPI) -> list[int]:
     tables = [schema.metadata.tables[name] for name in TABLES]
-    found: list[int] = app.state.store.read(
+    row_counts: list[int] = app.state.store.read(
         lambda connection: [
             connection.execute(select(func.count()).select_from(table)).scalar() for table in tables
         ]
     )
-    return found
+    return row_counts
 
 
 def judged_pair(app: FastAPI, campaign: str) -> dict[str, str]:
@@ -283,8 +283,8 @@ def judged_pair(app: FastAPI, campaign: str) -> dict[str, str]:
     query = select(columns.a, columns.b).where(
         columns.campaign == campaign, columns.topic == "one", columns.state == "answered"
     )
-    found = app.state.store.read(lambda connection: connection.execute(query).first())
-    return {"a": found.a, "b": found.b}
+    row = app.state.store.read(lambda connection: connection.execute(query).first())
+    return {"a": row.a, "b": row.b}
 
 
 def call(caller: Caller, route: str, campaign: str, **query: str) -> Any:
@@ -302,13 +302,13 @@ def call(caller: Caller, route: str, campaign: str, **query: str) -> Any:
     return caller.client.post(path, data=form, headers=caller.headers)
 
 
-def test_every_route_says_what_it_needs(app: FastAPI) -> None:
+def test_every_route_has_a_row(app: FastAPI) -> None:
     assert sorted(routes_of(app)) == sorted(NEEDS)
     assert set(NEEDS.values()) <= set(MAY)
 
 
 @pytest.mark.parametrize("who", EVERYBODY)
-def test_who_may_do_what(
+def test_each_route_admits_the_callers_of_its_row(
     who: str, app: FastAPI, campaigns: tuple[str, str], callers: dict[str, Caller]
 ) -> None:
     caller = callers[who]
@@ -336,7 +336,7 @@ def test_who_may_do_what(
 
 
 def _hidden(who: str, route: str) -> bool:
-    """Say whether the campaign of a route doesn't exist for somebody."""
+    """Return whether the campaign of a route doesn't exist for a caller."""
     if "{panel}" in route or route == "GET /":
         return True
     if "/account/judge/" in route:
@@ -344,8 +344,8 @@ def _hidden(who: str, route: str) -> bool:
     return who in HIDDEN and "{campaign}" in route
 
 
-def test_another_campaign_is_as_unknown_as_none(app: FastAPI, callers: dict[str, Caller]) -> None:
-    """Whoever knows an id learns nothing by asking: the answer is that of an id that nobody has."""
+def test_a_foreign_campaign_answers_like_an_unknown_one(app: FastAPI, callers: dict[str, Caller]) -> None:
+    """A known id reveals nothing: the response is that of an unknown id."""
     here = Campaign.open(app.state.store, "letters").id
 
     def plain(text: str) -> str:
@@ -368,7 +368,7 @@ def test_another_campaign_is_as_unknown_as_none(app: FastAPI, callers: dict[str,
             assert plain(real.text) == plain(none.text), (who, route)
 
 
-def test_a_link_is_good_for_its_own_campaign_alone(app: FastAPI, campaigns: tuple[str, str]) -> None:
+def test_a_link_opens_only_its_campaign(app: FastAPI, campaigns: tuple[str, str]) -> None:
     here, there = campaigns
     forget_tries(app)
     for kind in ("open", "personal", "manager"):
@@ -386,8 +386,8 @@ def test_a_link_is_good_for_its_own_campaign_alone(app: FastAPI, campaigns: tupl
     assert stranger.get(f"/manage/{here}/leaderboard").status_code == 403  # its time is over: nobody
 
 
-def test_what_another_campaign_has_is_unknown_here(app: FastAPI, callers: dict[str, Caller]) -> None:
-    """Ids of another campaign, asked for by a manager of this one, are 404, whoever knows them."""
+def test_ids_of_another_campaign_are_not_found(app: FastAPI, callers: dict[str, Caller]) -> None:
+    """A manager of this campaign gets 404 for ids of another campaign."""
     store = app.state.store
     here, there = Campaign.open(store, "letters"), Campaign.open(store, "others")
     there.enrol("only-there", "dedicated")

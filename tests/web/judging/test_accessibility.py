@@ -1,4 +1,4 @@
-"""Every page and state before axe, narrow, wide and dark; where the focus goes, and what is announced."""
+"""Accessibility of every judging page and state: axe in narrow, wide and dark layouts, focus, announcements."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ PIXEL = (
 )
 
 
-def test_the_way_in_has_no_barriers(site: Site, people: People) -> None:
+def test_pages_before_judging_pass_axe(site: Site, people: People) -> None:
     campaign = site.crowd(steps=STEPS)
     person = people()
     page = person.page
@@ -39,7 +39,7 @@ def test_the_way_in_has_no_barriers(site: Site, people: People) -> None:
     look_with_axe(page, "check failed")
 
 
-def test_practice_has_no_barriers(site: Site, people: People) -> None:
+def test_practice_passes_axe(site: Site, people: People) -> None:
     campaign = site.crowd(steps=("practice",))
     person = people()
     person.enter(site.link(campaign))
@@ -73,7 +73,7 @@ SUBJECT = Topic(
 )
 
 
-def test_judging_has_no_barriers(site: Site, people: People) -> None:
+def test_judging_passes_axe(site: Site, people: People) -> None:
     campaign = site.campaign(
         subjects=(SUBJECT,),
         items=5,
@@ -107,7 +107,7 @@ def test_judging_has_no_barriers(site: Site, people: People) -> None:
         page.keyboard.press("Escape")
 
 
-def test_grades_have_no_barriers(site: Site, people: People) -> None:
+def test_grading_passes_axe(site: Site, people: People) -> None:
     campaign = site.campaign(stage="grading", scale="five")
     person = people()
     person.enter(site.link(campaign, "axe"))
@@ -115,7 +115,7 @@ def test_grades_have_no_barriers(site: Site, people: People) -> None:
     look_with_axe(person.page, "grading")
 
 
-def test_lost_connection_has_no_barriers(site: Site, people: People) -> None:
+def test_lost_connection_passes_axe(site: Site, people: People) -> None:
     campaign = site.crowd(targets=2, tests=2)
     person = people()
     person.enter(site.link(campaign))
@@ -208,7 +208,7 @@ STATES: dict[str, Callable[[Site, Person], None]] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_state_has_no_barriers(site: Site, people: People, state: str) -> None:
+def test_each_state_passes_axe(site: Site, people: People, state: str) -> None:
     with german(people) as person:  # longer words
         STATES[state](site, person)
         person.wait_for_state(state)
@@ -216,7 +216,7 @@ def test_a_state_has_no_barriers(site: Site, people: People, state: str) -> None
         look_with_axe(person.page, state)
 
 
-def test_the_end_has_no_barriers(site: Site, people: People) -> None:
+def test_the_last_page_passes_axe(site: Site, people: People) -> None:
     person = people()
     in_the_end(site, person)
     person.wait_for_state("feedback")
@@ -229,7 +229,7 @@ def test_the_end_has_no_barriers(site: Site, people: People) -> None:
 # ---- focus and announcements
 
 
-def test_the_focus_goes_through_the_page_in_reading_order(site: Site, people: People) -> None:
+def test_focus_follows_the_reading_order(site: Site, people: People) -> None:
     campaign = site.campaign(kind="definite", ties=True, same=True, feedback=False)
     person = people()
     page = person.page
@@ -261,7 +261,7 @@ def test_the_focus_goes_through_the_page_in_reading_order(site: Site, people: Pe
     ]
 
 
-def test_what_happens_is_announced(site: Site, people: People) -> None:
+def test_changes_are_announced_to_screen_readers(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     page = person.page
@@ -280,7 +280,7 @@ def test_what_happens_is_announced(site: Site, people: People) -> None:
     assert page.inner_text("#saved") == "Saved ✓"
 
 
-def test_a_window_takes_the_focus_and_gives_it_back(site: Site, people: People) -> None:
+def test_a_dialog_takes_the_focus_and_returns_it(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     page = person.page

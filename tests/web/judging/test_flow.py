@@ -1,4 +1,4 @@
-"""The way of a visitor: in by a link, through the steps, the work, and out again."""
+"""The flow of a visitor: entry by a link, the steps, judging, and the end."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +42,9 @@ def made_crowd(target: str, **settings: Any) -> str:
 
 def count(app: FastAPI, table: Any) -> int:
     return int(
-        app.state.store.read(lambda found: found.execute(select(func.count()).select_from(table)).scalar())
+        app.state.store.read(
+            lambda connection: connection.execute(select(func.count()).select_from(table)).scalar()
+        )
     )
 
 
@@ -53,7 +55,7 @@ def open_campaign(app: FastAPI) -> Campaign:
 # ---- before judging
 
 
-def test_a_first_visit_goes_through_every_step_in_order(target: str) -> None:
+def test_a_first_visit_passes_every_step_in_order(target: str) -> None:
     check = (CheckQuestion("Which wins?", ("the longer", "the better"), 1),)
     practice = (PracticePair("Q?", "good", "bad", "left", "It answers."),)
     made(target, check=check, practice=practice, consent="Do you **agree**?", guidelines="# Judge well")
@@ -94,7 +96,7 @@ def test_the_check_has_two_tries(target: str) -> None:
         assert count(app, schema.question) == 0
 
 
-def test_the_page_has_a_check_and_practice_pairs_of_its_own(target: str) -> None:
+def test_default_check_and_practice_pairs(target: str) -> None:
     made(target, steps=("check", "practice"))
     with served(target) as app:
         person = Person(app)
@@ -110,14 +112,14 @@ def test_the_page_has_a_check_and_practice_pairs_of_its_own(target: str) -> None
         assert person.state == "judging"
 
 
-def test_who_only_looks_leaves_no_trace(target: str) -> None:
+def test_a_visitor_who_only_looks_is_not_stored(target: str) -> None:
     made(target)
     with served(target) as app:
         assert Person(app).state == "consent"
         assert count(app, schema.assessor) == 0
 
 
-def test_an_outside_identity_is_one_person_in_every_browser(target: str) -> None:
+def test_an_outside_identity_has_one_pseudonym_in_every_browser(target: str) -> None:
     made(target, steps=("consent",), identity_parameter="worker")
     with served(target) as app:
         first, second, other = (Person(app, worker=name) for name in ("w1", "w1", "w2"))
@@ -125,7 +127,7 @@ def test_an_outside_identity_is_one_person_in_every_browser(target: str) -> None
         assert second.state == "judging"
         assert other.state == "consent"
         assert count(app, schema.assessor) == count(app, schema.identity) == 2
-        names = app.state.store.read(lambda found: found.execute(select(schema.identity)).all())
+        names = app.state.store.read(lambda connection: connection.execute(select(schema.identity)).all())
         assert all("w1" not in row.assessor for row in names)
 
 
@@ -160,13 +162,13 @@ def test_a_whole_assignment(anywhere: str) -> None:
         assert "CODE-7" in page
         assert "https://panel.example/?cc=7" in page
         assert "2.00 USD" in page
-        row = app.state.store.read(lambda found: found.execute(select(schema.feedback)).one())
+        row = app.state.store.read(lambda connection: connection.execute(select(schema.feedback)).one())
         assert (row.confidence, row.understanding, row.text) == (4, 5, "fine")
         person.post("feedback", {"confidence": "1"})
         assert count(app, schema.feedback) == 1
 
 
-def test_without_scripts_forms_do_it_all(target: str) -> None:
+def test_forms_work_without_scripts(target: str) -> None:
     made_crowd(target)
     with served(target) as app:
         person = Person(app)
@@ -180,7 +182,7 @@ def test_without_scripts_forms_do_it_all(target: str) -> None:
         assert count(app, schema.log) == 13 + 2  # and a release in each topic
 
 
-def test_another_assignment_until_there_were_enough(target: str) -> None:
+def test_further_assignments_up_to_the_limit(target: str) -> None:
     made_crowd(target, assignments_each=2, cap=1)
     with served(target) as app:
         person = Person(app)
@@ -195,7 +197,7 @@ def test_another_assignment_until_there_were_enough(target: str) -> None:
         assert person.state == "complete"
 
 
-def test_stopping_early_is_paid_for_what_is_done(target: str) -> None:
+def test_stopping_early_pays_the_answered_questions(target: str) -> None:
     made_crowd(target)
     with served(target) as app:
         person = Person(app)
@@ -206,14 +208,14 @@ def test_stopping_early_is_paid_for_what_is_done(target: str) -> None:
             {"done": 3, "of": 13, "pay": "0.47 USD"},
         )
         held = app.state.store.read(
-            lambda found: found.execute(
+            lambda connection: connection.execute(
                 select(func.count()).where(schema.question.c.state == leases.LEASED)
             ).scalar()
         )
         assert held == 0
 
 
-def test_who_fails_test_pairs_is_excluded_and_paid_and_hears_no_blame(anywhere: str) -> None:
+def test_failing_test_pairs_excludes_and_pays_with_a_neutral_page(anywhere: str) -> None:
     made_crowd(anywhere, completion_code="CODE-7", feedback=True)
     with served(anywhere) as app:
         person = Person(app)
@@ -252,7 +254,7 @@ def test_undo_reopens_the_question_and_puts_it_first(target: str) -> None:
         }
 
 
-def test_after_the_end_answers_stand(target: str) -> None:
+def test_answers_of_a_finished_assignment_cannot_be_undone(target: str) -> None:
     made_crowd(target)
     with served(target) as app:
         person = Person(app)
@@ -263,7 +265,7 @@ def test_after_the_end_answers_stand(target: str) -> None:
         assert person.answer(last, person.better(last)).json()["saved"]["repeated"]
 
 
-def test_the_page_may_say_what_it_has(target: str) -> None:
+def test_questions_that_the_page_has_are_sent_briefly(target: str) -> None:
     made_crowd(target)
     with served(target) as app:
         person = Person(app)
@@ -277,7 +279,7 @@ def test_the_page_may_say_what_it_has(target: str) -> None:
 # ---- dedicated people
 
 
-def test_a_dedicated_person_judges_topic_by_topic(anywhere: str) -> None:
+def test_a_dedicated_assessor_judges_topic_by_topic(anywhere: str) -> None:
     made(anywhere, pools={"one": "abc", "two": "abc"}, strategy="allpairs", cap=1, steps=(), feedback=True)
     with served(anywhere) as app:
         person = Person(app, link=Person(app, link="none").key("personal", assessor="anna"))
@@ -298,12 +300,12 @@ def test_a_dedicated_person_judges_topic_by_topic(anywhere: str) -> None:
         assert person.state == "no-work"
         assert count(app, schema.log) == 6
         who = app.state.store.read(
-            lambda found: found.execute(select(schema.log.c.assessor).distinct()).scalars().all()
+            lambda connection: connection.execute(select(schema.log.c.assessor).distinct()).scalars().all()
         )
         assert who == ["anna"]
 
 
-def test_nobody_is_asked_how_a_topic_was_while_others_hold_the_rest_of_it(target: str) -> None:
+def test_no_topic_feedback_while_others_hold_its_questions(target: str) -> None:
     made(target, pools={"one": "abc"}, strategy="allpairs", cap=1, steps=(), feedback=True)
     with served(target) as app:
         key = Person(app, link="none").key
@@ -314,7 +316,7 @@ def test_nobody_is_asked_how_a_topic_was_while_others_hold_the_rest_of_it(target
         assert anna.state == "feedback"
 
 
-def test_stopping_before_anything_is_nothing(target: str) -> None:
+def test_stopping_before_judging_changes_nothing(target: str) -> None:
     made(target)
     with served(target) as app:
         person = Person(app)
@@ -323,7 +325,7 @@ def test_stopping_before_anything_is_nothing(target: str) -> None:
         assert count(app, schema.step) == 0
 
 
-def test_forms_from_before_change_nothing(target: str) -> None:
+def test_outdated_forms_change_nothing(target: str) -> None:
     made(target, steps=("practice",), feedback=False)
     with served(target) as app:
         person = Person(app)
@@ -341,13 +343,13 @@ def test_forms_from_before_change_nothing(target: str) -> None:
         assert count(app, schema.step) == 1
 
 
-def test_the_pages_own_check_is_not_about_another_guide(target: str) -> None:
+def test_no_default_check_for_a_custom_guide(target: str) -> None:
     made(target, guidelines="Choose the **shorter** one.", steps=("check", "practice"))
     with served(target) as app:
         assert Person(app).state == "practice"
 
 
-def test_a_dedicated_person_stops_and_comes_back(target: str) -> None:
+def test_a_dedicated_assessor_stops_and_comes_back(target: str) -> None:
     made(target, steps=())
     with served(target) as app:
         person = Person(app)
@@ -364,7 +366,7 @@ def _only_assessor(app: FastAPI) -> str:
     return next(iter(campaign.read(holdings.assessors)))
 
 
-def test_who_must_wait_for_others_waits(target: str) -> None:
+def test_an_assessor_waits_while_others_hold_all_pairs(target: str) -> None:
     made(target, pools={"one": "ab"}, strategy="allpairs", cap=1, steps=(), feedback=False)
     with served(target) as app:
         first, second = Person(app), Person(app)
@@ -379,7 +381,7 @@ def test_who_must_wait_for_others_waits(target: str) -> None:
 # ---- states of the campaign
 
 
-def test_paused_and_closed_campaigns_take_answers_but_ask_nothing(target: str) -> None:
+def test_paused_and_closed_campaigns_take_answers_but_lease_nothing(target: str) -> None:
     made(target, steps=())
     with served(target) as app:
         person = Person(app)
@@ -395,7 +397,7 @@ def test_paused_and_closed_campaigns_take_answers_but_ask_nothing(target: str) -
         assert person.state == "judging"
 
 
-def test_without_money_there_is_no_work(target: str) -> None:
+def test_an_exhausted_budget_gives_no_work(target: str) -> None:
     made_crowd(target, budget=100)
     with served(target) as app:
         person = Person(app)
@@ -403,7 +405,7 @@ def test_without_money_there_is_no_work(target: str) -> None:
         assert "There is nothing to judge right now" in person.page().text
 
 
-def test_changed_settings_are_seen(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_settings_take_effect(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("duelpool.web.campaigns.REREAD_SECONDS", 0.0)
     made(target, steps=())
     with served(target) as app:
@@ -423,7 +425,7 @@ def _let_run_out(app: FastAPI) -> None:
     )
 
 
-def test_a_late_answer_is_taken_where_there_is_room(target: str) -> None:
+def test_a_late_answer_is_taken_if_a_slot_is_free(target: str) -> None:
     made_crowd(target)
     with served(target) as app:
         person = Person(app)
@@ -436,7 +438,7 @@ def test_a_late_answer_is_taken_where_there_is_room(target: str) -> None:
         assert [each["id"] for each in got["questions"]] == [each["id"] for each in others]
 
 
-def test_a_lost_lease_is_told_and_credited(target: str) -> None:
+def test_a_lost_lease_is_reported_and_credited(target: str) -> None:
     pools = {"one": "abcdefgh", "two": "abcdefgh"}
     made(target, pools=pools, **crowd_settings(tests=0, cap=1, assignments_each=20))
     with served(target) as app:
@@ -470,8 +472,8 @@ def _texts(question: dict[str, Any]) -> tuple[str, ...]:
     return question["topic"]["text"], *sorted((question["left"]["text"], question["right"]["text"]))
 
 
-def test_answers_after_the_assignment_timed_out_count_all_the_same(target: str) -> None:
-    """Nobody waits for the end of an assignment that has ended."""
+def test_answers_after_the_assignment_timed_out_count(target: str) -> None:
+    """Answers to an ended assignment count at once."""
     made_crowd(target)
     with served(target) as app:
         person = Person(app)
@@ -489,7 +491,7 @@ def test_answers_after_the_assignment_timed_out_count_all_the_same(target: str) 
         assert person.work()["progress"] == {"done": 0, "of": 13}  # of a new assignment
 
 
-def test_an_excluded_persons_late_answers_are_not_kept(target: str) -> None:
+def test_late_answers_of_an_excluded_assessor_are_refused(target: str) -> None:
     made(target, steps=())
     with served(target) as app:
         person = Person(app, worker="w1")
@@ -502,7 +504,7 @@ def test_an_excluded_persons_late_answers_are_not_kept(target: str) -> None:
         assert person.work()["state"] == "excluded"
 
 
-def test_extending_gives_the_whole_assignment_more_time(target: str) -> None:
+def test_extending_renews_the_leases_of_the_whole_assignment(target: str) -> None:
     made_crowd(target, lease_seconds=100.0)
     with served(target) as app:
         person = Person(app)
@@ -529,8 +531,8 @@ def test_two_tabs_share_one_assignment(target: str) -> None:
         conflict = other_tab.answer(question, "right")
         assert conflict.status_code == 409
         kept = app.state.store.read(
-            lambda found: (
-                found.execute(select(schema.log.c.outcome).where(schema.log.c.event == log.JUDGMENT))
+            lambda connection: (
+                connection.execute(select(schema.log.c.outcome).where(schema.log.c.event == log.JUDGMENT))
                 .scalars()
                 .all()
             )
@@ -538,7 +540,7 @@ def test_two_tabs_share_one_assignment(target: str) -> None:
         assert kept == ["left"]
 
 
-def test_ten_times_the_same_at_once_is_one_answer(anywhere: str) -> None:
+def test_ten_simultaneous_copies_are_one_answer(anywhere: str) -> None:
     made(anywhere, steps=())
     with served(anywhere) as app:
         people = [Person(app, worker="w1") for _ in range(10)]
@@ -551,9 +553,7 @@ def test_ten_times_the_same_at_once_is_one_answer(anywhere: str) -> None:
         assert people[0].answer(question, "right").status_code == 409
 
 
-def test_the_sweeper_runs_in_the_background_whatever_happens_to_it(
-    target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sweeper_continues_after_errors(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
     from starlette.testclient import TestClient
@@ -573,7 +573,9 @@ def test_the_sweeper_runs_in_the_background_whatever_happens_to_it(
     with TestClient(app):
         for _ in range(100):
             states = app.state.store.read(
-                lambda found: found.execute(select(schema.question.c.state).distinct()).scalars().all()
+                lambda connection: (
+                    connection.execute(select(schema.question.c.state).distinct()).scalars().all()
+                )
             )
             if states == [leases.EXPIRED]:
                 break
@@ -584,7 +586,7 @@ def test_the_sweeper_runs_in_the_background_whatever_happens_to_it(
 # ---- beside a question
 
 
-def test_context_is_other_items_or_snippets_and_never_the_two(target: str) -> None:
+def test_context_is_other_items_or_snippets(target: str) -> None:
     made(target, pools={"one": "abcde"}, steps=())
     with served(target) as app:
         person = Person(app)
@@ -594,7 +596,7 @@ def test_context_is_other_items_or_snippets_and_never_the_two(target: str) -> No
         assert {each["text"] for each in got} == {f"Text of {item}." for item in "abcde"} - shown
 
 
-def test_context_may_be_off(target: str) -> None:
+def test_context_can_be_switched_off(target: str) -> None:
     made(target, pools={"one": "abcde"}, steps=(), context=False)
     with served(target) as app:
         person = Person(app)
@@ -602,7 +604,7 @@ def test_context_may_be_off(target: str) -> None:
         assert person.client.get(f"{person.base}/context/{question['id']}").status_code == 404
 
 
-def test_an_html_passage_is_served_alone_and_sealed(target: str) -> None:
+def test_an_html_passage_is_served_in_a_sandbox(target: str) -> None:
     with new_store(target) as store:
         campaign = make_campaign(store, [Pool("one", ("x", "y"))], steps=())
         store.write(
@@ -640,7 +642,7 @@ def test_markdown_is_sent_as_safe_html(target: str) -> None:
 
 
 @pytest.mark.parametrize(("scale", "grades"), [("binary", 2), ("abc", 3), ("five", 5)])
-def test_grades_have_names_and_are_kept(target: str, scale: str, grades: int) -> None:
+def test_grades_have_labels_and_are_stored(target: str, scale: str, grades: int) -> None:
     made(target, stage="grading", scale=scale, steps=(), pools={"one": "ab"})
     with served(target) as app:
         person = Person(app)
@@ -652,7 +654,7 @@ def test_grades_have_names_and_are_kept(target: str, scale: str, grades: int) ->
         assert person.page().status_code == 200
 
 
-def test_a_crossed_study_shows_each_kind_and_never_two_topics_at_once(target: str) -> None:
+def test_a_crossed_design_shows_each_kind_one_topic_at_a_time(target: str) -> None:
     kinds = (Kind.PREFERENCE, Kind.DEFINITE, Kind.GRADE)
     pools = {"one": "abc", "two": "abc", "three": "abc"}
     made(target, pools=pools, crossed=kinds, people_per_kind=1, strategy="sorting", steps=(), feedback=False)
@@ -683,7 +685,7 @@ def test_a_crossed_study_shows_each_kind_and_never_two_topics_at_once(target: st
 
 
 @pytest.mark.parametrize("judges", ["crowd", "dedicated"])
-def test_a_preview_shows_everything_and_keeps_nothing(target: str, judges: str) -> None:
+def test_a_preview_shows_every_page_and_stores_nothing(target: str, judges: str) -> None:
     made_crowd(target, judges=judges, steps=("consent", "guide", "check", "practice"), feedback=True)
     with served(target) as app:
         person = Person(app, link=Person(app, link="none").key("manager"))

@@ -1,4 +1,4 @@
-"""The judging page in a browser: whole assignments, and all that may go wrong on the way."""
+"""The judging page in a browser: whole assignments, network failures, undo, keys and leases."""
 
 from typing import Any
 
@@ -169,7 +169,7 @@ def test_a_whole_assignment_on_a_phone(site: Site, people: People) -> None:
     assert len({row.question for row in site.answers(campaign)}) == 13
 
 
-def test_it_never_scrolls_sideways_and_both_panes_have_the_same_area(site: Site, people: People) -> None:
+def test_no_horizontal_scrolling_and_equal_panes(site: Site, people: People) -> None:
     campaign = site.campaign(kind="definite", ties=True, same=True)
     person = people()
     person.enter(site.link(campaign, "wide"))
@@ -200,17 +200,17 @@ def test_texts_are_laid_out_in_their_own_direction(site: Site, people: People) -
     person = people()
     person.enter(site.link(campaign, "reader"))
     person.wait_for_pair()
-    found = person.page.evaluate(
+    directions = person.page.evaluate(
         "[...document.querySelectorAll('.body .text')]"
         ".map(each => [each.textContent[0], getComputedStyle(each).direction])"
     )
-    assert sorted(found) == [["P", "ltr"], ["ש", "rtl"]]
+    assert sorted(directions) == [["P", "ltr"], ["ש", "rtl"]]
 
 
 # ---- nothing is lost, nothing counts twice
 
 
-def test_with_the_network_lost_answers_wait_and_are_stored_once_in_order(site: Site, people: People) -> None:
+def test_offline_answers_are_queued_and_stored_once_in_order(site: Site, people: People) -> None:
     campaign = site.crowd(targets=18, feedback=False, test_share=0.0)  # and three test pairs
     person = people()
     page = person.page
@@ -240,7 +240,7 @@ def test_with_the_network_lost_answers_wait_and_are_stored_once_in_order(site: S
     assert [row.outcome for row in stored] == ["left", "right"] * 10
 
 
-def test_answers_survive_a_closed_tab_and_replies_that_got_lost(site: Site, people: People) -> None:
+def test_answers_survive_a_closed_tab_and_lost_replies(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
@@ -270,7 +270,7 @@ def test_answers_survive_a_closed_tab_and_replies_that_got_lost(site: Site, peop
     assert [f"{row.question}/{row.attempt}" for row in site.answers(campaign)] == shown
 
 
-def test_a_server_that_fails_is_asked_again(site: Site, people: People) -> None:
+def test_a_failed_request_is_retried(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
@@ -285,7 +285,7 @@ def test_a_server_that_fails_is_asked_again(site: Site, people: People) -> None:
     assert [f"{row.question}/{row.attempt}" for row in site.answers(campaign)] == [key]
 
 
-def test_whoever_the_server_forgot_keeps_their_answers(site: Site, people: People) -> None:
+def test_queued_answers_survive_a_lost_session(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     link = site.link(campaign, worker="W1")
@@ -301,7 +301,7 @@ def test_whoever_the_server_forgot_keeps_their_answers(site: Site, people: Peopl
     assert [f"{row.question}/{row.attempt}" for row in site.answers(campaign)] == [key]
 
 
-def test_double_clicks_and_held_keys_judge_once(site: Site, people: People) -> None:
+def test_double_clicks_and_held_keys_answer_once(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
@@ -344,7 +344,7 @@ def test_two_tabs_follow_each_other(site: Site, people: People) -> None:
     assert [row.outcome for row in site.answers(campaign)] == ["left", "right"]
 
 
-def test_of_two_different_answers_the_first_stands(site: Site, people: People) -> None:
+def test_the_first_of_two_different_answers_is_kept(site: Site, people: People) -> None:
     campaign = site.crowd()
     one = people()
     one.enter(site.link(campaign))
@@ -386,7 +386,7 @@ def test_undo_shows_the_same_pair_again(site: Site, people: People) -> None:
     assert sum(row.event == "retraction" for row in site.rows(schema.log, campaign)) == 1
 
 
-def test_what_waits_on_the_device_is_taken_back_there(site: Site, people: People) -> None:
+def test_a_queued_answer_is_undone_on_the_device(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
@@ -406,7 +406,7 @@ def test_what_waits_on_the_device_is_taken_back_there(site: Site, people: People
     assert [row.event for row in site.rows(schema.log, campaign)] == ["judgment"] * 2
 
 
-def test_bad_takes_an_item_out_and_undo_brings_it_back(site: Site, people: People) -> None:
+def test_bad_removes_an_item_and_undo_restores_it(site: Site, people: People) -> None:
     campaign = site.campaign(topics=1, items=5, feedback=False, strategy="allpairs", cap=1)
     person = people()
     person.enter(site.link(campaign, "dedicated"))
@@ -441,7 +441,7 @@ def test_bad_takes_an_item_out_and_undo_brings_it_back(site: Site, people: Peopl
     assert len(seen) >= 3
 
 
-def test_each_key_is_its_answer(site: Site, people: People) -> None:
+def test_each_key_gives_its_answer(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
@@ -469,7 +469,7 @@ def test_definitely_ties_and_same(site: Site, people: People) -> None:
     ]
 
 
-def test_grades_have_keys_and_the_same_area(site: Site, people: People) -> None:
+def test_grades_have_keys_and_equal_areas(site: Site, people: People) -> None:
     campaign = site.campaign(stage="grading", scale="five", feedback=False)
     person = people()
     person.enter(site.link(campaign, "grader"))
@@ -484,7 +484,7 @@ def test_grades_have_keys_and_the_same_area(site: Site, people: People) -> None:
     assert [(row.outcome, row.grade) for row in site.answers(campaign)] == [("grade", 3.0), ("grade", 0.0)]
 
 
-def test_notes_context_and_marks_go_with_the_answer(site: Site, people: People) -> None:
+def test_notes_context_and_highlighting_are_stored_with_the_answer(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     page: Page = person.page
@@ -543,7 +543,7 @@ def test_keys_can_be_changed_and_switched_off(site: Site, people: People) -> Non
 # ---- the end, and what comes in between
 
 
-def test_whoever_fails_the_tests_is_excluded_paid_and_told_neutrally(site: Site, people: People) -> None:
+def test_failing_test_pairs_shows_a_neutral_page_and_pays(site: Site, people: People) -> None:
     campaign = site.crowd(targets=3)
     person = people()
     person.enter(site.link(campaign))
@@ -574,7 +574,7 @@ def test_stopping_early_is_paid(site: Site, people: People) -> None:
 
 
 def run_out(site: Site, question: str) -> None:
-    """Let a lease run out."""
+    """Let a lease expire."""
     columns = schema.question.c
     site.store.write(
         lambda connection, now: connection.execute(
@@ -584,7 +584,7 @@ def run_out(site: Site, question: str) -> None:
 
 
 def taken_by_another(site: Site, campaign: Campaign, question: str) -> None:
-    """Let the lease run out, and another person judge the pair."""
+    """Let the lease expire, and another person judge the pair."""
     run_out(site, question)
     campaign.sweep()
     campaign.enrol("another", "dedicated")
@@ -594,7 +594,7 @@ def taken_by_another(site: Site, campaign: Campaign, question: str) -> None:
 
 
 @pytest.mark.parametrize("javascript", [True, False])
-def test_a_lost_lease_is_told_and_judging_goes_on(site: Site, people: People, javascript: bool) -> None:
+def test_judging_continues_after_a_lost_lease(site: Site, people: People, javascript: bool) -> None:
     campaign = site.campaign(topics=1, items=2, known=0, cap=1, feedback=False, strategy="allpairs")
     person = people(java_script_enabled=javascript)
     person.enter(site.link(campaign, "slow"))
@@ -614,7 +614,7 @@ def test_a_lost_lease_is_told_and_judging_goes_on(site: Site, people: People, ja
     assert [row.outcome for row in site.answers(campaign)] == ["left"]
 
 
-def test_a_lease_that_runs_out_is_renewed_for_whoever_looks(site: Site, people: People) -> None:
+def test_an_expiring_lease_is_renewed_while_the_page_is_open(site: Site, people: People) -> None:
     campaign = site.crowd(lease_seconds=100)  # less than two minutes: it is running out from the start
     person = people()
     page = person.page
@@ -661,7 +661,7 @@ def test_a_lease_that_runs_out_is_renewed_for_whoever_looks(site: Site, people: 
     page.wait_for_selector("#warning", state="hidden")
 
 
-def test_paused_ended_and_no_work(site: Site, people: People) -> None:
+def test_pages_of_paused_and_ended_campaigns_and_of_no_work(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people()
     person.enter(site.link(campaign))
@@ -683,7 +683,7 @@ def test_paused_ended_and_no_work(site: Site, people: People) -> None:
     other.wait_for_state("no-work")
 
 
-def test_a_page_that_waits_goes_on_by_itself(site: Site, people: People) -> None:
+def test_a_waiting_page_continues_by_itself(site: Site, people: People) -> None:
     campaign = site.crowd()
     campaign.set_state("paused")
     person = people()
@@ -718,7 +718,7 @@ def test_a_preview_shows_the_flow_and_stores_nothing(site: Site, people: People)
     assert site.rows(schema.assessor, campaign) == []
 
 
-def test_the_page_speaks_german(site: Site, people: People) -> None:
+def test_the_page_is_available_in_german(site: Site, people: People) -> None:
     campaign = site.crowd()
     person = people(locale="de-DE")
     person.enter(site.link(campaign))

@@ -1,4 +1,4 @@
-"""Panels before the page's server: who comes in, what is refused, messages, and what follows from a status."""
+"""Routes of panels: arrivals, refusals, messages, and the effects of each status."""
 
 import json
 import secrets
@@ -23,9 +23,9 @@ from support.visitors import Person
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with house(tmp_path_factory.mktemp("panel")) as found:
-        make_campaign(found.store, name="other", steps=())
-        yield found
+    with house(tmp_path_factory.mktemp("panel")) as opened:
+        make_campaign(opened.store, name="other", steps=())
+        yield opened
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def kept(home: House) -> dict[str, list[Any]]:
 # ---- coming in
 
 
-def test_the_same_person_is_one_pseudonym_and_nobody_else(home: House) -> None:
+def test_one_panel_identity_has_one_pseudonym(home: House) -> None:
     guest = home.guest()
     assert guest.entered.status_code == 303
     again = Guest(home, guest.submission)
@@ -55,7 +55,7 @@ def test_the_same_person_is_one_pseudonym_and_nobody_else(home: House) -> None:
     assert guest.submission.participant not in cookie
 
 
-def test_a_stay_is_not_taken_over_by_another_person(home: House) -> None:
+def test_a_submission_belongs_to_one_person(home: House) -> None:
     guest = home.guest()
     thief = Person(home.app, home.campaign.id, link="none")
     query = {**home.fake.query(guest.submission), "PROLIFIC_PID": secrets.token_hex(12), "key": thief.key()}
@@ -80,7 +80,7 @@ def test_a_stay_is_not_taken_over_by_another_person(home: House) -> None:
     ],
     ids=repr,
 )
-def test_who_brings_something_else_is_turned_away(home: House, change: dict[str, Any]) -> None:
+def test_visitors_without_the_panels_parameters_are_refused(home: House, change: dict[str, Any]) -> None:
     person = Person(home.app, home.campaign.id, link="none")
     query = {**home.fake.query(home.fake.take()), "key": person.key(), **change}
     before = len(home.rows(schema.identity)), len(home.rows(schema.submission))
@@ -90,7 +90,7 @@ def test_who_brings_something_else_is_turned_away(home: House, change: dict[str,
     assert (len(home.rows(schema.identity)), len(home.rows(schema.submission))) == before
 
 
-def test_other_panels_and_campaigns_are_not_there(home: House) -> None:
+def test_other_panels_and_campaigns_are_unknown(home: House) -> None:
     person = Person(home.app, home.campaign.id, link="none")
     query = {**home.fake.query(home.fake.take()), "key": person.key()}
     for path in (f"{person.base}/from/generic", f"{person.base}/from/nothing", "/j/nowhere/from/prolific"):
@@ -99,7 +99,7 @@ def test_other_panels_and_campaigns_are_not_there(home: House) -> None:
     assert person.client.get(f"{person.base}/from/prolific", params=personal).status_code == 403
 
 
-def test_a_preview_keeps_nothing(home: House) -> None:
+def test_a_panels_preview_stores_nothing(home: House) -> None:
     person = Person(home.app, home.campaign.id, link="none")
     before = kept(home)
     query = {name: f"{{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")}
@@ -112,7 +112,7 @@ def test_a_preview_keeps_nothing(home: House) -> None:
     assert kept(home) == before
 
 
-def test_nobody_leaves_before_the_end_and_nobody_is_sent_elsewhere(home: House) -> None:
+def test_the_panel_is_reached_only_after_the_end(home: House) -> None:
     guest = home.guest()
     for query in ({}, {"url": "https://evil.example"}, {"cc": "DONE1"}):
         got = guest.client.get(f"{guest.base}/out", params=query, follow_redirects=False)
@@ -196,7 +196,7 @@ def test_replayed_messages_change_nothing(home: House) -> None:
     assert status_of(home, guest.submission) == "submitted"
 
 
-def test_an_older_message_does_not_undo_what_is_final(home: House) -> None:
+def test_an_older_message_does_not_undo_a_final_status(home: House) -> None:
     guest = home.guest()
     for status in ("APPROVED", "AWAITING REVIEW", "ACTIVE"):
         body = body_of(guest.submission, status)
@@ -204,7 +204,7 @@ def test_an_older_message_does_not_undo_what_is_final(home: House) -> None:
     assert status_of(home, guest.submission) == "approved"
 
 
-def test_messages_about_others_are_taken_and_change_nothing(home: House) -> None:
+def test_messages_about_unknown_submissions_change_nothing(home: House) -> None:
     guest = home.guest()
     stranger = home.fake.take()
     before = home.rows(schema.submission)
@@ -254,7 +254,7 @@ def test_every_status_of_the_documentation_is_known() -> None:
 
 
 @pytest.mark.parametrize("status", AFTER)
-def test_what_follows_from_a_status(home: House, status: str) -> None:
+def test_effects_of_each_status(home: House, status: str) -> None:
     at_work, done = home.guest(), home.guest()
     at_work.judge_on(2)
     done.judge_on()
@@ -279,7 +279,7 @@ def test_what_follows_from_a_status(home: House, status: str) -> None:
     reconcile(home.campaign, home.panel, carry_out=True)
 
 
-def test_a_report_that_is_tried_changes_nothing(home: House) -> None:
+def test_a_report_in_a_dry_run_changes_nothing(home: House) -> None:
     guest = home.guest()
     guest.judge_on(1)
     home.fake.move(guest.submission, "RETURNED")

@@ -1,4 +1,4 @@
-"""Passages on their way to the page: plain, Markdown, pictures, and HTML for a frame."""
+"""Display of passages: plain text, Markdown, pictures, and HTML for a frame."""
 
 from html.parser import HTMLParser
 
@@ -73,12 +73,12 @@ def test_markdown_is_rendered() -> None:
     assert "<td>2</td>" in html
 
 
-def test_headings_of_a_passage_stay_below_those_of_the_page() -> None:
+def test_headings_of_a_passage_are_below_those_of_the_page() -> None:
     tags = Seen(markdown("\n\n".join(f"{'#' * level} x" for level in range(1, 7)))).tags
     assert tags == ["h3", "h4", "h5", "h6", "h6", "h6"]
 
 
-def test_links_are_text_in_passages_and_links_in_the_campaigns_own_words() -> None:
+def test_links_are_text_in_passages_and_links_in_the_campaigns_texts() -> None:
     text = "[here](https://example.org/a) and <mailto:a@example.org>"
     assert Seen(markdown(text)).tags == ["p"]
     assert Seen(markdown(text)).text.strip() == "here and mailto:a@example.org"
@@ -90,7 +90,7 @@ def test_links_are_text_in_passages_and_links_in_the_campaigns_own_words() -> No
     assert {value for tag, name, value in own.attributes if name == "rel"} == {"noopener noreferrer nofollow"}
 
 
-def test_only_pictures_that_come_with_the_text_are_shown() -> None:
+def test_only_embedded_pictures_are_shown() -> None:
     assert markdown(f"![a *dot*]({PIXEL})") == f'<p><img src="{PIXEL}" alt="a dot"></p>\n'
     assert markdown("![a <dot>](https://example.org/dot.png)") == "<p>[a &lt;dot&gt;]</p>\n"
 
@@ -102,7 +102,7 @@ def test_only_pictures_that_come_with_the_text_are_shown() -> None:
         *("data:image/png;base64,", f"{PIXEL}\n{PIXEL}", "data:image/png;base64,AA'A"),
     ],
 )
-def test_other_addresses_are_no_pictures(text: str) -> None:
+def test_other_addresses_are_not_pictures(text: str) -> None:
     assert not is_picture(text)
     assert shown(Passage("a", text, title="t", format="image")) == {
         "format": "text",
@@ -111,7 +111,7 @@ def test_other_addresses_are_no_pictures(text: str) -> None:
     }
 
 
-def test_each_format_is_told_without_the_items_id() -> None:
+def test_no_format_reveals_the_items_id() -> None:
     assert shown(Passage("a", "x<b>", title="t", url="https://example.org")) == {
         "format": "text",
         "title": "t",
@@ -135,7 +135,7 @@ def test_each_format_is_told_without_the_items_id() -> None:
     assert shown(Passage("a", "<p>x", format="html"))["format"] == "text"  # nowhere to show it
 
 
-def test_a_frames_document_says_what_it_is() -> None:
+def test_a_frames_document_has_type_charset_and_title() -> None:
     document = Seen(frame_document("<p>Hello", "A & B"))
     assert document.tags[:2] == ["html", "head"]
     assert "A & B" in document.text
@@ -159,8 +159,8 @@ def test_every_payload_is_harmless_as_markdown(links: bool) -> None:
     assert [each for each in PAYLOADS if not is_harmless(markdown(each, links=links), links)] == []
 
 
-def test_the_judge_of_harmlessness_can_tell() -> None:
-    """The check above would see what it should."""
+def test_the_check_for_harmless_html_detects_harm() -> None:
+    """The check above detects harmful HTML."""
     for bad in ("<script>", "<p onclick=x>", "<a href='javascript:x'>", "<img src='https://x'>", "<svg>"):
         assert not is_harmless(bad, links=True)
 
@@ -171,7 +171,7 @@ PARTS = st.sampled_from(
 
 
 @given(st.lists(PARTS, max_size=12).map("".join), st.booleans())
-def test_property_markdown_of_anything_is_harmless(text: str, links: bool) -> None:
+def test_property_markdown_of_any_text_is_harmless(text: str, links: bool) -> None:
     assert is_harmless(markdown(text, links=links), links)
 
 

@@ -1,4 +1,4 @@
-"""Texts of others on the page: nothing of them runs, loads or leads away, and they are shown as they are."""
+"""Untrusted texts on the page: nothing in them runs, loads or links away, and they are shown literally."""
 
 import re
 import unicodedata
@@ -27,17 +27,17 @@ STRANGE = """(selector => [...document.querySelectorAll(selector)].flatMap(text 
   .map(each => each.outerHTML))""".replace("HARMLESS", repr(HARMLESS))
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_payloads() -> None:
     assert len(set(PAYLOADS)) >= 150
 
 
 def shown(page: Page) -> dict[str, list[str]]:
-    """Return what the page shows, place by place."""
-    found: dict[str, list[str]] = page.evaluate(
+    """Return the texts that the page shows, by place."""
+    texts: dict[str, list[str]] = page.evaluate(
         "Object.fromEntries(['#topic', '.description', '.talk li', '.title', '.body > .text']"
         ".map(place => [place, [...document.querySelectorAll(place)].map(each => each.textContent)]))"
     )
-    return found
+    return texts
 
 
 def expected(text: str) -> dict[str, list[str]]:
@@ -105,7 +105,7 @@ SCRIPTS = """const url = document.querySelector('script[type=module]').src;
   const js = name => import(url.replace('page', name));"""
 
 
-def test_each_payload_alone_is_drawn_literally(site: Site, people: People) -> None:
+def test_each_payload_is_drawn_literally(site: Site, people: People) -> None:
     person = judging(site, people)
     wrong = person.page.evaluate(
         f"""async payloads => {{
@@ -190,7 +190,7 @@ def test_html_of_payloads_stays_in_its_frame(site: Site, people: People) -> None
     assert page.get_attribute("#left iframe", "title") == "<b>"
 
 
-def test_worker_ids_of_payloads_are_kept_literally(site: Site, people: People) -> None:
+def test_worker_ids_of_payloads_are_stored_literally(site: Site, people: People) -> None:
     campaign = site.crowd(steps=("consent",))
     person = people()
     for payload in PAYLOADS:
@@ -225,18 +225,18 @@ def small(text: str) -> str:
 
 
 def places_by_definition(text: str, terms: list[str]) -> list[str]:
-    """Return the marked parts: whole words, or, in scripts without spaces, the term wherever it stands."""
-    found: list[tuple[int, int]] = []
+    """Return the highlighted parts: whole words, or any occurrence in scripts without spaces."""
+    matches: list[tuple[int, int]] = []
     for term in filter(None, terms):
         for at in range(len(text) - len(term) + 1):
             end = at + len(term)
             cuts = (text[place - 1 : place + 1] for place in (at, end) if 0 < place < len(text))
             whole = not any(in_word(cut[0]) and in_word(cut[1]) for cut in cuts)
             if small(text[at:end]) == small(term) and (whole or UNSPACED.search(term)):
-                found.append((at, end))
+                matches.append((at, end))
     kept: list[str] = []
     last = 0
-    for start, end in sorted(found, key=lambda each: (each[0], -each[1])):
+    for start, end in sorted(matches, key=lambda each: (each[0], -each[1])):
         if start >= last:
             kept.append(text[start:end])
             last = end
@@ -267,7 +267,7 @@ MARK = f"""async cases => {{
 }}"""
 
 
-def test_marks_change_nothing_that_is_visible_and_stand_where_they_should(site: Site, people: People) -> None:
+def test_highlighting_keeps_the_text_and_marks_the_right_places(site: Site, people: People) -> None:
     person = judging(site, people)
     case = st.tuples(st.lists(PIECES, min_size=1, max_size=4), st.lists(PIECES.map(str.strip), max_size=3))
 
@@ -276,7 +276,7 @@ def test_marks_change_nothing_that_is_visible_and_stand_where_they_should(site: 
     def hold(cases: list[tuple[list[str], list[str]]]) -> None:
         given_terms = [
             (parts, [*terms, *(re.split(r"\W+", parts[0])[:1])]) for parts, terms in cases
-        ]  # so that something is found
+        ]  # so that there is a match
         results: list[Any] = person.page.evaluate(MARK, given_terms)
         for (parts, terms), (same, counted, marked, left_over, text) in zip(
             given_terms, results, strict=True
@@ -290,7 +290,7 @@ def test_marks_change_nothing_that_is_visible_and_stand_where_they_should(site: 
     hold()
 
 
-def test_marks_are_seen(site: Site, people: People) -> None:
+def test_highlighting_is_visible(site: Site, people: People) -> None:
     campaign = site.campaign()
     person = people()
     person.enter(site.link(campaign, "looks"))

@@ -1,4 +1,4 @@
-"""The page's scripts by themselves, in the browser: the outbox and the keys."""
+"""Unit tests of the page's scripts in a browser: the outbox and the keys."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ OUTBOX = f"""async cases => {{
 
 @pytest.fixture
 def bench(site: Site, people: People) -> Person:
-    """Return a page of ours on which nothing happens by itself."""
+    """Return an idle page of ours."""
     campaign = site.crowd()
     campaign.set_state("paused")
     person = people()
@@ -73,7 +73,7 @@ def bench(site: Site, people: People) -> Person:
     return person
 
 
-def test_the_outbox_stores_each_once_in_order_whatever_fails(bench: Person) -> None:
+def test_the_outbox_stores_each_answer_once_in_order_despite_failures(bench: Person) -> None:
     fates = st.lists(st.sampled_from(["lost", "unheard", 500, 503, 429, 200, 403]), max_size=12)
     case = st.tuples(st.integers(1, 6).map(lambda n: [f"q{at}" for at in range(n)]), fates, st.integers(0, 7))
 
@@ -90,7 +90,7 @@ def test_the_outbox_stores_each_once_in_order_whatever_fails(bench: Person) -> N
     hold()
 
 
-def test_the_outbox_drops_what_is_refused_and_goes_on(bench: Person) -> None:
+def test_the_outbox_drops_refused_answers_and_continues(bench: Person) -> None:
     statuses = [409, 410, 404, 422, 413]
     answers = [f"q{at}" for at in range(6)]
     (result,) = bench.page.evaluate(OUTBOX, [[answers, statuses, 9]])
@@ -101,7 +101,7 @@ def test_the_outbox_drops_what_is_refused_and_goes_on(bench: Person) -> None:
     assert result["left"] == 0
 
 
-def test_without_storage_the_outbox_keeps_to_memory(bench: Person) -> None:
+def test_the_outbox_works_in_memory_without_storage(bench: Person) -> None:
     waiting = bench.page.evaluate(
         f"""async () => {{
           {SCRIPTS}
@@ -119,8 +119,8 @@ def test_without_storage_the_outbox_keeps_to_memory(bench: Person) -> None:
     assert waiting == [["a", "b"], 0]
 
 
-def test_keys_have_one_meaning_each_however_they_are_changed(bench: Person) -> None:
-    """Whatever is set, every action keeps a key, and no key means two things."""
+def test_each_key_has_one_meaning_after_any_changes(bench: Person) -> None:
+    """With any settings, every action has a key, and no key has two actions."""
     change = st.tuples(
         st.integers(0, 15), st.sampled_from([*"QPBTSXKUCNH?12Z", "ArrowLeft", "Shift+ArrowLeft"])
     )
@@ -154,7 +154,7 @@ def test_keys_have_one_meaning_each_however_they_are_changed(bench: Person) -> N
     hold()
 
 
-def test_keys_are_left_alone_where_they_are_not_ours(bench: Person) -> None:
+def test_other_keys_and_text_fields_are_left_alone(bench: Person) -> None:
     heard = bench.page.evaluate(
         f"""async () => {{
           {SCRIPTS}

@@ -1,4 +1,4 @@
-"""Sides: drawn fairly, shown as stored, and nothing on a page that tells a test pair apart."""
+"""Sides are drawn fairly and shown as stored, and no page reveals a test pair."""
 
 import json
 import math
@@ -20,8 +20,8 @@ DRAWS = 10_000
 SIGMAS = 4.0
 
 
-def test_sides_are_fair_and_know_nothing_of_systems(tmp_path: Path) -> None:
-    """Who asks over and over gets each side half of the time, whichever system an item comes from.
+def test_sides_are_fair_and_independent_of_systems(tmp_path: Path) -> None:
+    """Each item is left half of the time, whichever system it comes from.
 
     Items of the first system have small ids and stand first in the pool, as a favourite's might.
     """
@@ -69,7 +69,9 @@ def test_the_side_that_is_stored_is_the_side_that_was_sent(tmp_path: Path) -> No
         }
         person.judge_on()
         rows = app.state.store.read(
-            lambda found: found.execute(select(schema.log).where(schema.log.c.event == "judgment")).all()
+            lambda connection: connection.execute(
+                select(schema.log).where(schema.log.c.event == "judgment")
+            ).all()
         )
         stored = {row.question: (f"Text of {row.left_item}.", f"Text of {row.right_item}.") for row in rows}
         assert stored == sent
@@ -77,7 +79,7 @@ def test_the_side_that_is_stored_is_the_side_that_was_sent(tmp_path: Path) -> No
 
 
 def masked(value: Any) -> Any:
-    """Return a question without its texts and ids: what is left must not differ."""
+    """Return a question without its texts and ids; the rest must not differ."""
     if isinstance(value, dict):
         return {
             key: "TEXT" if key in ("text", "title", "html") else "ID" if key == "id" else masked(each)
@@ -90,7 +92,7 @@ def masked(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("repeats", [0, 2])
-def test_a_test_pair_looks_like_any_other(tmp_path: Path, repeats: int) -> None:
+def test_a_test_pair_looks_like_any_other_pair(tmp_path: Path, repeats: int) -> None:
     """JSON and HTML of target, test and repeated pairs are the same once texts and ids are masked."""
     target = tmp_path / "campaign.db"
     with new_store(target) as store:
@@ -104,7 +106,7 @@ def test_a_test_pair_looks_like_any_other(tmp_path: Path, repeats: int) -> None:
         pages: dict[str, set[str]] = {}
         shapes: dict[str, set[str]] = {}
         work = person.work()
-        rows = app.state.store.read(lambda found: found.execute(select(schema.question)).all())
+        rows = app.state.store.read(lambda connection: connection.execute(select(schema.question)).all())
         kinds = {row.id: "test" if row.test_pair else str(row.source) for row in rows}
         while work["state"] == "judging":
             first = work["questions"][0]
@@ -119,7 +121,7 @@ def test_a_test_pair_looks_like_any_other(tmp_path: Path, repeats: int) -> None:
 
 
 def _bare(page: str, work: dict[str, Any]) -> str:
-    """Return a page without texts, ids, the work that is left, and how far somebody has come."""
+    """Return a page without texts, ids, remaining questions and progress."""
     page = re.sub(r'<script type="application/json" id="work">.*?</script>', "WORK", page, flags=re.DOTALL)
     for question in work["questions"]:
         page = page.replace(question["id"], "ID")
@@ -131,14 +133,14 @@ def _bare(page: str, work: dict[str, Any]) -> str:
     return re.sub(r'<progress id="bar"[^>]*>', "BAR", page)
 
 
-def test_masking_would_show_a_mark() -> None:
-    """The comparison above sees what a careless change would add."""
+def test_masking_keeps_a_difference() -> None:
+    """The comparison above detects a difference."""
     plain = {"id": "1", "left": {"text": "x"}, "outcomes": ["left"]}
     assert masked({**plain, "id": "2", "left": {"text": "y"}}) == masked(plain)
     assert masked({**plain, "test": True}) != masked(plain)
 
 
-def test_nothing_names_items_or_what_stands_behind_a_question(tmp_path: Path) -> None:
+def test_nothing_reveals_items_or_the_origin_of_a_question(tmp_path: Path) -> None:
     target = tmp_path / "campaign.db"
     with new_store(target) as store:
         crowd_campaign(store)

@@ -1,4 +1,4 @@
-"""The API: what it says, what it does, and whom it refuses."""
+"""The API: its figures, its actions, and the callers that it refuses."""
 
 import json
 import time
@@ -32,8 +32,8 @@ def app(tmp_path: Path) -> Iterator[FastAPI]:
     with open_store(target, create=True) as store:
         judge(managed(store), 60)
         managed(store, "other")
-    with served(target) as found:
-        yield found
+    with served(target) as application:
+        yield application
 
 
 def ids(app: FastAPI) -> list[str]:
@@ -59,16 +59,16 @@ def client(site: Site, letters: Campaign) -> Client:
     return Client.from_link(link)
 
 
-def test_it_says_what_the_status_says(letters: Campaign, client: Client) -> None:
+def test_the_api_agrees_with_the_status(letters: Campaign, client: Client) -> None:
     assert client.models() == []
     judge(letters, 30)
     wanted = status(letters)
-    found = client.status()
-    assert (found["name"], found["state"], found["judgments"]) == (letters.name, "open", 30)
+    head = client.status()
+    assert (head["name"], head["state"], head["judgments"]) == (letters.name, "open", 30)
     for name in ("expected", "open", "leased", "held", "parked"):
-        assert found[name] == wanted.total(name)
-    assert found["left_choices"] + found["right_choices"] == 30
-    assert found["left_low"] < found["left_share"] < found["left_high"]
+        assert head[name] == wanted.total(name)
+    assert head["left_choices"] + head["right_choices"] == 30
+    assert head["left_low"] < head["left_share"] < head["left_high"]
     rows = list(client.topics(limit=1))
     assert [row["status"]["topic"] for row in rows] == ["one", "two", "three"]
     assert [row["status"]["judgments"] for row in rows] == [each.judgments for each in wanted.topic_statuses]
@@ -81,7 +81,7 @@ def test_it_says_what_the_status_says(letters: Campaign, client: Client) -> None
     assert [row["status"]["topic"] for row in client.topics(search="TWO")] == ["two"]
 
 
-def test_lists_are_paged_and_every_figure_leads_to_its_rows(letters: Campaign, client: Client) -> None:
+def test_lists_are_paged_and_figures_match_their_rows(letters: Campaign, client: Client) -> None:
     judge(letters, 40)
     pairs = list(client.pairs(limit=3))
     assert pairs == list(client.pairs(limit=500))
@@ -107,7 +107,7 @@ def test_lists_are_paged_and_every_figure_leads_to_its_rows(letters: Campaign, c
     assert wins == topic["row"]["status"]["judgments"]
 
 
-def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client) -> None:
+def test_agreement_equals_the_statistics(letters: Campaign, client: Client) -> None:
     assert client.agreement()["votes"] == 0
     judge(letters, 40, "pqrstu")
     votes = votes_of(letters)
@@ -115,9 +115,9 @@ def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client)
     assert told["votes"] == len(votes)
     assert [each["statistic"] for each in told["findings"]] == list(STATISTICS)
     for each in told["findings"]:
-        found = find(votes, each["statistic"], AgreementOptions(rows=50))
-        assert each["rows"] == [list(row) for row in found.table.rows]
-        assert each["needs"] == found.needs
+        finding = find(votes, each["statistic"], AgreementOptions(rows=50))
+        assert each["rows"] == [list(row) for row in finding.table.rows]
+        assert each["needs"] == finding.needs
     (some,) = client.agreement("assessors", rows=2)["findings"]
     assert len(some["rows"]) == 2
     for options in ({"criterion": "taste"}, {"cluster": "person"}):
@@ -127,18 +127,18 @@ def test_agreement_is_what_the_statistics_say(letters: Campaign, client: Client)
         client.agreement("sumary")
 
 
-def test_the_leaderboard_is_the_leaderboard(letters: Campaign, client: Client) -> None:
+def test_the_leaderboard_equals_the_librarys(letters: Campaign, client: Client) -> None:
     assert client.leaderboard()["note"] == "No judgments yet."
     judge(letters, 60)
     for measure in ("Compat(p=0.8)", "nDCG@5", "ppref"):
         wanted = leaderboard(letters, measure, interval="t", baseline="backwards", correction="holm")
-        found = client.leaderboard(measure, baseline="backwards")
-        assert {row["run"]: row["mean"] for row in found["rows"]} == pytest.approx(wanted.means(measure))
-        means = [row["mean"] for row in found["rows"]]
+        board = client.leaderboard(measure, baseline="backwards")
+        assert {row["run"]: row["mean"] for row in board["rows"]} == pytest.approx(wanted.means(measure))
+        means = [row["mean"] for row in board["rows"]]
         assert means == sorted(means, reverse=True)
-        for row in found["rows"]:
+        for row in board["rows"]:
             assert row["p"] == pytest.approx(wanted.row(row["run"], measure).p)
-    assert found["tags"] == ["odd"]
+    assert board["tags"] == ["odd"]
     assert client.leaderboard(tag="odd")["topics"] == 2
     assert client.slices()[0]["topics"] == 2
     history = client.history()
@@ -146,7 +146,7 @@ def test_the_leaderboard_is_the_leaderboard(letters: Campaign, client: Client) -
     assert history["points"][-1]["judgments"] == client.status()["judgments"]
 
 
-def test_blind_hides_every_name(letters: Campaign, client: Client) -> None:
+def test_blind_mode_hides_every_name(letters: Campaign, client: Client) -> None:
     judge(letters, 60)
     open_board, board = client.leaderboard(), client.leaderboard(blind=True)
     names = {"alphabetical", "backwards", "shuffled"}
@@ -184,7 +184,7 @@ def test_exclusion_is_previewed_done_and_undone(letters: Campaign, client: Clien
     assert client.status()["judgments"] == 6
 
 
-def test_voiding_and_rewinding_are_previewed_and_done(letters: Campaign, client: Client) -> None:
+def test_retracting_and_rewinding_are_previewed_and_done(letters: Campaign, client: Client) -> None:
     judge(letters, 1000, "pqrstu")
     topic = client.topic("one")
     assert len(topic["closings"]) > 1
@@ -221,7 +221,7 @@ def test_pause_close_and_resume(site: Site, letters: Campaign, client: Client) -
         assert state_of(site.store, letters) == state == client.status()["state"]
 
 
-def test_exports_are_the_files(letters: Campaign, client: Client, tmp_path: Path) -> None:
+def test_exports_equal_the_files(letters: Campaign, client: Client, tmp_path: Path) -> None:
     judge(letters, 50)
     letters.retract("one", [1], "=cmd()")
     written: dict[str, Any] = {
@@ -238,7 +238,7 @@ def test_exports_are_the_files(letters: Campaign, client: Client, tmp_path: Path
         assert size > 20
 
 
-def test_the_pulse_beats_when_something_happens(letters: Campaign, client: Client) -> None:
+def test_the_pulse_changes_with_the_campaign(letters: Campaign, client: Client) -> None:
     seen = [client.pulse(), client.pulse()]
     for step in (lambda: judge(letters, 1), lambda: letters.set_state("paused")):
         step()
@@ -249,9 +249,9 @@ def test_the_pulse_beats_when_something_happens(letters: Campaign, client: Clien
     assert len(set(seen)) == 4
 
 
-def test_events_tell_of_a_change(site: Site, letters: Campaign) -> None:
-    found = client_of(site.app, key_for(site.app, letters.id))
-    got = found.get(f"/api/v1/campaigns/{letters.id}/events?seconds=0")
+def test_events_report_a_change(site: Site, letters: Campaign) -> None:
+    browser = client_of(site.app, key_for(site.app, letters.id))
+    got = browser.get(f"/api/v1/campaigns/{letters.id}/events?seconds=0")
     assert got.headers["content-type"].startswith("text/event-stream")
     assert got.text.startswith("retry: 1000\n\nevent: pulse\ndata: open-")
 
@@ -259,7 +259,7 @@ def test_events_tell_of_a_change(site: Site, letters: Campaign) -> None:
 # ---- who is refused
 
 
-def test_without_a_key_nothing_is_told(app: FastAPI) -> None:
+def test_without_a_key_nothing_is_shown(app: FastAPI) -> None:
     mine, others = ids(app)
     paths = [str(getattr(route, "path", "")) for route in app.routes]
     paths = [path for path in paths if path.startswith("/api/v1/campaigns")]
@@ -304,7 +304,7 @@ def test_a_managers_key_opens_no_judging_page(app: FastAPI) -> None:
     assert client_of(app).get(f"/j/{mine}", params={"key": key_for(app, mine)}).status_code == 403
 
 
-def test_a_cookie_steps_only_from_our_own_pages(app: FastAPI) -> None:
+def test_actions_by_cookie_need_our_own_pages(app: FastAPI) -> None:
     (mine, _) = ids(app)
     person = client_of(app, cookies={f"duelpool_manage_{mine}": key_for(app, mine)})
     address = f"/api/v1/campaigns/{mine}/state"
@@ -317,7 +317,7 @@ def test_a_cookie_steps_only_from_our_own_pages(app: FastAPI) -> None:
     assert person.get(f"/api/v1/campaigns/{mine}").json()["state"] == "paused"
 
 
-def test_what_can_not_be_is_told_in_one_form(app: FastAPI) -> None:
+def test_all_errors_have_one_form(app: FastAPI) -> None:
     (mine, _) = ids(app)
     person = client_of(app, key_for(app, mine))
     base = f"/api/v1/campaigns/{mine}"
@@ -343,7 +343,7 @@ def test_what_can_not_be_is_told_in_one_form(app: FastAPI) -> None:
         assert set(got.json()) == {"problem", "remedy", "reference"}
 
 
-def test_the_client_says_what_is_wrong(site: Site, letters: Campaign) -> None:
+def test_the_client_reports_the_problem(site: Site, letters: Campaign) -> None:
     for link in ("x", "http://h/manage/c", "http://h/j/c?key=k"):
         with pytest.raises(BadParameter):
             Client.from_link(link)

@@ -1,4 +1,4 @@
-"""The dashboard in a browser: a manager watches, steps in, and sees what came of it."""
+"""The dashboard in a browser: a manager's actions and their effects."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ class Manager:
         return " ".join(self.page.inner_text(f".figures div:has(dt:text-is('{name}')) dd").split())
 
     def step(self, reason: str = "") -> str:
-        """Look at what a step would do, and take it; return what was told before."""
+        """Preview an action and carry it out; return the preview's text."""
         self.page.wait_for_selector("#sure")
         told = self.page.inner_text("#told")
         self.page.click("#sure")
@@ -64,7 +64,7 @@ def manager(site: Site, people: People, letters: Campaign) -> Manager:
     return Manager(site, people(), letters)
 
 
-def test_excluding_somebody_opens_their_pairs_again(manager: Manager, letters: Campaign) -> None:
+def test_excluding_an_assessor_reopens_pairs(manager: Manager, letters: Campaign) -> None:
     judge(letters, 6)
     manager.go("assessors")
     assert manager.figure("Usable judgments").startswith("6 ")
@@ -85,7 +85,7 @@ def test_excluding_somebody_opens_their_pairs_again(manager: Manager, letters: C
     assert manager.figure("Usable judgments").startswith("6 ")
 
 
-def test_a_phase_is_rewound_after_a_look_at_what_that_costs(manager: Manager, letters: Campaign) -> None:
+def test_a_phase_is_rewound_after_a_preview_of_the_cost(manager: Manager, letters: Campaign) -> None:
     judge(letters, 1000, "pqrstu")
     manager.go("topic?topic=one")
     rows = manager.page.locator("#closings tbody tr")
@@ -113,7 +113,7 @@ def letters_log(manager: Manager) -> str:
     return manager.page.inner_text("#rows")
 
 
-def test_a_judgment_is_voided_with_a_reason(manager: Manager, letters: Campaign) -> None:
+def test_a_judgment_is_retracted_with_a_reason(manager: Manager, letters: Campaign) -> None:
     judge(letters, 5)
     manager.go("pairs?topic=one")
     manager.page.click("#rows tbody tr:first-child th a")
@@ -189,7 +189,7 @@ def test_the_leaderboard_moves_while_people_judge(manager: Manager, letters: Cam
     page.wait_for_function("() => document.querySelector('.figures dd a').innerText === '33'")
 
 
-def test_without_events_the_page_looks_for_itself(manager: Manager, letters: Campaign) -> None:
+def test_the_page_polls_without_events(manager: Manager, letters: Campaign) -> None:
     page = manager.page
     page.route("**/events", lambda route: route.fulfill(status=500, body=""))
     manager.go("leaderboard")
@@ -198,7 +198,7 @@ def test_without_events_the_page_looks_for_itself(manager: Manager, letters: Cam
     page.wait_for_selector("#leaderboard tbody tr")
 
 
-def test_without_scripts_every_step_can_be_taken(site: Site, people: People, letters: Campaign) -> None:
+def test_every_action_works_without_scripts(site: Site, people: People, letters: Campaign) -> None:
     judge(letters, 6)
     manager = Manager(site, people(java_script_enabled=False), letters)
     manager.go("assessor?assessor=ben")
@@ -208,7 +208,7 @@ def test_without_scripts_every_step_can_be_taken(site: Site, people: People, let
     assert manager.figure("Usable judgments").startswith("4 ")
 
 
-def test_no_page_has_barriers(manager: Manager, letters: Campaign) -> None:
+def test_every_page_passes_axe(manager: Manager, letters: Campaign) -> None:
     judge(letters, 14, "pq")
     first = letters.live.state("one").lines[0].judgment
     assert first is not None
@@ -222,7 +222,7 @@ def test_no_page_has_barriers(manager: Manager, letters: Campaign) -> None:
 
 
 @pytest.mark.slow
-def test_no_empty_page_has_barriers(site: Site, people: People) -> None:
+def test_every_empty_page_passes_axe(site: Site, people: People) -> None:
     campaign = managed(site.store, f"empty {next(_NUMBERS)}", runs=())
     manager = Manager(site, people(), campaign)
     for path in PAGES:
@@ -233,8 +233,8 @@ def test_no_empty_page_has_barriers(site: Site, people: People) -> None:
                 assert manager.page.locator(".empty .command code").count() >= 1
 
 
-def test_texts_of_others_are_shown_as_they_are(site: Site, people: People) -> None:
-    """Names of runs, topics, items, people, tags, notes and reasons: nothing of them runs."""
+def test_untrusted_texts_are_shown_literally(site: Site, people: People) -> None:
+    """Payloads in names of runs, topics, items, assessors and tags, in notes and reasons: none runs."""
     chosen = [each for each in PAYLOADS if each.strip() and not {"\0", "\n", "\r"} & set(each)]
     for start in range(0, len(chosen), 60):
         part = chosen[start : start + 60]
@@ -286,7 +286,7 @@ def _dressed(campaign: Campaign, topic: str, part: list[str]) -> Any:
 
 
 def crossed(site: Site) -> Campaign:
-    """Make a small study of three kinds by people whose chances are known, two of each kind a topic."""
+    """Make a small crossed campaign of three kinds by simulated assessors, two per kind and topic."""
     study = simulated_study(queries=2, items=4, seed=3)
     topics = ("q000", "q001")
     campaign = Campaign.create(
@@ -303,7 +303,7 @@ def crossed(site: Site) -> Campaign:
     return campaign
 
 
-def test_the_agreement_of_judges_is_shown_in_every_table(
+def test_agreement_is_shown_in_every_table(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -321,18 +321,18 @@ def test_the_agreement_of_judges_is_shown_in_every_table(
     page = manager.page
     votes = votes_of(campaign)
     for name in STATISTICS:
-        found = find(votes, name, AgreementOptions(rows=20, resamples=40))
-        assert page.locator(f"table#{name}").count() == bool(found.table.rows), name
-        if found.table.rows:
-            assert page.locator(f"table#{name} tbody tr").count() == len(found.shown.rows)
+        finding = find(votes, name, AgreementOptions(rows=20, resamples=40))
+        assert page.locator(f"table#{name}").count() == bool(finding.table.rows), name
+        if finding.table.rows:
+            assert page.locator(f"table#{name} tbody tr").count() == len(finding.shown.rows)
             first = page.locator(f"table#{name} tbody tr").first.locator("th, td").all_inner_texts()
             assert [float(text) for text in first if text[:2] == "0."] == [
                 pytest.approx(cell, abs=0.0006)
-                for cell in found.shown.rows[0]
+                for cell in finding.shown.rows[0]
                 if isinstance(cell, float) and 0 <= cell < 0.9995
             ]
         else:
-            assert found.needs in str(page.locator("#missing").text_content()), name
+            assert finding.needs in str(page.locator("#missing").text_content()), name
     assert page.locator("figure svg").count() == 4
     look_with_axe(page, "agreement")
     manager.go("agreement?rate=0.9&cluster=topic")
@@ -344,7 +344,7 @@ def test_the_agreement_of_judges_is_shown_in_every_table(
     assert "There is no criterion called 'taste'" in page.inner_text("[role=alert]")
 
 
-def test_very_many_rows_are_paged(site: Site, people: People) -> None:
+def test_many_rows_are_paged(site: Site, people: People) -> None:
     runs: list[Run] = [run("only", "ab", ())]
     campaign = managed(site.store, f"many {next(_NUMBERS)}", runs=runs)
     for at in range(120):

@@ -1,4 +1,4 @@
-"""The page of language models in a browser: nothing yet, one at work, what it costs, and no barriers."""
+"""The page of language models in a browser: empty, with one model, its cost, and axe."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from web.manage.test_dashboard import Manager
 
 
 def leans(asked: LlmRequest) -> str:
-    """Prefer the smaller letter; nearby ones by the side, and less surely."""
+    """Prefer the smaller letter; for neighbours prefer a side, with less confidence."""
     left, right = asked.parts["left"][-2], asked.parts["right"][-2]
     if abs(ord(left) - ord(right)) < 2:
         return says("left", 60)
@@ -27,8 +27,8 @@ def leans(asked: LlmRequest) -> str:
 @pytest.fixture
 def provider() -> Iterator[Provider]:
     faults = {3: "429 0", 9: "refusal", 17: "drop", 23: "both"}
-    with serving(Provider(model=leans, fault=lambda asked: faults.get(asked.number, "good"))) as found:
-        yield found
+    with serving(Provider(model=leans, fault=lambda asked: faults.get(asked.number, "good"))) as served:
+        yield served
 
 
 def let_judge(campaign: Campaign, provider: Provider, name: str, **terms: object) -> None:

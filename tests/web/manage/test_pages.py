@@ -1,4 +1,4 @@
-"""The dashboard's server: who comes in, what other sites can't do, and pages with no rows and with one."""
+"""The dashboard's routes: access, requests from other sites, and pages with no rows and with one."""
 
 import time
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
         managed(store, "empty", runs=())
         judge(managed(store, "one row"), 1)
         judge(managed(store, "rows"), 30)
-    with served(target) as found:
-        yield found
+    with served(target) as application:
+        yield application
 
 
 def ids(app: FastAPI) -> dict[str, str]:
@@ -49,17 +49,17 @@ def ids(app: FastAPI) -> dict[str, str]:
 
 
 def person(app: FastAPI, campaign: str = "", key: str = "") -> TestClient:
-    found = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False, follow_redirects=False)
+    client = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False, follow_redirects=False)
     if campaign:
-        got = found.get(f"/manage/{campaign}", params={"key": key or key_for(app, campaign)})
+        got = client.get(f"/manage/{campaign}", params={"key": key or key_for(app, campaign)})
         assert got.status_code == 303, got.text
         assert "key" not in got.headers["location"]
         assert "HttpOnly" in got.headers["set-cookie"]
-    return found
+    return client
 
 
 @pytest.mark.parametrize("name", ["empty", "one row", "rows"])
-def test_every_page_is_there_whatever_there_is(app: FastAPI, name: str) -> None:
+def test_every_page_exists_with_no_rows_and_with_some(app: FastAPI, name: str) -> None:
     campaign = ids(app)[name]
     manager = person(app, campaign)
     for page in PAGES:
@@ -73,14 +73,14 @@ def test_every_page_is_there_whatever_there_is(app: FastAPI, name: str) -> None:
     assert manager.get("/manage/nowhere/topics").status_code == 404
 
 
-def test_a_topics_page_shows_the_best_answers_to_read(app: FastAPI) -> None:
+def test_a_topics_page_shows_the_texts_of_the_best_items(app: FastAPI) -> None:
     for name, there in (("rows", True), ("empty", False)):
         campaign = ids(app)[name]
         page = person(app, campaign).get(f"/manage/{campaign}/topic?topic=one").text
         assert ("Text of a." in page) is there
 
 
-def test_nobody_comes_in_without_this_campaigns_key(app: FastAPI) -> None:
+def test_the_dashboard_needs_this_campaigns_key(app: FastAPI) -> None:
     mine, other = ids(app)["rows"], ids(app)["empty"]
     links, others = app.state.links, key_for(app, other)
     for key in (
@@ -103,7 +103,7 @@ def test_nobody_comes_in_without_this_campaigns_key(app: FastAPI) -> None:
             assert got.status_code == refused
 
 
-def test_other_sites_can_not_step_in(app: FastAPI) -> None:
+def test_actions_from_other_sites_are_refused(app: FastAPI) -> None:
     mine = ids(app)["rows"]
     manager = person(app, mine)
     pause = {"state": "paused", "sure": "yes"}
@@ -130,7 +130,7 @@ def test_other_sites_can_not_step_in(app: FastAPI) -> None:
     assert manager.post(f"/manage/{mine}/step/nothing", data={}, headers=own).status_code == 422
 
 
-def test_a_notice_is_ours_or_nobodys(app: FastAPI) -> None:
+def test_only_signed_notices_are_shown(app: FastAPI) -> None:
     mine = ids(app)["rows"]
     manager = person(app, mine)
     assert "evil" not in manager.get(f"/manage/{mine}/log", params={"notice": "evil"}).text

@@ -1,4 +1,4 @@
-"""What must be refused: forged, altered, expired and replayed links, others' questions, other sites, floods."""
+"""Refusals: forged, altered, expired and replayed links, questions of others, other sites, large bodies."""
 
 import json
 import re
@@ -27,16 +27,16 @@ def app(tmp_path: Path) -> Iterator[FastAPI]:
     with new_store(target) as store:
         crowd_campaign(store, feedback=True)
         make_campaign(store, name="other", steps=())
-    with served(target) as found:
-        yield found
+    with served(target) as application:
+        yield application
 
 
 def everything(app: FastAPI) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all that the store holds: what was refused must have changed none of it."""
+    """Return all rows of the store, to check that a refused request changed none."""
     return dict(
         app.state.store.read(
-            lambda found: {
-                name: sorted(map(tuple, found.execute(select(table))), key=repr)
+            lambda connection: {
+                name: sorted(map(tuple, connection.execute(select(table))), key=repr)
                 for name, table in metadata.tables.items()
             }
         )
@@ -58,7 +58,7 @@ def test_the_secret_is_random_and_made_once(tmp_path: Path) -> None:
             make_campaign(store)
             link_keys(store)
             link_keys(store)
-            rows = store.read(lambda found: found.execute(select(schema.secret)).all())
+            rows = store.read(lambda connection: connection.execute(select(schema.secret)).all())
             assert len(rows) == 1
             assert len(rows[0].value) >= 40
             secrets.add(rows[0].value)
@@ -88,7 +88,7 @@ def test_altered_links_are_refused(app: FastAPI) -> None:
     assert everything(app) == before
 
 
-def test_a_link_opens_its_own_campaign_alone(app: FastAPI) -> None:
+def test_a_link_opens_only_its_own_campaign(app: FastAPI) -> None:
     first, second = app.state.campaigns.all()
     key = app.state.links.key(first.id, "open", time.time())
     person = Person(app, second.id, link="none")
@@ -98,7 +98,7 @@ def test_a_link_opens_its_own_campaign_alone(app: FastAPI) -> None:
     assert everything(app) == before
 
 
-def test_expired_links_are_gone(app: FastAPI) -> None:
+def test_expired_links_are_refused(app: FastAPI) -> None:
     person = Person(app, link="none")
     now = time.time()
     before = everything(app)
@@ -107,7 +107,7 @@ def test_expired_links_are_gone(app: FastAPI) -> None:
     assert person.enter(app.state.links.key(person.campaign, "open", now, days=1e-3)).status_code == 303
 
 
-def test_a_link_for_one_use_is_gone_after_it(app: FastAPI) -> None:
+def test_a_link_for_one_use_works_once(app: FastAPI) -> None:
     first, second = Person(app, link="none"), Person(app, link="none")
     key = first.key("personal", assessor="anna", once=True)
     assert first.enter(key).status_code == 303
@@ -119,7 +119,7 @@ def test_a_link_for_one_use_is_gone_after_it(app: FastAPI) -> None:
     assert first.enter(key).status_code == 303  # the same browser again
 
 
-def test_a_replayed_link_makes_nobody_new(app: FastAPI) -> None:
+def test_a_replayed_link_makes_no_new_assessor(app: FastAPI) -> None:
     person = Person(app, worker="w1")
     assert person.state == "judging"
     before = everything(app)
@@ -129,12 +129,14 @@ def test_a_replayed_link_makes_nobody_new(app: FastAPI) -> None:
     assert everything(app) == before
 
 
-def test_no_one_claims_to_be_somebody_else(app: FastAPI) -> None:
-    """A personal link's name is signed; an outside identity beside it changes nothing."""
+def test_the_name_in_a_personal_link_cannot_be_changed(app: FastAPI) -> None:
+    """The name is signed; an added outside identity is ignored."""
     person = Person(app, link="none")
     person.enter(person.key("personal", assessor="anna"), "w1")
     person.work()
-    names = app.state.store.read(lambda found: found.execute(select(schema.assessor.c.id)).scalars().all())
+    names = app.state.store.read(
+        lambda connection: connection.execute(select(schema.assessor.c.id)).scalars().all()
+    )
     assert names == ["anna"]
     assert everything(app)["identity"] == []
 
@@ -150,7 +152,7 @@ def test_forged_cookies_are_refused(app: FastAPI) -> None:
     assert everything(app) == before
 
 
-def test_another_campaigns_cookie_is_no_good(app: FastAPI) -> None:
+def test_the_cookie_of_another_campaign_is_refused(app: FastAPI) -> None:
     first, second = app.state.campaigns.all()
     person = Person(app, first.id)
     signed = person.client.cookies[f"duelpool_{first.id}"]
@@ -159,7 +161,7 @@ def test_another_campaigns_cookie_is_no_good(app: FastAPI) -> None:
     assert_refused(other.page(), 404)
 
 
-def test_the_cookie_is_for_our_pages_alone(app: FastAPI) -> None:
+def test_the_cookie_is_restricted_to_the_campaigns_pages(app: FastAPI) -> None:
     person = Person(app)
     cookie = person.entered.headers["set-cookie"]
     assert "HttpOnly" in cookie
@@ -168,7 +170,7 @@ def test_the_cookie_is_for_our_pages_alone(app: FastAPI) -> None:
     assert "key=" not in person.entered.headers["location"]
 
 
-def test_only_the_campaign_that_is_served_is_there(tmp_path: Path) -> None:
+def test_only_the_served_campaign_exists(tmp_path: Path) -> None:
     target = tmp_path / "campaign.db"
     with new_store(target) as store:
         first = make_campaign(store, name="first", steps=())
@@ -181,7 +183,7 @@ def test_only_the_campaign_that_is_served_is_there(tmp_path: Path) -> None:
 # ---- others' questions
 
 
-def test_another_persons_question_is_unknown(app: FastAPI) -> None:
+def test_a_question_of_another_assessor_is_unknown(app: FastAPI) -> None:
     anna, ben = Person(app), Person(app)
     question = anna.work()["questions"][0]
     ben.work()
@@ -250,17 +252,17 @@ def test_every_route_that_changes_something_is_among_the_tested_ones(app: FastAP
     assert changing == {f"/j/{{campaign}}/{verb}" for verb in VERBS}
 
 
-def test_our_own_forms_work_where_the_browser_is_silent(app: FastAPI) -> None:
+def test_our_forms_work_without_origin_headers(app: FastAPI) -> None:
     person, other = Person(app), Person(app)
     question = person.work()["questions"][0]
-    found = re.search(r'name="form_key" value="([^"]+)"', person.page().text)
+    match = re.search(r'name="form_key" value="([^"]+)"', person.page().text)
     foreign = re.search(r'name="form_key" value="([^"]+)"', other.page().text)
-    assert found is not None
+    assert match is not None
     assert foreign is not None
     person.headers = {}
     values = {"question": question["id"], "attempt": 1, "outcome": "left"}
     assert person.post("answer", {**values, "form_key": foreign[1]}).status_code == 403
-    assert person.post("answer", {**values, "form_key": found[1]}).status_code == 303
+    assert person.post("answer", {**values, "form_key": match[1]}).status_code == 303
     person.headers = {"Sec-Fetch-Site": "same-origin"}
     assert person.post("answer", values).status_code == 303
     person.headers = {"Referer": f"http://testserver{person.base}/"}
@@ -299,7 +301,7 @@ BODIES: list[tuple[bytes, str, int]] = [
 ]
 
 
-def test_bodies_that_are_neither_form_nor_json(app: FastAPI) -> None:
+def test_bodies_that_are_neither_form_nor_json_are_refused(app: FastAPI) -> None:
     person = Person(app)
     person.work()
     before = everything(app)
@@ -352,7 +354,7 @@ def test_values_out_of_range_are_refused(app: FastAPI) -> None:
     assert everything(app) == before
 
 
-def test_an_attempt_that_never_was_is_a_conflict(app: FastAPI) -> None:
+def test_an_unknown_attempt_is_a_conflict(app: FastAPI) -> None:
     person = Person(app)
     question = person.work()["questions"][0]
     before = everything(app)
@@ -378,9 +380,7 @@ def test_an_attempt_that_never_was_is_a_conflict(app: FastAPI) -> None:
     which=st.sampled_from([0, 1]),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_nothing_that_is_sent_breaks_the_server(
-    app: FastAPI, values: dict[str, Any], verb: str, which: int
-) -> None:
+def test_no_input_breaks_the_server(app: FastAPI, values: dict[str, Any], verb: str, which: int) -> None:
     if not hasattr(app.state, "people"):
         app.state.people = [Person(app, row.id) for row in app.state.campaigns.all()]
     person = app.state.people[which]
@@ -391,7 +391,7 @@ def test_nothing_that_is_sent_breaks_the_server(
     assert got.status_code < 500, got.text
 
 
-def test_an_identity_that_cannot_be_kept_is_refused(app: FastAPI) -> None:
+def test_an_identity_that_cannot_be_stored_is_refused(app: FastAPI) -> None:
     person = Person(app, link="none")
     before = everything(app)
     for worker in ("a\0b", "x" * 20_000):
@@ -402,7 +402,7 @@ def test_an_identity_that_cannot_be_kept_is_refused(app: FastAPI) -> None:
 # ---- headers, errors and files
 
 
-def test_every_answer_has_the_headers(app: FastAPI) -> None:
+def test_every_response_has_the_security_headers(app: FastAPI) -> None:
     person = Person(app)
     for path in (
         f"{person.base}/",
@@ -426,7 +426,7 @@ def test_pages_name_no_other_host(app: FastAPI) -> None:
     assert not re.search(r"(?:src|href|action)=\"(?:https?:)?//", text)
 
 
-def test_what_goes_wrong_has_a_reference_in_the_log(
+def test_errors_have_a_reference_in_the_log(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     person = Person(app)
@@ -457,7 +457,7 @@ def test_no_other_file_is_served(app: FastAPI) -> None:
         assert client.get(f"/static/{name}").status_code == 404
 
 
-def test_files_keep_for_ever_under_their_hash(app: FastAPI) -> None:
+def test_static_files_are_cached_under_their_hash(app: FastAPI) -> None:
     from duelpool.web.templating import asset
 
     client = Person(app).client
@@ -469,11 +469,11 @@ def test_files_keep_for_ever_under_their_hash(app: FastAPI) -> None:
     assert client.get("/static/0123456789abcdef/page.css").status_code == 404
 
 
-def test_counts_are_as_asked(app: FastAPI) -> None:
-    """The recount that the tests above rely on does see a change."""
+def test_the_recount_detects_a_change(app: FastAPI) -> None:
+    """The recount that the tests above use detects a change."""
     before = everything(app)
     Person(app).work()
     assert everything(app) != before
     assert app.state.store.read(
-        lambda found: found.execute(select(func.count()).select_from(schema.question)).scalar()
+        lambda connection: connection.execute(select(func.count()).select_from(schema.question)).scalar()
     )

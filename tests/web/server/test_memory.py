@@ -1,4 +1,4 @@
-"""What a server process keeps: no lines, few texts, and a write-ahead log that begins anew."""
+"""Memory of a server process: lines, states and texts are dropped, and the write-ahead log is truncated."""
 
 import gc
 import threading
@@ -46,7 +46,7 @@ def read_anew(campaign: Campaign, topic: str) -> TopicState:
     return Campaign.open(campaign.store, campaign.name).live.state(topic)
 
 
-def test_lines_stay_in_the_log_until_somebody_looks(store: Store) -> None:
+def test_lines_are_read_only_on_demand(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcdefghijklmnopqrst"}, strategy="prefbest", judges="dedicated")
     judge_all(campaign)
     state = campaign.live.state("one")
@@ -62,9 +62,7 @@ def test_lines_stay_in_the_log_until_somebody_looks(store: Store) -> None:
 
 
 @pytest.mark.parametrize("looked_at", [True, False])
-def test_a_topic_is_told_anew_from_the_log_when_something_is_taken_back(
-    store: Store, looked_at: bool
-) -> None:
+def test_a_retraction_replays_the_topic_from_the_log(store: Store, looked_at: bool) -> None:
     campaign = make_campaign(store, {"one": "abcdefghijklmnopqrst"}, strategy="prefbest", judges="dedicated")
     judge_all(campaign)
     before = campaign.live.state("one")
@@ -82,7 +80,7 @@ def test_a_topic_is_told_anew_from_the_log_when_something_is_taken_back(
     assert len(campaign.judgments("one")) == len(judged) - 2
 
 
-def test_who_reads_of_an_earlier_moment_still_finds_every_line(store: Store) -> None:
+def test_a_reader_of_an_older_snapshot_gets_every_line(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcde"}, strategy="allpairs", judges="dedicated")
     campaign.enrol("anna")
     campaign.enrol("berta")
@@ -105,7 +103,7 @@ def test_who_reads_of_an_earlier_moment_still_finds_every_line(store: Store) -> 
         assert [line.seq for line in state.lines] == list(range(1, state.position + 1))
 
 
-def test_states_that_stand_for_too_many_lines_are_let_go_the_least_used_first(store: Store) -> None:
+def test_least_used_states_are_dropped_above_the_limit(store: Store) -> None:
     topics = dict.fromkeys(("one", "two", "three"), "abcde")
     campaign = make_campaign(store, topics, strategy="allpairs", judges="dedicated")
     judge_all(campaign)
@@ -126,9 +124,7 @@ def test_states_that_stand_for_too_many_lines_are_let_go_the_least_used_first(st
     assert alike(anew, states["three"])
 
 
-def test_who_looks_at_a_topic_that_is_let_go_meanwhile_has_it_to_themselves(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_in_use_survives_being_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = make_campaign(store, {"one": "abcde"}, strategy="allpairs", judges="dedicated")
     judge_all(campaign)
     live, keep = campaign.live, campaign.live._cached
@@ -153,7 +149,7 @@ def test_who_looks_at_a_topic_that_is_let_go_meanwhile_has_it_to_themselves(
     assert live.sizes({"one": 10}, {}) == [5.0]  # which says nothing of the topic as it is now
 
 
-def test_a_topic_that_was_let_go_is_still_known_to_have_nothing_to_ask(store: Store) -> None:
+def test_a_dropped_topic_is_still_known_to_have_no_question(store: Store) -> None:
     campaign = make_campaign(store, {"one": "abcde", "two": "abcde"}, strategy="allpairs", judges="dedicated")
     judge_all(campaign)
     live = campaign.live
@@ -168,7 +164,7 @@ def test_a_topic_that_was_let_go_is_still_known_to_have_nothing_to_ask(store: St
     assert live.sizes(heads, {}) == [5 * 0.1, 0.0]
 
 
-def test_the_sweep_lets_lines_go_that_nobody_looks_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweep_drops_unused_lines(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = make_campaign(store, {"one": "abcde"}, judges="dedicated")
     judge_all(campaign)
     campaign.set_state("closed")
@@ -184,7 +180,7 @@ def test_the_sweep_lets_lines_go_that_nobody_looks_at(store: Store, monkeypatch:
 
 
 def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
-    """Return how much a strategy grows with each judgment that it asks for and is told."""
+    """Return by how many bytes a strategy grows per judgment."""
     names = tuple(f"{at:03d}" for at in range(items))
     made = make_strategy(strategy, names, seed=1, topic="t", cap=3)
     told = 0
@@ -211,14 +207,14 @@ def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
     ("strategy", "judgments", "at_most"),
     [("prefbest", 240, 60), ("round-efficient", 120, 120), ("swissfinals", 120, 60), ("allpairs", 780, 60)],
 )
-def test_a_judgment_takes_little_room_in_a_strategy(strategy: str, judgments: int, at_most: float) -> None:
+def test_a_judgment_takes_few_bytes_in_a_strategy(strategy: str, judgments: int, at_most: float) -> None:
     assert 10 < bytes_a_judgment(strategy, 40, judgments) < at_most
 
 
 # ---- texts
 
 
-def test_a_desk_keeps_few_texts_and_finds_them_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_question_texts_cache_few_passages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = make_campaign(store, {"one": "abcdef"}, strategy="allpairs", judges="dedicated")
     campaign.enrol("anna")
     questions = campaign.next_questions("anna", 15)
@@ -273,7 +269,7 @@ class Reader(threading.Thread):
         self.join()
 
 
-def test_the_write_ahead_log_begins_anew_though_somebody_always_reads(
+def test_the_write_ahead_log_is_truncated_under_constant_reads(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "LOG_AT_MOST", 2**20)
@@ -290,7 +286,7 @@ def test_the_write_ahead_log_begins_anew_though_somebody_always_reads(
     assert store.read(lambda c: c.execute(text("select count(*) from much")).scalar_one()) == 400
 
 
-def test_somebody_who_reads_for_long_holds_nobody_up_who_writes(
+def test_a_long_read_does_not_delay_writes(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "LOG_AT_MOST", 2**16)

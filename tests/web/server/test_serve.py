@@ -42,7 +42,7 @@ def target(tmp_path: Path) -> str:
     return path
 
 
-def test_links_say_what_was_asked_for(target: str) -> None:
+def test_links_have_the_requested_kind(target: str) -> None:
     links = {
         "open": call("link", target, "--url", "https://judge.example.org/"),
         "personal": call("link", target, "--assessor", "anna"),
@@ -53,16 +53,16 @@ def test_links_say_what_was_asked_for(target: str) -> None:
         keys = link_keys(store)
         for kind, link in links.items():
             parts = urlsplit(link)
-            found = keys.open(parse_qs(parts.query)["key"][0], parts.path.split("/")[-1], time.time())
-            assert found.kind == kind
-            assert found.assessor == ("anna" if kind == "personal" else "")
-            assert not found.once
-            assert 59 * 86400 < found.expires - time.time() < 61 * 86400
+            link_in_key = keys.open(parse_qs(parts.query)["key"][0], parts.path.split("/")[-1], time.time())
+            assert link_in_key.kind == kind
+            assert link_in_key.assessor == ("anna" if kind == "personal" else "")
+            assert not link_in_key.once
+            assert 59 * 86400 < link_in_key.expires - time.time() < 61 * 86400
     assert "for one person" in call("link", target, "--once", code=2)
     assert "isn't for one assessor" in call("link", target, "--preview", "--assessor", "anna", code=2)
 
 
-def test_serve_refuses_what_is_no_store(tmp_path: Path) -> None:
+def test_serve_refuses_a_missing_store(tmp_path: Path) -> None:
     assert "no such store" in call("serve", str(tmp_path / "none"), code=2)
     with open_store(tmp_path / "empty.db", create=True):
         pass
@@ -70,7 +70,7 @@ def test_serve_refuses_what_is_no_store(tmp_path: Path) -> None:
     assert "no campaign" in told
 
 
-def test_a_store_that_is_not_there_yet_is_set_up_in_the_browser(tmp_path: Path) -> None:
+def test_a_setup_link_creates_the_store(tmp_path: Path) -> None:
     link = call("link", str(tmp_path / "new.db"), "--setup", "--url", "https://judge.example.org")
     assert link.startswith("https://judge.example.org/setup?key=")
     with open_store(tmp_path / "new.db") as store:
@@ -121,8 +121,8 @@ def test_a_real_server_prints_links_that_work(target: str, workers: int) -> None
             server.stdout.close()
 
 
-def test_a_process_that_starts_or_dies_holds_nobody_up() -> None:
-    """A supervisor that waited for the reply of a process, dead meanwhile, would replace nobody for a minute."""
+def test_a_starting_or_dead_process_does_not_delay_replacements() -> None:
+    """A supervisor that waited for the reply of a dead process would replace none for a minute."""
     process = silent_process()
     watched = Heartbeat(process)
     try:
@@ -139,17 +139,17 @@ def test_a_process_that_starts_or_dies_holds_nobody_up() -> None:
 
 
 def silent_process() -> Process:
-    """Return a process that never says anything."""
+    """Return a process that never replies."""
     process = Process(Config("nothing:here"), [])
     process.process = get_context("spawn").Process(target=time.sleep, args=(60.0,))
     process.start()
     return process
 
 
-def test_processes_that_came_after_a_signal_are_watched_like_the_first(
+def test_processes_started_by_a_signal_are_supervised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Uvicorn makes those of SIGHUP and SIGTTIN itself, and would wait for each one's reply."""
+    """Uvicorn starts these itself on SIGHUP and SIGTTIN, and would wait for each one's reply."""
 
     def wait_for_it(*_: object) -> bool:
         raise AssertionError

@@ -1,4 +1,4 @@
-"""People at a real server of several processes, one of which is killed and all of which stop: the short form.
+"""Simulated visitors at a real server of several processes, one of which is killed: the short form.
 
 `make stress` runs the long one.
 """
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def alone(work: Coroutine[Any, Any, T]) -> T:
-    """Run work in a thread of its own: a browser of other tests may hold this one's event loop."""
+    """Run work in a thread of its own, since a browser of other tests may use this thread's event loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
@@ -67,7 +67,7 @@ def test_a_killed_process_and_a_stopped_server_lose_nothing(back_end: str, tmp_p
 
 
 async def _counted(port: int) -> int:
-    """Return how many requests all processes of a server have counted together."""
+    """Return the number of requests that all processes of a server have counted."""
     wire = Wire(port)
     text = (await wire.get("/metrics")).body.decode()
     wire.close()
@@ -92,5 +92,5 @@ def test_the_long_parts_work(part: object, tmp_path: Path) -> None:
         judgments_a_second=5,
     )
     trial.timed = False
-    found = part(trial)  # type: ignore[operator]
-    assert found.wrong == []
+    result = part(trial)  # type: ignore[operator]
+    assert result.wrong == []

@@ -1,4 +1,4 @@
-"""Setting up over HTTP: who may, what is refused and leaves nothing behind, and settings that change later."""
+"""Setup over HTTP: access, refused files that leave nothing behind, and later changes of settings."""
 
 import gzip
 import json
@@ -28,9 +28,9 @@ TEXTS = "".join(f"d{at}\tText {at}\n" for at in range(4)).encode()
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[FastAPI]:
     new_store(tmp_path / "empty.db").close()
-    with served(tmp_path / "empty.db", uploads=tmp_path / "uploads") as found:
-        yield found
-        found.state.drafts.close()
+    with served(tmp_path / "empty.db", uploads=tmp_path / "uploads") as application:
+        yield application
+        application.state.drafts.close()
 
 
 def key_of(app: FastAPI, days: float = 1.0) -> str:
@@ -43,11 +43,11 @@ def program(app: FastAPI, key: str) -> TestClient:
 
 
 def browser(app: FastAPI) -> TestClient:
-    found = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False, follow_redirects=False)
-    got = found.get("/setup", params={"key": key_of(app)})
+    client = TestClient(app, base_url=ORIGIN, raise_server_exceptions=False, follow_redirects=False)
+    got = client.get("/setup", params={"key": key_of(app)})
     assert (got.status_code, got.headers["location"]) == (303, "/setup")
     assert "HttpOnly" in got.headers["set-cookie"]
-    return found
+    return client
 
 
 def left_behind(app: FastAPI) -> list[str]:
@@ -55,7 +55,7 @@ def left_behind(app: FastAPI) -> list[str]:
     return [str(path) for path in drafts.folder.rglob("*")] if drafts.folder.exists() else []
 
 
-def test_only_the_set_up_key_sets_up(app: FastAPI) -> None:
+def test_setup_needs_the_setup_key(app: FastAPI) -> None:
     campaign = managed(app.state.store)
     links = app.state.links
     wrong = [
@@ -84,7 +84,7 @@ def test_only_the_set_up_key_sets_up(app: FastAPI) -> None:
     assert program_key.get(f"/api/v1/campaigns/{campaign.id}").status_code == 403
 
 
-def test_other_sites_can_not_set_up(app: FastAPI) -> None:
+def test_setup_from_other_sites_is_refused(app: FastAPI) -> None:
     mine = browser(app)
     files = {"runs": ("a.run", RUN)}
     for headers in ({}, {"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
@@ -96,7 +96,7 @@ def test_other_sites_can_not_set_up(app: FastAPI) -> None:
     assert got.status_code == 303
 
 
-def test_a_server_of_one_campaign_sets_up_no_other(tmp_path: Path) -> None:
+def test_a_server_of_one_campaign_has_no_setup(tmp_path: Path) -> None:
     with new_store(tmp_path / "one.db") as store:
         managed(store, "only")
     with served(tmp_path / "one.db", campaign="only") as app:
@@ -112,7 +112,7 @@ def test_an_empty_store_names_the_next_step(app: FastAPI) -> None:
     assert program(app, "").get("/").status_code == 404
 
 
-def test_a_file_that_can_not_be_read_is_told_with_its_line_and_not_kept(app: FastAPI) -> None:
+def test_an_unreadable_file_is_reported_with_its_line_and_removed(app: FastAPI) -> None:
     mine = program(app, key_of(app))
     base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
     got = mine.put(f"{base}/files/runs?name=a.run", content=b"1 Q0 a 1 5 x\n1 Q0 b 2 ? x\n")
@@ -139,7 +139,7 @@ def test_a_file_that_can_not_be_read_is_told_with_its_line_and_not_kept(app: Fas
     assert mine.get("/api/v1/setups/..%2f..").status_code == 404
 
 
-def test_nothing_is_half_made(app: FastAPI) -> None:
+def test_a_failed_creation_leaves_nothing(app: FastAPI) -> None:
     mine = program(app, key_of(app))
     base = f"/api/v1/setups/{mine.post('/api/v1/setups').json()['id']}"
     assert mine.post(f"{base}/campaign", json={"name": "x"}).status_code == 422
@@ -161,7 +161,7 @@ def test_nothing_is_half_made(app: FastAPI) -> None:
     assert mine.get(base).status_code == 404
 
 
-def test_a_program_sets_up_by_the_client(site: Site, tmp_path: Path) -> None:
+def test_a_program_sets_up_with_the_client(site: Site, tmp_path: Path) -> None:
     for name, data in (("a.run", RUN), ("b.run", RUN), ("texts.tsv", TEXTS)):
         (tmp_path / name).write_bytes(data)
     link = setup_address(site.address, setup_key(site.app.state.links, time.time()))
@@ -195,7 +195,7 @@ def test_a_program_sets_up_by_the_client(site: Site, tmp_path: Path) -> None:
         made.change({"strategy": "knockout"})
 
 
-def test_settings_change_on_the_page_after_a_look(app: FastAPI) -> None:
+def test_settings_change_after_a_preview(app: FastAPI) -> None:
     campaign = managed(app.state.store)
     judge(campaign, 5)
     mine = TestClient(app, base_url=ORIGIN, follow_redirects=False)
@@ -235,7 +235,7 @@ def test_settings_change_on_the_page_after_a_look(app: FastAPI) -> None:
     assert after.watch.look().total("judgments") == before.total("judgments") == 5
 
 
-def test_while_a_long_log_is_read_the_dashboard_says_so(
+def test_the_dashboard_reports_the_reading_of_a_long_log(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = managed(app.state.store)

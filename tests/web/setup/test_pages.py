@@ -1,4 +1,4 @@
-"""Setting up in a browser: from files to the first judgment to a leaderboard that moves, and what files may hold."""
+"""Setup in a browser: from files to a live leaderboard, and untrusted content of files."""
 
 import csv
 import io
@@ -48,7 +48,7 @@ def enter(site: Site, page: Page) -> None:
 
 
 def letters(worker: Person) -> tuple[str, ...]:
-    """Return which of a topic's texts stand left and right."""
+    """Return which of a topic's texts are left and right."""
     return tuple(worker.page.inner_text(f"#{side} .body").split()[1] for side in ("left", "right"))
 
 
@@ -56,7 +56,7 @@ def newest(site: Site) -> Campaign:
     return Campaign.open(site.store, site.store.read(holdings.campaigns)[-1].id)
 
 
-def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> None:
+def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     manager = people()
     page = manager.page
     enter(site, page)
@@ -114,7 +114,7 @@ def test_from_files_to_a_leaderboard_that_moves(site: Site, people: People) -> N
     )
 
 
-def test_a_setting_changes_after_a_look_at_what_that_does(site: Site, people: People) -> None:
+def test_a_setting_changes_after_a_preview_of_its_effect(site: Site, people: People) -> None:
     campaign = site.campaign(topics=1, items=3)
     page = people().page
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
@@ -165,8 +165,8 @@ def test_the_panel_and_what_a_flip_counts_as_are_set_on_the_page(site: Site, peo
     page.click("#sure")
     page.wait_for_selector("[role=status].notice")
     assert "duelpool panel show campaigns.db" in page.inner_text("main")
-    found = Campaign.open(site.store, campaign.id).settings
-    assert (found.panel, found.no_work_code, found.flips) == ("prolific", "C4NONE", "abstain")
+    settings = Campaign.open(site.store, campaign.id).settings
+    assert (settings.panel, settings.no_work_code, settings.flips) == ("prolific", "C4NONE", "abstain")
 
 
 def _written(part: list[str]) -> dict[str, FilePayload]:
@@ -191,7 +191,7 @@ def _written(part: list[str]) -> dict[str, FilePayload]:
 
 
 def _send_groups(page: Page, files: dict[str, FilePayload], other: str) -> None:
-    """Send groups of another run, which say so with the name as it is, and then the right ones."""
+    """Upload groups of an unknown run, whose error shows the name literally, and then the right ones."""
     name = files["runs"]["name"].removesuffix(".run")
     for sent in (file(files["groups"]["name"], f"{other} x\n"), files["groups"]):
         page.click("text=Add files")
@@ -208,10 +208,10 @@ def _nothing_simulated(self: Simulations, place: Path, asked: Comparison) -> dic
     return {"state": "failed", "total": 1, "problem": "Not in this test."}
 
 
-def test_files_and_settings_of_others_are_shown_as_they_are(
+def test_untrusted_files_and_settings_are_shown_literally(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """File names, runs, topics, texts, tags, groups, notes, consent, guide, settings: nothing of them runs."""
+    """Payloads in file names, runs, topics, texts, tags, groups, notes, consent, guide, settings: none runs."""
     monkeypatch.setattr(Simulations, "state_of", _nothing_simulated)
     chosen = [each for each in PAYLOADS if each.strip() and each.isprintable()]
     page = people().page
@@ -279,7 +279,7 @@ SEND = """([action, values]) => {
 
 
 def _takes(name: str) -> bool:
-    """Say whether a setting takes a text with every payload in it."""
+    """Return whether a setting accepts a text with every payload in it."""
     try:
         changed(Settings(), {name: RECORDS.get(name, ALL)})
     except DuelpoolError:
@@ -291,8 +291,8 @@ def _plain(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def test_every_setting_is_refused_or_shown_as_it_is(site: Site, people: People) -> None:
-    """Every payload in every setting that a form has, from the table of settings: none can be forgotten."""
+def test_every_setting_is_refused_or_shown_literally(site: Site, people: People) -> None:
+    """Every payload in every setting of the form, from the declaration of the settings."""
     campaign = site.crowd(targets=2, tests=2, steps=STEPS)
     page = people().page
     page.goto(f"{site.address}/manage/{campaign.id}?key={key_for(site.app, campaign.id)}")
@@ -337,10 +337,10 @@ def test_every_setting_is_refused_or_shown_as_it_is(site: Site, people: People) 
     _read_by_a_worker(people(), site.link(campaign))
 
 
-def test_every_option_of_a_draft_is_refused_or_shown_as_it_is(
+def test_every_option_of_a_draft_is_refused_or_shown_literally(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every payload in every option that the form has, from the model of options."""
+    """Every payload in every option of the form, from the model of options."""
     monkeypatch.setattr(Simulations, "state_of", _nothing_simulated)
     page = people().page
     enter(site, page)
@@ -365,7 +365,7 @@ def test_every_option_of_a_draft_is_refused_or_shown_as_it_is(
 
 
 def _read_by_a_worker(worker: Person, link: str) -> None:
-    """Whoever judges reads what the manager wrote as it is, from the consent to the code at the end."""
+    """The worker's pages show the manager's texts literally, from the consent to the completion code."""
     worker.enter(link)
     worker.page.click('button[name="agree"]')
     worker.page.click('button[value="guide"]')
@@ -412,7 +412,7 @@ def test_paths_in_file_names_and_archives_are_refused(site: Site, people: People
 
 
 @pytest.mark.slow
-def test_no_page_of_setting_up_has_barriers(site: Site, people: People) -> None:
+def test_every_setup_page_passes_axe(site: Site, people: People) -> None:
     page = people().page
     enter(site, page)
     look_with_axe(page, "start")
