@@ -156,7 +156,7 @@ def test_qrels_follow_the_goal_of_the_strategy(store: Store, tmp_path: Path) -> 
             write_qrels(campaign, tmp_path / "q", **wrong)
     best = make_campaign(store, {"one": "ab"}, name="best")
     judge_all(best)
-    with pytest.raises(BadParameter, match="How many"):
+    with pytest.raises(BadParameter, match="The top needs a size"):
         write_qrels(best, tmp_path / "q2", values="top")
 
 
@@ -312,7 +312,7 @@ def test_a_bundle_is_the_same_again_and_overwrites_no_folder(judged: Campaign, t
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b" / "a.zip").read_bytes()
     with pytest.raises(BadFile, match="exists already"):
         write_bundle(judged, str(tmp_path / "b"))
-    with pytest.raises(BadFile, match="isn't there"):
+    with pytest.raises(BadFile, match="parent folder doesn't exist"):
         write_bundle(judged, str(tmp_path / "nowhere" / "x.zip"))
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
