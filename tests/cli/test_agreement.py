@@ -182,7 +182,7 @@ def test_cached_votes_equal_freshly_read_votes(tmp_path: Path) -> None:
         campaign = make_campaign(store, judges="crowd", known=known, targets=4, tests=2, assignments_each=9)
         kept = Agreements(Watch(campaign))
         assert len(kept.votes()) == 0
-        assert kept.found(["summary"])[0].needs
+        assert kept.findings(["summary"])[0].needs
         for name in ("w1", "w2", "w3"):
             wrong = name == "w2"
             campaign.enrol(name, "crowd")
@@ -197,8 +197,8 @@ def test_cached_votes_equal_freshly_read_votes(tmp_path: Path) -> None:
                 )
             campaign.finish(assignment.id)
             same(kept, campaign)
-        before = kept.found(["tests"])
-        assert before is kept.found(["tests"])  # nothing is new
+        before = kept.findings(["tests"])
+        assert before is kept.findings(["tests"])  # nothing is new
         tests = {row[0]: row[1:3] for row in before[0].table.rows}
         assert tests["w2"] == (1, 2)  # excluded since, but their record stands
         assert tests["all assessors"] == (5, 6)
@@ -232,7 +232,7 @@ def same(kept: Agreements, campaign: Campaign) -> None:
     fresh = votes_of(campaign)
     assert kept.votes().frame.equals(fresh.frame)
     assert kept.votes().tests == fresh.tests
-    for one, other in zip(kept.found(), (find(fresh, name) for name in STATISTICS), strict=True):
+    for one, other in zip(kept.findings(), (find(fresh, name) for name in STATISTICS), strict=True):
         assert one == other
 
 

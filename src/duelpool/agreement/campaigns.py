@@ -140,7 +140,7 @@ class Agreements:
         with self._lock:
             return self._up_to_date(self._signs())
 
-    def found(
+    def findings(
         self, names: Iterable[str] = (), criterion: str = "", options: AgreementOptions | None = None
     ) -> tuple[Finding, ...]:
         """Return statistics by name, all of them where none is named, of all criteria or of one."""

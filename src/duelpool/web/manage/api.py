@@ -252,7 +252,7 @@ def agreement(  # noqa: PLR0917 (a route's query is its arguments)
     names = [name.strip() for name in report.split(",") if name.strip()]
     agreements = caller.dashboard.agreements
     options = agreement_options(cluster, tie_rate, rows)
-    return agreement_of(agreements.votes(), agreements.found(names, criterion, options))
+    return agreement_of(agreements.votes(), agreements.findings(names, criterion, options))
 
 
 @router.get("/campaigns/{campaign}/ledger")

@@ -1,4 +1,4 @@
-"""What somebody decides before a campaign is made, as the page's form and the API take it."""
+"""The options of a draft, as the form and the API take them."""
 
 from typing import Annotated, Any, Literal
 
