@@ -78,6 +78,11 @@ def test_document_listed_twice_is_left_to_the_measures() -> None:
     assert DUPLICATES.in_run(even).frame.rows() == [("1", "a", 2.0)]
 
 
+def test_best_scored_row_of_a_group_is_kept_wherever_the_file_lists_it() -> None:
+    run = Run.from_rankings("r", {"1": [("a2", 1.0), ("c", 2.0), ("a", 3.0)]})
+    assert DUPLICATES.in_run(run).frame.rows() == [("1", "c", 2.0), ("1", "a", 3.0)]
+
+
 def test_reference_runs_and_labels_are_merged_too() -> None:
     truth = Truth.of([run_of(["a2", "c"]), DUPLICATES])
     assert RBO(twins="merge").calc(truth, run_of(["a", "c"])) == RBO().calc(

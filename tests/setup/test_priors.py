@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from scipy.special import expit
 from typer.testing import CliRunner
 
 from duelpool.cli.evaluation.simulate import simulate as simulate_command
@@ -43,6 +44,13 @@ def test_preferences_become_strengths() -> None:
     assert scores["a"] > scores["b"] > scores["c"]
     assert scores["a"] == pytest.approx(-scores["c"])
     assert scores["b"] == pytest.approx(0.0)
+
+
+def test_strengths_of_a_prior_include_two_drawn_games() -> None:
+    """With s the winner's strength: the share of wins missing is that of two games drawn with an average item."""
+    judgments = [Judgment("t", "a", "b", Outcome.LEFT)]
+    s = prior_from_preferences(Preferences.from_judgments(judgments))["t"]["a"]
+    assert 1 - expit(2 * s) == pytest.approx(2 * (expit(s) - 0.5))
 
 
 @pytest.mark.parametrize(

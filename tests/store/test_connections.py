@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from sqlalchemy import Connection, event, literal, select, text
+from sqlalchemy.exc import DBAPIError
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.exports import write_csv, write_log, write_prefs, write_qrels
@@ -97,6 +98,15 @@ def test_idle_connection_is_tested_before_use(store: Store, own_time: OwnTime) -
     own_time.at += IDLE_SECONDS + 0.1
     assert store.write(lambda connection, now: work(connection)) == 1
     assert len(runs) == 2
+
+
+def test_statement_invalidates_a_broken_connection(store: Store) -> None:
+    with store.database.engine.connect() as connection:
+        assert one(connection) == 1
+        hang_up(store)
+        with pytest.raises(DBAPIError):
+            one(connection)
+        assert connection.invalidated
 
 
 def test_tested_connection_still_has_transactions(store: Store, own_time: OwnTime) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from duelpool.store import Store, leases, open_store, retractions
+from duelpool.store.leases import Wanted
 from duelpool.testing.promises import ContractError
 from duelpool.testing.stores import STORE_CHECKS, Scene, audit
 from support.stores import BACK_ENDS, new_target
@@ -69,6 +70,19 @@ def test_contract_detects_a_faulty_store(
 def test_database_enforces_the_cap_without_the_code(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     break_lease(monkeypatch)
     STORE_CHECKS["the cap under threads"](store)
+
+
+def test_retracted_lines_of_some_places_are_none_of_others(store: Store) -> None:
+    scene = Scene.set_up(store, topics=("t1", "t2"))
+    for topic in ("t1", "t2"):
+        for person in ("p0", "p1"):
+            scene.judged(person, want=Wanted(topic, "a", "b"))
+        scene.retract(1, 2, topic=topic)
+    scene.restore(2, topic="t2")
+    campaign = store.of(scene.campaign)
+    assert campaign.read(retractions.retracted_lines) == {("t1", 1), ("t1", 2), ("t2", 1)}
+    places = [("t1", 1), ("t2", 2)]
+    assert campaign.read(lambda tx: retractions.retracted_lines(tx, places)) == {("t1", 1)}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal, p
 from duelpool.seeds import rng_for
 from duelpool.strategies import STRATEGIES, make_strategy
 from duelpool.strategies.prefbest import PrefBest
+from duelpool.strategies.win_table import WinTable
 from duelpool.testing.promises import ContractError
 from duelpool.testing.strategies import (
     STRATEGY_CHECKS,
@@ -249,3 +250,11 @@ def test_a_bad_vote_counts_once_per_assessor() -> None:
     strategy.tell(Judgment("t", "a", "c", Outcome.LEFT_BAD, assessor="bob"))
     assert not any("a" in proposal.pair for proposal in strategy.ask(9))
     assert strategy.result().levels[-1] == ("a",)
+
+
+def test_bad_votes_without_a_name_are_of_different_assessors() -> None:
+    table = WinTable(("a", "b", "c"), bad_votes=2)
+    for other in ("b", "c"):
+        assert not table.bad.any()
+        table.add(Judgment("t", "a", other, Outcome.LEFT_BAD))
+    assert table.bad.tolist() == [True, False, False]
