@@ -157,6 +157,23 @@ def test_gains_and_logarithms_can_be_chosen() -> None:
     assert P(2, rel=2).calc(qrels, run)["1"] == 0
 
 
+def test_measures_that_share_a_truth_score_as_if_alone() -> None:
+    qrels = Qrels.from_grades({"1": {"a": 3, "b": 2, "c": 2, "d": 1, "e": 0}})
+    run = Run.from_rankings("r", {"1": [(docno, float(-at)) for at, docno in enumerate("edcba")]})
+    shared = Truth.of([qrels])
+    for text in (
+        "nDCG@1",
+        "nDCG@3",
+        "nDCG",
+        "nDCG(log='e')@3",
+        "nDCG(gain='exponential')@3",
+        "Compat(p=0.5)",
+        "Compat(p=0.9)",
+        "Compat(p=0.9,depth=2)",
+    ):
+        assert parse_measure(text).calc(shared, run) == parse_measure(text).calc(qrels, run), text
+
+
 def test_rules_change_the_scores() -> None:
     qrels = Qrels.from_grades({"1": {"a": 1, "z": 0}, "2": {"a": 1}, "3": {"a": 0}})
     run = Run.from_rankings("r", {"1": [("u", 2.0), ("z", 1.0), ("a", 1.0), ("v", 1.0)], "3": [("a", 1.0)]})

@@ -27,6 +27,13 @@ def test_knockout_finds_the_top_k_in_order_within_its_bound(size: int, k: int, s
     assert len(loop.judgments) <= max(0, size - 1) + (k - 1) * math.ceil(math.log2(size))
 
 
+def test_after_a_tie_the_first_item_of_the_tree_goes_on() -> None:
+    items = pool_of(7)
+    loop = Loop(Knockout(items, seed=3), lambda left, right: Outcome.TIE).play()
+    leaves = rng_for(3, "", "knockout", "tree").permutation(len(items))
+    assert loop.strategy.result().best == (items[leaves[0]],)
+
+
 @given(st.integers(2, 30), st.integers(1, 6), st.integers(0, 1000))
 def test_knockout_never_asks_a_pair_twice(size: int, k: int, seed: int) -> None:
     truth = pool_of(size)

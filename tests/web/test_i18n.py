@@ -12,7 +12,7 @@ from duelpool.campaign.settings import SCALES
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.records import Outcome
 from duelpool.web import templating
-from duelpool.web.i18n import FOLDER, catalogue, languages
+from duelpool.web.i18n import FOLDER, catalogue, choose, languages
 from duelpool.web.server.guard import STATUSES
 
 FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
@@ -122,3 +122,20 @@ def test_the_catalogue_has_the_keys_of_the_scripts() -> None:
 def test_a_text_without_values_keeps_its_placeholders() -> None:
     assert catalogue("de")("judge.count") == "Paar {at} von {of}"
     assert catalogue("de")("judge.count", at=1, of=2) == "Paar 1 von 2"
+
+
+@pytest.mark.parametrize(
+    ("wished", "accepted", "offered", "chosen"),
+    [
+        ("", "de-CH,en;q=0.8", (), "de"),
+        ("", "en;q=0.5, de;q=0.9", (), "de"),
+        ("", "fr, de;q=0", (), "en"),
+        ("de", "en", (), "de"),
+        ("de", "de", ("en",), "en"),
+        ("xx", "", (), "en"),
+    ],
+)
+def test_language_is_the_one_wished_for_or_the_best_accepted(
+    wished: str, accepted: str, offered: tuple[str, ...], chosen: str
+) -> None:
+    assert choose(wished, accepted, offered) == chosen
