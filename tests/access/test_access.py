@@ -136,6 +136,21 @@ def test_locked_account_loses_its_session_and_cannot_sign_in(app: FastAPI) -> No
     assert sign_in(client).status_code == 403
 
 
+def test_session_from_before_a_lock_stays_over_after_it(app: FastAPI) -> None:
+    client = browser(app)
+    sign_in(client)
+    for state in ("out", "in"):
+        app.state.store.write(lambda connection, now: accounts.set_state(connection, "anna", state))  # noqa: B023
+    assert client.get("/account").status_code == 403
+    assert sign_in(client).status_code == 303
+
+
+def test_role_in_one_campaign_comes_before_the_role_in_all() -> None:
+    roles = {accounts.EVERYWHERE: "manager", "c1": "assessor"}
+    account = accounts.Account("anna", 1, "in", 0.0, roles)
+    assert (account.role_in("c1"), account.role_in("c2")) == ("assessor", "manager")
+
+
 def test_session_expires(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     client = browser(app)
     sign_in(client)

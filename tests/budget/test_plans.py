@@ -12,6 +12,7 @@ from duelpool.budget import Beliefs, Population, item_population, pair_populatio
 from duelpool.budget.plans.estimates import BudgetEstimate, estimate_plans
 from duelpool.budget.plans.judged import JudgedUnits, from_grades, from_judgments, read_judged
 from duelpool.budget.plans.plan import Plan, make_plan, propensities_beside, read_plan, write_plan
+from duelpool.budget.plans.propensities import Propensities, read_propensities, write_propensities
 from duelpool.budget.plans.rounds import fitted_beliefs, known_utilities, next_round
 from duelpool.budget.units.sources import known_from
 from duelpool.errors import BadFile, BadParameter
@@ -369,3 +370,22 @@ def test_changed_plan_files_are_refused(tmp_path: Path, population: Population) 
     with pytest.raises(BadFile, match=f"propensities are missing: there is no file '{beside}'") as error:
         read_plan(path)
     assert error.value.place == f"{path}:1"
+
+
+@pytest.mark.parametrize("others", [None, ("x", "y", "z")], ids=["items", "pairs"])
+def test_propensities_read_back_as_written(tmp_path: Path, others: tuple[str, ...] | None) -> None:
+    """A unit that was known before the plan has its utility in the file, and was never drawn."""
+    written = Propensities(
+        ("t1", "t1", "t2"),
+        ("a", "b", "a"),
+        others,
+        np.array([0.1 + 0.2, 0.0, 1 / 3]),
+        np.array([0.5, 0.25, 0.7]),
+        np.array([0.4, 0.3, 0.2]),
+        np.array([np.nan, 0.25, np.nan]),
+    )
+    write_propensities(tmp_path / "propensities", written)
+    read = read_propensities(tmp_path / "propensities")
+    assert (read.topics, read.items, read.others) == (written.topics, written.items, others)
+    for name in ("expected", "guess", "prior", "known"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(written, name))

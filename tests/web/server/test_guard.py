@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from duelpool.store import schema
 from duelpool.store.schema import metadata
 from duelpool.web.access.links import link_keys
-from duelpool.web.server.guard import BODY_AT_MOST, CSP
+from duelpool.web.server.guard import BODY_AT_MOST, CSP, without_secrets
 from support.campaigns import make_campaign
 from support.visitors import Person, crowd_campaign, new_store, served
 
@@ -477,3 +477,20 @@ def test_the_recount_detects_a_change(app: FastAPI) -> None:
     assert app.state.store.read(
         lambda connection: connection.execute(select(func.count()).select_from(schema.question)).scalar()
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/j/c1?key=HIDE&lang=en",
+        "/login?next=%2Fmanage%3Fkey%3DHIDE",
+        "name=anna&password=HIDE",
+        "present=HIDE&new=HIDE",
+        '{"password": "HIDE", "token":"HIDE"}',
+        "Authorization: Bearer HIDE",
+        "dp_HIDE",
+    ],
+)
+def test_secrets_are_not_logged(text: str) -> None:
+    assert "HIDE" not in without_secrets(text)
+    assert "[hidden]" in without_secrets(text)
