@@ -16,6 +16,7 @@ from duelpool.budget import (
     read_weights,
 )
 from duelpool.budget.estimation.ratios import true_ratios
+from duelpool.budget.units.beliefs import guesses_from
 from duelpool.budget.units.metrics import APMetric, Metric
 from duelpool.budget.units.populations import ranked_rows
 from duelpool.budget.units.sources import known_from, population_from, read_counts, relevant_items
@@ -231,3 +232,18 @@ def test_priors_by_rank() -> None:
     for wrong in ("steep", "linear(depht=6)", "linear(depth=six)"):
         with pytest.raises((UnknownName, BadParameter)):
             prior_by_rank(population, wrong)
+
+
+def test_guesses_of_a_file_are_shares_of_its_highest_and_their_mean_where_it_has_none(tmp_path: Path) -> None:
+    run = Run.from_rankings("r", {"t": [("a", 3.0), ("b", 2.0), ("c", 1.0)]})
+    population = item_population([run], parse_metric("P@3"))
+    file = tmp_path / "guesses"
+    file.write_text("t 0 a 4\nt 0 b 1\nt 0 z 2\n")
+    guesses, lacking = guesses_from(file, population, top=2.0)
+    assert population.items is not None
+    assert dict(zip(population.items.to_list(), guesses.tolist(), strict=True)) == {
+        "a": 2.0,
+        "b": 0.5,
+        "c": 1.25,
+    }
+    assert lacking == 1

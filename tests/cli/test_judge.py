@@ -121,6 +121,7 @@ def test_older_spelling_of_llm(folder: Path, provider: Provider) -> None:
         ("c.db --judge=llm --url=u --json", "llm c.db --url=u --json"),
         ("c.db --judge simulated --judge replay --file f", "replay c.db --file f"),
         ("llm --judge simulated", "simulated llm"),  # a store called llm
+        ("llm --judge=simulated", "simulated llm"),
         (
             "c.db --judge simulated --url u --patience 3 --json --careless 1",
             "simulated c.db --json --careless 1",

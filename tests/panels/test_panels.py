@@ -34,6 +34,7 @@ from duelpool.panels.base import (
 from duelpool.recruitment.payments import answer
 from duelpool.recruitment.settlement import settle, totals
 from duelpool.testing import PANEL_CHECKS, ContractError, panel_contract
+from duelpool.testing.panels import MemoryJournal
 from support.panels import panel_campaign
 from support.visitors import Person, new_store, served
 
@@ -139,6 +140,18 @@ def test_contract_detects_broken_panels(third_party: str, monkeypatch: pytest.Mo
 
 
 # ---- each panel
+
+
+def test_contracts_journal_refuses_a_second_beginning() -> None:
+    journal, dues = MemoryJournal(), [Due(1, "bonus", "s1", 200, "USD")]
+    with pytest.raises(ContractError, match="was claimed"):
+        journal.begin(dues)
+    assert journal.claim(dues) == dues
+    assert journal.begin(dues)
+    journal.release(dues, "the panel was busy")
+    assert journal.claim(dues) == dues
+    with pytest.raises(ContractError, match="begins twice"):
+        journal.begin(dues)
 
 
 def test_prolific_identifies_workers_by_three_parameters() -> None:

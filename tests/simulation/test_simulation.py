@@ -23,6 +23,7 @@ from duelpool.simulation import (
     reliability,
     simulate,
 )
+from duelpool.simulation.cost import Pay, estimate
 from duelpool.simulation.trial import top_recall
 
 
@@ -442,3 +443,8 @@ def test_items_are_shown_on_both_sides() -> None:
     simulate(make, "case-a", items=2, trials=10)
     shown = [judgment.left for toy in made for judgment in toy.judgments]
     assert 6 < shown.count("0") < 24  # of 30
+
+
+def test_a_last_assignment_that_is_not_full_is_paid() -> None:
+    cost = estimate([3, 3, 1], "allpairs", Pay(reward=199, fee_percent=20, questions=5))
+    assert (cost.judgments, cost.assignments, cost.cost) == (6, 2, 2 * (199 + 40))

@@ -38,6 +38,24 @@ def test_every_setting_has_a_label_and_either_an_effect_or_a_reason() -> None:
     assert len(set(labels)) == len(labels)
 
 
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("ties", "tick"),
+        ("steps", "ticks"),
+        ("languages", "list"),
+        ("check", "records"),
+        ("judges", "choice"),
+        ("panel", "choice"),
+        ("budget", "number"),
+        ("currency", "line"),
+        ("consent", "text"),
+    ],
+)
+def test_a_form_asks_for_a_setting_by_its_type(name: str, how: str) -> None:
+    assert SETTINGS[name].input == how
+
+
 def test_every_default_is_valid() -> None:
     defaults = {name: field.default for name, field in SETTINGS.items()}
     assert Settings(**defaults) == Settings() == replace(Settings(), **defaults)
