@@ -160,6 +160,11 @@ def test_live_trial_asks_every_pair_once(outstanding: int) -> None:
     assert result.found == 1.0
 
 
+def test_outstanding_pairs_count_against_the_budget() -> None:
+    result = simulate(RoundRobin, "order", items=8, budget=10, trials=3, outstanding=5)
+    assert result.rounds == 10  # one answer each
+
+
 def test_outstanding_pairs_are_bounded() -> None:
     simulate(Watching, "order", items=8, trials=3, outstanding=5)
     assert Watching.most_out == 5

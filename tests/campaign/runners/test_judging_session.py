@@ -68,7 +68,7 @@ def test_undone_skip_is_not_counted(store: Store) -> None:
     campaign = make_campaign(store, {"one": "ab", "two": "cd"})
     campaign.enrol("anna")
     sat = JudgingSession(campaign, "anna", Script(Outcome.SKIP, JudgeAction.UNDO, Outcome.LEFT)).run()
-    assert (sat.judged, sat.skipped, sat.undone) == (2, 0, 1)
+    assert (sat.judged, sat.skipped, sat.undone, sat.ended) == (2, 0, 1, "done")
 
 
 def test_skipped_question_is_not_shown_again_in_the_session(store: Store) -> None:

@@ -7,9 +7,10 @@ import pytest
 from sqlalchemy import event
 
 from duelpool.campaign.views.status import status
+from duelpool.campaign.views.watch import Watch
 from duelpool.cli.campaign.status import shared_beginning, show
 from duelpool.records import Answer, Judgment, Outcome, Pool, Question
-from duelpool.store import Store, open_store
+from duelpool.store import Store, holdings, open_store
 from duelpool.store.holdings import TestPair
 from support.campaigns import judge_all, make_campaign
 
@@ -235,3 +236,15 @@ def test_status_groups_topics_by_what_they_wait_for(store: Store, capsys: pytest
 )
 def test_shared_beginning_of_names(names: list[str], shared: str) -> None:
     assert shared_beginning(names) == shared
+
+
+def test_watch_counts_each_judgment_once_after_changes_of_topics_and_test_pairs(store: Store) -> None:
+    campaign = make_campaign(store, name="watched")
+    judge_all(campaign)
+    watch = Watch(campaign)
+    assert watch.look().assessors == status(campaign).assessors
+    pair = TestPair("k1", "one", "a", "e")
+    campaign.write(lambda tx: holdings.add_test_pairs(tx, [pair]))
+    assert watch.look().assessors == status(campaign).assessors
+    campaign.remove("two")
+    assert watch.look().assessors == status(campaign).assessors
