@@ -100,7 +100,7 @@ def matches(expected: str, printed: str) -> bool:
 def test_output_comparison_accepts_ellipses_and_refuses_differences() -> None:
     assert matches("a\n...\nc", "a \nb\nb\nc\n")
     assert not matches("a\nc", "a\nb\nc\n")
-    assert {each.language for each in EXAMPLES} <= {"python", "console", "sh", "toml", "bibtex"}
+    assert {each.language for each in EXAMPLES} <= {"python", "console", "sh", "toml", "bibtex", "text"}
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.language == "python"], ids=str)

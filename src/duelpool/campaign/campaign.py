@@ -49,17 +49,17 @@ class Campaign:
     settings: Settings
     live: LiveTopics
 
-    def __init__(self, store: Store, row: holdings.CampaignRow, earlier: "Campaign | None" = None) -> None:
-        """Open a campaign; `earlier` is the same campaign with other settings, whose cached topics are reused."""
+    def __init__(self, store: Store, row: holdings.CampaignRow, reuse_from: "Campaign | None" = None) -> None:
+        """Open a campaign; `reuse_from` is the same campaign with other settings, whose cached topics are reused."""
         self.store = store
         self.id = row.id
         self.own_store = store.of(row.id)
         self.name = row.name
-        self._set(Settings.from_json(row.settings), earlier)
+        self._set(Settings.from_json(row.settings), reuse_from)
 
-    def _set(self, settings: Settings, earlier: "Campaign | None" = None) -> None:
-        if earlier is not None and same_fixed_settings(earlier.settings, settings):
-            self.live = earlier.live
+    def _set(self, settings: Settings, reuse_from: "Campaign | None" = None) -> None:
+        if reuse_from is not None and same_fixed_settings(reuse_from.settings, settings):
+            self.live = reuse_from.live
         else:
             self.live = LiveTopics(self.own_store, settings)
         self.settings = settings
@@ -220,7 +220,7 @@ class Campaign:
         With `one_topic`, all further questions are of the first one's topic. `state` is the assessor's state where
         the caller has just read it.
         """
-        self._check(assessor, state)
+        self._require_may_judge(assessor, state)
         held = self._dispatch.held(assessor)[:n]
         while len(held) < n:
             among = {held[0].topic} if one_topic and held else topics
@@ -241,7 +241,7 @@ class Campaign:
         `per_topic` of a topic where possible. Test pairs and, where wanted, repeated questions are mixed in.
         `state` is the assessor's state where the caller has just read it.
         """
-        self._check(assessor, state)
+        self._require_may_judge(assessor, state)
         held = self.open_assignment(assessor)
         if held is not None:
             return held
@@ -446,7 +446,7 @@ class Campaign:
 
     # ---- internal
 
-    def _check(self, assessor: str, state: ParticipantState | None) -> None:
+    def _require_may_judge(self, assessor: str, state: ParticipantState | None) -> None:
         """Refuse to ask an assessor who may not judge now."""
         state = state or self.read(lambda tx: participants.participant_state(tx, assessor))
         if state.campaign != "open":

@@ -14,7 +14,7 @@ from duelpool.store import log
 from duelpool.store.log import Line
 from duelpool.strategies import Strategy
 
-REPLAYS_ALL = frozenset({log.RETRACTION, log.RESTORATION, log.REWIND})
+FORCES_REPLAY = frozenset({log.RETRACTION, log.RESTORATION, log.REWIND})
 """The events after which the whole log is replayed into a new strategy."""
 
 
@@ -28,12 +28,12 @@ class CountedLines:
 
 
 def counted_lines(
-    lines: Sequence[Line], judged_apart: Callable[[int, Set[str]], Iterable[int]] | None = None
+    lines: Sequence[Line], find_judgments_outside: Callable[[int, Set[str]], Iterable[int]] | None = None
 ) -> CountedLines:
     """Return which lines count at the end of these lines.
 
-    Where `lines` holds no judgments, `judged_apart(seq, phases)` finds the judgments before a line that are of none
-    of some phases.
+    Where `lines` holds no judgments, `find_judgments_outside(before, phases)` finds those before a line whose phase
+    isn't among `phases`.
     """
 
     def in_these_lines(before: int, phases: Set[str]) -> Iterator[int]:
@@ -41,7 +41,7 @@ def counted_lines(
             if line.judgment is not None and line.seq < before and line.judgment.phase not in phases:
                 yield line.seq
 
-    find = judged_apart or in_these_lines
+    find = find_judgments_outside or in_these_lines
     retracted: set[int] = set()
     set_aside: set[int] = set()
     rewound: set[int] = set()
@@ -127,7 +127,7 @@ class TopicState:
         new = list(lines)
         if not new:
             return
-        replays_all = any(line.event in REPLAYS_ALL for line in new)
+        replays_all = any(line.event in FORCES_REPLAY for line in new)
         before = self._before() if replays_all else ()
         if self._lines is not None:
             self._lines.extend(new)

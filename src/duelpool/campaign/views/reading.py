@@ -38,7 +38,7 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
         for row in rows
     ]
 
-    def judged_apart(before: int, phases: Set[str]) -> Iterator[int]:
+    def find_judgments_outside(before: int, phases: Set[str]) -> Iterator[int]:
         seqs = tx.connection.execute(
             select(columns.seq).where(
                 columns.campaign == tx.campaign,
@@ -50,7 +50,7 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
         )
         return (int(seq) for seq in seqs.scalars())
 
-    return counted_lines(lines, judged_apart)
+    return counted_lines(lines, find_judgments_outside)
 
 
 @dataclass(frozen=True, slots=True)

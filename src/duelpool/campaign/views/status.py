@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log.live_topics import ALL
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.exports import kept_levels
@@ -23,7 +24,7 @@ from duelpool.records import Proposal, Topic
 from duelpool.store import Reading, holdings, leases, log, schema
 from duelpool.store.holdings import AssessorRow
 
-_ALL = 10**6
+NOTHING_TO_ASK = "nothing to ask"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,10 @@ class AssessorStatus:
 
 @dataclass(frozen=True, slots=True)
 class MoneyStatus:
-    """What a campaign cost, in minor units; `left` is None without a budget, the last two without figures."""
+    """What a campaign cost, in minor units.
+
+    `left` is None without a budget; `per_usable_judgment` and `pay_per_hour` are None without figures.
+    """
 
     currency: str
     rewards: int
@@ -200,14 +204,14 @@ def _status(tx: Reading, campaign: Campaign, progress: Callable[[int], None] | N
         topics=views,
         tallies=totals,
         enrolled=holdings.assessors(tx),
-        pay=rewards_paid(tx),
+        pay=rewards_earned(tx),
         money=lambda usable: money_status(tx, campaign.settings, usable),
         test_pairs=len(better),
         active=active_assessors(tx),
     )
 
 
-# ---- what both readers ask the store
+# ---- what `status` and `Watch` read from the store
 
 
 def outstanding(tx: Reading, settings: Settings) -> Outstanding:
@@ -226,8 +230,8 @@ def graded_items(tx: Reading, topic: str) -> list[str]:
     return [row.id for row in rows if row.twin_of is None and row.state == "in"]
 
 
-def rewards_paid(tx: Reading) -> dict[str, int]:
-    """Return the rewards of each assessor, in minor units."""
+def rewards_earned(tx: Reading) -> dict[str, int]:
+    """Return the rewards of each assessor in the ledger, in minor units."""
     columns = schema.ledger.c
     rows = tx.connection.execute(
         select(columns.assessor, func.sum(columns.amount).label("total"))
@@ -322,7 +326,7 @@ def _judged_topic(
 ) -> TopicStatus:
     strategy = read.strategy
     pending = [*leased, *(Proposal(each.pair, each.phase, each.proposal) for each in read.held)]
-    proposals = [each for each in strategy.ask(_ALL, pending) if each.pair not in parked]
+    proposals = [each for each in strategy.ask(ALL, pending) if each.pair not in parked]
     levels = strategy.result()
     items = sum(map(len, levels.levels))
     phases = [each.phase for each in (*proposals, *pending)]
@@ -392,7 +396,7 @@ def _waits(state: str, open_now: int, leased: int, held: int, parked: int) -> st
         )
         if count
     ]
-    return ", ".join(reasons) or "nothing to ask"
+    return ", ".join(reasons) or NOTHING_TO_ASK
 
 
 def _why(topic: TopicStatus, closings: Sequence[Closing]) -> str:
@@ -495,7 +499,7 @@ def _blocks(
         blocks.append(f"{parked} pairs are parked: {settings.parked_after} people could not judge them.")
     if people and all(each.state == "excluded" for each in people):
         blocks.append("Every assessor is excluded.")
-    stuck = [view.status.topic for view in topics if view.status.waits == "nothing to ask"]
+    stuck = [view.status.topic for view in topics if view.status.waits == NOTHING_TO_ASK]
     if stuck and state == "open":
         blocks.append(f"{len(stuck)} topics have nothing to ask and aren't done: {', '.join(stuck[:5])}.")
     return blocks

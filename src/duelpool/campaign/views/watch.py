@@ -28,7 +28,7 @@ from duelpool.campaign.views.status import (
     graded_items,
     money_status,
     outstanding,
-    rewards_paid,
+    rewards_earned,
     topic_view,
 )
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
@@ -220,7 +220,7 @@ class Watch:
             topics=[self._topics[topic].view for topic in signs.heads],
             tallies=self._tallies,
             enrolled=signs.enrolled,
-            pay=campaign.read(rewards_paid),
+            pay=campaign.read(rewards_earned),
             money=lambda usable: self._money_of(signs, usable),
             test_pairs=signs.test_pairs,
             active=campaign.read(active_assessors),
