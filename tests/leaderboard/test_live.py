@@ -190,6 +190,8 @@ def test_agreement_is_with_the_others_on_the_same_pairs(store: Store) -> None:
     watch.look()
     votes = watch.state_of("one", lambda state: votes_on(state, "b", "a"))
     assert [vote.not_counted for vote in votes] == ["retracted", "", ""]
+    (pair,) = watch.state_of("one", lambda state: pairs_of(state, "one"))
+    assert (pair.votes, pair.counted, pair.wins_a + pair.wins_b) == (3, 2, 2)
 
 
 def test_previews_say_what_an_action_does_and_change_nothing(store: Store) -> None:
