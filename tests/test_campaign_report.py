@@ -114,3 +114,8 @@ def test_pictures_are_embedded(tmp_path: Path) -> None:
     page = html_page("t", "", [], [Chapter("c", pictures=(Picture("<svg>é</svg>", "a thing"),))])
     (data,) = re.findall(r"base64,([^\"]+)", page)
     assert base64.b64decode(data).decode() == "<svg>é</svg>"
+
+
+def test_missing_figures_are_empty_cells() -> None:
+    table = Table(("run", "RR", "low", "topics"), (("r1", 0.5, None, 3), ("r2", float("nan"), None, 0)))
+    assert table.texts() == [["r1", "0.5000", "", "3"], ["r2", "", "", "0"]]

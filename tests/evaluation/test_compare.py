@@ -41,6 +41,13 @@ def test_all_votes_settle_the_sign() -> None:
     assert all(each.done and not each.ask_next for each in comparison.topics)
 
 
+def test_topics_without_judgments_are_left_out_of_the_means() -> None:
+    comparison = compare_runs(GOOD, BAD, preferences=votes("one"))
+    assert [each.judged for each in comparison.topics] == [6, 0]
+    assert (comparison.mean_a, comparison.mean_b) == (1.0, 0.0)
+    assert (comparison.low, comparison.high, comparison.p) == (None, None, None)
+
+
 @pytest.mark.parametrize("measure", [ppref(), wpref()])
 def test_known_scores_are_those_of_the_measures(measure: ppref | wpref) -> None:
     preferences = votes("one", "two")

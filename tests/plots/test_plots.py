@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from duelpool.agreement import Finding
 from duelpool.errors import BadParameter
 from duelpool.plots import (
     bars_beside,
@@ -16,6 +17,8 @@ from duelpool.plots import (
     save_figure,
     scorecard,
 )
+from duelpool.plots.agreed import agreement_picture
+from duelpool.report import Table
 from duelpool.simulation import ReliabilityBin, SimulationResult, Trial
 
 
@@ -135,3 +138,9 @@ def test_budgets_are_drawn_as_lines_with_the_mark() -> None:
     assert names_in(axes) == ["with", "without", "other"]
     assert values(axes.get_lines()[0].get_ydata()) == [0.3, 0.5]
     assert axes.get_title() == "title"
+
+
+def test_assessors_without_comparisons_are_not_drawn() -> None:
+    table = Table(("assessor", "agrees", "low", "high"), (("ann", 0.5, 0.4, 0.6), ("bob", None, None, None)))
+    (axes,) = agreement_picture([Finding("assessors", "Assessors", table)]).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["ann"]
