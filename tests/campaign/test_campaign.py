@@ -862,3 +862,13 @@ def test_crossed_study_refuses_unfit_settings(wrong_settings: dict[str, object],
 def test_settings_of_a_crossed_study_are_kept() -> None:
     settings = Settings(crossed=KINDS)
     assert Settings.from_json(settings.as_json()) == settings
+
+
+def test_question_of_an_excluded_assessor_is_free_for_others(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "ab"}, name="one pair", cap=1)
+    for name in ("anna", "ben"):
+        campaign.enrol(name)
+    assert campaign.next_question("anna") is not None
+    assert campaign.next_question("ben") is None
+    campaign.exclude("anna", "by hand")
+    assert campaign.next_question("ben") is not None

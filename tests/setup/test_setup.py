@@ -7,6 +7,7 @@ import math
 import stat
 import zipfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from duelpool.campaign.settings.changes import changed, changes
 from duelpool.cli import app
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.leaderboard.scoring import runs_of
-from duelpool.records import Pool
+from duelpool.records import Judgment, Outcome, Pool
 from duelpool.setup import (
     Comparison,
     Files,
@@ -38,7 +39,8 @@ from duelpool.setup import (
 from duelpool.setup.pilots import _agreement_of
 from duelpool.setup.uploads import Limits, TooMuch, UploadFolder, checked_name
 from duelpool.simulation.cost import Pay
-from duelpool.store import holdings, open_store
+from duelpool.store import holdings, log, open_store
+from duelpool.store.holdings import TestPair
 from duelpool.strategies import STRATEGIES
 from support.campaigns import Knows, make_campaign
 from support.visitors import new_store
@@ -166,6 +168,20 @@ def test_observed_figures_use_judgments_that_count(tmp_path: Path) -> None:
         seen = observe(campaign)
         assert seen.judgments == 6
         assert seen.usable == pytest.approx(0.5)
+
+
+def test_observed_test_pairs_are_those_of_people_who_count(tmp_path: Path) -> None:
+    with new_store(tmp_path / "pilot.db") as store:
+        campaign = make_campaign(store, {"one": "abcd"}, known=[TestPair("k1", "one", "a", "d")])
+        for name, outcome in (("anna", Outcome.LEFT), ("ben", Outcome.RIGHT)):
+            campaign.enrol(name, "dedicated")
+            judgment = Judgment("one", "a", "d", outcome, assessor=name)
+            campaign.write(partial(log.append_judgment, judgment=judgment, at_once=False, test_pair="k1"))
+        seen = observe(campaign)
+        assert (seen.tests, seen.failed) == (2, 0.5)
+        campaign.exclude("ben", "careless")
+        seen = observe(campaign)
+        assert (seen.tests, seen.failed) == (1, 0.0)
 
 
 def test_comparison_survives_json_and_another_process() -> None:
