@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from duelpool.campaign import Assignment, Campaign, NotAllowed, Settings
-from duelpool.campaign.work.ledger import prorated
+from duelpool.campaign.work.ledger import full_price, money, prorated
 from duelpool.errors import BadParameter, BadRecord, UnknownName
 from duelpool.records import Answer, Judgment, Kind, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Store, log, open_store
@@ -865,10 +865,19 @@ def test_settings_of_a_crossed_study_are_kept() -> None:
 
 
 def test_question_of_an_excluded_assessor_is_free_for_others(store: Store) -> None:
-    campaign = make_campaign(store, {"one": "ab"}, name="one pair", cap=1)
+    campaign = make(store, Settings(strategy="prefbest", cap=1), topics=1, items=2)
     for name in ("anna", "ben"):
         campaign.enrol(name)
     assert campaign.next_question("anna") is not None
     assert campaign.next_question("ben") is None
     campaign.exclude("anna", "by hand")
     assert campaign.next_question("ben") is not None
+
+
+def test_money_is_committed_to_open_assignments_of_the_own_campaign(store: Store) -> None:
+    settings = Settings(strategy="prefbest", judges="crowd", reward=199, fee_percent=20)
+    campaign, other = make(store, settings), make(store, settings, name="other")
+    for each in (campaign, other):
+        each.enrol("w")
+        assert each.next_assignment("w") is not None
+    assert campaign.read(lambda tx: money(tx, settings)).committed == full_price(settings) == 199 + 40

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.patches import Rectangle
 
 from duelpool.agreement import Finding
 from duelpool.errors import BadParameter
@@ -18,6 +19,8 @@ from duelpool.plots import (
     scorecard,
 )
 from duelpool.plots.agreed import agreement_picture
+from duelpool.plots.panels import Bars, panels
+from duelpool.plots.pictures import svg_text
 from duelpool.report import Table
 from duelpool.simulation import ReliabilityBin, SimulationResult, Trial
 
@@ -144,3 +147,15 @@ def test_assessors_without_comparisons_are_not_drawn() -> None:
     table = Table(("assessor", "agrees", "low", "high"), (("ann", 0.5, 0.4, 0.6), ("bob", None, None, None)))
     (axes,) = agreement_picture([Finding("assessors", "Assessors", table)]).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["ann"]
+
+
+def test_bar_without_a_value_leaves_its_place_empty() -> None:
+    (axes,) = panels([Bars("title", "y", ("a", "b"), {"one": (None, 2.0)})]).axes
+    (bar,) = axes.patches
+    assert isinstance(bar, Rectangle)
+    assert (bar.get_x() + bar.get_width() / 2, bar.get_height()) == (pytest.approx(1.0), 2.0)
+
+
+def test_svg_text_is_reproducible() -> None:
+    one, again = (svg_text(panels([Bars("title", "y", ("a", "b"), {"one": (1.0, 2.0)})])) for _ in range(2))
+    assert one == again
