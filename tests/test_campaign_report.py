@@ -12,11 +12,14 @@ from playwright.sync_api import Browser, Dialog
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign, Settings
+from duelpool.campaign.views.watch import Watch
+from duelpool.campaign_report import chapters
 from duelpool.cli import app
 from duelpool.records import Pool, Topic
 from duelpool.report import Chapter, Fact, Picture, Table, html_page
 from duelpool.store import open_store
 from support.browsing import plain
+from support.campaigns import make_campaign
 from support.xss import PAYLOADS
 
 
@@ -119,3 +122,13 @@ def test_pictures_are_embedded(tmp_path: Path) -> None:
 def test_missing_figures_are_empty_cells() -> None:
     table = Table(("run", "RR", "low", "topics"), (("r1", 0.5, None, 3), ("r2", float("nan"), None, 0)))
     assert table.texts() == [["r1", "0.5000", "", "3"], ["r2", "", "", "0"]]
+
+
+@pytest.mark.parametrize(("budget", "shown"), [(None, False), (5000, True)])
+def test_report_has_money_as_soon_as_there_is_a_budget(
+    tmp_path: Path, budget: int | None, shown: bool
+) -> None:
+    with open_store(tmp_path / "campaign.db", create=True) as store:
+        campaign = make_campaign(store, {"one": "ab"}, budget=budget)
+        titles = [chapter.title for chapter in chapters(campaign, Watch(campaign))]
+    assert ("Money" in titles) == shown
