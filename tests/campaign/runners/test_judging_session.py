@@ -257,3 +257,19 @@ def test_failure_of_a_judge_leaves_the_campaign_unchanged(store: Store) -> None:
     with pytest.raises(Exception, match="failed 2 times"):
         JudgingSession(campaign, "tool", Fails(), patience=2).run()
     assert judge_all(campaign) == 3
+
+
+def test_an_answer_between_failures_starts_their_count_again(store: Store) -> None:
+    class FailsEverySecondTime:
+        asked = 0
+
+        def reply(self, sheet: Sheet) -> Answer:
+            self.asked += 1
+            if self.asked % 2:
+                raise JudgeError("no")
+            return Knows().reply(sheet)
+
+    campaign = make_campaign(store, {"one": "abc"})
+    campaign.enrol("tool")
+    tally = JudgingSession(campaign, "tool", FailsEverySecondTime(), patience=2).run()
+    assert (tally.judged, tally.failed, tally.ended) == (3, 3, "done")

@@ -657,7 +657,9 @@ def test_figures_match_hand_counts(store: Store, provider: Provider) -> None:
     assert figures.tokens_in == sum(len(each.raw) // 4 for each in provider.requests)
     assert figures.tokens_out == 6 * 12
     assert figures.spent == provider.billed / 10**12
-    prefers = {judgment.pair: judgment.winner for judgment in model_preferences(campaign)}
+    preferences = model_preferences(campaign)
+    assert len(preferences) == 3  # one per pair, from both orders
+    prefers = {judgment.pair: judgment.winner for judgment in preferences}
     assert prefers == {("a", "b"): "a", ("a", "c"): "c", ("b", "c"): None}
 
 
