@@ -76,11 +76,11 @@ def test_store_holds_several_campaigns_by_name(folder: Path) -> None:
 def test_test_pairs_from_a_file_drawn_or_none(folder: Path) -> None:
     (folder / "tests.txt").write_text("1 a x\n2 b y\n9 a b\n")
     _, err = call("pool", "r.run", "--texts", "t.tsv", "--tests", "tests.txt", "-o", "a.db")
-    assert "doesn't have, left out: 1" in err
+    assert "test pairs of unknown topics left out: 1" in err
     assert "7 texts, 2 test pairs" in err
     call("pool", "r.run", "--judges", "crowd", "--tests", "none", "-o", "b.db")
     _, err = call("pool", "r.run", "--judges", "crowd", "-o", "d.db", code=2)
-    assert "An assignment takes 3 test pairs, and there are 1." in err
+    assert "An assignment takes 3 test pairs, and there are only 1." in err
     call("pool", "r.run", "--texts", "t.tsv", "--judges", "crowd", "-o", "d.db", code=2)
     assert not Path("d.db").exists()
     (folder / "other.run").write_text("1 Q0 a 1 2 r\n1 Q0 b 2 1 r\n2 Q0 x 1 2 r\n2 Q0 y 2 1 r\n")

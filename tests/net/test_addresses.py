@@ -4,6 +4,7 @@ import dataclasses
 import re
 import socket
 import threading
+import typing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -272,7 +273,8 @@ OWN_OPTIONS = {"host", "proxy", "allow_host"}  # where to listen, which proxies 
 
 
 def texts_of(record: type) -> set[str]:
-    return {each.name for each in dataclasses.fields(record) if each.type in (str, "str", "str | None")}
+    hints = typing.get_type_hints(record)  # without what pydantic checks of them
+    return {each.name for each in dataclasses.fields(record) if hints[each.name] in (str, str | None)}
 
 
 @pytest.mark.parametrize("record", [Settings, PanelSettings, PanelAccess])
@@ -302,7 +304,7 @@ def test_only_the_http_client_and_the_dashboards_client_open_connections() -> No
     source = Path(duelpool.__file__).parent
     opening = re.compile(
         r"urlopen|build_opener|HTTPS?Connection|http\.client|create_connection|\.connect\(\(|\bhttpx\b"
-        r"|\brequests\b\.|\baiohttp\b|wrap_socket|socket\.socket\(|getaddrinfo"
+        r"|\brequests\.\w|\baiohttp\b|wrap_socket|socket\.socket\(|getaddrinfo"
     )
     modules = {
         path.relative_to(source).as_posix()
