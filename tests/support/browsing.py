@@ -29,6 +29,7 @@ FLAGS = (
 )
 OFF_TOPIC = "Something else entirely"
 PATIENCE = 60_000  # milliseconds; a loaded machine is slow, and a test that waits costs nothing
+STREAM_SECONDS = 65.0  # longer than a stream of events lasts
 
 
 def chromium_path() -> str | None:
@@ -162,6 +163,8 @@ def open_site(folder: Path) -> Iterator[Site]:
         yield Site(app, f"http://127.0.0.1:{port}")
     finally:
         server.should_exit = True
+        thread.join(STREAM_SECONDS)  # streams of events that are still open end by themselves
+        server.force_exit = True
         thread.join()
 
 

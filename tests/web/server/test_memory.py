@@ -6,6 +6,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 from sqlalchemy import Connection, text
@@ -208,7 +209,9 @@ def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
     [("prefbest", 240, 60), ("round-efficient", 120, 120), ("swissfinals", 120, 60), ("allpairs", 780, 60)],
 )
 def test_a_judgment_takes_few_bytes_in_a_strategy(strategy: str, judgments: int, at_most: float) -> None:
-    assert 10 < bytes_a_judgment(strategy, 40, judgments) < at_most
+    # The middle of three: a server of other tests may run in this process, and what it holds is traced too.
+    grown = median(bytes_a_judgment(strategy, 40, judgments) for _ in range(3))
+    assert 10 < grown < at_most
 
 
 # ---- texts
