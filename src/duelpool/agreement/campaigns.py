@@ -28,7 +28,7 @@ KEPT = 32  # different questions of which the last answer is kept
 
 @dataclass(frozen=True, slots=True)
 class _TopicVotes:
-    """One topic's votes, and its per-assessor counts."""
+    """One topic's votes, and the per-assessor counts of its test pairs."""
 
     votes: Votes
     tallies: Mapping[str, AssessorTally]
@@ -82,17 +82,12 @@ def _topic_votes(
     judgments: list[Judgment] = []
     sessions: list[str] = []
     for line in lines:
-        tally.add(line)
         judgment = line.judgment
-        if (
-            judgment is None
-            or line.seq in counts.retracted
-            or judgment.inferred
-            or line.test_pair is not None
-        ):
-            continue
-        judgments.append(judgment)
-        sessions.append(line.assignment or judgment.topic)
+        if line.test_pair is not None:
+            tally.add(line)
+        elif judgment is not None and line.seq not in counts.retracted and not judgment.inferred:
+            judgments.append(judgment)
+            sessions.append(line.assignment or judgment.topic)
     votes = Votes.of(judgments, group=lambda name: kinds.get(name, IMPORTED), sessions=sessions)
     return _TopicVotes(votes, tally.assessors)
 
