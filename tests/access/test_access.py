@@ -262,7 +262,7 @@ def test_token_is_stored_as_a_digest_and_expires(app: FastAPI) -> None:
     store, address = app.state.store, f"/api/v1/campaigns/{only(app)}"
     text = token_for(app, "read")
     row = store.read(lambda connection: connection.execute(schema.token.select()).one())
-    assert text.rpartition("_")[2] not in str(tuple(row))
+    assert max(text.split("_"), key=len) not in str(tuple(row))
     client = browser(app)
     assert client.get(address, headers={"Authorization": f"Bearer {text}"}).status_code == 200
     short = token_for(app, "read", days=1e-6)

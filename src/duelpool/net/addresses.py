@@ -80,7 +80,7 @@ def parse_address(url: str, allow: Collection[str] = (), *, allow_with: str = "-
 
 
 def check_link(url: str) -> None:
-    """Refuse a URL that no browser should be sent to; an empty one is fine, nobody is sent anywhere."""
+    """Refuse a URL that no browser should be sent to; an empty one is accepted."""
     if url:
         _split(url, f"People can't be sent to {url!a} at the end", "Give a whole address, from https:// on.")
 

@@ -1,8 +1,8 @@
 """The cost of a campaign: judgments per pool, in closed form or by simulation, and the money for them.
 
 The closed forms are the strategies' own: they assume that half of a pool survives each pruning phase and that
-nobody is excluded. A simulation lets simulated assessors judge pools of the same sizes, and says how often the best
-item is found besides. Money is in minor units (cents), as whole numbers.
+no assessor is excluded. A simulation lets simulated assessors judge pools of the same sizes, and also says how often
+the best item is found. Money is in minor units (cents), as whole numbers.
 """
 
 import math

@@ -64,7 +64,7 @@ class Dispatch:
             skipped: list[Wanted] = []
             taken = False
             among = self._proposals.topics_for(assessor, topics)
-            # An assessor stays at their topic; among new ones, those that nobody else is judging come first.
+            # An assessor stays at their topic; of new topics, those that no other assessor is judging come first.
             for topic in sorted(
                 among, key=lambda each: (each not in outstanding.own, each in outstanding.leased)
             ):

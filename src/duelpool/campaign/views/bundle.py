@@ -168,8 +168,8 @@ def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], p
         "",
         "## Who judged",
         "",
-        f"- assessors: {len(judged)} ({', '.join(kinds) or 'nobody yet'}), of whom {excluded} were excluded",
-        f"- test pairs: {settings.tests} an assignment; whoever falls below {settings.test_share:.0%} goes"
+        f"- assessors: {len(judged)} ({', '.join(kinds) or 'none yet'}), of whom {excluded} were excluded",
+        f"- test pairs: {settings.tests} an assignment; assessors below {settings.test_share:.0%} are excluded"
         if settings.judges == "crowd"
         else "- dedicated assessors, without test pairs",
         f"- paid: {spent.rewards / 100:,.2f} {spent.currency} and {spent.fees / 100:,.2f} in fees",
@@ -177,7 +177,7 @@ def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], p
         "",
         "## Files",
         "",
-        "- `best.qrels`: what was found; every twin has the value of the item that was judged for it",
+        "- `best.qrels`: the best items; a duplicate has the value of its canonical item",
         "- `preferences.txt`: the preferences that count, `topic left right winner`, '=' a tie; by canonical ids",
         "- `preferences.twins.txt`, where there are twins: `topic canonical twin`",
         "- `levels.json`: all items of each topic in levels, the best first",

@@ -39,19 +39,8 @@ def pay(
 ) -> int:
     """Enter the pay for an assignment and the fee on it; return the reward."""
     reward = prorated(settings.reward, answered, questions)
-    for entry, amount in ((REWARD, reward), (FEE, fee_on(reward, settings.fee_percent))):
-        if amount:
-            tx.connection.execute(
-                insert(schema.ledger).values(
-                    campaign=tx.campaign,
-                    assessor=assessor,
-                    assignment=assignment,
-                    entry=entry,
-                    amount=amount,
-                    reason=reason,
-                    time=tx.now,
-                )
-            )
+    entries = ((REWARD, reward), (FEE, fee_on(reward, settings.fee_percent)))
+    enter(tx, assessor, entries, reason=reason, assignment=assignment)
     return reward
 
 
@@ -61,14 +50,22 @@ def compensate(tx: Writing, assessor: str, settings: Settings, *, amount: int, r
     enter(tx, assessor, ((COMPENSATION, amount), (FEE, fee)), reason=reason)
 
 
-def enter(tx: Writing, assessor: str, entries: Iterable[tuple[str, int]], *, reason: str) -> None:
-    """Enter amounts without an assignment; zero amounts are left out."""
+def enter(
+    tx: Writing,
+    assessor: str,
+    entries: Iterable[tuple[str, int]],
+    *,
+    reason: str,
+    assignment: str | None = None,
+) -> None:
+    """Enter amounts, for an assignment or without one; zero amounts are left out."""
     for entry, amount in entries:
         if amount:
             tx.connection.execute(
                 insert(schema.ledger).values(
                     campaign=tx.campaign,
                     assessor=assessor,
+                    assignment=assignment,
                     entry=entry,
                     amount=amount,
                     reason=reason,
