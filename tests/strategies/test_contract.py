@@ -11,7 +11,7 @@ from duelpool.strategies import STRATEGIES
 from duelpool.testing.strategies import STRATEGY_CHECKS
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", [*STRATEGIES, "prefbest:final_phases=3", "prefbest:final_phases=5"])
 @pytest.mark.parametrize("check", STRATEGY_CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 def test_contract(name: str, check: Callable[[str], None]) -> None:
     check(name)

@@ -93,6 +93,19 @@ def test_the_extra_final_phase_judges_again_and_both_count() -> None:
     assert strategy.result().best == ("b",)
 
 
+@pytest.mark.parametrize("phases", [1, 2, 3, 5])
+def test_every_pair_of_the_final_is_judged_once_in_each_final_phase_and_all_count(phases: int) -> None:
+    truth = pool_of(6)
+    strategy = PrefBest(truth, seed=0, final_phases=phases)
+    loop = Loop(strategy, noisy(truth, 3), 3).play(batch=1000)
+    assert [event.phase for event in strategy.closed] == [f"final-{at + 1}" for at in range(phases)]
+    assert set(Counter(judgment.pair for judgment in loop.judgments).values()) == {phases}
+    won = Counter(judgment.winner for judgment in loop.judgments)
+    assert strategy.final_scores() == {item: won[item] for item in truth}
+    assert len(loop.judgments) == strategy.most_judgments(6) == strategy.expected_judgments(6)
+    assert set(strategy.result().best) == {item for item in truth if won[item] == max(won.values())}
+
+
 def test_two_stalled_phases_lead_to_the_final() -> None:
     strategy = PrefBest(pool_of(12), seed=0)
     tie: Answer = lambda left, right: Outcome.TIE  # noqa: E731

@@ -52,7 +52,8 @@ def test_values_are_read_as_the_types_of_the_constructor() -> None:
         ("prefbest:n=seven", "whole number"),
         ("prefbest:n", "gives no value"),
         ("prefbest:n=0", "'n' is at least 1"),
-        ("prefbest:final_phases=3", "1 or 2 final phases"),
+        ("prefbest:final_phases=0", "'final_phases' is at least 1"),
+        ("prefbest:final_phases=2.5", "whole number"),
         ("prefbest:bad_votes=0", "'bad_votes' is at least 1"),
         ("topk:k=7", "k < P < F"),
         ("knockout:k=0", "'k' is at least 1"),
@@ -82,9 +83,12 @@ def test_a_parameter_given_twice_is_refused() -> None:
         make_strategy("knockout:k=2", ITEMS, seed=1, k=3)
 
 
-def test_a_cap_below_the_final_phases_is_refused() -> None:
-    with pytest.raises(BadParameter, match="too small for 2 final phases"):
-        make_strategy("prefbest:final_phases=2", ITEMS, seed=1, cap=1)
+@pytest.mark.parametrize("phases", [2, 3, 5])
+def test_a_cap_below_the_final_phases_is_refused(phases: int) -> None:
+    spec = f"prefbest:final_phases={phases}"
+    with pytest.raises(BadParameter, match=f"too small for {phases} final phases"):
+        make_strategy(spec, ITEMS, seed=1, cap=phases - 1)
+    assert isinstance(make_strategy(spec, ITEMS, seed=1, cap=phases), PrefBest)
 
 
 def test_a_pool_with_an_item_twice_is_refused() -> None:

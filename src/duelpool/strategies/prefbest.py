@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from duelpool.errors import BadParameter
 from duelpool.strategies.elimination import Elimination
 from duelpool.strategies.parameters import at_least
 
@@ -11,7 +10,7 @@ from duelpool.strategies.parameters import at_least
 class PrefBest(Elimination):
     """Finds the best item with a crowd: each meets `n` others, winners of half go on, `m` or fewer meet all.
 
-    With `final_phases=2` every pair of the final is judged by two people and both judgments count.
+    With `final_phases` above 1 every pair of the final is judged by as many people, and all judgments count.
     """
 
     name: ClassVar[str] = "prefbest"
@@ -29,9 +28,7 @@ class PrefBest(Elimination):
         final_phases: int = 1,
         bad_votes: int = 1,
     ) -> None:
-        at_least(n=(n, 1), m=(m, 2))
-        if final_phases not in {1, 2}:
-            raise BadParameter(f"prefbest has 1 or 2 final phases, not {final_phases}.")
+        at_least(n=(n, 1), m=(m, 2), final_phases=(final_phases, 1))
         super().__init__(
             items,
             seed=seed,

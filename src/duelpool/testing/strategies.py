@@ -3,8 +3,9 @@
     from duelpool.testing import strategy_contract
     strategy_contract("prefbest")        # raises ContractError, which names the broken promise
 
-Each check of `STRATEGY_CHECKS` takes the name of a strategy in `STRATEGIES`; a test suite may run them one by
-one. A strategy that is added to the table is checked without more code.
+Each check of `STRATEGY_CHECKS` takes the name of a strategy in `STRATEGIES`, or its name and parameters
+(`prefbest:final_phases=3`); a test suite may run them one by one. A strategy that is added to the table is checked
+without more code.
 """
 
 import math
@@ -19,6 +20,7 @@ import numpy as np
 from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies import STRATEGIES, Strategy, make_strategy, replay
+from duelpool.strategies.parameters import split_spec
 from duelpool.testing.promises import ContractError, require
 
 Answer: TypeAlias = Callable[[str, str], Outcome]
@@ -158,11 +160,21 @@ class Loop:
         return self
 
 
+def _row_of(name: str) -> type[Strategy]:
+    """Return the row of `STRATEGIES` that a name with or without parameters means."""
+    return STRATEGIES[split_spec(name)[0]]
+
+
+def _cap_for(name: str, cap: int) -> int:
+    """Return a cap that the strategy accepts: each of its final phases needs a judgment of a pair."""
+    return max(cap, int(split_spec(name)[1].get("final_phases", 1)))
+
+
 def contract_strategy(
     name: str, truth: Sequence[str], seed: int = 0, cap: int | None = None, **parameters: Any
 ) -> Strategy:
     """Return the strategy over a pool as the contract makes it: one that compares runs gets two."""
-    if STRATEGIES[name].goal == "difference":
+    if _row_of(name).goal == "difference":
         parameters |= dict(zip(("run_a", "run_b"), two_runs(truth, seed), strict=True))
     return make_strategy(name, shuffled(truth), seed=seed, topic=TOPIC, cap=cap, **parameters)
 
@@ -218,8 +230,9 @@ def milestone(number: int) -> bool:
 
 def check_row(name: str) -> None:
     """The row's name is the strategy's, and it says what it is."""
-    strategy = STRATEGIES[name]
-    require(strategy.name == name, "The row has the strategy's own name", row=name, name=strategy.name)
+    strategy = _row_of(name)
+    own = split_spec(name)[0]
+    require(strategy.name == own, "The row has the strategy's own name", row=own, name=strategy.name)
     require(strategy.version >= 1, "It has a version from 1 on")
     require(strategy.goal in {"best", "top-k", "order", "difference"}, "It says what it finds")
     require(bool(strategy.__doc__), "It says in a sentence what it is")
@@ -231,7 +244,7 @@ def check_finds(name: str) -> None:
 
     A strategy that ends with its budget states an ample one (`ample_per_item`).
     """
-    ample: int | None = getattr(STRATEGIES[name], "ample_per_item", None)
+    ample: int | None = getattr(_row_of(name), "ample_per_item", None)
     for size in SIZES:
         for seed in SEEDS:
             truth = pool_of(size)
@@ -333,7 +346,7 @@ def check_pending(name: str) -> None:
 def check_cap(name: str) -> None:
     """No pair is judged more often than its cap, with one judge at a time or several."""
     truth = pool_of(7)
-    for cap in (1, 2, 3):
+    for cap in sorted({_cap_for(name, cap) for cap in (1, 2, 3)}):
         for batch in (1, 10):
             loop = Loop(contract_strategy(name, truth, 3, cap), noisy(truth, 3), 3).play(batch)
             most = max(Counter(judgment.pair for judgment in loop.judgments).values(), default=0)
@@ -344,17 +357,18 @@ def check_live(name: str) -> None:
     """With several assessors, who answer in any order or not at all, the contract holds."""
     truth = pool_of(11)
     odd = (Outcome.TIE, Outcome.RIGHT_BAD)
+    cap = _cap_for(name, 3)
     for seed in SEEDS:
-        loop = Loop(contract_strategy(name, truth, seed, cap=3), noisy(truth, seed, odd), seed)
-        loop.play_live(outstanding=4, cap=3)
-        again = replay(contract_strategy(name, truth, seed, cap=3), loop.log)
+        loop = Loop(contract_strategy(name, truth, seed, cap=cap), noisy(truth, seed, odd), seed)
+        loop.play_live(outstanding=4, cap=cap)
+        again = replay(contract_strategy(name, truth, seed, cap=cap), loop.log)
         require(same_state(loop.strategy, again), "Replay equals live with several assessors", seed=seed)
 
 
 def check_order_within_phase(name: str) -> None:
     """Judgments that were pending together may arrive in any order, unless the strategy is sequential."""
     truth = pool_of(14)
-    if STRATEGIES[name].sequential:
+    if _row_of(name).sequential:
         strategy = contract_strategy(name, truth)
         require(len(strategy.ask(5)) <= 1, "A sequential strategy asks one pair at a time")
         return
@@ -472,6 +486,6 @@ STRATEGY_CHECKS: tuple[Callable[[str], None], ...] = (
 
 
 def strategy_contract(name: str) -> None:
-    """Run every check over one row of `STRATEGIES`; raise ContractError for the first that fails."""
+    """Run every check over one strategy, by its name in `STRATEGIES` and any parameters; raise ContractError for the first that fails."""
     for check in STRATEGY_CHECKS:
         check(name)
