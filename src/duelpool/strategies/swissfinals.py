@@ -340,10 +340,12 @@ class SwissFinals:
         return self._answered[1]
 
     def _stated_confidence(self) -> float | None:
-        """Return the chance that the first level holds the best item."""
-        answer = self._answer()
+        """Return the chance that the first level holds the best item; None before the first judgment."""
         if self._table.remaining < 2:
             return 1.0 if self._table.remaining else None
+        if not self._table.judgments:
+            return None
+        answer = self._answer()
         members, order = answer.finals.members, answer.order
         standing = self._standing()[members]
         thirds = np.sort(standing)[::-1][2:3]
@@ -429,8 +431,8 @@ def _check_parameters(  # noqa: PLR0917
         raise BadParameter(
             f"The cap must be at least 1 judgment of a pair, not {cap}.", remedy="None: no cap."
         )
-    if budget is not None and budget < 0:
-        raise BadParameter(f"The budget must be a number of judgments from 0 on, not {budget}.")
+    if budget is not None and budget < 1:
+        raise BadParameter(f"The budget must be a number of judgments from 1 on, not {budget}.")
     if finalists is not None and not 2 <= finalists <= MOST_ITEMS:
         raise BadParameter(f"There are 2 to {MOST_ITEMS} finalists, not {finalists}.")
     if at_once < 1:

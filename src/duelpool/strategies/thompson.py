@@ -22,7 +22,8 @@ AMPLE_PER_ITEM = 100  # enough to find even a small pool's best, if the judge is
 class _Sampler:
     """What the two Thompson samplers share: one pair at a time, beliefs as Beta counts, a budget of steps.
 
-    A step may choose an arm against itself. That asks no question, but `steps` counts it.
+    A step may choose an arm against itself. That asks no question, but `steps` counts it. Such steps alone don't
+    spend the budget: the first question is always asked.
     """
 
     name: ClassVar[str]
@@ -73,7 +74,7 @@ class _Sampler:
     def _advance(self) -> None:
         """Take steps until one asks about two arms, or until nothing is left to spend."""
         self._next = None
-        while self.steps < self.budget and self._contenders() > 1:
+        while (self.steps < self.budget or not self._table.judgments) and self._contenders() > 1:
             rng = rng_for(self.seed, self.topic, self.name, self.steps + 1)
             first, second = self._choose(rng)
             if first != second:

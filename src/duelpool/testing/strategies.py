@@ -12,19 +12,36 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
 from duelpool.strategies import STRATEGIES, Strategy, make_strategy, replay
-from duelpool.strategies.parameters import split_spec
+from duelpool.strategies.parameters import parameters_of, split_spec
+from duelpool.testing.assessors import Answer, calling_bad, consistent, cyclic, noisy, pool_of, shuffled
 from duelpool.testing.promises import ContractError, require
 
-Answer: TypeAlias = Callable[[str, str], Outcome]
-"""An assessor's answer about two items."""
+__all__ = [
+    "STRATEGY_CHECKS",
+    "Answer",
+    "Loop",
+    "calling_bad",
+    "consistent",
+    "contract_strategy",
+    "cyclic",
+    "milestone",
+    "noisy",
+    "pool_of",
+    "same_state",
+    "shuffled",
+    "state_of",
+    "strategy_contract",
+    "two_runs",
+]
 
 Event: TypeAlias = Judgment | PhaseClosed
 
@@ -32,56 +49,7 @@ TOPIC = "contract"
 EXACT_UP_TO = 9  # up to this size every strategy for the top k finds it exactly
 SIZES = (2, 3, 5, 9, 13)
 SEEDS = (1, 2, 3)
-
-
-# ---- pools and assessors
-
-
-def pool_of(size: int) -> tuple[str, ...]:
-    """Return a pool of items, the truly best first; the ids tell nothing about that."""
-    names = [f"item-{at:03d}" for at in range(size)]
-    return tuple(rng_for(size, "names").permutation(names).tolist())
-
-
-def shuffled(items: Sequence[str]) -> tuple[str, ...]:
-    """Return the items in the order in which a strategy gets them."""
-    return tuple(rng_for(len(items), "given").permutation(list(items)).tolist())
-
-
-def consistent(truth: Sequence[str]) -> Answer:
-    """Return an assessor who always prefers the better item."""
-    place = {item: at for at, item in enumerate(truth)}
-    return lambda left, right: Outcome.LEFT if place[left] < place[right] else Outcome.RIGHT
-
-
-def cyclic(truth: Sequence[str]) -> Answer:
-    """Return an assessor to whom each item is better than the next half of the circle."""
-    place = {item: at for at, item in enumerate(truth)}
-    size = len(truth)
-    return lambda left, right: (
-        Outcome.LEFT if 0 < (place[right] - place[left]) % size <= size // 2 else Outcome.RIGHT
-    )
-
-
-def noisy(truth: Sequence[str], seed: int, outcomes: Sequence[Outcome] = ()) -> Answer:
-    """Return an assessor who is right three times of four, and sometimes gives one of the outcomes."""
-    rng = rng_for(seed, "noisy")
-    sure = consistent(truth)
-    other = {Outcome.LEFT: Outcome.RIGHT, Outcome.RIGHT: Outcome.LEFT}
-
-    def answer(left: str, right: str) -> Outcome:
-        if outcomes and rng.random() < 0.1:
-            return outcomes[int(rng.integers(len(outcomes)))]
-        return sure(left, right) if rng.random() < 0.75 else other[sure(left, right)]
-
-    return answer
-
-
-def calling_bad(truth: Sequence[str], bad: str) -> Answer:
-    """Return a consistent assessor to whom one item is Bad."""
-    sure = consistent(truth)
-    sides = {0: Outcome.LEFT_BAD, 1: Outcome.RIGHT_BAD}
-    return lambda left, right: sides[(left, right).index(bad)] if bad in (left, right) else sure(left, right)
+EXTREMES = ("0", "1", "2", "10000", "1e-9", "0.5", "0.89", "1.0", "100.0", "true", "false")  # of parameters
 
 
 # ---- one topic's loop, in memory
@@ -422,6 +390,23 @@ def _require_all_items(result: Levels, items: Sequence[str]) -> None:
     require(ranked == sorted(items), "Every item is in the result once", ranked=ranked)
 
 
+def check_asks_first(name: str) -> None:
+    """Two or more items are never done without a judgment, and before the first no confidence is stated."""
+    made = _row_of(name)
+    own = made.name
+    specs = [own, *(f"{own}:{each}={value}" for each in parameters_of(made) for value in EXTREMES)]
+    for spec in specs:
+        for size, seed in product(range(2, 16), SEEDS):
+            runs = {"run_a": pool_of(size), "run_b": pool_of(size)[::-1]} if made.goal == "difference" else {}
+            try:
+                strategy = make_strategy(spec, pool_of(size), seed=seed, topic=TOPIC, cap=6, **runs)
+            except BadParameter:
+                break  # no value of this parameter
+            require(bool(strategy.ask(1)) and not strategy.done, "It asks first", spec=spec, size=size)
+            if spec == own:
+                require(strategy.result().confidence is None, "No confidence without judgments", size=size)
+
+
 def check_ends(name: str) -> None:
     """Whether answers are tied, cyclic, Bad or erratic, it ends and has a result."""
     for size in (2, 3, 7, 11):
@@ -479,6 +464,7 @@ STRATEGY_CHECKS: tuple[Callable[[str], None], ...] = (
     check_order_within_phase,
     check_closed_phases,
     check_small_pools,
+    check_asks_first,
     check_ends,
     check_bad_item,
     check_foreign,
@@ -486,6 +472,6 @@ STRATEGY_CHECKS: tuple[Callable[[str], None], ...] = (
 
 
 def strategy_contract(name: str) -> None:
-    """Run every check over one strategy, by its name in `STRATEGIES` and any parameters; raise ContractError for the first that fails."""
+    """Run every check over one strategy, with any parameters; raise ContractError for the first that fails."""
     for check in STRATEGY_CHECKS:
         check(name)
