@@ -34,11 +34,13 @@ Ranking = list[tuple[str, float]]
 docnos = st.sampled_from([f"d{i}" for i in range(12)] + ["é", "Z", "d", "d00"])
 scores = st.sampled_from([-2.0, -0.5, 0.0, 0.25, 1.0, 1.5, 3.0])
 grades_of_topic = st.dictionaries(docnos, st.integers(0, 3), min_size=1, max_size=10)
+any_grades_of_topic = st.dictionaries(docnos, st.integers(-2, 3), min_size=1, max_size=10)
 ranking_of_topic = st.dictionaries(docnos, scores, min_size=1, max_size=14).map(
     lambda ranking: list(ranking.items())
 )
 topics = st.sampled_from(["1", "2", "10", "x"])
 all_grades = st.dictionaries(topics, grades_of_topic, min_size=1)
+with_negative_grades = st.dictionaries(topics, any_grades_of_topic, min_size=1)
 all_rankings = st.dictionaries(topics, ranking_of_topic, min_size=1)
 
 
@@ -48,6 +50,7 @@ def in_order(ranking: Ranking) -> list[str]:
 
 
 def by_definition(name: str, ranked: list[str], grades: dict[str, int], k: int | None) -> float:
+    grades = {docno: grade for docno, grade in grades.items() if grade >= 0}  # the others are not judged
     top = ranked[:k]
     relevant = {docno for docno, grade in grades.items() if grade >= 1}
     hits = [docno in relevant for docno in top]
@@ -85,7 +88,7 @@ MEASURES = {"nDCG": nDCG, "DCG": DCG, "AP": AP, "RR": RR, "P": P, "R": R, "RBP":
             "Judged": Judged}  # fmt: skip
 
 
-@given(all_grades, all_rankings, st.sampled_from([None, 1, 3, 10]))
+@given(with_negative_grades, all_rankings, st.sampled_from([None, 1, 3, 10]))
 def test_each_measure_equals_its_definition(
     grades: dict[str, dict[str, int]], rankings: dict[str, Ranking], k: int | None
 ) -> None:
@@ -155,6 +158,55 @@ def test_gains_and_logarithms_can_be_chosen() -> None:
     )
     assert nDCG(2).calc(qrels, run)["1"] == pytest.approx((1 / math.log2(3)) / (3 + 1 / math.log2(3)))
     assert P(2, rel=2).calc(qrels, run)["1"] == 0
+
+
+def test_a_grade_below_0_is_not_judged() -> None:
+    graded = {"1": {"a": 2, "b": -1, "c": 0, "d": 1}, "2": {"a": -2}}
+    qrels, fewer = Qrels.from_grades(graded), Qrels.from_grades({"1": {"a": 2, "c": 0, "d": 1}})
+    run = Run.from_rankings("r", {topic: [("b", 4.0), ("c", 3.0), ("a", 2.0), ("d", 1.0)] for topic in "12"})
+    assert Judged(2).calc(qrels, run) == {"1": 1 / 2, "2": 0}
+    assert Bpref().calc(qrels, run) == {"1": 0.0, "2": 0}
+    assert P(2, unjudged="remove").calc(qrels, run) == {"1": 1 / 2, "2": 0}
+    for measure in (AP(rel=-1), R(2, rel=0), nDCG(unjudged="remove"), RBP(gain="graded"), DCG()):
+        assert measure.calc(qrels, run) == {**measure.calc(fewer, run), "2": 0}, measure
+
+
+@given(with_negative_grades, all_rankings, st.sampled_from([None, 1, 3]), st.sampled_from([0.5, 0.8, 0.95]))
+def test_graded_rbp_is_the_mean_of_binary_ones(
+    grades: dict[str, dict[str, int]], rankings: dict[str, Ranking], k: int | None, p: float
+) -> None:
+    run, truth = ReadyRun(Run.from_rankings("r", rankings)), Truth.of(Qrels.from_grades(grades))
+    highest = max(grade for of in grades.values() for grade in of.values())
+    expected = {
+        topic: (1 - p)
+        * sum(
+            max(grades[topic].get(docno, 0), 0) / max(highest, 1) * p ** (rank - 1)
+            for rank, docno in enumerate(in_order(rankings[topic])[:k], 1)
+        )
+        for topic in grades.keys() & rankings.keys()
+    }
+    graded = RBP(k, p=p, gain="graded")
+    assert graded.calc(truth, run) == pytest.approx(expected)
+    assert RBP(k, p=p, gain="graded", highest=3).calc(truth, run) == pytest.approx(
+        {topic: value * max(highest, 1) / 3 for topic, value in expected.items()}
+    )
+    # A grade over the highest is the share of levels that it reaches, each of which is a binary RBP.
+    if highest > 0:
+        levels = [RBP(k, p=p, rel=level).calc(truth, run) for level in range(1, highest + 1)]
+        assert expected == pytest.approx(
+            {topic: sum(level[topic] for level in levels) / highest for topic in expected}
+        )
+
+
+def test_graded_rbp_of_a_topic_is_relative_to_the_highest_grade_of_all() -> None:
+    qrels = Qrels.from_grades({"1": {"a": 1, "b": -3, "c": 1}, "2": {"a": 2}})
+    run = Run.from_rankings("r", {"1": [("a", 3.0), ("b", 2.0), ("c", 1.0)], "2": [("a", 1.0)]})
+    covid = parse_measure("RBP(p=0.5, gain='graded')")
+    assert covid.calc(qrels, run) == {"1": 0.5 * (0.5 + 0.25 * 0.5), "2": 0.5}
+    assert str(covid) == "RBP(p=0.5, gain='graded')"
+    assert RBP(p=0.5).calc(qrels, run) == {"1": 0.5 * (1 + 0.25), "2": 0.5}
+    with pytest.raises(BadParameter, match="a document has the grade 2, above the highest one"):
+        RBP(gain="graded", highest=1).calc(qrels, run)
 
 
 def test_measures_that_share_a_truth_score_as_if_alone() -> None:
@@ -240,7 +292,8 @@ def test_ranks_are_those_of_the_run_itself(rows: list[tuple[str, str, float]]) -
     [
         "nDCG@0", "nDCG(log='10')", "RBP(p=1.0)", "AP(ties='random')", "Bpref@3", "P@ten",
         "DCG(gain='cubic')", "RR(missing='ignore')", "nDCG(unjudged='guess')", "P(duplicates='some')",
-        "P(nonsense=3)@5",
+        "P(nonsense=3)@5", "RBP(gain='some')", "RBP(highest=2)", "RBP(gain='graded', highest=0)",
+        "RBP(gain='graded', rel=2)",
     ],
 )  # fmt: skip
 def test_parameters_out_of_range_are_refused(text: str) -> None:

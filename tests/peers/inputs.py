@@ -4,7 +4,9 @@
 
 The short ones are written by hand. `hostile.*`: equal scores, tabs, topics on one side only, a topic without relevant
 documents, ids that sort differently as text and as bytes. `negative.*`: grades below 0. `precision.*`: scores that
-differ in double precision only.
+differ in double precision only. `trec_eval/corners.*`, which only trec_eval is asked about: grades below 0 and
+far above the others, topics with nothing else, infinite scores, ranks that contradict scores, ids of 300 letters and of
+four bytes a letter, tabs, blanks at the end of a line, lines that end in a carriage return.
 """
 
 import random

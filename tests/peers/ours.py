@@ -16,6 +16,7 @@ from duelpool.measures import Measure, Truth, parse_measure
 from duelpool.preferences import WinMatrix, bradley_terry
 from duelpool.records import Judgment, Outcome
 from peers.questions import (
+    CORNERS,
     DISTANCES,
     FOLDER,
     GRADED,
@@ -23,8 +24,10 @@ from peers.questions import (
     IR_MEASURES,
     PRECISE,
     TREC_MEASURES,
+    TREC_OPTIONS,
     Answers,
     asked,
+    named,
     pairs_of_grades,
     ratings,
     votes,
@@ -44,9 +47,27 @@ def our_trec_eval() -> Answers:
             measure = parse_measure(text)
             answers |= {f"{name} {text} {topic}": value for topic, value in scores(measure, name).items()}
             answers[f"{name} {text} all"] = fmean(scores(replace(measure, missing="zero"), name).values())
+    for option, texts in TREC_OPTIONS.items():
+        for text in texts:
+            measure = as_asked(parse_measure(text), option)
+            answers |= {
+                named(option, text, topic): value for topic, value in scores(measure, CORNERS).items()
+            }
+            complete = scores(replace(measure, missing="zero"), CORNERS)
+            answers[named(option, text, "all")] = fmean(complete.values())
     ppref = parse_measure("ppref(ties='docno-ascending')")  # its graded measures order them the other way
     values = ppref.calc(Truth.of(preferences()), read_run(FOLDER / "long.run"))
     return answers | {f"long prefs_simp_imp {topic}": value for topic, value in values.items()}
+
+
+def as_asked(measure: Measure, option: str) -> Measure:
+    """Return a measure under the rule that is trec_eval's option."""
+    flag, _, number = option.partition(" ")
+    if flag == "-J":
+        return replace(measure, unjudged="remove")
+    parameter = {"-l": "rel", "-M": "cutoff"}.get(flag)
+    changed = {parameter: int(number)} if parameter in measure.parameters() else {}
+    return replace(measure, **changed)  # type: ignore[arg-type]
 
 
 def preferences() -> Preferences:

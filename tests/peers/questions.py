@@ -40,12 +40,30 @@ IR_MEASURES = (
     *("nDCG", "nDCG@10", "AP", "AP(rel=2)", "RR", "P@5", "P(rel=2)@10", "R@10"),
     *("Success@5", "Judged@10", "Bpref"),
 )  # not Compat: theirs goes to another depth and orders unranked documents differently
-NEGATIVE = {"bpref", "Bpref"}  # not asked where a grade is negative: what that means differs
+NEGATIVE = {"bpref", "Bpref", "Judged@10"}
+"""Not asked on `negative`: ir_measures counts such a grade as judged. trec_eval doesn't, and is asked on `corners`."""
+
+CORNERS = "trec_eval/corners"  # what trec_eval alone is asked, with its options
+TREC_OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "": (*TREC_MEASURES, "set_P", "set_recall"),
+        "-l 0": ("map", "recip_rank", "P_5", "recall_5", "success_1", "bpref", "set_P", "set_recall"),
+        "-l 2": (*TREC_MEASURES, "set_P", "set_recall"),
+        "-J": (*TREC_MEASURES, "set_P", "set_recall"),
+        "-M 3": ("map", "recip_rank", "set_recall"),
+    }
+)
+"""The measures that are asked with each option: the level of relevance, judged documents only, the depth."""
 
 
 def asked(name: str, measures: tuple[str, ...]) -> list[str]:
     """Return the measures that are asked on an input."""
     return [each for each in measures if name != "negative" or each not in NEGATIVE]
+
+
+def named(option: str, measure: str, topic: str) -> str:
+    """Name an answer on `corners`: `corners -l 2 map all`."""
+    return " ".join(("corners", *option.split(), measure, topic))
 
 
 def pairs_of_grades() -> Iterator[tuple[str, str, str]]:

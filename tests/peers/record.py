@@ -29,7 +29,7 @@ def record(peer: str, folder: Path) -> Recording:
         python=platform.python_version(),
         machine=platform.machine(),
         decimals=DECIMALS[peer],
-        inputs=hashes(),
+        inputs=hashes(peer),
         answers=written(THEIRS[peer](folder), DECIMALS[peer]),
     )
 

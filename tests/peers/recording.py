@@ -36,9 +36,12 @@ def read(peer: str) -> Recording:
     return Recording(**json.loads((FOLDER / f"{peer}.json").read_text(encoding="utf-8")))
 
 
-def hashes() -> dict[str, str]:
-    """Return the SHA-256 of every input, by name."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(INPUTS.iterdir())}
+def hashes(peer: str) -> dict[str, str]:
+    """Return the SHA-256 of every input, by name: those for all peers, and those in a folder named after this one."""
+    files = sorted(path for folder in (INPUTS, INPUTS / peer) for path in folder.glob("*.*"))
+    return {
+        path.relative_to(INPUTS).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
 
 
 def written(answers: Mapping[str, float], decimals: int) -> dict[str, str]:

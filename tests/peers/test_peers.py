@@ -54,7 +54,7 @@ def test_recording_names_its_tool_and_inputs(peer: str) -> None:
     recorded = read(peer)
     assert (recorded.peer, recorded.decimals) == (peer, DECIMALS[peer])
     assert recorded.command == f"python tests/peers/record.py {peer}"
-    assert recorded.inputs == hashes()
+    assert recorded.inputs == hashes(peer)
     pinned = dict(
         re.findall(r"^(\S+)==(\S+)", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
     )

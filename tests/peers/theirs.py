@@ -11,6 +11,7 @@ import numpy as np
 
 from peers.installed import load, trec_eval
 from peers.questions import (
+    CORNERS,
     DISTANCES,
     FOLDER,
     GRADED,
@@ -18,8 +19,10 @@ from peers.questions import (
     IR_MEASURES,
     PRECISE,
     TREC_MEASURES,
+    TREC_OPTIONS,
     Answers,
     asked,
+    named,
     pairs_of_grades,
     ratings,
     votes,
@@ -33,6 +36,11 @@ def their_trec_eval(folder: Path) -> Answers:
         flags = [flag for text in with_cutoffs(asked(name, TREC_MEASURES)) for flag in ("-m", text)]
         printed = run_trec_eval(folder, *flags, str(FOLDER / f"{name}.qrels"), str(FOLDER / f"{name}.run"))
         answers |= {f"{name} {measure} {topic}": value for measure, topic, value in printed}
+    for option, texts in TREC_OPTIONS.items():
+        flags = [flag for text in with_cutoffs(list(texts)) for flag in ("-m", text)]
+        files = str(FOLDER / f"{CORNERS}.qrels"), str(FOLDER / f"{CORNERS}.run")
+        printed = run_trec_eval(folder, *option.split(), *flags, *files)
+        answers |= {named(option, measure, topic): value for measure, topic, value in printed}
     pairs = folder / "pairs.prefs"
     pairs.write_text("".join(f"{row}\n" for row in pair_groups()), encoding="utf-8")
     printed = run_trec_eval(

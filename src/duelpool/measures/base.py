@@ -104,7 +104,7 @@ class Measure:
         return self._values(truth, run)
 
     def _items(self, truth: Truth) -> Items:
-        return truth.grades().items
+        return truth.judged().items
 
     def _values(self, truth: Truth, run: ReadyRun) -> Floats:
         rules = PlacingRules(self.ties, self.scores, self.duplicates, self.unjudged)

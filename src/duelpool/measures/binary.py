@@ -35,12 +35,12 @@ class Relevance(Measure):
 
     def relevant(self, truth: Truth, placed: Placed) -> Bools:
         """Return which of the placed rows are relevant and above the cutoff."""
-        graded = truth.grades().grade[placed.item] >= self.rel
+        graded = truth.judged().grade[placed.item] >= self.rel
         return graded if self.cutoff is None else graded & (placed.rank <= self.cutoff)
 
     def total(self, truth: Truth) -> Floats:
         """Return how many relevant documents each topic has."""
-        grades = truth.grades()
+        grades = truth.judged()
         return grades.once(
             ("relevant", self.rel), lambda: grades.count(grades.grade >= self.rel).astype(np.float64)
         )
@@ -112,7 +112,7 @@ class Bpref(Relevance):
             raise BadParameter("Bpref looks at whole rankings.", remedy="Write Bpref without '@'.")
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        grades = truth.grades()
+        grades = truth.judged()
         relevant = self.relevant(truth, placed)
         wrong_above = count_so_far(placed.topic, ~relevant, placed.topics)
         total = self.total(truth)

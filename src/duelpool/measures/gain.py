@@ -1,11 +1,12 @@
 """Measures that add up gains: DCG, nDCG, RBP."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from duelpool.arrays import Floats, Ints
+from duelpool.errors import BadParameter
 from duelpool.measures.base import Measure, one_of, per_topic, probability
 from duelpool.measures.grades import Grades
 from duelpool.measures.items import Placed
@@ -14,6 +15,8 @@ from duelpool.measures.truth import Truth
 
 Log: TypeAlias = Literal["2", "e"]
 Gain: TypeAlias = Literal["linear", "exponential"]
+ReaderGain: TypeAlias = Literal["binary", "graded"]
+"""What a document gives RBP's reader: 1 when it is relevant, or its grade over the highest one."""
 
 
 def _discount(ranks: Ints, log: Log) -> Floats:
@@ -43,7 +46,7 @@ class DCG(Measure):
         one_of(self.name, "gain", self.gain, ("linear", "exponential"))
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        grades = truth.grades()
+        grades = truth.judged()
         within = placed.rank <= (self.cutoff or np.inf)
         return per_topic(
             placed,
@@ -60,7 +63,7 @@ class nDCG(DCG):  # noqa: N801 - the field's name
     about: ClassVar[str] = "DCG as a share of the best DCG that any ranking could have."
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        grades = truth.grades()
+        grades = truth.judged()
         ideal = grades.once(("ideal DCG", self.cutoff, self.log, self.gain), lambda: self._ideal(grades))
         return np.divide(super()._score(truth, placed), ideal, out=np.zeros_like(ideal), where=ideal > 0)
 
@@ -73,19 +76,54 @@ class nDCG(DCG):  # noqa: N801 - the field's name
 
 @dataclass(frozen=True)
 class RBP(Measure):
-    """Rank-biased precision: what a reader gains who goes on to the next rank with probability p."""
+    """Rank-biased precision: what a reader gains who goes on to the next rank with probability p.
+
+    A relevant document gains 1 (gain='binary'), or every document its grade over the highest one (gain='graded'):
+    `highest`, by default the highest grade of the qrels.
+    """
 
     name: ClassVar[str] = "RBP"
-    about: ClassVar[str] = "The sum of (1 - p) p^(rank - 1) over relevant documents."
+    about: ClassVar[str] = (
+        "The sum of (1 - p) p^(rank - 1) over relevant documents, or times grade / highest grade."
+    )
 
     cutoff: int | None = None
     p: float = 0.8
     rel: float = 1
+    gain: ReaderGain = "binary"
+    highest: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         probability(self.name, "p", self.p)
+        one_of(self.name, "gain", self.gain, get_args(ReaderGain))
+        if self.highest is not None:
+            if self.gain == "binary":
+                raise BadParameter(
+                    "RBP's highest grade counts with graded gains only.",
+                    remedy="Write RBP(gain='graded', highest=2), or leave it out.",
+                )
+            if not (isinstance(self.highest, int | float) and 0 < self.highest < np.inf):
+                raise BadParameter(f"RBP's highest grade is a number above 0, not {self.highest!r}.")
+        if self.gain == "graded" and self.rel != 1:
+            raise BadParameter(
+                "RBP with graded gains has no grade from which a document is relevant.",
+                remedy="Leave out rel, or write gain='binary'.",
+            )
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        chosen = (truth.grades().grade[placed.item] >= self.rel) & (placed.rank <= (self.cutoff or np.inf))
-        return per_topic(placed, chosen, (1 - self.p) * self.p ** (placed.rank - 1.0))
+        within = placed.rank <= (self.cutoff or np.inf)
+        gains = self._gains(truth.judged())[placed.item]
+        return per_topic(placed, within, gains * ((1 - self.p) * self.p ** (placed.rank - 1.0)))
+
+    def _gains(self, grades: Grades) -> Floats:
+        if self.gain == "binary":
+            return (grades.grade >= self.rel).astype(np.float64)
+        found = float(grades.grade.max(initial=0.0))
+        highest = found if self.highest is None else self.highest
+        if found > highest:
+            raise BadParameter(
+                f"{self}: a document has the grade {found:g}, above the highest one.",
+                remedy=f"Write highest={found:g}, or leave it out to take the highest grade of the qrels.",
+            )
+        return grades.grade / highest if highest > 0 else np.zeros(len(grades.grade))

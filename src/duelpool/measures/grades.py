@@ -30,6 +30,21 @@ class Grades:
         items = Items.of(frame.get_column("topic"), frame.get_column("docno"))
         return cls(items, frame.get_column("grade").cast(pl.Float64).to_numpy())
 
+    def judged(self) -> "Grades":
+        """Return the grades from 0 up; to trec_eval a document with a grade below 0 was pooled and not judged.
+
+        The topics stay the same, also those without a judged document.
+        """
+        kept = np.flatnonzero(self.grade >= 0)
+        if len(kept) == len(self.grade):
+            return self
+        items = self.items
+        names = pl.Series(items.topics, dtype=pl.String)
+        fewer = Items.of(
+            names.gather(items.topic[kept]), items.docnos.gather(kept), inside=items, topics=items.topics
+        )
+        return Grades(fewer, self.grade[kept])
+
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics, in the order in which they first appear."""

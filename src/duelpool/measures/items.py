@@ -79,12 +79,23 @@ class Items:
     _place: dict[tuple[str, ...], Ints] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, topics: pl.Series, docnos: pl.Series, inside: "Items | None" = None) -> "Items":
-        """Make an index of items, of which no two may be equal.
+    def of(
+        cls,
+        of_item: pl.Series,
+        docnos: pl.Series,
+        inside: "Items | None" = None,
+        topics: tuple[str, ...] | None = None,
+    ) -> "Items":
+        """Make an index of items, of which no two may be equal, from the topic and docno of each.
 
-        Where all of them are `inside` others, a run is searched for those others only once for both.
+        Where all of them are `inside` others, a run is searched for those others only once for both. `topics` are
+        all topics in order, where some may have no item.
         """
-        names, topic = topic_codes(topics)
+        names, topic = topic_codes(of_item)
+        if topics is not None:
+            place = {name: at for at, name in enumerate(topics)}
+            topic = np.array([place[name] for name in names], dtype=np.int64)[topic]
+            names = list(topics)
         keys = hash_of(docnos, 0) ^ hash_of(pl.Series(names, dtype=pl.String), 1)[topic]
         order = np.argsort(keys, kind="stable")
         bits = max(10, int(np.ceil(np.log2(max(1, len(keys))))) + 4)

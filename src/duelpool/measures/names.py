@@ -32,6 +32,8 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "recall": "R",
         "ndcg_cut": "nDCG",
         "map_cut": "AP",
+        "set_p": "P",
+        "set_recall": "R",
         "compatibility": "Compat",
     }
 )

@@ -104,7 +104,7 @@ class Compat(Measure):
             raise BadParameter(f"Compat's normalize is True or False, not {self.normalize!r}.")
 
     def _score(self, truth: Truth, placed: Placed) -> Floats:
-        grades = truth.grades()
+        grades = truth.judged()
         level = grades.once("level", lambda: _levels(grades.items.topic, grades.grade))
         above = grades.once("above", lambda: _better(grades.items.topic, grades.grade))
         good = grades.grade[placed.item] > 0

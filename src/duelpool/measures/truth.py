@@ -84,6 +84,12 @@ class Truth:
             self._ready["grades"] = Grades.of(self.qrels)
         return self._ready["grades"]  # type: ignore[return-value]
 
+    def judged(self) -> Grades:
+        """Return the grades of judged documents: those from 0 up, as in trec_eval."""
+        if "judged" not in self._ready:
+            self._ready["judged"] = self.grades().judged()
+        return self._ready["judged"]  # type: ignore[return-value]
+
     def pairs(self, votes: VoteRule, inferred: bool, bad_votes: int) -> Pairs:
         """Return the preferences made ready under these rules; from grades only where inference is requested."""
         question = ("pairs", votes, inferred, bad_votes)
