@@ -252,7 +252,7 @@ class SwissFinals:
         """Whether the budget is spent, the wanted confidence reached, or no pair is left to ask."""
         if self._table.remaining < 2 or self._table.judgments >= self.schedule.budget:
             return True
-        if self._pruning():
+        if not self._table.judgments or self._pruning():
             return False
         finals = self.finals()
         if self.confidence is not None and (self._stated_confidence() or 0.0) >= self.confidence:
