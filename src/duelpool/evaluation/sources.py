@@ -11,7 +11,7 @@ import polars as pl
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import Preferences, Qrels, Run, read_preferences, read_qrels, read_run
 from duelpool.files.paths import expand_paths
-from duelpool.files.source import read_source, stem
+from duelpool.files.source import STANDARD_INPUT, Readable, read_source, stem
 from duelpool.records import Outcome
 
 Record: TypeAlias = Qrels | Preferences | Run
@@ -25,15 +25,16 @@ _SCORE = ("score", "sim")
 _GRADE = ("grade", "relevance", "rel", "label")
 
 
-def read_truth(path: str | os.PathLike[str], kind: TruthKind | None = None) -> Record:
+def read_truth(path: Readable, kind: TruthKind | None = None) -> Record:
     """Read qrels, preferences or a run; the kind is recognised unless it is named."""
-    kind = kind or kind_of(path)
+    source = read_source(path)
+    kind = kind or kind_of(source)
     if kind == "qrels":
-        return read_qrels(path)
-    return read_preferences(path) if kind == "preferences" else read_run(path)
+        return read_qrels(source)
+    return read_preferences(source) if kind == "preferences" else read_run(source)
 
 
-def kind_of(path: str | os.PathLike[str]) -> TruthKind:
+def kind_of(path: Readable) -> TruthKind:
     """Return what a file holds, judging by its first thousand lines.
 
     Four fields are preferences (topic a b winner) when every line's last field is one of the two before it or
@@ -69,12 +70,17 @@ def kind_of(path: str | os.PathLike[str]) -> TruthKind:
 
 
 def run_sources(runs: "RunSource | Iterable[RunSource]") -> list[RunSource]:
-    """Return each run once; folders are replaced by their files, patterns by the files that match."""
+    """Return each run once; folders are replaced by their files, patterns by the files that match.
+
+    Standard input is read here: a process that scores runs has none.
+    """
     several = [runs] if isinstance(runs, str | os.PathLike | Run) else list(runs)
     sources: list[RunSource] = []
     for one in several:
-        if isinstance(one, Run) or os.fspath(one) == "-":
+        if isinstance(one, Run):
             sources.append(one)
+        elif os.fspath(one) == STANDARD_INPUT:
+            sources.append(read_run(one))
         else:
             sources += map(Path, expand_paths([one]))
     if not sources:

@@ -10,7 +10,7 @@ from typing import Any
 from duelpool.errors import BadFile, BadRecord, known_names
 from duelpool.files.jsonlines import Row, json_rows, number_of, text_of
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.source import Source, read_source, write_lines
+from duelpool.files.source import Readable, Source, read_source, write_lines
 from duelpool.records import Judgment, Kind, Outcome
 
 _NUMBERS = ("grade", "confidence", "seconds", "propensity")
@@ -33,7 +33,7 @@ class Judgments:
         return len(self.rows)
 
 
-def read_judgments(path: str | os.PathLike[str]) -> Judgments:
+def read_judgments(path: Readable) -> Judgments:
     """Read judgments from JSON lines, plain or gzip, from a path or from standard input ("-")."""
     return judgments_of(read_source(path))
 

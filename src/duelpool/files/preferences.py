@@ -21,7 +21,7 @@ from duelpool.files.jsonlines import is_json
 from duelpool.files.judgments import judgments_of, write_judgments
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.runs import UNUSED_ITERATIONS, looks_like
-from duelpool.files.source import Source, read_source, write_lines
+from duelpool.files.source import Readable, Source, read_source, write_lines
 from duelpool.records import EFFECTS, Judgment, Outcome
 
 PreferenceForm: TypeAlias = Literal["pairs", "winners", "trec", "jsonl"]
@@ -97,7 +97,7 @@ class Preferences:
             )
 
 
-def read_preferences(path: str | os.PathLike[str], form: PreferenceForm | None = None) -> Preferences:
+def read_preferences(path: Readable, form: PreferenceForm | None = None) -> Preferences:
     """Read preferences, plain or gzip, from a path or standard input ("-"); the form is recognised."""
     return preferences_of(read_source(path), form)
 

@@ -17,7 +17,7 @@ from duelpool.files.columns import (
 from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
 from duelpool.files.runs import looks_like
-from duelpool.files.source import read_source, write_lines
+from duelpool.files.source import Readable, read_source, write_lines
 
 QRELS_LAYOUT = Layout(
     "qrels file", ("topic", "iteration", "docno", "grade"), text=("topic", "docno"), numbers=("grade",)
@@ -61,7 +61,7 @@ class Qrels:
         return grades
 
 
-def read_qrels(path: str | os.PathLike[str]) -> Qrels:
+def read_qrels(path: Readable) -> Qrels:
     """Read qrels, plain or gzip, from a path or from standard input ("-").
 
     A document graded twice in a topic keeps its highest grade; the rows merged are counted.

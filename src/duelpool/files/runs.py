@@ -16,7 +16,7 @@ from duelpool.files.columns import (
 )
 from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.source import read_source, stem, write_lines
+from duelpool.files.source import Readable, read_source, stem, write_lines
 
 RUN_LAYOUT = Layout(
     "run", ("topic", "Q0", "docno", "rank", "score", "tag"), text=("topic", "docno"), numbers=("score",)
@@ -95,7 +95,7 @@ class Run:
         return self.ranked(ties).filter(pl.col("rank") <= depth)
 
 
-def read_run(path: str | os.PathLike[str]) -> Run:
+def read_run(path: Readable) -> Run:
     """Read a run, plain or gzip, from a path or from standard input ("-")."""
     source = read_source(path)
     columns = read_columns(source, RUN_LAYOUT, looks_like)
@@ -120,7 +120,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
             columns.line_of(int(again[0])),
             len(again),
         )
-    name = stem(path) if source.name != "standard input" else columns.first[-1]
+    name = stem(source.name) if source.name != "standard input" else columns.first[-1]
     run = Run(name, frame, columns.first[-1], (*columns.notices, *tally.notices))
     run._keys.append(keys)
     return run

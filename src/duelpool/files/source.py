@@ -4,12 +4,13 @@ import gzip
 import os
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 from duelpool.errors import BadFile
 
@@ -48,11 +49,22 @@ class Source:
         return lines
 
 
-def read_source(path: str | os.PathLike[str]) -> Source:
-    """Read a whole file, or standard input for "-", unpacking gzip by its first bytes, not by its name."""
+Readable: TypeAlias = str | os.PathLike[str] | Source
+"""What a reader takes: a path, "-" for standard input, or a source that was read before."""
+
+_already_read: "weakref.WeakSet[object]" = weakref.WeakSet()  # standard inputs: a pipe can be read once
+
+
+def read_source(path: Readable) -> Source:
+    """Read a whole file, or standard input for "-", unpacking gzip by its first bytes, not by its name.
+
+    A source is returned as it is: who looks at a file before reading it reads the source, not the path again.
+    """
+    if isinstance(path, Source):
+        return path
     name = os.fspath(path)
     if name == STANDARD_INPUT:
-        name, data = "standard input", sys.stdin.buffer.read()
+        name, data = shown_name(path), _read_standard_input()
     else:
         try:
             data = Path(name).read_bytes()
@@ -77,6 +89,23 @@ def read_source(path: str | os.PathLike[str]) -> Source:
             "Save it as plain UTF-8 text (or gzip of that).",
         )
     return Source(name, data, marked=marked)
+
+
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """Return a path as messages name it."""
+    return "standard input" if os.fspath(path) == STANDARD_INPUT else os.fspath(path)
+
+
+def _read_standard_input() -> bytes:
+    if sys.stdin in _already_read and not sys.stdin.isatty():
+        raise BadFile.at(
+            "standard input",
+            None,
+            "It can be read only once, and '-' is given twice.",
+            "Name a file for one.",
+        )
+    _already_read.add(sys.stdin)
+    return sys.stdin.buffer.read()
 
 
 def _unpack(name: str, data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from duelpool.errors import BadParameter, UnknownName, known_names
+from duelpool.files.source import STANDARD_INPUT
 from duelpool.judges.base import Dice, Judge, JudgeModel, SimulatedJudge
 from duelpool.judges.replayed import Graded, Replay
 from duelpool.judges.simulated import (
@@ -54,6 +55,11 @@ def make_judges(spec: str) -> JudgeModel:
             raise BadParameter(problem, remedy=known_names(parameter, known))
     if "file" in known and "file" not in texts:
         raise BadParameter(f"The judge '{name}' needs a file.", remedy=f"Give it as {name}:file=...")
+    if texts.get("file") == STANDARD_INPUT:
+        raise BadParameter(
+            f"The judge '{name}' can't read standard input: every process reads the file again.",
+            remedy="Save it as a file.",
+        )
     values = {key: read_value(name, key, text, known[key]) for key, text in texts.items()}
     model = make(**{key: value for key, value in values.items() if key not in people})
     assessors = Assessors(**{key: value for key, value in values.items() if key in people})

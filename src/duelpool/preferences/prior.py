@@ -4,11 +4,11 @@
 doesn't matter, and a useless prior costs little.
 """
 
-import os
 from typing import TypeAlias
 
 from duelpool.errors import BadFile
 from duelpool.files import Preferences, read_preferences, read_qrels, read_run
+from duelpool.files.source import Readable, read_source
 from duelpool.preferences import WinMatrix, bradley_terry, win_matrices
 
 Prior: TypeAlias = dict[str, dict[str, float]]
@@ -28,17 +28,18 @@ def prior_of_matrix(matrix: WinMatrix) -> dict[str, float]:
     return dict(zip(fitted.items, fitted.values.tolist(), strict=True))
 
 
-def read_prior(path: str | os.PathLike[str]) -> Prior:
+def read_prior(path: Readable) -> Prior:
     """Read a prior from a file of preferences (any form), qrels or a run, recognised by its lines."""
+    source = read_source(path)
     try:
-        return prior_from_preferences(read_preferences(path))
+        return prior_from_preferences(read_preferences(source))
     except BadFile as problem:
         remedy = str(problem)
         if "looks like qrels" in remedy:
-            return read_qrels(path).grades()
+            return read_qrels(source).grades()
         if "looks like a run" in remedy:
             prior: Prior = {}
-            for topic, item, score in read_run(path).frame.select("topic", "docno", "score").iter_rows():
+            for topic, item, score in read_run(source).frame.select("topic", "docno", "score").iter_rows():
                 prior.setdefault(topic, {})[item] = score
             return prior
         raise

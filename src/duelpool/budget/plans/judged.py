@@ -1,6 +1,5 @@
 """Each unit's judged utilities, from qrels, preferences or the log's JSON lines."""
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,7 +9,7 @@ from duelpool.budget.units.metrics import Metric
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import read_judgments, read_preferences, read_qrels
 from duelpool.files.jsonlines import is_json
-from duelpool.files.source import STANDARD_INPUT, read_source
+from duelpool.files.source import Readable, read_source
 from duelpool.records import Judgment
 
 
@@ -37,19 +36,17 @@ class _Collector:
         return JudgedUnits({key: tuple(values) for key, values in self.utilities.items()}, place, unused)
 
 
-def read_judged(path: str | os.PathLike[str], metric: Metric) -> JudgedUnits:
+def read_judged(path: Readable, metric: Metric) -> JudgedUnits:
     """Read judgments: qrels or JSON lines for items, preferences in any form for pairs."""
-    if os.fspath(path) == STANDARD_INPUT:
-        raise BadFile.at("standard input", None, "Judgments are read twice.", "Give them as a file.")
     source = read_source(path)
     try:
         if is_json(source):
-            return from_judgments(read_judgments(path), metric, source.name)
+            return from_judgments(read_judgments(source), metric, source.name)
         if metric.parts == "pairs" and not metric.products:
-            return from_judgments(read_preferences(path).judgments(), metric, source.name)
+            return from_judgments(read_preferences(source).judgments(), metric, source.name)
     except (BadParameter, BadRecord) as error:  # judgments of another kind than the metric's
         raise BadFile.at(source.name, None, error.problem, error.remedy) from error
-    return from_grades(read_qrels(path).grades(), metric, source.name)
+    return from_grades(read_qrels(source).grades(), metric, source.name)
 
 
 def from_grades(grades: Mapping[str, Mapping[str, float]], metric: Metric, place: str = "") -> JudgedUnits:

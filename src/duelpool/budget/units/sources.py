@@ -15,7 +15,7 @@ from duelpool.budget.units.populations import Population, item_population, read_
 from duelpool.errors import BadParameter
 from duelpool.files import Qrels, Run, read_run
 from duelpool.files.columns import Layout, read_columns, refuse_not_a_number
-from duelpool.files.source import read_source
+from duelpool.files.source import STANDARD_INPUT, read_source
 
 Relevant = Mapping[str, float]
 _COUNTS = Layout("file of counts", ("topic", "number"), text=("topic",), numbers=("number",))
@@ -62,7 +62,7 @@ def beliefs_from(
     if predictor is not None:
         guess, lacking = guesses_from(predictor, population, top=top, highest=highest_guess)
     believed: Floats | None = None
-    if prior is not None and Path(prior).is_file():
+    if prior is not None and (prior == STANDARD_INPUT or Path(prior).is_file()):
         believed, _ = guesses_from(prior, population, top=top)
     elif population.ranks is not None and prior is not None:
         believed = prior_by_rank(population, prior, top)

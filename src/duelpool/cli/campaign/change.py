@@ -8,6 +8,7 @@ from duelpool.campaign.settings.changes import changes
 from duelpool.campaign.settings.file import read_changes
 from duelpool.cli.opening import CampaignOption, StoreArgument, audit_entry, opened
 from duelpool.errors import BadParameter, UnknownName
+from duelpool.files.source import shown_name
 
 State = Literal["open", "paused", "closed"]
 
@@ -37,7 +38,7 @@ def change(
             after = read_changes(settings, campaign.settings)
             names = ", ".join(each.name for each in changes(campaign.settings, after))
             campaign.change(after, also=audit_entry(campaign, "settings", changed=names or "nothing"))
-            typer.echo(f"Campaign {campaign.name} has the settings of {settings} from now on.")
+            typer.echo(f"Campaign {campaign.name} has the settings of {shown_name(settings)} from now on.")
         if state is not None:
             campaign.set_state(cast("State", state), also=audit_entry(campaign, "state", state=state))
             typer.echo(f"Campaign {campaign.name} is {state}.")

@@ -22,7 +22,7 @@ from duelpool.cli.opening import CampaignOption, is_store, opened, working
 from duelpool.cli.output import print_json, tell, tell_notices
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_assessed, write_lines
-from duelpool.files.source import stem
+from duelpool.files.source import STANDARD_INPUT, shown_name, stem
 from duelpool.report import table_text
 from duelpool.setup.inputs import read_groups
 
@@ -112,12 +112,16 @@ def _votes(source: str, other: str | None, campaign: str | None) -> Votes:
     first = _read(source, campaign)
     if other is None:
         return first
-    names = stem(source), stem(other)
+    names = _group_of(source), _group_of(other)
     if names[0] == names[1]:
         names = source, other
     if names[0] == names[1]:
         raise BadParameter("Both sources are the same.", remedy="Name two different ones.")
     return in_two_groups(first, _read(other, campaign), names)
+
+
+def _group_of(source: str) -> str:
+    return shown_name(source) if source == STANDARD_INPUT else stem(source)
 
 
 def _read(source: str, name: str | None) -> Votes:

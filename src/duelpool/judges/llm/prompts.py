@@ -151,16 +151,16 @@ def read_prompt(path: str, kind: Literal["preference", "grade"]) -> Prompt:
     parts = re.split(r"^---[ \t]*$", source.data.decode(errors="replace"), flags=re.MULTILINE)
     if len(parts) != 2 or not all(part.strip() for part in parts):
         raise BadFile.at(
-            path,
+            source.name,
             None,
             "A prompt has two parts with a line --- between them.",
             "See `duelpool prompt` for ours.",
         )
-    name = re.sub(r"[^\w.-]+", "-", path.rsplit("/", 1)[-1].rsplit(".", 1)[0])[:40] or "prompt"
+    name = re.sub(r"[^\w.-]+", "-", source.name.rsplit("/", 1)[-1].rsplit(".", 1)[0])[:40] or "prompt"
     try:
         return Prompt(name, 1, kind, parts[0].strip(), parts[1].strip())
     except BadParameter as error:
-        raise BadFile.at(path, None, error.problem, error.remedy) from None
+        raise BadFile.at(source.name, None, error.problem, error.remedy) from None
 
 
 def unreadable_because(sheet: Sheet) -> str:
