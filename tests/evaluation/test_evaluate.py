@@ -206,6 +206,23 @@ def test_executor_gives_the_same_scores_and_reports_progress(folder: Path) -> No
     assert here.to_polars(by_topic=True).equals(there.to_polars(by_topic=True))
 
 
+def test_columns_of_a_table_order_equal_scores_alike_or_a_note_says_how(folder: Path) -> None:
+    truths, runs = [folder / "qrels.txt", folder / "prefs.txt"], folder / "runs"
+    names = ["nDCG@10", "Compat(p=0.8)", "PGC", "ppref", "BestRR", "RBP"]
+    assert "equal scores" not in "\n".join(duelpool.evaluate(truths, runs, names).header)
+    mixed = duelpool.evaluate(truths, runs, ["nDCG@10", "AP", "PGC(ties='file', scores='double')"])
+    note = (
+        "equal scores are ordered in 2 ways: nDCG@10, AP by docno descending, compared in single precision; "
+        "PGC(ties='file', scores='double') in the order of the file, compared in double precision. "
+        "Give --ties and --scores for one order"
+    )
+    assert note in mixed.header
+    assert note in called("--json", folder / "qrels.txt", runs, "-m", "nDCG@10", "-m", "AP", "--preferences",
+                          folder / "prefs.txt", "-m", "PGC(ties='file', scores='double')").stderr  # fmt: skip
+    one = duelpool.evaluate(truths, runs, names, rules={"ties": "file", "scores": "double"})
+    assert "equal scores" not in "\n".join(one.header)
+
+
 def test_header_has_the_rules_and_what_was_dropped(folder: Path) -> None:
     lacking = Run.from_rankings("lacking", {TOPICS[0]: [(DOCS[0], 1.0), (DOCS[0], 0.5)]})
     scores = duelpool.evaluate([folder / "qrels.txt", folder / "prefs.txt"], [lacking], ["nDCG", "wpref"])
@@ -280,7 +297,10 @@ def test_preferences_options_and_rules_of_the_command(folder: Path) -> None:
         called(folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "PGC", "--preferences",
                folder / "prefs.txt", "--json", "--missing", "zero", "--ties", "file")
     )  # fmt: skip
-    assert {row["measure"] for row in both} == {"nDCG(ties='file', missing='zero')@10", "PGC(missing='zero')"}
+    assert {row["measure"] for row in both} == {
+        "nDCG(ties='file', missing='zero')@10",
+        "PGC(ties='file', missing='zero')",
+    }
     inferred = rows_of(called(folder / "qrels.txt", folder / "runs", "-m", "ppref", "--inferred", "--json"))
     assert len(inferred) == 4
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter
 from duelpool.files import Qrels, Run, TieOrder
+from duelpool.files.runs import Precision
 from duelpool.measures import (
     AP,
     DCG,
@@ -33,6 +35,7 @@ Ranking = list[tuple[str, float]]
 
 docnos = st.sampled_from([f"d{i}" for i in range(12)] + ["é", "Z", "d", "d00"])
 scores = st.sampled_from([-2.0, -0.5, 0.0, 0.25, 1.0, 1.5, 3.0])
+close_scores = st.sampled_from([-2.0, 0.0, -0.0, 1.0, 1.0 + 1e-9, 1.0 - 1e-9, 1e300, 2e300])
 grades_of_topic = st.dictionaries(docnos, st.integers(0, 3), min_size=1, max_size=10)
 any_grades_of_topic = st.dictionaries(docnos, st.integers(-2, 3), min_size=1, max_size=10)
 ranking_of_topic = st.dictionaries(docnos, scores, min_size=1, max_size=14).map(
@@ -274,17 +277,21 @@ def test_colliding_hashes_change_nothing(
     assert colliding == AP().calc(few, Run.from_rankings("r", rankings))
 
 
-@given(st.lists(st.tuples(topics, docnos, scores), unique_by=lambda row: row[:2], max_size=30))
+@given(st.lists(st.tuples(topics, docnos, scores | close_scores), unique_by=lambda row: row[:2], max_size=30))
 def test_ranks_are_those_of_the_run_itself(rows: list[tuple[str, str, float]]) -> None:
     kinds = {"topic": pl.String, "docno": pl.String, "score": pl.Float64}
     run = Run("r", pl.DataFrame(rows, schema=kinds, orient="row"))
     made = Rankings.of(run.row_keys(), run.frame["docno"], run.frame["score"].to_numpy())
     orders: tuple[TieOrder, ...] = ("docno-descending", "docno-ascending", "file")
     for ties in orders:
-        ranks = made.ranks(np.arange(len(rows)), ties, "double")
-        expected = {(topic, docno): rank for topic, docno, _, rank in run.ranked(ties).iter_rows()}
-        own_ranks = {(topic, docno): int(rank) for (topic, docno, _), rank in zip(rows, ranks, strict=True)}
-        assert own_ranks == expected
+        for precision in get_args(Precision):
+            ranks = made.ranks(np.arange(len(rows)), ties, precision)
+            ranked = run.ranked(ties, precision)
+            expected = {(topic, docno): rank for topic, docno, _, rank in ranked.iter_rows()}
+            own_ranks = {
+                (topic, docno): int(rank) for (topic, docno, _), rank in zip(rows, ranks, strict=True)
+            }
+            assert own_ranks == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duelpool.errors import BadParameter, MissingExtra, UnknownName
-from duelpool.files import Qrels, Run
+from duelpool.files import Preferences, Qrels, Run
 from duelpool.measures import (
     ALIASES,
     AP,
@@ -26,11 +26,30 @@ from duelpool.measures import (
     P,
     R,
     Success,
+    Truth,
     nDCG,
     parse_measure,
     ppref,
     wpref,
 )
+from duelpool.records import Judgment, Outcome
+
+
+def test_every_measure_orders_a_run_in_the_same_way() -> None:
+    assert {(str(measure.ties), measure.scores) for measure in map(parse_measure, MEASURES)} == {
+        ("docno-descending", "single")
+    }
+    run = Run.from_rankings("r", {"1": [("a", 1.0), ("c", 1.0), ("b", 1.0 + 1e-9)]})
+    reference = Run.from_rankings("s", {"1": [("c", 3.0), ("b", 2.0), ("a", 1.0)]})
+    assert run.ranked().get_column("docno").to_list() == ["c", "b", "a"]
+    assert run.top(1).get_column("docno").to_list() == ["c"]
+    votes = Preferences.from_judgments(
+        Judgment("1", better, worse, Outcome.LEFT) for better, worse in ("cb", "ca", "ba")
+    )
+    truth = Truth.of([Qrels.from_grades({"1": {"c": 3, "b": 2, "a": 1}}), votes, reference])
+    for name in MEASURES:
+        measure = parse_measure(name)
+        assert measure.calc(truth, run) == measure.calc(truth, reference), name
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -1,5 +1,7 @@
 """Compat and RBO: equal to the plain, set-based procedure on short, long, duplicated and tied runs."""
 
+from typing import Any
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from duelpool.files import Qrels, Run
 from duelpool.measures import RBO, Compat, rbo
 
 Row = tuple[str, float]
+SCRIPT: dict[str, Any] = {"ties": "docno-ascending", "scores": "double"}  # the order of the authors' script
 KINDS = {"topic": pl.String, "docno": pl.String, "score": pl.Float64}
 
 docnos = st.sampled_from([f"d{number}" for number in range(9)] + ["D", "é", "d00"])
@@ -48,7 +51,7 @@ def run_of(listed: list[Row]) -> Run:
 def test_compat_equals_the_authors_rules(
     listed: list[Row], graded: dict[str, float], p: float, normalize: bool
 ) -> None:
-    values = Compat(p=p, normalize=normalize).calc(Qrels.from_grades({"1": graded}), run_of(listed))
+    values = Compat(p=p, normalize=normalize, **SCRIPT).calc(Qrels.from_grades({"1": graded}), run_of(listed))
     if max(graded.values()) > 0:
         assert values == {"1": pytest.approx(compatibility_by_definition(listed, graded, p, normalize))}
     else:
@@ -58,14 +61,14 @@ def test_compat_equals_the_authors_rules(
 def test_compat_of_runs_and_ideals_beyond_the_depth() -> None:
     listed = [(f"d{number:04}", -float(number // 3)) for number in range(1500)]
     graded = {f"d{number:04}": float(number % 4) for number in range(0, 4500, 3)}
-    values = Compat(p=0.99).calc(Qrels.from_grades({"1": graded}), run_of(listed))
+    values = Compat(p=0.99, **SCRIPT).calc(Qrels.from_grades({"1": graded}), run_of(listed))
     assert values["1"] == pytest.approx(compatibility_by_definition(listed, graded, 0.99, normalize=True))
 
 
 def test_compat_follows_the_script_where_other_tools_differ() -> None:
     # Three documents with negative scores: RBO goes on to depth 1000, and rank, not score, makes the ideal.
     listed, graded = [("a", -1.0), ("b", -2.0), ("c", -3.0)], {"b": 1.0, "x": 1.0}
-    value = Compat(p=0.8).calc(Qrels.from_grades({"1": graded}), run_of(listed))["1"]
+    value = Compat(p=0.8, **SCRIPT).calc(Qrels.from_grades({"1": graded}), run_of(listed))["1"]
     assert value == pytest.approx(compatibility_by_definition(listed, graded, 0.8, normalize=True))
 
 
@@ -82,7 +85,9 @@ def test_overlap_of_two_rankings_equals_its_definition(
 def test_overlap_of_runs_is_that_of_their_rankings() -> None:
     reference = Run.from_rankings("a", {"1": [("x", 3.0), ("y", 2.0), ("z", 2.0)], "2": [("x", 1.0)]})
     other = Run.from_rankings("b", {"1": [("z", 9.0), ("x", 8.0)], "3": [("x", 1.0)]})
-    assert RBO(p=0.7).calc(reference, other) == {"1": pytest.approx(rbo(["x", "y", "z"], ["z", "x"], 0.7))}
+    assert RBO(p=0.7).calc(reference, other) == {"1": pytest.approx(rbo(["x", "z", "y"], ["z", "x"], 0.7))}
+    script = RBO(p=0.7, **SCRIPT).calc(reference, other)
+    assert script == {"1": pytest.approx(rbo(["x", "y", "z"], ["z", "x"], 0.7))}
     assert RBO(p=0.7, missing="zero").calc(reference, other)["2"] == 0
     assert RBO(p=0.5, depth=3).calc(reference, reference)["1"] == pytest.approx(1)
 

@@ -189,6 +189,25 @@ class _Statistics:
         return lines
 
 
+def _order_note(measures: Sequence[Measure]) -> list[str]:
+    """Return a line that says which measures order equal scores in which way, where they differ."""
+    orders: dict[str, list[str]] = {}
+    for measure in measures:
+        if not isinstance(measure, External):
+            by = (
+                "in the order of the file"
+                if measure.ties == "file"
+                else f"by {measure.ties.replace('-', ' ')}"
+            )
+            orders.setdefault(f"{by}, compared in {measure.scores} precision", []).append(str(measure))
+    if len(orders) < 2:
+        return []
+    listed = "; ".join(f"{', '.join(names)} {order}" for order, names in orders.items())
+    return [
+        f"equal scores are ordered in {len(orders)} ways: {listed}. Give --ties and --scores for one order"
+    ]
+
+
 def _header(
     measures: Sequence[Measure],
     tables: Mapping[str, ScoreTable],
@@ -212,6 +231,7 @@ def _header(
             lines.append(f"{measure}: {silent} of {len(table.topics)} topics dropped: nothing to score there")
         if isinstance(measure, External):
             lines.append(f"{measure}: not a measure of duelpool, computed by ir_measures under its own rules")
+    lines += _order_note(measures)
     short = [(name, one.lacks) for name, one in zip(names, scored, strict=True) if one.lacks]
     if short:
         listed = ", ".join(f"{name} ({lacks})" for name, lacks in short[:5])

@@ -28,6 +28,13 @@ UNUSED_ITERATIONS = ("0", "Q0")
 TieOrder: TypeAlias = Literal["docno-descending", "docno-ascending", "file"]
 """Who goes first among equal scores: trec_eval's order, the compatibility script's, or the file's."""
 
+Precision: TypeAlias = Literal["single", "double"]
+"""The precision in which scores are compared: trec_eval 9 holds them in single, so close ones are ties to it."""
+
+TIES: TieOrder = "docno-descending"
+PRECISION: Precision = "single"
+"""The order of a run in measures, pools, budgets and written ranks, unless another is chosen."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Run:
@@ -75,24 +82,28 @@ class Run:
             self._keys.append(RowKeys.of(self.frame.get_column("topic"), self.frame.get_column("docno")))
         return self._keys[0]
 
-    def ranked(self, ties: TieOrder = "docno-descending") -> pl.DataFrame:
-        """Return the rows topic by topic, best score first, with a column rank from 1."""
+    def ranked(self, ties: TieOrder = TIES, scores: Precision = PRECISION) -> pl.DataFrame:
+        """Return the rows topic by topic, best score first, with a column rank from 1.
+
+        `duelpool.measures.rankings` gives the same ranks to some rows without ordering all of them.
+        """
         place = pl.int_range(pl.len()).alias("place")
         first_seen = pl.col("place").min().over("topic").alias("first_seen")
-        keys, descending = ["first_seen", "score"], [False, True]
+        compared = pl.col("score").cast(pl.Float32 if scores == "single" else pl.Float64).alias("compared")
+        keys, descending = ["first_seen", "compared"], [False, True]
         if ties != "file":
             keys, descending = [*keys, "docno"], [*descending, ties == "docno-descending"]
         return (
-            self.frame.with_columns(place)
+            self.frame.with_columns(place, compared)
             .with_columns(first_seen)
             .sort([*keys, "place"], descending=[*descending, False])
             .with_columns((pl.int_range(pl.len()).over("topic") + 1).alias("rank"))
-            .drop("place", "first_seen")
+            .drop("place", "first_seen", "compared")
         )
 
-    def top(self, depth: int, ties: TieOrder = "docno-descending") -> pl.DataFrame:
+    def top(self, depth: int, ties: TieOrder = TIES, scores: Precision = PRECISION) -> pl.DataFrame:
         """Return the first `depth` rows of each topic, in rank order."""
-        return self.ranked(ties).filter(pl.col("rank") <= depth)
+        return self.ranked(ties, scores).filter(pl.col("rank") <= depth)
 
 
 def read_run(path: Readable) -> Run:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from duelpool.arrays import Bools, Floats
 from duelpool.errors import BadParameter, known_names
 from duelpool.files import Preferences, Qrels, Run, TieOrder
+from duelpool.files.runs import PRECISION, TIES, Precision
 from duelpool.measures.items import Items, Placed, PlacingRules, Unjudged
-from duelpool.measures.rankings import DuplicateRule, Precision, ReadyRun, sums_by
+from duelpool.measures.rankings import DuplicateRule, ReadyRun, sums_by
 from duelpool.measures.truth import Truth
 
 Missing: TypeAlias = Literal["drop", "zero"]
@@ -29,6 +30,8 @@ RULES = ("ties", "scores", "missing", "unjudged", "duplicates", "twins")
 class Measure:
     """A measure and its rules; `calc` scores one run.
 
+    All measures order a run in the same way by default, so that the columns of a table are about the same rankings.
+
     ties        the order of equal scores
     scores      the precision in which scores are compared; trec_eval's is single
     missing     the value of a topic that the run lacks
@@ -41,8 +44,8 @@ class Measure:
     need: ClassVar[Need] = "grades"
     about: ClassVar[str] = ""  # one sentence, for lists of measures
 
-    ties: TieOrder = "docno-descending"
-    scores: Precision = "single"
+    ties: TieOrder = TIES
+    scores: Precision = PRECISION
     missing: Missing = "drop"
     unjudged: Unjudged = "keep"
     duplicates: DuplicateRule = "first"

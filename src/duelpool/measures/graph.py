@@ -1,7 +1,7 @@
 """Preference graph compatibility: RBO between a run and the order of a preference graph nearest to it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import ClassVar
 
@@ -9,13 +9,11 @@ import numpy as np
 import polars as pl
 
 from duelpool.arrays import Floats, Ints
-from duelpool.files import TieOrder
 from duelpool.measures.base import positive, probability
 from duelpool.measures.items import Placed
 from duelpool.measures.overlap import DEPTH, weigh
 from duelpool.measures.pairs import Pairs
 from duelpool.measures.preference import OverPreferences
-from duelpool.measures.rankings import Precision
 from duelpool.measures.truth import Truth
 
 
@@ -117,8 +115,6 @@ class PGC(OverPreferences):
 
     p: float = 0.8
     depth: int = DEPTH
-    ties: TieOrder = field(default="file", kw_only=True)
-    scores: Precision = field(default="double", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

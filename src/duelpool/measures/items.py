@@ -14,7 +14,8 @@ import polars as pl
 from duelpool.arrays import Bools, Ints
 from duelpool.files import TieOrder
 from duelpool.files.keys import Hashes, hash_of, topic_codes
-from duelpool.measures.rankings import DuplicateRule, Precision, Rankings, ReadyRun
+from duelpool.files.runs import Precision
+from duelpool.measures.rankings import DuplicateRule, Rankings, ReadyRun
 
 Unjudged: TypeAlias = Literal["keep", "remove"]
 """Unjudged documents: keep their ranks and gain nothing, or leave the ranking."""

@@ -10,10 +10,9 @@ import polars as pl
 
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
-from duelpool.files import TieOrder
 from duelpool.measures.base import Measure, Need, positive, probability
 from duelpool.measures.items import Items, Placed
-from duelpool.measures.rankings import DuplicateRule, Precision, sums_by
+from duelpool.measures.rankings import DuplicateRule, sums_by
 from duelpool.measures.truth import Truth
 
 DEPTH = 1000
@@ -92,8 +91,6 @@ class Compat(Measure):
     p: float = 0.95
     normalize: bool = True
     depth: int = DEPTH
-    ties: TieOrder = field(default="docno-ascending", kw_only=True)
-    scores: Precision = field(default="double", kw_only=True)
     duplicates: DuplicateRule = field(default="together", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -156,8 +153,6 @@ class RBO(Measure):
     p: float = 0.9
     depth: int = DEPTH
     ext: bool = False
-    ties: TieOrder = field(default="docno-ascending", kw_only=True)
-    scores: Precision = field(default="double", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,6 +11,7 @@ import polars as pl
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.files import Duplicates, Run, TieOrder
 from duelpool.files.keys import Hashes, RowKeys
+from duelpool.files.runs import Precision
 
 Answer = TypeVar("Answer")
 
@@ -21,9 +22,6 @@ first     its best rank counts, the other rows are taken out and the ranks close
 keep      every row holds its rank, and counts at the first
 together  every row takes the score of the last one, so they are adjacent (the compatibility script)
 """
-
-Precision: TypeAlias = Literal["single", "double"]
-"""The precision in which scores are compared: trec_eval holds them in single, so close ones are ties to it."""
 
 
 def sums_by(codes: Ints, weights: npt.NDArray[np.floating], size: int) -> Floats:

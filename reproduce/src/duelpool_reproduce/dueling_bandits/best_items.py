@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-NDCG, PGC, BEST = "nDCG@10", "PGC", "BestRR"
+NDCG, BEST = "nDCG@10", "BestRR"
+PGC = "PGC(ties='file', scores='double')"  # the authors' script takes a run's rows in the order of the file
 TRIALS = 1000
 LEADER = "NLE_P_v1"
 MARCO_LEADER = "p_f10_mdt53b"
@@ -87,14 +88,14 @@ def best_items(
         labels = "MRR on the Combined Set"
         return panels(
             [
-                beside(ndcg, pgc, (NDCG, PGC), "Figure 4"),
+                beside(ndcg, pgc, (NDCG, "PGC"), "Figure 4"),
                 beside(ndcg, rr, (NDCG, labels), "Figure 5"),
-                beside(pgc, rr, (PGC, labels), "Figure 5"),
+                beside(pgc, rr, ("PGC", labels), "Figure 5"),
             ],
             across=3,
         )
 
-    values = {"runs": {run: {NDCG: ndcg[run], PGC: pgc[run], BEST: rr[run]} for run in evaluation.runs}}
+    values = {"runs": {run: {NDCG: ndcg[run], "PGC": pgc[run], BEST: rr[run]} for run in evaluation.runs}}
     remarks = (
         "PGC over the 10,697 judgments that the paper uses; nDCG@10 over the 53 official topics.",
         "A tau measured before agrees within 0.002: another order of equal scores moves it so far.",

@@ -42,7 +42,7 @@ DL_21 = ("dl21/qrels.dl21-passage.txt", "dl21/runs")
 @cache
 def compat(p: float, *, as_trec_eval: bool = True) -> str:
     """Return compatibility's name, with equal scores ordered as trec_eval does or as its authors do."""
-    return str(Compat(p=p, ties="docno-descending") if as_trec_eval else Compat(p=p))
+    return str(Compat(p=p) if as_trec_eval else Compat(p=p, ties="docno-ascending", scores="double"))
 
 
 def ndcg(k: int) -> str:
@@ -160,7 +160,7 @@ def tuning_curves(
             collections[name] = (data / files[0], data / files[1])
     curves = {}
     for name, (truth, runs) in collections.items():
-        names = {p: str(Compat(p=p, ties="docno-descending")) for p in tuned_over}
+        names = {p: compat(p) for p in tuned_over}
         result = evaluate(truth, runs, [*map(ndcg, PERSISTENCE), *names.values()])
         curves[name] = {
             k: {p: kendall_tau(result.means(ndcg(k)), result.means(names[p])) for p in tuned_over}

@@ -160,8 +160,7 @@ def topic_shares(topics: Sequence[str], weights: Mapping[str, float] | None) -> 
 
 def ranked_rows(run: Run, cutoff: int | None, ties: TieOrder = "docno-descending") -> pl.DataFrame:
     """Return a run's rows with rank and length, as trec_eval orders them, each document once, cut."""
-    single = Run(run.name, run.frame.with_columns(pl.col("score").cast(pl.Float32)))
-    rows = single.ranked(ties).unique(["topic", "docno"], keep="first", maintain_order=True)
+    rows = run.ranked(ties).unique(["topic", "docno"], keep="first", maintain_order=True)
     rows = rows.with_columns((pl.int_range(pl.len()).over("topic") + 1).alias("rank"))
     if cutoff is not None:
         rows = rows.filter(pl.col("rank") <= cutoff)
