@@ -12,7 +12,7 @@ from duelpool.records import Judgment, Outcome
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
 from duelpool.strategies.confidence import Evidence, stated_confidence
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 ITEMS = tuple("abcdef")
 ORDINARY = Evidence(mass=0.8, lost=0.15, spread=1.1, lead=15)

@@ -1,6 +1,8 @@
 """prefbest and topk: random pairings, survivors, redraws, the cap, closings and the final."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from duelpool.errors import BadParameter, BadRecord
 from duelpool.records import Judgment, Outcome, PhaseClosed, Proposal, pair_of
 from duelpool.strategies.elimination import random_pairings
+from duelpool.strategies.phases import tell_phases
 from duelpool.strategies.prefbest import PrefBest
 from duelpool.strategies.topk import TopK
 from duelpool.testing.strategies import Answer, Loop, consistent, noisy, pool_of
@@ -243,3 +246,48 @@ def test_an_item_without_a_win_is_above_the_grades_by_rank_only() -> None:
     grades = dict.fromkeys("abc", 2.0)
     assert strategy.graded_preferences(grades) == {"a": 50, "b": 40, "c": 30}
     assert strategy.graded_preferences(grades, form="wins") == {"a": 104, "b": 103, "c": 2}
+
+
+# ---- phases of others
+
+
+def rounds_of(items: tuple[str, ...], degree: int) -> list[Judgment]:
+    """Return judgments in which each item meets `degree` neighbours; the earlier one in the pool wins."""
+    size = len(items)
+    pairs = [(i, (i + step) % size) for i in range(size) for step in range(1, degree // 2 + 1)]
+    return [Judgment("t", items[min(i, j)], items[max(i, j)], Outcome.LEFT) for i, j in pairs]
+
+
+def all_pairs(items: Iterable[str]) -> list[Judgment]:
+    return [Judgment("t", a, b, Outcome.LEFT) for a, b in combinations(items, 2)]
+
+
+@pytest.mark.parametrize("make", [partial(PrefBest, n=4, m=10), partial(TopK, k=2, P=4, F=10)])
+def test_a_phase_with_fewer_judgments_than_its_rule_needs_is_refused(
+    make: Callable[..., PrefBest | TopK],
+) -> None:
+    items = pool_of(12)
+    pruning = rounds_of(items, 4)
+    finalists = items[:10]  # of a ring of neighbours, those that win half of their games
+    boundaries = tell_phases(make(items, seed=0, topic="t"), [pruning], [all_pairs(finalists)])
+    assert [set(boundary.survivors) for boundary in boundaries] == [
+        set(boundary.went_on) for boundary in boundaries
+    ]
+    with pytest.raises(
+        BadRecord, match=r"'prune-1' of topic 't' closes with 23 judgments, .* needs 24: each of its 12"
+    ):
+        tell_phases(make(items, seed=0, topic="t"), [pruning[1:]], [])
+    short = all_pairs(finalists)[1:]
+    pairs = len(short) + 1
+    with pytest.raises(
+        BadRecord, match=f"'final-1' of topic 't' closes with {pairs - 1} .* needs {pairs}: each pair"
+    ):
+        tell_phases(make(items, seed=0, topic="t"), [pruning], [short])
+
+
+def test_a_phase_that_can_not_follow_is_refused() -> None:
+    items = pool_of(3)
+    with pytest.raises(BadRecord, match="'final-2' of topic 't' can't follow: all phases are closed"):
+        tell_phases(PrefBest(items, seed=0, topic="t"), [], [all_pairs(items)] * 2)
+    with pytest.raises(BadRecord, match="'prune-1' of topic 't' can't follow: 'final-1' is open"):
+        tell_phases(PrefBest(items, seed=0, topic="t"), [all_pairs(items)], [])

@@ -5,7 +5,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelpool.strategies.encounters import LONG, Encounters
+from duelpool.strategies.tables.encounters import LONG, Encounters
 
 SIZE = 5
 

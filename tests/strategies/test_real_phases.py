@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import pytest
 
+from duelpool.errors import BadRecord
 from duelpool.records import Judgment, Outcome
 from duelpool.strategies.knockout import knockout_bound
 from duelpool.strategies.phases import Boundary, blocks_by_topic, is_round_robin, items_of, tell_phases
@@ -98,6 +99,22 @@ def test_the_released_best_sets_are_rebuilt(
     assert len(rebuilt) == 50
     assert rebuilt == released
     assert sum(map(len, rebuilt.values())) == items
+
+
+def test_blocks_of_interleaved_rows_are_refused_as_phases(data: Path, dl21: dict[str, Campaign]) -> None:
+    """The third finalisation stands in 957 runs; grouped by topic it is a final, run by run it isn't."""
+    third = read_judgments(data / "dl21" / "judgments.txt")[MAIN_RUN:-SECOND_FINALS]
+    runs = blocks_by_topic(third)
+    assert sum(map(len, runs.values())) == 957
+    for topic, (_, blocks, second, _) in list(dl21.items())[:10]:
+        strategy = PrefBest(items_of(blocks[0]), seed=0, topic=topic, final_phases=3)
+        with pytest.raises(
+            BadRecord, match=f"'final-3' of topic '{topic}' closes with .* and its rule needs"
+        ):
+            tell_phases(strategy, blocks[:-1], [blocks[-1], second, runs[topic][0]])
+        strategy = PrefBest(items_of(blocks[0]), seed=0, topic=topic, final_phases=3)
+        tell_phases(strategy, blocks[:-1], [blocks[-1], second, [j for run in runs[topic] for j in run]])
+        assert strategy.done
 
 
 def test_every_strategy_is_done_after_its_second_final(dl21: dict[str, Campaign]) -> None:

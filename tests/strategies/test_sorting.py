@@ -13,8 +13,8 @@ from duelpool.seeds import rng_for
 from duelpool.strategies.allpairs import AllPairs
 from duelpool.strategies.knockout import Knockout, knockout_bound
 from duelpool.strategies.sorting import CarryOn, Sorting
-from duelpool.strategies.transitivity import KnownPreferences
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.transitivity import KnownPreferences
+from duelpool.strategies.tables.win_table import WinTable
 from duelpool.testing.strategies import Answer, Loop, consistent, noisy, pool_of
 
 

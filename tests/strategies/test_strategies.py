@@ -11,7 +11,7 @@ from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal, p
 from duelpool.seeds import rng_for
 from duelpool.strategies import STRATEGIES, make_strategy
 from duelpool.strategies.prefbest import PrefBest
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 from duelpool.testing.promises import ContractError
 from duelpool.testing.strategies import (
     STRATEGY_CHECKS,

@@ -4,8 +4,8 @@
 `rng_for(seed, topic, name, decision)` and stores no generator. It never knows who judges.
 """
 
-from collections.abc import Collection, Iterable
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from collections.abc import Collection, Iterable, Mapping
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 
@@ -57,6 +57,27 @@ class Strategy(Protocol):
 
     def expected_judgments(self, n_items: int) -> float:
         """Return about how many judgments a pool of this size takes, for an estimate of the cost."""
+        ...
+
+
+class Shortfall(NamedTuple):
+    """What a phase lacks: the judgments that it has, how many its rule needs at least, and the rule in words."""
+
+    judged: int
+    needed: int
+    rule: str
+
+
+@runtime_checkable
+class InPhases(Protocol):
+    """A strategy whose phases close by a rule that says which judgments they need."""
+
+    def shortfall(self, phase: str, duplicates: Mapping[str, int] = {}) -> Shortfall | None:
+        """Return what a phase lacks to be closed now, None when nothing, or when it isn't open.
+
+        The rule alone counts: which pairs the strategy itself would have drawn doesn't matter. `duplicates` are the
+        numbers of duplicates that items have; a judgment of a duplicate counts for its item.
+        """
         ...
 
 

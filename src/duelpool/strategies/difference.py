@@ -19,8 +19,8 @@ from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.transitivity import KnownPreferences
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.transitivity import KnownPreferences
+from duelpool.strategies.tables.win_table import WinTable
 
 Measure = Literal["ppref", "wpref"]
 Weight = Literal["lower", "upper"]

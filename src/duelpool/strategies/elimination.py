@@ -5,7 +5,7 @@ those that win at least half of their games go on. A phase is scored from its ow
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -14,10 +14,11 @@ from duelpool.arrays import Floats
 from duelpool.errors import BadParameter, BadRecord
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
+from duelpool.strategies.base import Shortfall
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import PhaseBook, Places
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 STALLED_AT_MOST = (
     2  # consecutive phases in which no item leaves; then comes the final, however large the field
@@ -134,19 +135,87 @@ class Elimination:
 
     def _apply_closing(self, event: PhaseClosed) -> None:
         survivors = tuple(sorted(self._table.place[item] for item in event.survivors))
-        if event.phase in {passed.phase for passed in self._passed}:
-            last = self._passed[-1]
-            if event.phase != last.phase or survivors == last.survivors:
+        at = next((at for at, passed in enumerate(self._passed) if passed.phase == event.phase), None)
+        if at is not None:
+            passed = self._passed[at]
+            if survivors == passed.survivors:
                 return
-            self._passed.pop()
-            self._field, self._stalled, self._done = last.field, last.stalled, False
-            self._book.phase = last.phase
+            del self._passed[at:]
+            self._field, self._stalled, self._done = passed.field, passed.stalled, False
+            self._book.phase = passed.phase
         elif self._done or event.phase != self._book.phase:
             raise BadRecord(
                 f"The log closes phase '{event.phase}' of topic '{event.topic}', which isn't open.",
                 remedy="Replay the whole log in its order, into the strategy that wrote it.",
             )
         self._close(survivors)
+        self._close_what_is_complete()
+
+    # ---- the phases of a file, whose pairs others have drawn
+
+    def take(self, judgment: Judgment) -> None:
+        """Take in a judgment of the open phase and leave it open, whatever the strategy's own pairs are."""
+        self._book.add(judgment)
+
+    def close(self) -> None:
+        """Close the open phase by the strategy's rule."""
+        self._close(self._survivors())
+        self._close_what_is_complete()
+
+    @property
+    def in_final(self) -> bool:
+        """Whether the open phase is a final."""
+        return not self._done and self._final_phase() > 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair of the open phase has what it needs; the pairs of a pruning phase are those drawn here."""
+        return self._book.complete
+
+    @property
+    def field(self) -> tuple[str, ...]:
+        """The items of the open phase."""
+        return self._named(self._field)
+
+    def shortfall(self, phase: str, duplicates: Mapping[str, int] = {}) -> Shortfall | None:
+        """Return what a phase lacks to be closed now, None when nothing, or when it isn't open."""
+        if phase != self.phase or not phase:
+            return None
+        if self._final_phase():
+            pairs, missing = len(self._field) * (len(self._field) - 1) // 2, self._book.missing
+            rule = f"each pair of its {len(self._field)} items once"
+            return Shortfall(pairs - missing, pairs, rule) if missing else None
+        met = self._met_in_phase(duplicates)
+        most = min(self.degree, len(self._field) - 1)
+        needed = {i: max(0, most - duplicates.get(self._table.items[i], 0)) for i in met}
+        lacking = [i for i in met if met[i] < needed[i]]
+        if not lacking:
+            return None
+        first = min(lacking, key=lambda i: (met[i], i))
+        rule = (
+            f"each of its {len(self._field)} items meets {most} others, "
+            f"and '{self._table.items[first]}' has met {met[first]}"
+        )
+        return Shortfall(sum(met.values()) // 2, math.ceil(sum(needed.values()) / 2), rule)
+
+    def _met_in_phase(self, duplicates: Mapping[str, int]) -> dict[int, int]:
+        """Return how many others each item has met in the open phase; none need meet a Bad one or a pair at its cap."""
+        items, bad, cap = self._table.items, self._table.bad, self._book.cap
+        members = set(self._field)
+        games: dict[int, dict[int, int]] = {i: {} for i in self._field if not bad[i]}
+        for (i, j), played in self._book.played().items():
+            for one, other in ((i, j), (j, i)):
+                if one in games and other in members:
+                    games[one][other] = min(played, 1 + duplicates.get(items[other], 0))
+        for i, met in games.items():
+            settled = [j for j in members if bad[j]]
+            if cap is not None:
+                settled += [
+                    j for j, times in self._table.meetings(i).items() if times >= cap and j in members
+                ]
+            for j in settled:
+                met.setdefault(j, 1)
+        return {i: sum(met.values()) for i, met in games.items()}
 
     # ---- ask and tell
 
@@ -155,8 +224,11 @@ class Elimination:
         if isinstance(event, PhaseClosed):
             self._apply_closing(event)
         elif self._book.add(event):
-            while not self._done and self._book.complete:
-                self._close(self._survivors())
+            self._close_what_is_complete()
+
+    def _close_what_is_complete(self) -> None:
+        while not self._done and self._book.complete:
+            self._close(self._survivors())
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n pairs of the open phase."""

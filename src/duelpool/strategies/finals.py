@@ -7,8 +7,8 @@ import numpy as np
 
 from duelpool.arrays import Bools, Floats, Indices, Ints
 from duelpool.strategies.orders import STUBBORN, OrderPosterior
-from duelpool.strategies.win_table import WinTable
-from duelpool.strategies.winshares import expected_wins
+from duelpool.strategies.tables.win_table import WinTable
+from duelpool.strategies.tables.winshares import expected_wins
 
 TRIES = 30
 SELDOM = 100.0  # one meeting less outweighs any difference in score

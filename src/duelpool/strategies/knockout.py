@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 
 def knockout_bound(n_items: int, k: int) -> int:

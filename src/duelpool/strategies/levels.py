@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from duelpool.arrays import Floats
 from duelpool.records import Levels
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 
 def levels_by_score(

@@ -8,7 +8,7 @@ import numpy as np
 
 from duelpool.arrays import Floats
 from duelpool.records import Judgment, Proposal, pair_of
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 Places = tuple[int, int]  # two items by their place in the pool, the smaller one first
 
@@ -49,7 +49,10 @@ class PhaseBook:
         """Begin a phase that wants one judgment of each of these pairs."""
         self.phase = phase
         self._reused[phase] = {}
-        judged = self._judged.setdefault(phase, {})
+        # A phase may be opened again with other pairs, when the log closes the one before it in another way.
+        known = self._judged.get(phase, {}).items()
+        judged: dict[Places, Games | None] = {pair: game for pair, game in known if game is not None}
+        self._judged[phase] = judged
         self._missing = {}
         for pair in pairs:
             if judged.setdefault(pair) is None:
@@ -103,6 +106,12 @@ class PhaseBook:
     def missing(self) -> int:
         """How many pairs of the open phase have no judgment yet."""
         return len(self._missing)
+
+    def played(self) -> dict[Places, int]:
+        """Return how often each pair was judged in the open phase; a pair that needs no judgment counts once."""
+        games = self._judged.get(self.phase, {})
+        settled = {pair: 1 for pair in games if pair not in self._missing}
+        return settled | {pair: game.played for pair, game in games.items() if game is not None}
 
     def ask(self, n: int, pending: Collection[Proposal]) -> list[Proposal]:
         """Return up to n of the open phase's pairs that are neither judged nor pending."""

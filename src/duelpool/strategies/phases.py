@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from duelpool.records import Judgment, PhaseClosed
+from duelpool.errors import BadRecord
+from duelpool.records import Judgment
+from duelpool.strategies.base import Shortfall
 from duelpool.strategies.elimination import Elimination
 
 
@@ -23,7 +25,10 @@ class Boundary:
 
 
 def blocks_by_topic(judgments: Iterable[Judgment]) -> dict[str, list[list[Judgment]]]:
-    """Return each topic's runs of consecutive judgments: in a log written phase by phase, its phases."""
+    """Return each topic's runs of consecutive judgments: in a log written phase by phase, its phases.
+
+    Where topics are interleaved a run isn't a phase; `tell_phases` refuses it as too short.
+    """
     blocks: dict[str, list[list[Judgment]]] = {}
     for topic, block in groupby(judgments, key=lambda judgment: judgment.topic):
         blocks.setdefault(topic, []).append(list(block))
@@ -55,8 +60,9 @@ def tell_phases(
 ) -> list[Boundary]:
     """Tell a strategy the phases of an imported log, closing each by the strategy's own rule.
 
-    The pairings of an imported phase are not those that the strategy would have drawn, so it is told of the
-    closing after the phase's last judgment. Returns the boundary between each two phases.
+    The pairings of an imported phase are not those that the strategy would have drawn, so it is closed after the
+    phase's last judgment. A phase with fewer judgments than its rule needs is refused, and one that the strategy
+    doesn't have. Returns the boundary between each two phases.
     """
     names = [f"prune-{at + 1}" for at in range(len(pruning))] + [
         f"final-{at + 1}" for at in range(len(finals))
@@ -64,12 +70,26 @@ def tell_phases(
     phases = [tagged(judgments, name) for name, judgments in zip(names, (*pruning, *finals), strict=True)]
     boundaries: list[Boundary] = []
     for at, phase in enumerate(phases):
+        if strategy.phase != names[at]:
+            raise BadRecord(
+                f"The phase '{names[at]}' of topic '{strategy.topic}' can't follow: "
+                + (f"'{strategy.phase}' is open." if strategy.phase else "all phases are closed."),
+                remedy="Check which judgments belong to which phase, and the strategy's parameters.",
+            )
         for judgment in phase:
-            strategy.tell(judgment)
-        passed = {event.phase: event.survivors for event in strategy.closed}
-        survivors = passed.get(names[at], strategy.survivors())
-        if names[at] not in passed and strategy.phase == names[at]:
-            strategy.tell(PhaseClosed(strategy.topic, names[at], survivors))
+            strategy.take(judgment)
+        if short := strategy.shortfall(names[at]):
+            raise BadRecord(short_phase(strategy.topic, names[at], short), remedy="Give the whole phase.")
+        survivors = strategy.survivors()
+        strategy.close()
         if at + 1 < len(phases):
             boundaries.append(Boundary(names[at], frozenset(survivors), frozenset(items_of(phases[at + 1]))))
     return boundaries
+
+
+def short_phase(topic: str, phase: str, short: Shortfall) -> str:
+    """Say that a phase has fewer judgments than its rule needs."""
+    return (
+        f"The phase '{phase}' of topic '{topic}' closes with {short.judged} judgments, and its rule needs "
+        f"{short.needed}: {short.rule}."
+    )

@@ -1,7 +1,7 @@
 """Round-Efficient: rounds of random meetings in which arms that fall far behind leave."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,11 +10,12 @@ from duelpool.arrays import Floats
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.seeds import rng_for
+from duelpool.strategies.base import Shortfall
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
 from duelpool.strategies.phasebook import PhaseBook
+from duelpool.strategies.tables.win_table import WinTable
 from duelpool.strategies.thompson import AMPLE_PER_ITEM, COMPARISONS_PER_ITEM
-from duelpool.strategies.win_table import WinTable
 
 
 class RoundEfficient:
@@ -121,6 +122,20 @@ class RoundEfficient:
                 self._open_next()
         elif not self._done and event.phase == self._book.phase:
             self._close(survivors)
+
+    @property
+    def phase(self) -> str:
+        """The round that is open, empty when it is done."""
+        return "" if self._done else self._book.phase
+
+    def shortfall(self, phase: str, duplicates: Mapping[str, int] = {}) -> Shortfall | None:
+        """Return what a round lacks to be closed now, None when nothing, or when it isn't open."""
+        if phase != self.phase or not phase:
+            return None
+        judged = len(self._book.played())
+        if judged >= self._round_pairs:
+            return None
+        return Shortfall(judged, self._round_pairs, "in a round every item meets one other, or all but one")
 
     def ask(self, n: int, pending: Collection[Proposal] = ()) -> list[Proposal]:
         """Return up to n pairs of the open round."""

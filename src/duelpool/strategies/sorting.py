@@ -12,8 +12,8 @@ from duelpool.records import Judgment, Levels, Outcome, PhaseClosed, Proposal, p
 from duelpool.seeds import rng_for
 from duelpool.strategies.levels import levels_by_score
 from duelpool.strategies.parameters import at_least
-from duelpool.strategies.transitivity import KnownPreferences
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.transitivity import KnownPreferences
+from duelpool.strategies.tables.win_table import WinTable
 
 
 class _SortProgress(NamedTuple):

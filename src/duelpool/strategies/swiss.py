@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from duelpool.arrays import Floats, Indices
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 REST = 2.0  # one game more than the other's weighs like two points of score
 REPEAT = 0.5  # a former meeting weighs like half a point

@@ -16,12 +16,13 @@ from duelpool.arrays import Floats, Indices
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal, pair_of
 from duelpool.seeds import rng_for
+from duelpool.strategies.base import Shortfall
 from duelpool.strategies.confidence import Evidence, stated_confidence
 from duelpool.strategies.finals import Finals, chances_to_win, finals_pairs
 from duelpool.strategies.informed import learnt_weight, standardised
 from duelpool.strategies.orders import MOST_ITEMS, order_posterior
 from duelpool.strategies.swiss import any_open_pair, swiss_pairs
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 SWISS = "swiss"
 FINALS = "swiss-finals"
@@ -246,6 +247,15 @@ class SwissFinals:
         items = self._table.items
         survivors = tuple(items[i] for i in self._seeding.ranking[: self.finalists].tolist())
         return (PhaseClosed(self.topic, SWISS, survivors),)
+
+    def shortfall(self, phase: str, duplicates: Mapping[str, int] = {}) -> Shortfall | None:
+        """Return what the pruning lacks to be closed now; every judgment of the topic counts for it."""
+        judged, needed = self._table.judgments, self.schedule.pruning
+        if phase != SWISS or judged >= needed or self._table.remaining <= self.finalists:
+            return None
+        if not any_open_pair(self._table, self._ranking()[: self.field_size], self.cap):
+            return None
+        return Shortfall(judged, needed, f"the pruning to {self.finalists} items takes them")
 
     @property
     def done(self) -> bool:

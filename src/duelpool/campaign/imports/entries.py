@@ -36,7 +36,9 @@ class Entry:
     refers_to: int | None = None  # a seq of the file's log
     seq: int | None = None  # of the file's log
     reason: str = ""
+    part: int = 0  # which of the chosen ranges of rows it belongs to
     block: int = 0  # which run of consecutive rows of a topic it belongs to
+    given: tuple[str, ...] = ()  # the items of its judgment as the file has them, where they are duplicates
 
 
 def entries_of(source: Source, form: PreferenceForm | None, tally: Tally) -> Iterator[Entry]:
@@ -94,33 +96,33 @@ def _entry_from_json(row: Row, line: int) -> Entry:
 
 
 def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, int]]) -> Iterator[Entry]:
-    """Yield the entries of the given rows, numbered by block; a new range begins a new block."""
-    ranges = sorted(rows)
+    """Yield the entries of the given ranges of rows, range by range in the given order, numbered by range and block."""
     end = 0
-    for first, last in ranges:
+    for first, last in sorted(rows):
         if not end < first <= last:
             raise BadParameter(
                 f"Rows {first}-{last} are not a range, or overlap with another range.",
                 remedy="Example: 1-100,201-300",
             )
         end = last
-    block, before = 0, ("", -1)
+    parts: list[list[Entry]] = [[] for _ in range(max(1, len(rows)))]
     number = 0
     for number, entry in enumerate(entries, 1):
-        part = next((at for at, (first, last) in enumerate(ranges) if first <= number <= last), -1)
-        if ranges and part < 0:
+        part = next((at for at, (first, last) in enumerate(rows) if first <= number <= last), None)
+        if rows and part is None:
             continue
-        if (entry.topic, part) != before:
-            block, before = block + 1, (entry.topic, part)
         line = entry.line if entry.line is not None else -number
-        yield replace(entry, block=block, line=line)
-    if ranges and ranges[-1][1] > number:
+        parts[part or 0].append(replace(entry, line=line))
+    if end > number:
         raise BadFile.at(
-            source.name,
-            None,
-            f"The file has {number} rows, and --rows names row {ranges[-1][1]}.",
-            "Check --rows.",
+            source.name, None, f"The file has {number} rows, and --rows names row {end}.", "Check --rows."
         )
+    block, before = 0, ("", -1)
+    for part, own in enumerate(parts):
+        for entry in own:
+            if (entry.topic, part) != before:
+                block, before = block + 1, (entry.topic, part)
+            yield replace(entry, part=part, block=block)
 
 
 def line_of_row(source: Source, row: int) -> int | None:
@@ -165,7 +167,7 @@ def match_entries(
     for entry in entries:
         unknown = _unknown(entry, known)
         if unknown:
-            line = _line(source, entry)
+            line = line_of(source, entry)
             if not skip_unknown:
                 raise BadFile.at(source.name, line, unknown[1], "Add it to the campaign, or remove the line.")
             tally.add(unknown[0], line)
@@ -179,7 +181,8 @@ def match_entries(
             left_out.add((entry.topic, entry.seq))
 
 
-def _line(source: Source, entry: Entry) -> int | None:
+def line_of(source: Source, entry: Entry) -> int | None:
+    """Return the line of the file that an entry came from."""
     if entry.line is None or entry.line > 0:
         return entry.line
     return line_of_row(source, -entry.line)
@@ -218,4 +221,5 @@ def _canonical(entry: Entry, known: CampaignIds, tally: Tally) -> Entry | None:
         tally.add("judgments between duplicates dropped")
         return None
     tally.add("judgments of duplicates, counted for the item that is judged for them")
-    return replace(entry, judgment=replace(judgment, left=left, right=right))
+    given = (judgment.left,) if judgment.right is None else (judgment.left, judgment.right)
+    return replace(entry, judgment=replace(judgment, left=left, right=right), given=given)

@@ -2,13 +2,14 @@
 
 Everything is checked before anything is written. A small file is written in one transaction; a large one piece by
 piece, and importing it again after a crash resumes there: nothing counts twice. Duplicates are replaced by the item
-that is judged for them. A file without phases may get them: each run of consecutive rows of one topic is a phase,
-and the strategy's own rule names the survivors.
+that is judged for them. A file without phases may get them (see `phases`), and the strategy's own rule names the
+survivors. A phase that closes with fewer judgments than its rule needs is refused, whoever closes it.
 """
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,20 +29,30 @@ from duelpool.campaign.imports.batch import (
     write_batch,
     write_part,
 )
-from duelpool.campaign.imports.entries import Entry, chosen, entries_of, match_entries, read_ids
+from duelpool.campaign.imports.entries import (
+    CampaignIds,
+    Entry,
+    chosen,
+    entries_of,
+    line_of,
+    match_entries,
+    read_ids,
+)
+from duelpool.campaign.imports.phases import BadPhase, PhaseReader, PhaseRow
 from duelpool.campaign.log.newcomers import own_strategy
-from duelpool.campaign.log.replay import LogReplay, counted_lines
+from duelpool.campaign.log.replay import LogReplay, TopicState, counted_lines, usable
 from duelpool.campaign.views.reading import read_topic
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
-from duelpool.files.source import read_source
-from duelpool.records import Judgment, PhaseClosed
+from duelpool.files.source import Source, read_source
 from duelpool.store import Reading, Writing, log
+from duelpool.strategies.base import InPhases, Shortfall, Strategy
 from duelpool.strategies.elimination import Elimination
+from duelpool.strategies.phases import short_phase
 
 Phases: TypeAlias = Literal["as-given", "blocks"]
-"""Where phases come from: the file itself, or consecutive rows of one topic."""
+"""Where phases come from: the file itself, or the order of its rows."""
 
 AT_ONCE = 400  # lines of a transaction: others wait a few hundredths of a second for it
 BREATH_SECONDS = 0.02  # between two transactions, so that others can write
@@ -59,6 +70,21 @@ class ImportSummary:
     notices: tuple[Notice, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class _HowToPlan:
+    """The file, the ids that the campaign knows, and where phases come from."""
+
+    source: Source
+    known: CampaignIds
+    phases: Phases
+    skip_finals: int
+
+    def duplicates(self, topic: str) -> dict[str, int]:
+        """Return how many duplicates the items of a topic have, where they have any."""
+        canonical = self.known.canonical[topic].items()
+        return dict(Counter(judged for item, judged in canonical if item != judged))
+
+
 def import_file(
     campaign: Campaign,
     path: str | os.PathLike[str],
@@ -66,16 +92,23 @@ def import_file(
     form: PreferenceForm | None = None,
     rows: Sequence[tuple[int, int]] = (),
     phases: Phases = "as-given",
+    skip_finals: int = 0,
     skip_unknown: bool = False,
     assessor: str = "",
     again: bool = False,
 ) -> ImportSummary:
     """Import a file's judgments into a campaign's log.
 
-    `rows` are ranges of rows to import, from 1, both ends included; by default all. Unknown topics and items are
-    refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of judgments
-    that name none. A file that was imported before is refused, unless it is to count `again`.
+    `rows` are ranges of rows to import in this order, from 1, both ends included; by default all. Unknown topics and
+    items are refused with their line, or left out and counted with `skip_unknown`. `assessor` is the pseudonym of
+    judgments that name none. A file that was imported before is refused, unless it is to count `again`. With
+    `phases="blocks"` the first `skip_finals` finals of each topic are left out, so that a later one takes their place.
     """
+    if skip_finals < 0 or (skip_finals and phases != "blocks"):
+        raise BadParameter(
+            "Finals can be left out only where the rows are read as phases.",
+            remedy="Give --phases blocks, and --skip-finals 1 or more.",
+        )
     source = read_source(path)
     batch = Batch.of(source, rows, again)
     tally = Tally()
@@ -90,7 +123,12 @@ def import_file(
             source.name, None, "No line of the file belongs to this campaign.", "Check its topics and items."
         )
     _warn_of_missing_phases(campaign, entries, phases, tally)
-    plan = _plan_and_write(campaign, batch, entries, phases)
+    how = _HowToPlan(source, known, phases, skip_finals)
+    plan = _plan_and_write(campaign, batch, entries, how)
+    if skip_finals:
+        planned = sum(entry.judgment is not None for part in plan.values() for entry in part.entries)
+        given = sum(entry.judgment is not None for entry in entries if entry.topic in plan)
+        tally.add("judgments of finals left out", None, given - planned)
     for topic in plan:
         campaign.live.forget(topic)
     written = [entry for part in plan.values() for entry in part.entries]
@@ -102,7 +140,7 @@ def import_file(
 
 
 def _plan_and_write(
-    campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases
+    campaign: Campaign, batch: Batch, entries: Sequence[Entry], how: _HowToPlan
 ) -> dict[str, Part]:
     """Plan an import and write it; plan again when a topic was judged in between."""
     written = campaign.read(batch.interrupted)
@@ -110,9 +148,9 @@ def _plan_and_write(
         whole = {topic for topic, own in _by_topic(entries).items() if written.get(topic) == len(own)}
         entries = [entry for entry in entries if entry.topic not in whole]
     for _ in range(_TRIES):
-        plan = campaign.read(lambda tx: _plan(tx, campaign, batch.file, entries, phases))
+        plan = campaign.read(lambda tx: _plan(tx, campaign, entries, how))
         if written is not None or sum(len(part.entries) for part in plan.values()) > AT_ONCE:
-            return _write_pieces(campaign, batch, entries, phases, plan)
+            return _write_pieces(campaign, batch, entries, how, plan)
         with suppress(Changed):
             campaign.write(partial(write_batch, batch=batch, plan=plan))
             return plan
@@ -120,7 +158,7 @@ def _plan_and_write(
 
 
 def _write_pieces(
-    campaign: Campaign, batch: Batch, entries: Sequence[Entry], phases: Phases, plan: dict[str, Part]
+    campaign: Campaign, batch: Batch, entries: Sequence[Entry], how: _HowToPlan, plan: dict[str, Part]
 ) -> dict[str, Part]:
     """Write a large file in pieces, each with its progress; others may write between two pieces."""
     lines = sum(len(part.entries) for part in plan.values())
@@ -128,9 +166,9 @@ def _write_pieces(
     by_topic = _by_topic(entries)
     for topic in sorted(plan):
         own, written = by_topic[topic], progress.written.get(topic, 0)
-        if phases == "blocks" or depend_on_each_other(own):
+        if how.phases == "blocks" or depend_on_each_other(own):
             if not written:
-                plan[topic] = _write_whole_topic(campaign, topic, own, phases, progress)
+                plan[topic] = _write_whole_topic(campaign, own, how, progress, plan[topic])
             continue
         for start in range(written, len(own), AT_ONCE):
             piece = Part(0, tuple(own[start : start + AT_ONCE]))
@@ -147,11 +185,11 @@ def _write_pieces(
 
 
 def _write_whole_topic(
-    campaign: Campaign, topic: str, own: Sequence[Entry], phases: Phases, progress: Progress
+    campaign: Campaign, own: Sequence[Entry], how: _HowToPlan, progress: Progress, part: Part
 ) -> Part:
     """Write a topic whose lines depend on each other at once; plan it again when it was judged meanwhile."""
+    topic = own[0].topic
     for _ in range(_TRIES):
-        part = campaign.read(lambda tx: _plan(tx, campaign, progress.batch.file, own, phases)[topic])
 
         def work(tx: Writing, part: Part) -> None:
             write_part(tx, topic=topic, part=part)
@@ -160,6 +198,7 @@ def _write_whole_topic(
         with suppress(Changed):
             campaign.write(partial(work, part=part))
             return part
+        part = campaign.read(lambda tx: _plan(tx, campaign, own, how)[topic])
     raise Changed(
         f"Topic '{topic}' was judged during every try.",
         remedy="Pause the campaign and import again: the import continues.",
@@ -206,30 +245,19 @@ def _warn_of_missing_phases(
 # ---- planning
 
 
-def _plan(
-    tx: Reading, campaign: Campaign, file: str, entries: Sequence[Entry], phases: Phases
-) -> dict[str, Part]:
+def _plan(tx: Reading, campaign: Campaign, entries: Sequence[Entry], how: _HowToPlan) -> dict[str, Part]:
     """Try the import on the topics' strategies, so that nothing is written that could not be replayed."""
     plan: dict[str, Part] = {}
     for topic, own in _by_topic(entries).items():
         read = read_topic(tx, campaign, topic)
-        if phases == "blocks":
-            strategy = own_strategy(read.strategy)
-            if not isinstance(strategy, Elimination):
-                raise BadParameter(
-                    f"The strategy '{strategy.name}' has no phases, so blocks can't become phases.",
-                    remedy="Leave out --phases; every judgment counts.",
-                )
-            planned = _in_phases(strategy, own)
-        else:
-            planned = own
-            _refuse_inconsistent_lines(tx, campaign, file, topic, own)
+        planned = _in_phases(own_strategy(read.strategy), own, how) if how.phases == "blocks" else own
+        _refuse_inconsistent_lines(tx, campaign, topic, planned, how)
         plan[topic] = Part(read.position, tuple(planned))
     return plan
 
 
 def _refuse_inconsistent_lines(
-    tx: Reading, campaign: Campaign, file: str, topic: str, entries: Sequence[Entry]
+    tx: Reading, campaign: Campaign, topic: str, entries: Sequence[Entry], how: _HowToPlan
 ) -> None:
     """Replay the log as it would be; refuse a closing or a rewind that the strategy can't follow."""
     if not any(entry.event in (log.PHASE_CLOSED, log.REWIND) for entry in entries):
@@ -238,8 +266,13 @@ def _refuse_inconsistent_lines(
     after = lines[-1].seq if lines else 0
     seqs = seqs_of(entries, after)
     lines += [as_line(entry, after + at, seqs) for at, entry in enumerate(entries, 1)]
+    newcomers = newcomers_of(entries)
+
+    def place(line: log.Line) -> int | None:
+        return line_of(how.source, entries[line.seq - after - 1]) if line.seq > after else None
+
     replay = LogReplay(counted_lines(lines))
-    strategy = campaign.live.new_strategy(tx, topic, newcomers_of(entries))
+    strategy = campaign.live.new_strategy(tx, topic, newcomers)
     for line in lines:
         try:
             for event in replay.feed(line):
@@ -247,58 +280,87 @@ def _refuse_inconsistent_lines(
         except (BadRecord, KeyError) as error:
             problem = error.problem if isinstance(error, BadRecord) else f"There is no item {error}."
             raise BadFile.at(
-                file,
-                entries[line.seq - after - 1].line if line.seq > after else None,
+                how.source.name,
+                place(line),
                 f"This line doesn't follow from the campaign's log. {problem}",
                 "Import a whole log into a campaign with the same pools, strategy and seed, and without judgments.",
             ) from None
+    make = partial(campaign.live.new_strategy, tx, topic, newcomers)
+    for line, short in _short_closings(make, lines, how.duplicates(topic)):
+        if line.seq > after:
+            raise BadFile.at(
+                how.source.name,
+                place(line),
+                short_phase(topic, line.phase, short),
+                "Import the whole log of the topic, or remove this line.",
+            )
 
 
-def _in_phases(strategy: Elimination, entries: Sequence[Entry]) -> list[Entry]:
-    """Return a topic's entries with a phase for each block, and a closing after each block."""
-    planned: list[Entry] = []
-    for _, group in groupby(entries, key=lambda entry: entry.block):
-        block = list(group)
-        phase = strategy.phase
-        if not phase:  # all phases are closed: further judgments only count to the cap
-            planned += block
+def _short_closings(
+    make: Callable[[], Strategy], lines: Sequence[log.Line], duplicates: Mapping[str, int]
+) -> Iterator[tuple[log.Line, Shortfall]]:
+    """Yield the closings of phases that lacked judgments at that moment, whatever was retracted later."""
+    state = TopicState.new(make, lambda seq: [line for line in lines if line.seq <= seq])
+    fed = 0
+    for at, line in enumerate(lines):
+        if line.event != log.PHASE_CLOSED:
             continue
-        before = {closing.phase for closing in strategy.closed}
-        early = False
-        tagged: list[Entry] = []
-        for entry in block:
-            if entry.judgment is None:
-                continue
-            early = strategy.phase != phase
-            judgment = replace(entry.judgment, phase=phase)
-            strategy.tell(judgment)
-            tagged.append(replace(entry, judgment=judgment))
-        planned += tagged
-        if strategy.phase == phase:
-            strategy.tell(PhaseClosed(strategy.topic, phase, strategy.survivors()))
-        elif early:
-            # The strategy's own pairings were judged before the block ended: the whole block decides.
-            survivors = _half_won([entry.judgment for entry in tagged if entry.judgment], strategy, phase)
-            strategy.tell(PhaseClosed(strategy.topic, phase, survivors))
-        planned += [
-            Entry(closing.topic, log.PHASE_CLOSED, phase=closing.phase, survivors=closing.survivors)
-            for closing in strategy.closed
-            if closing.phase not in before
-        ]
+        state.feed(lines[fed:at])
+        fed = at
+        strategy = state.strategy
+        short = strategy.shortfall(line.phase, duplicates) if isinstance(strategy, InPhases) else None
+        # A strategy that pools judgments goes on when some are retracted, and doesn't ask for them again.
+        spare = len(state.counts.retracted) if strategy.pools_judgments else 0
+        if short is not None and short.judged + spare < short.needed:
+            yield line, short
+
+
+def _in_phases(strategy: Strategy, entries: Sequence[Entry], how: _HowToPlan) -> list[Entry]:
+    """Return a topic's entries with the phases that their order tells, and a closing after each phase."""
+    if not isinstance(strategy, Elimination):
+        raise BadParameter(
+            f"The strategy '{strategy.name}' has no phases that rows could be read as.",
+            remedy="Leave out --phases"
+            + (
+                "; every judgment counts."
+                if strategy.pools_judgments
+                else ", and import a log with its phases."
+            ),
+        )
+    reader = PhaseReader(strategy, how.duplicates(strategy.topic), how.skip_finals)
+    planned: list[Entry] = []
+    for _, part in groupby(entries, key=lambda entry: entry.part):
+        own = list(part)
+        counts = [entry for entry in own if _counts(entry)]
+        planned += [entry for entry in own if not _counts(entry)]
+        try:
+            phases = reader.read([_as_row(entry) for entry in counts])
+        except BadPhase as error:
+            line = line_of(how.source, counts[error.row])
+            raise BadFile.at(how.source.name, line, error.problem, error.remedy) from None
+        for phase in phases:
+            rows = counts[phase.first : phase.end]
+            if phase.judgments:
+                planned += [replace(e, judgment=j) for e, j in zip(rows, phase.judgments, strict=True)]
+            planned += [
+                Entry(
+                    closing.topic,
+                    log.PHASE_CLOSED,
+                    rows[-1].line,
+                    phase=closing.phase,
+                    survivors=closing.survivors,
+                )
+                for closing in phase.closings
+            ]
     return planned
 
 
-def _half_won(judgments: Sequence[Judgment], strategy: Elimination, phase: str) -> tuple[str, ...]:
-    """Return the items that won at least half of their games in a block; in a final, all."""
-    closed = {closing.phase: closing.survivors for closing in strategy.closed}
-    if phase.startswith("final"):
-        return closed[phase]
-    wins: dict[str, float] = {}
-    games: dict[str, int] = {}
-    for judgment in judgments:
-        for item, won in ((judgment.left, judgment.effect.left), (judgment.right, judgment.effect.right)):
-            if item is not None:
-                wins[item] = wins.get(item, 0.0) + won
-                games[item] = games.get(item, 0) + 1
-    survivors = tuple(item for item in games if 2 * wins[item] >= games[item])
-    return survivors or closed[phase]
+def _counts(entry: Entry) -> bool:
+    """Whether an entry is a judgment that a strategy gets: no test pair, no repeated pair, no skip, no grade."""
+    return usable(as_line(entry, 1, {}), counted_lines(()))
+
+
+def _as_row(entry: Entry) -> PhaseRow:
+    if entry.judgment is None:
+        raise ValueError("only judgments have phases")
+    return PhaseRow(entry.judgment, entry.block, frozenset(entry.given or entry.judgment.pair))

@@ -5,13 +5,14 @@ strategy never gets events about newcomers, so its earlier result stays the same
 meets the newcomers in a small pool with the same strategy; the items tied with it get its level.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
 from duelpool.store import Reading, log
 from duelpool.strategies import Strategy
+from duelpool.strategies.base import InPhases, Shortfall
 
 CHALLENGE = "challenge-"
 _BETWEEN = "/"
@@ -122,6 +123,14 @@ class WithNewcomers:
                 for closing in each.strategy.closed
             ]
         return (*closings, *self._waiting)
+
+    def shortfall(self, phase: str, duplicates: Mapping[str, int] = {}) -> Shortfall | None:
+        """Return what a phase lacks to be closed now, of the topic's own strategy or of a challenge."""
+        name, _, own_phase = phase.rpartition(_BETWEEN)
+        for each in self._rounds:
+            if each.name == name and isinstance(each.strategy, InPhases):
+                return each.strategy.shortfall(own_phase, duplicates)
+        return None
 
     def result(self) -> Levels:
         """Return the last round's levels, with the items tied with the old best at its level, and all others below."""

@@ -16,10 +16,24 @@ from duelpool.files import PreferenceForm
 def import_judgments(
     store: StoreArgument,
     file: Annotated[str, typer.Argument(help="Preferences in any form, or JSON lines; - is standard input.")],
-    rows: Annotated[str | None, typer.Option(help="Only these rows, such as 1-9713,10698-11681.")] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(help="Only these rows, in this order, such as 1-9713,10698-11681,9714-10697."),
+    ] = None,
     phases: Annotated[
-        str, typer.Option(help="as-given, or blocks: consecutive rows of one topic are a phase.")
+        str,
+        typer.Option(
+            help="as-given, or blocks: the order of the rows tells the phases. A topic's consecutive rows are a "
+            "phase, the finals of several topics may be interleaved, and each range of --rows begins a phase."
+        ),
     ] = "as-given",
+    skip_finals: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="With --phases blocks: leave out each topic's first N finals; later ones replace them.",
+        ),
+    ] = 0,
     form: Annotated[
         str | None,
         typer.Option(
@@ -38,11 +52,15 @@ def import_judgments(
 ) -> None:
     """Import judgments from a file into a campaign's log: all of them, or none.
 
+    A phase that closes with fewer judgments than its rule needs is refused, with the line, the topic and both numbers.
+
     Examples:
 
       duelpool import campaign.db preferences.txt
 
       duelpool import campaign.db judgments.txt --rows 1-9713,10698-11681 --phases blocks
+
+      duelpool import campaign.db judgments.txt --rows 1-9713,9714-10697 --phases blocks --skip-finals 1
 
       duelpool import campaign.db other-campaign.jsonl --skip-unknown
     """
@@ -57,6 +75,7 @@ def import_judgments(
             form=cast("PreferenceForm | None", form),
             rows=ranges(rows) if rows else (),
             phases=cast("Phases", phases),
+            skip_finals=skip_finals,
             skip_unknown=skip_unknown,
             assessor=assessor,
             again=again,

@@ -12,7 +12,7 @@ import numpy as np
 from duelpool.arrays import Floats, Indices, Ints
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Proposal
-from duelpool.strategies.encounters import Encounters
+from duelpool.strategies.tables.encounters import Encounters
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ but the one that wins most of its pairs, and new pairs tell more than repeats.
 import numpy as np
 
 from duelpool.arrays import Floats, Indices
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 REPEATS_AGREE = 0.85  # the correlation of a pair's repeats; at 1 a repeat would tell nothing new
 STRENGTH_SD = 1.0  # the spread of the strengths before any judgment, in log odds

@@ -3,7 +3,7 @@
 import numpy as np
 
 from duelpool.arrays import Bools, Floats
-from duelpool.strategies.win_table import WinTable
+from duelpool.strategies.tables.win_table import WinTable
 
 
 class KnownPreferences:
