@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
+from duelpool.files.run_names import by_run
 from duelpool.records import Passage, Pool
 
 
@@ -90,6 +91,7 @@ def build_pools(
         raise BadParameter(
             "Thinning goes by grades, and there are none.", remedy="Give qrels, or don't thin."
         )
+    groups = None if groups is None else by_run(groups, [run.label for run in runs])
     if groups is not None and (strays := [run.name for run in runs if run.name not in groups]):
         raise BadParameter(
             f"The groups don't name the run '{strays[0]}' ({len(strays)} such).",

@@ -164,7 +164,8 @@ def test_intervals_tests_and_corrections(folder: Path) -> None:
     assert row.p_corrected == pytest.approx(min(1, 3 * row.p))
     assert scores.row("fair", "nDCG@10").p is None
     frame = scores.to_polars()
-    assert frame.columns == ["run", "measure", "topic", "value", "low", "high", "p", "p_corrected"]
+    columns = ["run", "measure", "topic", "value", "low", "high", "p", "p_corrected", "tag", "file"]
+    assert frame.columns == columns
     assert scores.to_polars(by_topic=True).height == 4 * 2 * 12 + 8
     text = str(scores)
     assert "90% interval of the mean (bootstrap)" in text
@@ -204,6 +205,56 @@ def test_executor_gives_the_same_scores_and_reports_progress(folder: Path) -> No
     with ThreadPoolExecutor(2) as executor:
         there = duelpool.evaluate(folder / "qrels.txt", folder / "runs", ["AP", "Compat"], executor=executor)
     assert here.to_polars(by_topic=True).equals(there.to_polars(by_topic=True))
+
+
+def test_runs_are_found_by_tag_and_by_file_in_results_and_options(folder: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for file, tag in {
+        "final.txt": "final.txt",
+        "bm25.run": "Anserini",
+        "splade.run": "Anserini",
+        "one.run": "1st",
+    }.items():
+        rows = [f"{topic} Q0 {docno} 0 {-at} {tag}" for topic in TOPICS for at, docno in enumerate(DOCS)]
+        (runs / file).write_text("".join(f"{row}\n" for row in rows))
+    scores = duelpool.evaluate(folder / "qrels.txt", runs, "AP", baseline="final.txt")
+    found = {row["run"]: (row["tag"], row["file"]) for row in scores.to_polars().to_dicts()}
+    assert found == {
+        "final.txt": ("final.txt", str(runs / "final.txt")),
+        "bm25": ("Anserini", str(runs / "bm25.run")),
+        "splade": ("Anserini", str(runs / "splade.run")),
+        "one": ("1st", str(runs / "one.run")),
+    }
+    assert (
+        "3 runs have another tag than their file's name: bm25 (Anserini), one (1st), splade (Anserini)"
+        in scores.header
+    )
+    assert scores.row("1st", "AP").run == scores.row("one.run", "AP").run == "one"
+    by_topic = rows_of(
+        called(folder / "qrels.txt", runs, "-m", "AP", "--by-topic", "--json", "--baseline", "1st")
+    )
+    assert {(row["run"], row["tag"], row["file"]) for row in by_topic} == {
+        (run, *of_run) for run, of_run in found.items()
+    }
+    assert all("p" in row for row in by_topic if row["topic"] == "all" and row["run"] != "one")
+    csv = called(folder / "qrels.txt", runs, "-m", "AP", "--format", "csv").stdout
+    assert csv.splitlines()[0] == "run,measure,topic,value,tag,file"
+    with pytest.raises(BadParameter, match="2 runs are called 'Anserini'"):
+        duelpool.evaluate(folder / "qrels.txt", runs, "AP", baseline="Anserini")
+    (tmp_path / "groups.txt").write_text("final.txt ours\nAnserini theirs\none.run third\n")
+    left_out = rows_of(called(folder / "qrels.txt", runs, "-m", "AP", "--report", "leave-out", "--groups",
+                              tmp_path / "groups.txt", "--json"))  # fmt: skip
+    assert {(row["run"], row["group"]) for row in left_out} == {
+        ("final.txt", "ours"), ("bm25", "theirs"), ("splade", "theirs"), ("one", "third"),
+    }  # fmt: skip
+
+
+def test_runs_in_a_mapping_have_its_names(folder: Path) -> None:
+    path = folder / "runs" / "good.run.gz"
+    scores = duelpool.evaluate(folder / "qrels.txt", {"mine": path, "yours": read_run(path)}, "AP")
+    assert scores.runs == ("mine", "yours")
+    assert {label.file for label in scores.labels} == {str(path)}
 
 
 def test_columns_of_a_table_order_equal_scores_alike_or_a_note_says_how(folder: Path) -> None:
@@ -251,7 +302,7 @@ def test_ir_measures_computes_the_rest_and_the_header_says_so(folder: Path) -> N
 
 def test_json_rows(folder: Path) -> None:
     rows = rows_of(called(folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "--json"))
-    assert set(rows[0]) == {"run", "measure", "topic", "value"}
+    assert set(rows[0]) == {"run", "measure", "topic", "value", "tag", "file"}
     assert {row["topic"] for row in rows} == {"all"}
     full = rows_of(
         called(folder / "qrels.txt", folder / "runs", "-m", "nDCG@10", "-m", "P_5", "-f", "json",
@@ -259,7 +310,18 @@ def test_json_rows(folder: Path) -> None:
     )  # fmt: skip
     means = [row for row in full if row["topic"] == "all"]
     assert len(full) == 4 * 2 * 12 + 8
-    assert set(means[-1]) == {"run", "measure", "topic", "value", "low", "high", "p", "p_corrected"}
+    assert set(means[-1]) == {
+        "run",
+        "measure",
+        "topic",
+        "value",
+        "low",
+        "high",
+        "p",
+        "p_corrected",
+        "tag",
+        "file",
+    }
     assert [row["value"] for row in means if row["measure"] == "nDCG@10"] == [row["value"] for row in rows]
 
 
@@ -432,7 +494,7 @@ def test_errors_say_problem_place_and_remedy(folder: Path, tmp_path: Path) -> No
         (BadFile, "There is no such file", (qrels, tmp_path / "none.run", "-m", "AP")),
         (
             BadParameter,
-            "Two runs are called 'runs/good'",
+            "Two runs are called 'runs/good.run.gz'",
             (qrels, runs / "good.run.gz", runs / "good.run.gz", "-m", "AP"),
         ),
     ]

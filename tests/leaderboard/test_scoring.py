@@ -114,7 +114,7 @@ def test_evaluate_scores_the_runs_of_a_store(tmp_path: Path) -> None:
     with open_store(target) as store:
         judge_all(Campaign.open(store))
     assert "good" in run("evaluate", target, "-m", "RR")
-    assert run("evaluate", target, str(late), "-m", "ppref", "--format", "csv").count("late") == 1
+    assert run("evaluate", target, str(late), "-m", "ppref", "--format", "csv").count("\nlate,") == 1
     run("challenge", target, str(late))
     with open_store(target) as store:
         names = Campaign.open(store).read(lambda tx: [run.name for run in holdings.runs(tx)])

@@ -24,12 +24,12 @@ from duelpool.evaluation.scoring import Scored, score_runs
 from duelpool.evaluation.sources import (
     evaluation_inputs,
     kind_of,
-    names_of,
     read_truth,
     record_of,
     run_sources,
 )
 from duelpool.files import Duplicates, describe, read_duplicates
+from duelpool.files.run_names import RunLabel, distinct, find_run
 from duelpool.measures import External, Measure, Truth, parse_measure
 
 __all__ = [
@@ -82,15 +82,17 @@ def evaluate(
         raise UnknownName("correction", correction, CORRECTIONS)
     chosen = measures_of(measures, rules or {})
     inputs = evaluation_inputs(truth, runs)
-    names = names_of(inputs.runs)
-    if baseline is not None and baseline not in names:
-        raise UnknownName("run", baseline, names)
     known = read_duplicates(twins) if isinstance(twins, str | os.PathLike) else twins
     _refuse_unknown_duplicates(chosen, known)
     whole = Truth.of([*inputs.truths, *([] if known is None else [known])])
     for measure in chosen:
         measure.items(whole)  # raises at once when a measure can't be computed from this truth
     scored = score_runs(whole, inputs.runs, chosen, executor, progress)
+    labels = distinct(
+        one.label for one in scored
+    )  # known now: a run's tag is in its file, which is read once
+    names = [label.name for label in labels]
+    baseline = None if baseline is None else find_run(baseline, labels).name
     tables = {}
     for at, measure in enumerate(chosen):
         of_measure = measure.items(whole).topics
@@ -99,8 +101,9 @@ def evaluate(
         table = ScoreTable(tuple(names), of_measure, values, weighed)
         tables[str(measure)] = table if topics is None else _narrowed(table, topics)
     statistics = _Statistics(baseline, test, correction, interval, level, seed)
-    header = [*_header(chosen, tables, names, scored, whole), *statistics.header()]
-    return Evaluation(tuple(chosen), tables, tuple(statistics.rows(tables)), tuple(header), baseline)
+    header = [*_header(chosen, tables, names, scored, whole), *_name_note(labels), *statistics.header()]
+    rows = tuple(statistics.rows(tables, labels))
+    return Evaluation(tuple(chosen), tables, rows, tuple(header), baseline, tuple(labels))
 
 
 def _refuse_unknown_duplicates(measures: Sequence[Measure], twins: Duplicates | None) -> None:
@@ -156,8 +159,9 @@ class _Statistics:
     level: float
     seed: int
 
-    def rows(self, tables: Mapping[str, ScoreTable]) -> list[Row]:
+    def rows(self, tables: Mapping[str, ScoreTable], labels: Sequence[RunLabel]) -> list[Row]:
         """Return a row per run and measure."""
+        of_run = {label.name: label for label in labels}
         rows: dict[tuple[str, str], Row] = {}
         for name, table in tables.items():
             means = table.means()
@@ -167,7 +171,8 @@ class _Statistics:
                 low, high = (None, None) if ends is None else (float(ends[at][0]), float(ends[at][1]))
                 one = tested.get(run)
                 p, p_corrected = (None, None) if one is None else (one.p, one.p_corrected)
-                rows[run, name] = Row(run, name, ALL, float(means[at]), low, high, p, p_corrected)
+                row = Row(run, name, ALL, float(means[at]), low, high, p, p_corrected)
+                rows[run, name] = row.labelled(of_run[run])
         runs = next(iter(tables.values())).runs
         return [rows[run, name] for run in runs for name in tables]
 
@@ -187,6 +192,16 @@ class _Statistics:
                 f"correction {self.correction}"
             )
         return lines
+
+
+def _name_note(labels: Sequence[RunLabel]) -> list[str]:
+    """Return a line that names the runs whose tags are others than their names."""
+    differ = [label for label in labels if label.tag != label.name]
+    if not differ:
+        return []
+    listed = ", ".join(f"{label.name} ({label.tag})" for label in differ[:5])
+    runs = "1 run has" if len(differ) == 1 else f"{len(differ)} runs have"
+    return [f"{runs} another tag than their file's name: {listed}{' ...' if len(differ) > 5 else ''}"]
 
 
 def _order_note(measures: Sequence[Measure]) -> list[str]:

@@ -23,6 +23,7 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.evaluation.result import Evaluation
 from duelpool.evaluation.sources import Record, RunSource, run_of
 from duelpool.files import Qrels
+from duelpool.files.run_names import by_run
 from duelpool.report import Cell, Table
 
 
@@ -142,6 +143,7 @@ def leave_out_report(
             remedy="Give qrels and measures over grades.",
         )
     runs = [replace(run_of(source), name=name) for source, name in zip(sources, evaluation.runs, strict=True)]
+    groups = by_run(groups, evaluation.labels)
     rows = [
         (str(measure), one.run, one.group, one.only_theirs, one.score, one.score_without, one.place,
          one.place_without)

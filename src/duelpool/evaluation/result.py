@@ -1,13 +1,14 @@
 """The result of an evaluation: rows, tables, and the rules of its measures."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
 from duelpool.comparison import ScoreTable
 from duelpool.errors import UnknownName
+from duelpool.files.run_names import RunLabel, find_run
 from duelpool.measures import Measure
 from duelpool.report import (
     Cell,
@@ -34,6 +35,12 @@ class Row:
     high: float | None = None
     p: float | None = None
     p_corrected: float | None = None
+    tag: str | None = None
+    file: str | None = None
+
+    def labelled(self, label: RunLabel) -> "Row":
+        """Return the row with the run's tag and file."""
+        return replace(self, tag=label.tag or None, file=label.file or None)
 
     def as_dict(self) -> dict[str, Cell]:
         """Return the fields that have a value."""
@@ -45,7 +52,7 @@ class Evaluation:
     """The scores of runs under measures.
 
     `rows` are the means, run by run; `tables` hold the values by topic, one table per measure; `header` says
-    which rules the scores follow, and what was dropped.
+    which rules the scores follow, and what was dropped; `labels` has the tag and the file of each run.
     """
 
     measures: tuple[Measure, ...]
@@ -53,6 +60,7 @@ class Evaluation:
     rows: tuple[Row, ...]
     header: tuple[str, ...] = ()
     baseline: str | None = None
+    labels: tuple[RunLabel, ...] = ()
     _by_key: dict[tuple[str, str], Row] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +80,7 @@ class Evaluation:
         if str(measure) not in self.tables:
             raise UnknownName("measure in this evaluation", str(measure), self.tables)
         if run not in self.runs:
-            raise UnknownName("run", run, self.runs)
+            run = find_run(run, self.labels).name
         return self._by_key[run, str(measure)]
 
     def means(self, measure: str | Measure) -> dict[str, float]:
@@ -82,11 +90,12 @@ class Evaluation:
     def topic_rows(self) -> list[Row]:
         """Return the values by topic: run by run, measure by measure, dropped topics left out."""
         rows = []
+        labels = self.labels or tuple(RunLabel(run, "") for run in self.runs)
         for at, run in enumerate(self.runs):
             for name, table in self.tables.items():
                 for topic, value in zip(table.topics, table.values[at], strict=True):
                     if not np.isnan(value):
-                        rows.append(Row(run, name, topic, float(value)))
+                        rows.append(Row(run, name, topic, float(value)).labelled(labels[at]))
         return rows
 
     def to_polars(self, by_topic: bool = False) -> pl.DataFrame:
@@ -94,9 +103,12 @@ class Evaluation:
         rows = [*self.topic_rows(), *self.rows] if by_topic else list(self.rows)
         kinds = dict.fromkeys(("run", "measure", "topic"), pl.String)
         numbers = dict.fromkeys(("value", "low", "high", "p", "p_corrected"), pl.Float64)
-        frame = pl.DataFrame([asdict(row) for row in rows], schema={**kinds, **numbers})
+        names = dict.fromkeys(("tag", "file"), pl.String)
+        frame = pl.DataFrame([asdict(row) for row in rows], schema={**kinds, **numbers, **names})
         silent = [
-            name for name in numbers if name != "value" and frame.get_column(name).null_count() == len(rows)
+            name
+            for name in (*numbers, *names)
+            if name != "value" and frame.get_column(name).null_count() == len(rows)
         ]
         return frame.drop(silent)
 

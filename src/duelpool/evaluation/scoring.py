@@ -10,6 +10,7 @@ from duelpool.errors import BadRecord
 from duelpool.evaluation.sources import RunSource, run_of
 from duelpool.files import Run
 from duelpool.files.notices import Notice
+from duelpool.files.run_names import RunLabel
 from duelpool.measures import Measure, ReadyRun, Truth
 from duelpool.measures.truth import Record
 
@@ -23,6 +24,7 @@ class Scored:
     values: tuple[Floats, ...]
     notices: tuple[Notice, ...]
     lacks: int  # topics of the truth that the run hasn't
+    label: RunLabel  # what the run is called
 
 
 def score_run(truth: Truth, source: RunSource, measures: Sequence[Measure]) -> Scored:
@@ -32,7 +34,7 @@ def score_run(truth: Truth, source: RunSource, measures: Sequence[Measure]) -> S
     _refuse_disjoint_topics(truth, topics, ready.run.name, source)
     values = tuple(measure.values(truth, ready) for measure in measures)
     known = {topic for measure in measures for topic in measure.items(truth).topics}
-    return Scored(values, ready.run.notices, len(known.difference(topics)))
+    return Scored(values, ready.run.notices, len(known.difference(topics)), ready.run.label)
 
 
 def _refuse_disjoint_topics(truth: Truth, topics: Sequence[str], name: str, source: RunSource) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -11,7 +11,7 @@ import polars as pl
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import Preferences, Qrels, Run, read_preferences, read_qrels, read_run
 from duelpool.files.paths import expand_paths
-from duelpool.files.source import STANDARD_INPUT, Readable, read_source, stem
+from duelpool.files.source import STANDARD_INPUT, Readable, read_source
 from duelpool.records import Outcome
 
 Record: TypeAlias = Qrels | Preferences | Run
@@ -86,20 +86,6 @@ def run_sources(runs: "RunSource | Iterable[RunSource]") -> list[RunSource]:
     if not sources:
         raise BadParameter("No run was given.", remedy="Name files, folders or patterns.")
     return sources
-
-
-def names_of(sources: Iterable[RunSource]) -> list[str]:
-    """Return a name per run: the file's without its endings, with its folder where two would be the same."""
-    listed = list(sources)
-    names = [one.name if isinstance(one, Run) else stem(one) for one in listed]
-    doubled = {name for name in names if names.count(name) > 1}
-    longer = [
-        f"{Path(one).resolve().parent.name}/{name}" if name in doubled and not isinstance(one, Run) else name
-        for one, name in zip(listed, names, strict=True)
-    ]
-    if again := [name for name in longer if longer.count(name) > 1]:
-        raise BadParameter(f"Two runs are called '{again[0]}'.", remedy="Rename one, or give it once.")
-    return longer
 
 
 def run_of(source: RunSource) -> Run:
@@ -177,7 +163,9 @@ def evaluation_inputs(truth: object, runs: object) -> EvaluationInputs:
     """Make records of a truth (or several) and sources of runs (or of a mapping from names to them)."""
     truths = truth if isinstance(truth, list | tuple) else [truth]
     if isinstance(runs, Mapping):
-        made: list[Any] = [_named(one, str(name)) for name, one in runs.items()]
+        made: list[Any] = [
+            replace(run_of(_named(one, str(name))), name=str(name)) for name, one in runs.items()
+        ]
     elif isinstance(runs, list | tuple):
         made = [_named(one, f"run{at}") for at, one in enumerate(runs, 1)]
     else:

@@ -80,7 +80,7 @@ class Duplicates:
         first = pl.int_range(pl.len()).over(group) == 0
         kept = several.filter(pl.col("several").is_null() | best)
         kept = kept.filter(pl.col("several").is_null() | first)
-        return Run(run.name, kept.drop("several"), run.tag, run.notices)
+        return Run(run.name, kept.drop("several"), run.tag, run.notices, run.file)
 
     def in_qrels(self, qrels: Qrels) -> Qrels:
         """Return the grades by canonical ids: an item has the highest grade of its group."""

@@ -8,6 +8,7 @@ from typing import Literal, Self, TypeAlias
 import polars as pl
 
 from duelpool.files.columns import (
+    Columns,
     Layout,
     is_number,
     read_columns,
@@ -16,7 +17,8 @@ from duelpool.files.columns import (
 )
 from duelpool.files.keys import RowKeys, repeats
 from duelpool.files.notices import Notice, Tally
-from duelpool.files.source import Readable, read_source, stem, write_lines
+from duelpool.files.run_names import RunLabel, run_name
+from duelpool.files.source import STANDARD_INPUT, Readable, Source, read_source, shown_name, write_lines
 
 RUN_LAYOUT = Layout(
     "run", ("topic", "Q0", "docno", "rank", "score", "tag"), text=("topic", "docno"), numbers=("score",)
@@ -40,13 +42,15 @@ PRECISION: Precision = "single"
 class Run:
     """One system's rankings: columns topic, docno and score, in the file's order.
 
-    The rank column of a file is ignored, as trec_eval does: `ranked` orders by score.
+    The rank column of a file is ignored, as trec_eval does: `ranked` orders by score. `name` is what results call the
+    run (see `run_name`), `tag` the last field of the file's first row as it is.
     """
 
     name: str
     frame: pl.DataFrame
     tag: str = "run"
     notices: tuple[Notice, ...] = field(default=())
+    file: str = ""  # the path that it was read from
     _keys: list[RowKeys] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
@@ -69,12 +73,23 @@ class Run:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
-        return type(self), (self.name, self.frame, self.tag, self.notices)  # keys hold in one process only
+        return type(self), (
+            self.name,
+            self.frame,
+            self.tag,
+            self.notices,
+            self.file,
+        )  # keys hold in one process only
 
     @property
     def topics(self) -> list[str]:
         """The topics, in the order in which they first appear."""
         return self.frame.get_column("topic").unique(maintain_order=True).to_list()
+
+    @property
+    def label(self) -> RunLabel:
+        """What the run is called."""
+        return RunLabel(self.name, self.tag, self.file)
 
     def row_keys(self) -> RowKeys:
         """Return the rows' topics and documents as numbers, computed once."""
@@ -131,10 +146,27 @@ def read_run(path: Readable) -> Run:
             columns.line_of(int(again[0])),
             len(again),
         )
-    name = stem(source.name) if source.name != "standard input" else columns.first[-1]
-    run = Run(name, frame, columns.first[-1], (*columns.notices, *tally.notices))
+    tag = columns.first[-1]
+    if others := _other_tags(source, columns, tag):
+        tally.add("rows with another tag than the first, kept in the run", *others)
+    file = "" if source.name == shown_name(STANDARD_INPUT) else source.name
+    run = Run(run_name(file, tag) if file else tag, frame, tag, (*columns.notices, *tally.notices), file)
     run._keys.append(keys)
     return run
+
+
+def _other_tags(source: Source, columns: Columns, tag: str) -> tuple[int, int] | None:
+    """Return the first line with another tag than the file's first row, and how many there are."""
+    if columns.lines is None:  # a regular file: counting is far faster than looking at every line
+        ends = [f"{blank}{tag}{end}".encode() for blank in " \t" for end in ("\n", "\r\n")]
+        if sum(map(source.data.count, ends)) == columns.frame.height:
+            return None
+    lines = source.lines()
+    numbers = range(1, len(lines) + 1) if columns.lines is None else columns.lines
+    others = [
+        number for number in numbers if lines[number - 1].split()[-1].decode(errors="backslashreplace") != tag
+    ]
+    return (others[0], len(others)) if others else None
 
 
 def write_run(path: str | os.PathLike[str], run: Run) -> None:

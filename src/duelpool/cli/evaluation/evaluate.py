@@ -81,7 +81,9 @@ def evaluate(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN...]", help="Files, folders or patterns; .gz too. A campaign has its own."
+            metavar="[RUN...]",
+            help="Files, folders or patterns; .gz too. A campaign has its own. Results call a run by its file's "
+            "name without endings, or by its tag if the file is named after it; JSON and CSV have both.",
         ),
     ] = None,
     preferences: Annotated[
@@ -111,12 +113,16 @@ def evaluate(
     ] = "scores",
     groups: Annotated[
         str | None,
-        typer.Option(help="Lines `run group`: the groups that --report leave-out removes from the pool."),
+        typer.Option(
+            help="Lines `run group`, the run by name, file or tag: groups that --report leave-out removes from the pool."
+        ),
     ] = None,
     pool_depth: Annotated[
         int, typer.Option(min=1, help="How deep the runs were pooled, for leave-out.")
     ] = 100,
-    baseline: Annotated[str | None, typer.Option(help="Test every other run against this one.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Test every other run against this one (its name, file or tag).")
+    ] = None,
     test: Annotated[
         str, typer.Option(help=f"One of {', '.join(TESTS)}, {TUKEY} (Tukey's HSD, for all runs at once).")
     ] = "t",
