@@ -114,7 +114,7 @@ def evaluate(
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Lines `run group`, the run by name, file or tag: groups that --report leave-out removes from the pool."
+            help="Lines `run group`, the run by name, file or tag: what --report leave-out takes out of the pool."
         ),
     ] = None,
     pool_depth: Annotated[
