@@ -135,9 +135,7 @@ class StoredPayments:
         ids = [due.payment for due in dues]
 
         def work(tx: Writing) -> bool:
-            held = tx.connection.execute(
-                select(_COLUMNS.id).where(*self._ours(ids, CLAIMED)).with_for_update()
-            ).all()
+            held = tx.lock(select(_COLUMNS.id).where(*self._ours(ids, CLAIMED))).all()
             if len(held) != len(set(ids)):
                 return False
             tx.connection.execute(
@@ -191,9 +189,7 @@ class StoredPayments:
     ) -> list[Row[Any]]:
         """Change the state of the payments that are ours; others stay as they are."""
         ids = [due.payment for due in dues]
-        rows = tx.connection.execute(
-            select(schema.payment).where(*self._ours(ids, CLAIMED, PAYING)).with_for_update()
-        ).all()
+        rows = tx.lock(select(schema.payment).where(*self._ours(ids, CLAIMED, PAYING))).all()
         ours = [row.id for row in rows]
         change: Update = update(schema.payment).where(_COLUMNS.id.in_(ours))
         tx.connection.execute(change.values(state=state, note=note[:NOTE_AT_MOST], changed=tx.now, **more))
@@ -281,12 +277,10 @@ def _correct_fees(tx: Writing, ids: Sequence[int]) -> None:
         )
 
 
-def _fits_ledger(tx: Reading, intent: Intent) -> bool:
+def _fits_ledger(tx: Writing, intent: Intent) -> bool:
     """Whether a row of the ledger has enough left for a payment; the row is locked against other planners."""
     ledger = schema.ledger.c
-    whole = tx.connection.execute(
-        select(ledger.amount).where(ledger.id == intent.ledger).with_for_update()
-    ).scalar_one()
+    whole = tx.lock(select(ledger.amount).where(ledger.id == intent.ledger)).scalar_one()
     rows = tx.connection.execute(
         select(_COLUMNS.kind, _COLUMNS.amount).where(_COLUMNS.ledger == intent.ledger, _COLUMNS.live == 1)
     ).all()

@@ -33,6 +33,7 @@ from duelpool.errors import MissingExtra
 from duelpool.store.clocks import Clock
 from duelpool.store.errors import StoreError, translate_error
 from duelpool.store.snapshots import Snapshots
+from duelpool.store.statements import READING, refuse_locks_in_reads
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -123,6 +124,7 @@ class SqliteDatabase:
             max_overflow=56,
             pool_use_lifo=True,  # the last one used has the file's pages in its cache
         )
+        event.listen(self.engine, "before_execute", refuse_locks_in_reads)
         self._writing = create_engine(
             "sqlite://",
             creator=partial(_connect_to_write, path.absolute()),
@@ -162,7 +164,7 @@ class SqliteDatabase:
         with self.engine.connect() as connection:
             connection.exec_driver_sql("BEGIN")
             try:
-                yield connection
+                yield connection.execution_options(**{READING: True})
             finally:
                 connection.exec_driver_sql("ROLLBACK")
 
@@ -362,6 +364,7 @@ class PostgresDatabase:
             pool_timeout=BUSY_SECONDS,
             isolation_level="READ COMMITTED",
         )
+        event.listen(self.engine, "before_execute", refuse_locks_in_reads)
         event.listen(self.engine, "handle_error", _close_cursor)
         event.listen(self.engine, "checkin", _note_idle_since)
         event.listen(self.engine, "checkout", self._test_idle_connection)
@@ -396,7 +399,9 @@ class PostgresDatabase:
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
         with self.engine.connect() as connection:
-            yield connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            yield connection.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True, **{READING: True}
+            )
 
     def write(self, work: Work[T]) -> T:
         """Run work in a transaction of its own."""

@@ -185,7 +185,7 @@ def settle(
     corrected.
     """
     columns = schema.llm_call.c
-    row = tx.connection.execute(select(schema.llm_call).where(columns.id == call).with_for_update()).one()
+    row = tx.lock(select(schema.llm_call).where(columns.id == call)).one()
     if row.state not in {OPEN, UNKNOWN}:
         return
     paid = row.reserved if state == UNKNOWN else min(cost, row.reserved)

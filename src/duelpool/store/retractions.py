@@ -118,11 +118,7 @@ def _lock_judgments(tx: Writing, topic: str, seqs: Sequence[int]) -> list[log.Li
     for question in sorted({line.judgment.question for line in lines if line.judgment} - {""}):
         leases.lock_question(tx, question)
     columns = schema.topic.c
-    tx.connection.execute(
-        select(columns.id)
-        .where(columns.campaign == tx.campaign, columns.id == topic)
-        .with_for_update(key_share=True)
-    )
+    tx.lock(select(columns.id).where(columns.campaign == tx.campaign, columns.id == topic), key_share=True)
     return lines
 
 

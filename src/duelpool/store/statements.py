@@ -41,6 +41,28 @@ def streamed(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:
             rows.close()
 
 
+READING = "reading"
+"""The execution option of connections that only read."""
+
+
+def refuse_locks_in_reads(connection: Connection, statement: Any, *_: object) -> None:
+    """Refuse a statement that locks rows on a connection that only reads, on both back ends alike."""
+    if getattr(statement, "_for_update_arg", None) is not None and is_reading(connection):
+        raise LockInRead(_NO_LOCK)
+
+
+def is_reading(connection: Connection) -> bool:
+    """Return whether a connection only reads."""
+    return bool(connection.get_execution_options().get(READING))
+
+
+class LockInRead(RuntimeError):
+    """Code that locks rows was run in a read: PostgreSQL would refuse it, and SQLite would ignore the lock."""
+
+
+_NO_LOCK = "a read can't lock rows: run this in a write, or read without the lock"
+
+
 def dialect_of(connection: Connection) -> Dialect:
     """Return the dialect of a connection."""
     return postgresql if connection.dialect.name == "postgresql" else sqlite
@@ -57,6 +79,7 @@ class _Compiled:
         compiled = statement.compile(dialect=dialect, column_keys=None if keys is None else list(keys))
         self.text = str(compiled)
         self.fixed = {key: value for key, value in compiled.params.items() if value is not None}
+        self.locks = getattr(statement, "_for_update_arg", None) is not None
         self.returns_rows = isinstance(statement, SelectBase) or bool(statement.returning_column_descriptions)
         self.row: Callable[..., Any] | None = None
 
@@ -70,6 +93,8 @@ class Statement:
     def run(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Run the statement and return its rows, an empty list where it returns none."""
         compiled = self._compiled[connection.dialect.name]
+        if compiled.locks and is_reading(connection):
+            raise LockInRead(_NO_LOCK)
         driver: Any = connection.connection.dbapi_connection
         try:
             cursor = driver.execute(compiled.text, {**compiled.fixed, **values})

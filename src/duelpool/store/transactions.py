@@ -1,9 +1,9 @@
 """Transactions bound to one campaign: the first argument of every function that reads or writes a campaign."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Result, Select
 
 if TYPE_CHECKING:
     from duelpool.store import Store
@@ -34,6 +34,13 @@ class Writing(Reading):
     """A transaction on one campaign that may write."""
 
     __slots__ = ()
+
+    def lock(self, rows: Select[Any], *, key_share: bool = False) -> Result[Any]:
+        """Run a query, and lock the rows that it finds until the commit; SQLite has one writer at a time anyway.
+
+        A read has no such method: PostgreSQL refuses locks there, and SQLite would ignore them.
+        """
+        return self.connection.execute(rows.with_for_update(key_share=key_share))
 
     def at(self, now: float) -> "Writing":
         """Return this transaction with another time, for tests and imports."""

@@ -191,10 +191,10 @@ class LiveTopics:
         """Log closings, unless the log has grown since; then the next catch-up decides again."""
 
         def work(tx: Writing) -> None:
-            tx.connection.execute(
-                select(schema.topic.c.id)
-                .where(schema.topic.c.campaign == tx.campaign, schema.topic.c.id == topic)
-                .with_for_update()
+            tx.lock(
+                select(schema.topic.c.id).where(
+                    schema.topic.c.campaign == tx.campaign, schema.topic.c.id == topic
+                )
             )
             if log.head(tx, topic) == position:
                 for closing in closings:

@@ -164,9 +164,7 @@ def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) 
     Ending it again changes nothing and returns the same.
     """
     columns = schema.assignment.c
-    row = tx.connection.execute(
-        select(schema.assignment).where(columns.id == assignment).with_for_update()
-    ).one_or_none()
+    row = tx.lock(select(schema.assignment).where(columns.id == assignment)).one_or_none()
     if row is None or row.campaign != tx.campaign:
         raise leases.UnknownQuestion(f"There is no assignment '{assignment}'.", remedy="Ask for a new one.")
     if row.state == "open":

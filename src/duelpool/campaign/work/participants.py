@@ -219,9 +219,7 @@ def record_step(tx: Writing, assessor: str, step: Step) -> None:
 def record_step_once(tx: Writing, assessor: str, step: Step) -> bool:
     """Store a step unless it is there already; return whether it was new, to one of two callers at once."""
     people, steps = schema.assessor.c, schema.step.c
-    tx.connection.execute(
-        select(people.id).where(people.campaign == tx.campaign, people.id == assessor).with_for_update()
-    )
+    tx.lock(select(people.id).where(people.campaign == tx.campaign, people.id == assessor))
     earlier = tx.connection.execute(
         select(steps.id).where(
             steps.campaign == tx.campaign,
@@ -247,9 +245,7 @@ def give_feedback(
 ) -> bool:
     """Store a visitor's feedback on an assignment or a topic once; return whether it was new."""
     people, columns = schema.assessor.c, schema.feedback.c
-    tx.connection.execute(
-        select(people.id).where(people.campaign == tx.campaign, people.id == assessor).with_for_update()
-    )
+    tx.lock(select(people.id).where(people.campaign == tx.campaign, people.id == assessor))
     about = columns.assignment == assignment if assignment is not None else columns.topic == topic
     if tx.connection.execute(
         select(columns.id).where(columns.campaign == tx.campaign, columns.assessor == assessor, about)
