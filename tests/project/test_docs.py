@@ -26,7 +26,8 @@ from duelpool.panels.prolific import STATUSES
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import parameters_of
-from duelpool.web.server.guard import BODY_AT_MOST, UPLOAD_AT_MOST, UPLOADS
+from duelpool.web.server.guard import UPLOADS
+from duelpool.web.server.inputs import BODY_AT_MOST, UPLOAD_AT_MOST
 from duelpool_reproduce import EXPERIMENTS
 from project.test_layers import MAY_IMPORT
 from stress_proxy import compose_configuration, guide_configuration

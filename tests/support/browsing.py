@@ -159,6 +159,7 @@ def open_site(folder: Path) -> Iterator[Site]:
         assert thread.is_alive()
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
+    app.state.url = f"http://127.0.0.1:{port}"
     try:
         yield Site(app, f"http://127.0.0.1:{port}")
     finally:

@@ -1,17 +1,18 @@
 """Rate limits over all processes: how often something may be tried in a span of time.
 
-Rare attempts, such as passwords, are counted in the store at each failure. Frequent ones, such as requests of the
-judging page, are counted in memory and added to the store in batches, so that judging at a human pace never writes.
-Each process may therefore let one batch go over the limit.
+Rare attempts, such as passwords, are counted in the store before they are checked, and given back when they succeed:
+however many arrive at once, no more than the limit are checked. Frequent ones, such as requests of the judging page,
+are counted in memory and added to the store in batches, so that judging at a human pace never writes. Each process may
+therefore let one batch go over the limit.
 """
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.store import Store, schema
@@ -46,13 +47,6 @@ BATCH = 200  # requests of one visitor that a process counts before it writes th
 LIMITS = {each.name: each for each in (PASSWORD_BY_NAME, PASSWORD_BY_ADDRESS, KEY_BY_ADDRESS, PACE)}
 
 
-def attempts(connection: Connection, limit: Limit, whose: str, now: float) -> int:
-    """Return the number of attempts in the current span."""
-    columns = schema.limit_count.c
-    query = select(columns.count).where(columns.what == _what(limit, whose), columns.span == limit.span(now))
-    return int(connection.execute(query).scalar() or 0)
-
-
 def add_attempts(connection: Connection, limit: Limit, whose: str, now: float, times: int = 1) -> int:
     """Count attempts, and return their number in the current span; counts of past spans are deleted."""
     table = schema.limit_count
@@ -71,30 +65,40 @@ def add_attempts(connection: Connection, limit: Limit, whose: str, now: float, t
     return int(connection.execute(added.returning(table.c.count)).scalar_one())
 
 
-def record_attempts(store: Store, counted: Iterable[tuple[Limit, str]]) -> None:
-    """Count an attempt for each limit and person, in one transaction."""
+def take_attempt(store: Store, counted: Iterable[tuple[Limit, str]]) -> Callable[[], None]:
+    """Count an attempt for each limit and person before it is made; raise TooMany when one of them is over.
 
-    def transaction(connection: Connection, now: float) -> None:
-        for limit, whose in counted:
-            add_attempts(connection, limit, whose, now)
+    Counting and comparing are one transaction, so that attempts at the same time can't pass a limit together. A
+    refused attempt isn't counted. Call what this returns to give the attempt back, when it was a rightful one.
+    """
+    listed = list(counted)
 
-    store.write(transaction)
+    def transaction(connection: Connection, now: float) -> float:
+        for limit, whose in listed:
+            if add_attempts(connection, limit, whose, now) > limit.most:
+                raise too_many(limit, now)  # which undoes the counts
+        return now
+
+    taken = store.write(transaction)
+
+    def give_back() -> None:
+        store.write(lambda connection, _: _give_back(connection, listed, taken))
+
+    return give_back
+
+
+def _give_back(connection: Connection, counted: Iterable[tuple[Limit, str]], now: float) -> None:
+    table = schema.limit_count
+    for limit, whose in counted:
+        connection.execute(
+            update(table)
+            .where(table.c.what == _what(limit, whose), table.c.span == limit.span(now), table.c.count > 0)
+            .values(count=table.c.count - 1)
+        )
 
 
 def _what(limit: Limit, whose: str) -> str:
     return f"{limit.name} {whose[:200]}"
-
-
-def refuse_if_over(store: Store, limit: Limit, whose: str) -> None:
-    """Raise TooMany when the limit is reached."""
-
-    def look(connection: Connection) -> tuple[int, float]:
-        now = store.database.now(connection)
-        return attempts(connection, limit, whose, now), now
-
-    times, now = store.read(look)
-    if times >= limit.most:
-        raise too_many(limit, now)
 
 
 def too_many(limit: Limit, now: float) -> TooMany:

@@ -1,10 +1,12 @@
 """Changes that people make to their own account, each with its entry in the audit log."""
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from duelpool.access import accounts, audit_log
 from duelpool.access.accounts import Account
 from duelpool.store import Store
+
+_ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended('the first manager', 0))")
 
 
 def record_sign_in(store: Store, name: str) -> None:
@@ -37,6 +39,8 @@ def make_first_manager(store: Store, name: str, password: str) -> Account | None
     """Make the first manager's account, for the whole store; None if there is a manager already."""
 
     def transaction(connection: Connection, now: float) -> Account | None:
+        if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyway
+            connection.execute(_ONE_AT_A_TIME)
         if accounts.has_manager(connection):
             return None
         account = accounts.add(connection, name, password, "manager", now)

@@ -31,7 +31,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from duelpool.errors import MissingExtra
 from duelpool.store.clocks import Clock
-from duelpool.store.errors import StoreError, translate_error
+from duelpool.store.errors import MaybeStored, StoreError, translate_error
 from duelpool.store.snapshots import Snapshots
 from duelpool.store.statements import READING, refuse_locks_in_reads
 
@@ -398,10 +398,23 @@ class PostgresDatabase:
 
     @contextmanager
     def _snapshot(self) -> Iterator[Connection]:
-        with self.engine.connect() as connection:
+        connection = self.engine.connect()
+        try:
             yield connection.execution_options(
                 isolation_level="REPEATABLE READ", postgresql_readonly=True, **{READING: True}
             )
+        finally:
+            self._end_read(connection)
+
+    def _end_read(self, connection: Connection) -> None:
+        """End a read; if its connection broke since, nothing is lost: the rows are here, and nothing was written."""
+        try:
+            connection.close()
+        except DBAPIError as error:
+            self._broke(error)
+            if not connection.closed:
+                connection.invalidate()
+                connection.close()
 
     def write(self, work: Work[T]) -> T:
         """Run work in a transaction of its own."""
@@ -415,10 +428,15 @@ class PostgresDatabase:
                     transaction.commit()
                 return result
             except (DBAPIError, NoConnectionLeft) as error:
-                if left and (_lost_a_race(error) or (self._broke(error) and not committing)):
+                broke = self._broke(error)
+                if left and (_lost_a_race(error) or (broke and not committing)):
                     time.sleep(random.random() * 0.02)
                     continue
                 translated = translate_error(self.place, error)
+                if broke and committing and isinstance(translated, StoreError):
+                    raise MaybeStored(
+                        translated.problem, place=self.place, remedy=translated.remedy
+                    ) from error
                 if translated is error:
                     raise
                 raise translated from error
@@ -436,10 +454,12 @@ class PostgresDatabase:
         return gone
 
     def _test_idle_connection(self, driver: Any, record: ConnectionPoolEntry, proxy: object) -> None:
-        """Test a connection that was idle for long, or while another one broke.
+        """Test a connection that was idle for long, or while another one broke; one that is closed is replaced.
 
         Testing each connection each time would add a round trip to every request.
         """
+        if driver.closed:
+            raise DisconnectionError("the connection is closed")
         idle_since = record.info.get("idle since", math.inf)
         if time.monotonic() - idle_since > IDLE_SECONDS or idle_since <= self._broken:
             try:

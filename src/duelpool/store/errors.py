@@ -12,6 +12,10 @@ class StoreError(DuelpoolError):
     """The database failed; nothing of the transaction was acknowledged."""
 
 
+class MaybeStored(StoreError):
+    """The connection broke during a commit: the transaction may be stored. Work that can be repeated may run again."""
+
+
 _REMEDIES = (
     ("readonly", "Check the file's rights, or copy it to a place where you may write."),
     ("disk is full", "Free some space; everything that was acknowledged is stored."),

@@ -321,6 +321,22 @@ def passages(tx: Reading, ids: Sequence[str]) -> dict[str, Passage]:
     return texts
 
 
+def items_with_text(tx: Reading, ids: Sequence[str]) -> set[str]:
+    """Return which of these items have a passage."""
+    columns = schema.passage.c
+    found: set[str] = set()
+    for start in range(0, len(ids), _VALUES_AT_MOST):
+        found.update(
+            tx.connection.execute(
+                select(columns.id).where(
+                    columns.campaign == tx.campaign,
+                    columns.id.in_(tuple(ids[start : start + _VALUES_AT_MOST])),
+                )
+            ).scalars()
+        )
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class PackedRun:
     """A run of a system: its name, the number of its rows, and the rows, compressed."""

@@ -1,10 +1,18 @@
-"""Maintenance of a whole store: backup, checked restore and schema upgrade."""
+"""Maintenance of a whole store: backup, checked restore, schema upgrade, and whether it can be written."""
 
+import shutil
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from duelpool.errors import BadFile, BadParameter
-from duelpool.store.database import backup_sqlite, open_database, sqlite_path
+from duelpool.store import Store, StoreError, schema
+from duelpool.store.database import LOG_AT_MOST, SqliteDatabase, backup_sqlite, open_database, sqlite_path
 from duelpool.store.opening import open_checked, version_of
+from duelpool.store.statements import dialect_of
+
+FREE_AT_LEAST = LOG_AT_MOST
+"""Bytes that a SQLite store's disk must have left: its write-ahead log may grow that far before it is truncated."""
 
 
 def back_up(store: str, output: Path) -> None:
@@ -58,3 +66,28 @@ def migrate(store: str) -> str | None:
             database.close()
     open_checked(store, create=False, writable=True).close()
     return before
+
+
+def check_writable(store: Store) -> None:
+    """Write a small row durably, or raise StoreError; on SQLite the disk must have some space left, too.
+
+    A write alone isn't enough there: it may fit into the part of the write-ahead log that is used again.
+    """
+
+    def work(connection: Connection, now: float) -> None:
+        table = schema.limit_count
+        row = {"what": "a check that the store can be written", "span": 0, "count": 1, "until": now + 60}
+        new = dialect_of(connection).insert(table).values(row)
+        connection.execute(
+            new.on_conflict_do_update(index_elements=["what", "span"], set_={"until": row["until"]})
+        )
+
+    store.write(work)
+    if isinstance(store.database, SqliteDatabase):
+        free = shutil.disk_usage(store.database.path.parent).free
+        if free < FREE_AT_LEAST:
+            raise StoreError(
+                f"The disk is full: {free / 2**20:.1f} MB are left.",
+                place=store.database.place,
+                remedy="Free some space; everything that was acknowledged is stored.",
+            )

@@ -15,7 +15,10 @@ from starlette.testclient import TestClient
 from duelpool.access import accounts, tokens
 from duelpool.campaign import Campaign
 from duelpool.store import schema
+from duelpool.web.server.guard import logger
+from duelpool.web.server.reports import ReportLog
 from support.managed import judge, key_for, managed
+from support.routes import routes_of
 from support.visitors import ORIGIN, new_store, seen_from, served
 
 PASSWORD = "a password for the tests"
@@ -159,24 +162,6 @@ class Caller:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def routes_of(app: FastAPI) -> list[str]:
-    """Return every route of the application, as method and path."""
-    paths: list[str] = []
-
-    def collect(routes: Any) -> None:
-        for route in routes:
-            inner = getattr(route, "original_router", None) or getattr(route, "app", None)
-            if not hasattr(route, "path") or not hasattr(route, "methods"):
-                collect(getattr(inner, "routes", ()))
-                continue
-            paths.extend(
-                f"{method} {route.path}" for method in sorted(route.methods or ()) if method != "HEAD"
-            )
-
-    collect(app.routes)
-    return paths
-
-
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
     target: Path = tmp_path_factory.mktemp("matrix") / "campaign.db"
@@ -264,7 +249,8 @@ def callers(app: FastAPI, campaigns: tuple[str, str]) -> dict[str, Caller]:
 
 
 def forget_tries(app: FastAPI) -> None:
-    """Reset the counts of attempts before the next caller."""
+    """Reset the counts of attempts and reports before the next caller."""
+    app.state.reports = ReportLog(logger)
     app.state.store.write(lambda connection, now: connection.execute(delete(schema.limit_count)))
 
 

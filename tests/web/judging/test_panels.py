@@ -72,7 +72,6 @@ def test_a_submission_belongs_to_one_person(home: House) -> None:
         {"SESSION_ID": "a/b"},
         {"STUDY_ID": "another"},
         {"SESSION_ID": ["a1", "a2"]},
-        {"PROLIFIC_PID": "\0"},
         {"PROLIFIC_PID": "é"},
         {"PROLIFIC_PID": "x" * 600},
         {"key": "forged"},

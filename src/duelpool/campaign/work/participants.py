@@ -4,6 +4,7 @@ Their identities outside of Duelpool are in the table `identity` alone.
 """
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -214,6 +215,19 @@ def record_step(tx: Writing, assessor: str, step: Step) -> None:
             campaign=tx.campaign, assessor=assessor, name=step.name, outcome=step.outcome, time=tx.now
         )
     )
+
+
+def record_steps_if_due(
+    tx: Writing, assessor: str, steps: Sequence[Step], is_due: Callable[[VisitorState], bool]
+) -> bool:
+    """Store steps if they are due in the visitor's present state; of several requests at once, one is first."""
+    people = schema.assessor.c
+    tx.lock(select(people.id).where(people.campaign == tx.campaign, people.id == assessor))
+    due = is_due(visitor_state(tx, assessor))
+    if due:
+        for step in steps:
+            record_step(tx, assessor, step)
+    return due
 
 
 def record_step_once(tx: Writing, assessor: str, step: Step) -> bool:

@@ -17,6 +17,8 @@ from duelpool.web.access.links import DAYS, LinkKind, address, link_keys
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.setup.keys import setup_address, setup_key
 
+_ALL_INTERFACES = ("0.0.0.0", "::")
+
 
 def serve(
     store: StoreArgument,
@@ -52,9 +54,7 @@ def serve(
     from duelpool.web.server.supervisor import serve_processes
 
     root = (
-        checked_root(url)
-        if url
-        else f"http://{host if host not in ('0.0.0.0', '::') else 'localhost'}:{port}"
+        checked_root(url) if url else f"http://{host if host not in _ALL_INTERFACES else 'localhost'}:{port}"
     )
     with open_store(store, create=is_store(store)) as opened:
         keys = link_keys(opened)
@@ -79,7 +79,9 @@ def serve(
     tell("Stop with Ctrl+C.")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with tempfile.TemporaryDirectory(prefix="duelpool-counts-") as counts:
-        worker.leave(store, campaign, counts, uploads)
+        # Nobody can guess under which name others reach a server that listens on all interfaces.
+        known = bool(url) or (host not in _ALL_INTERFACES and port != 0)
+        worker.leave(store, campaign, counts, uploads, root if known else "")
         config = uvicorn.Config(
             "duelpool.web.server.worker:take_up",
             factory=True,

@@ -72,12 +72,11 @@ def login(request: Request, values: FormValues) -> Response:
     name = accounts.normal_name(str(values.get("name", "")))[:200]
     address, target = address_of(request), safe_target(str(values.get("next", "")))
     counted = [(limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)]
-    for limit, whose in counted:
-        limits.refuse_if_over(store, limit, whose)
+    give_back = limits.take_attempt(store, counted)
     account = accounts.sign_in(store, name, str(values.get("password", "")))
     if account is None:
-        limits.record_attempts(store, counted)
         return _page("login", 403, next=target, wrong=True, name=name)
+    give_back()
     response = RedirectResponse(target, 303)
     sessions.begin(response, request, links, account, store.read(store.database.now))
     self_service.record_sign_in(store, account.name)
@@ -121,10 +120,10 @@ def _account(
 def change_password(request: Request, session: SignedIn, values: FormValues) -> Response:
     """Change a password; all sessions end, and this browser gets a new one."""
     store, links = campaigns_of(request).store, links_of(request)
-    limits.refuse_if_over(store, limits.PASSWORD_BY_NAME, session.who)
+    give_back = limits.take_attempt(store, [(limits.PASSWORD_BY_NAME, session.who)])
     if accounts.sign_in(store, session.who, str(values.get("present", ""))) is None:
-        limits.record_attempts(store, [(limits.PASSWORD_BY_NAME, session.who)])
         return _account(request, session, wrong="The current password is wrong.", status=403)
+    give_back()
     try:
         changed = self_service.change_password(store, session.who, str(values.get("new", "")))
     except BadParameter as error:

@@ -78,8 +78,7 @@ def _of_program(request: Request, links: Links, store: Store, campaign: str, bea
 
 def count_guess(store: Store, address: str) -> None:
     """Count an invalid key; an address that tries many is refused for a while."""
-    limits.refuse_if_over(store, limits.KEY_BY_ADDRESS, address)
-    limits.record_attempts(store, [(limits.KEY_BY_ADDRESS, address)])
+    limits.take_attempt(store, [(limits.KEY_BY_ADDRESS, address)])
 
 
 def need(shown: Pass, scope: str) -> None:

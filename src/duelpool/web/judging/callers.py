@@ -1,6 +1,5 @@
 """The visit behind a request of the judging page: campaign, visitor, language and what was sent."""
 
-import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -17,11 +16,11 @@ from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.flow import Flow
 from duelpool.web.judging.visitors import Visitor, is_form_key, read_cookie
-from duelpool.web.server.guard import NoVisit, TooLarge, Unsupported, refuse_other_sites
+from duelpool.web.server.guard import NoVisit, Unsupported, refuse_other_sites
+from duelpool.web.server.inputs import FORM, JSON, json_of, kind_of
 from duelpool.web.templating import language_of
 
 FIELDS_AT_MOST = 200
-_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +80,13 @@ def current_visit(request: Request, campaign: str) -> Visit:
 
 async def sent(request: Request) -> Mapping[str, Any]:
     """Return the values of a request's form or JSON."""
-    if request.scope.get("too_large"):
-        raise TooLarge("The request is too large.", remedy="Send less at once.")
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = kind_of(request.headers)
     body = await request.body()
-    if kind not in (_FORM, _JSON) and (body or kind):
+    if kind not in (FORM, JSON) and (body or kind):
         raise Unsupported("Only forms and JSON are accepted.", remedy="Use the buttons of the page.")
     try:
-        if kind == _JSON:
-            values = json.loads(body or b"{}")
+        if kind == JSON:
+            values = json_of(body or b"{}")
         else:
             values = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
     except (ValueError, RecursionError):

@@ -7,7 +7,7 @@ no difference.
 import logging
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from duelpool.campaign import Assignment, Campaign, NotAllowed
@@ -131,11 +131,14 @@ class Flow:
                 return Place(
                     "complete", present, last=self._done(paid[-1]), more={"again": self._may_go_on(paid)}
                 )
-        if not present.assignments:
-            stops = [step.name for step in present.steps if step.name in ("stopped", "another")]
-            if stops and stops[-1] == "stopped":
-                return Place("complete", present, more={"again": True})
+        if self._has_stopped(present):
+            return Place("complete", present, more={"again": True})
         return None
+
+    def _has_stopped(self, present: VisitorState) -> bool:
+        """Return whether a dedicated assessor has stopped, and not come back since."""
+        stops = [step.name for step in present.steps if step.name in ("stopped", "another")]
+        return not present.assignments and stops[-1:] == ["stopped"]
 
     def _may_go_on(self, paid: Collection[str]) -> bool:
         return len(paid) < self.campaign.settings.assignments_each
@@ -160,6 +163,15 @@ class Flow:
             answer = next((each for each in reversed(answers) if each.startswith(f"{seen}:")), "")
             return Place("practice", present, number=seen, practised=answer.partition(":")[2])
         return None
+
+    def still_at(self, place: Place, present: VisitorState, texts: Catalogue) -> bool:
+        """Return whether a visitor is still where a step was due: two tabs, or a hundred requests, are one step."""
+        if place.state == "complete":
+            if place.last is None:
+                return self._has_stopped(present)
+            return not present.counts()["another", place.last.id]
+        now = self._before_work(present, texts)
+        return now is not None and replace(now, present=place.present) == place
 
     def _crowd(self, assessor: str, present: VisitorState) -> Place:
         try:

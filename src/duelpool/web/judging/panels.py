@@ -28,7 +28,8 @@ from duelpool.web.access.links import ExpiredLink
 from duelpool.web.judging.callers import Visit, campaigns_of, current_visit, links_of
 from duelpool.web.judging.flow import Place
 from duelpool.web.judging.visitors import Visitor, write_cookie
-from duelpool.web.server.guard import TooLarge, TurnedAway
+from duelpool.web.server.guard import TurnedAway
+from duelpool.web.server.inputs import TooLarge
 
 MESSAGE_AT_MOST = 16 * 1024
 PARAMETERS_AT_MOST = 30
@@ -142,8 +143,6 @@ def _way(visit: Visit, ending: FinishedWork) -> Completion:
 @router.post("/hooks/{panel}/{campaign}")
 async def hook(request: Request, panel: str, campaign: str) -> Response:
     """Take a panel's message once, after checking that the panel sent it."""
-    if request.scope.get("too_large"):
-        raise TooLarge("The request is too large.", remedy="Send less at once.")
     body = await request.body()
     if len(body) > MESSAGE_AT_MOST:
         raise TooLarge("The request is too large.", remedy="Send less at once.")

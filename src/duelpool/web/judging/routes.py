@@ -7,10 +7,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from duelpool.campaign.work import participants
+from duelpool.campaign.work.participants import Step
 from duelpool.errors import BadRecord
 from duelpool.records import Passage, Question
 from duelpool.seeds import rng_for
 from duelpool.store import Writing, holdings
+from duelpool.store.errors import MaybeStored
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import TooLate, UnknownQuestion
 from duelpool.web.access.links import ExpiredLink, ForgedLink, Links
@@ -78,7 +80,7 @@ def _use_once(flow: Flow, assessor: str, name: str) -> None:
 
     def work(tx: Writing) -> bool:
         participants.admit(tx, assessor, kind)
-        return participants.record_step_once(tx, assessor, participants.Step("link", name))
+        return participants.record_step_once(tx, assessor, Step("link", name))
 
     if not campaign.write(work):
         raise ExpiredLink("This link has already been used.", remedy="Ask for a new one.")
@@ -149,38 +151,40 @@ def step(visit: Changing) -> Response:
         return visit.back()
     campaign = visit.flow.campaign
 
+    def is_due(present: participants.VisitorState) -> bool:
+        return visit.flow.still_at(place, present, visit.texts)
+
     def work(tx: Writing) -> None:
         participants.admit(tx, visit.assessor, campaign.settings.judges)
-        for each, outcome in outcomes:
-            participants.record_step(tx, visit.assessor, participants.Step(each, outcome))
+        participants.record_steps_if_due(tx, visit.assessor, outcomes, is_due)
 
     campaign.write(work)
     return visit.back()
 
 
-def _taken(visit: Visit, name: str, place: Place) -> list[tuple[str, str]]:
+def _taken(visit: Visit, name: str, place: Place) -> list[Step]:
     """Return the steps that a form completes."""
     values = visit.values
     if name == "consent":
-        return [("consent", "yes")] if values.get("agree") == "yes" else []
+        return [Step("consent", "yes")] if values.get("agree") == "yes" else []
     if name == "guide":
-        return [("guide", "yes")]
+        return [Step("guide", "yes")]
     if name == "check":
         asked = checks(visit.flow.campaign, visit.texts)
         right = all(str(values.get(key, "")) == str(each.answer) for key, each in asked.items())
-        return [("check", "passed" if right else "failed")]
+        return [Step("check", "passed" if right else "failed")]
     if name == "practice":
         if str(values.get("number", place.number + 1)) != str(place.number + 1):
             return []  # an outdated page
         if values.get("go_on"):
-            return [("practised", str(place.number))] if place.practised else []
+            return [Step("practised", str(place.number))] if place.practised else []
         if place.practised:
             return []  # the first answer is kept
         if values.get("outcome") not in ("left", "right"):
             raise BadRecord("A practice pair takes 'left' or 'right'.", remedy="Use the buttons of the page.")
-        return [("practice", f"{place.number}:{values['outcome']}")]
+        return [Step("practice", f"{place.number}:{values['outcome']}")]
     if name == "another" and place.more.get("again"):
-        return [("another", place.last.id if place.last is not None else "")]
+        return [Step("another", place.last.id if place.last is not None else "")]
     return []
 
 
@@ -203,7 +207,10 @@ def answer(visit: Changing) -> Response:
     response = answer_of(visit.values)
     campaign = visit.flow.campaign
     try:
-        receipt = campaign.answer(question, visit.assessor, response)
+        try:
+            receipt = campaign.answer(question, visit.assessor, response)
+        except MaybeStored:  # an answer counts once, however often it is given
+            receipt = campaign.answer(question, visit.assessor, response)
     except TooLate:
         campaign.forfeit(question, visit.assessor)
         raise
@@ -318,10 +325,15 @@ def context(visit: Looking, question: str) -> Response:
             for at in rng.permutation(len(topic.snippets))
         ]
         return JSONResponse({"snippets": shown[:CONTEXT_AT_MOST]})
-    others = [item for item in campaign.live.items(asked.topic) if item not in (asked.left, asked.right)]
-    picked = [others[at] for at in rng.permutation(len(others))[:CONTEXT_AT_MOST]]
+    judged = (asked.left,) if asked.right is None else (asked.left, asked.right)
+    items = campaign.live.items(asked.topic)
+    with_text = campaign.read(lambda tx: holdings.items_with_text(tx, items))
+    others = [item for item in items if item in with_text and item not in judged]
+    # The number mustn't depend on whether the judged items are in the pool: one of a test pair's isn't.
+    number = min(CONTEXT_AT_MOST, len(with_text) - len(judged))
+    picked = [others[at] for at in rng.permutation(len(others))[: max(0, number)]]
     texts = campaign.read(lambda tx: holdings.passages(tx, picked))
-    return JSONResponse({"snippets": [passage_json(texts[item]) for item in picked if item in texts]})
+    return JSONResponse({"snippets": [passage_json(texts[item]) for item in picked]})
 
 
 @router.get("/j/{campaign}/frame/{question}/{side}")

@@ -15,7 +15,7 @@ from duelpool.web.access.passes import need, pass_of
 from duelpool.web.judging.callers import campaigns_of, links_of, sent
 from duelpool.web.manage.dashboard import Dashboard, Dashboards
 from duelpool.web.manage.keys import Pass, form_key, is_form_key
-from duelpool.web.server.guard import TooLarge, refuse_other_sites
+from duelpool.web.server.guard import refuse_other_sites
 
 BLIND = "duelpool_blind"
 
@@ -95,8 +95,6 @@ def _documented(request: Request, campaign: str, bearer: Annotated[object, Depen
 
 def _stepping(caller: Annotated[ManageCaller, Depends(_documented)]) -> ManageCaller:
     """Return a caller who may change the campaign by JSON; a browser must send it from our own pages."""
-    if caller.request.scope.get("too_large"):
-        raise TooLarge("The request is too large.", remedy="Send less at once.")
     need(caller.access, "manage")
     if caller.access.door == "cookie":
         refuse_other_sites(caller.request.headers, lambda: False)  # JSON carries no form key

@@ -9,10 +9,12 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Query
 
 from duelpool.errors import BadParameter
+from duelpool.web.server.inputs import refuse_unstorable
 
 T = TypeVar("T")
 
 AT_MOST = 500
+LARGEST = 2**63 - 1  # the largest number of a database
 Limit = Annotated[int, Query(ge=1, le=AT_MOST, description="Rows per page.")]
 Cursor = Annotated[
     str, Query(max_length=2000, description="`next` of the page before; empty for the first page.")
@@ -32,7 +34,9 @@ def key_of(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
         padded = cursor + "=" * (-len(cursor) % 4)
         key = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
         if isinstance(key, list) and [type(each) for each in key] == list(kinds):
-            return tuple(key)
+            refuse_unstorable(key, "cursor")
+            if all(abs(each) <= LARGEST for each in key if isinstance(each, int | float)):
+                return tuple(key)
     except (ValueError, binascii.Error, RecursionError):
         pass
     raise BadParameter("This cursor is not valid.", remedy="Use `next` of the previous page unchanged.")

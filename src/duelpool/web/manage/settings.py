@@ -18,6 +18,7 @@ from duelpool.web.manage.callers import Changing, ManageCaller, Viewing
 from duelpool.web.manage.pages import show
 from duelpool.web.manage.schemas import ChangeSettings
 from duelpool.web.server.guard import status_of
+from duelpool.web.server.inputs import refuse_unstorable
 
 router = APIRouter(include_in_schema=False)
 
@@ -35,7 +36,7 @@ def _page(
 ) -> HTMLResponse:
     campaign = caller.dashboard.campaign
     now = campaign.read(lambda tx: tx.now)
-    root = str(caller.request.base_url).rstrip("/")
+    root = str(caller.request.app.state.url).rstrip("/")  # never the Host header: anyone may send any
     present = campaign.settings.as_json()
     page = show(
         caller,
@@ -113,6 +114,7 @@ def _sent_before(caller: Changing) -> dict[str, Any]:
         values = None
     if not isinstance(values, dict):
         raise BadParameter("The request can't be read.", remedy="Use the buttons of the page.")
+    refuse_unstorable(values, "")
     return values
 
 
@@ -177,9 +179,11 @@ def _read(field: SettingField, text: str) -> Any:
         return text.replace(",", " ").split()
     if field.input == "records":
         try:
-            return json.loads(text or "[]")
+            records = json.loads(text or "[]")
         except (ValueError, RecursionError) as error:
             raise BadParameter(
                 f"'{field.name}' is not valid JSON: {error}.", remedy="Correct it, or leave it empty."
             ) from None
+        refuse_unstorable(records, field.name)
+        return records
     return text

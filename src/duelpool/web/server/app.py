@@ -20,7 +20,7 @@ from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreError, open_store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import templating
-from duelpool.web.access.links import link_keys
+from duelpool.web.access.links import Links, link_keys
 from duelpool.web.access.pages import router as door
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.judging import panels, routes
@@ -29,8 +29,9 @@ from duelpool.web.manage.dashboard import Dashboards, StillCounting
 from duelpool.web.manage.pages import router as dashboard
 from duelpool.web.manage.settings import router as settings_page
 from duelpool.web.server import health, malloc
-from duelpool.web.server.guard import Guard, logger, new_reference, status_of, wants_json, without_secrets
+from duelpool.web.server.guard import Guard, logger, new_reference, status_of, wants_json
 from duelpool.web.server.metrics import RequestCounts
+from duelpool.web.server.reports import ReportLog, csp_report
 from duelpool.web.setup.drafts import SavedDrafts, folder_for
 from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.templating import error_json, error_page, language_of, render, static_response
@@ -39,8 +40,8 @@ SWEEP_SECONDS = 20.0
 SWITCH_SECONDS = (
     0.001  # Python's default is five times that; a request waits that long for each computing thread
 )
+RETRY_SECONDS = "2"  # after which a client may try again when the store doesn't respond
 THREADS = 100  # most of them wait for the database, or for an assignment
-REPORT_AT_MOST = 2000
 
 
 def make_app(
@@ -50,11 +51,12 @@ def make_app(
     sweep_seconds: float = SWEEP_SECONDS,
     counts: Path | None = None,
     uploads: Path | None = None,
+    url: str = "",
 ) -> FastAPI:
     """Return the application of a store, or of one of its campaigns; an old store is upgraded after a backup.
 
     Expired leases are freed every few seconds. `counts` is a folder where the processes of one server count their
-    requests; `uploads` holds files while campaigns are set up.
+    requests; `uploads` holds files while campaigns are set up; `url` is the public address, with which links begin.
     """
     store = open_store(store_target)
     try:
@@ -73,6 +75,7 @@ def make_app(
 
     def sweep() -> None:
         links.refresh()  # the signing key may have been replaced
+        app.state.reports.end_minute()
         campaigns.sweep()
 
     async def sweep_on() -> None:
@@ -105,12 +108,22 @@ def make_app(
             await run_in_threadpool(store.close)
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    app.state.campaigns, app.state.links, app.state.store = campaigns, links, store
-    app.state.dashboards, app.state.drafts = Dashboards(campaigns), drafts
-    app.state.pace, app.state.counts = RequestLimiter(store), RequestCounts(counts)
-    app.add_middleware(Guard, counts=app.state.counts)
+    _add_state(app, campaigns, links, drafts, url)
+    app.state.counts = RequestCounts(counts)
+    app.add_middleware(Guard, counts=app.state.counts, refused=_failed)
     _add_routes(app)
     return app
+
+
+def _add_state(
+    app: FastAPI, campaigns: ServedCampaigns, links: Links, drafts: SavedDrafts | None, url: str
+) -> None:
+    """Add what the routes share."""
+    store = campaigns.store
+    app.state.campaigns, app.state.links, app.state.store = campaigns, links, store
+    app.state.dashboards, app.state.drafts, app.state.url = Dashboards(campaigns), drafts, url
+    app.state.pace, app.state.reports = RequestLimiter(store), ReportLog(logger)
+    app.state.readiness = health.Readiness(store)
 
 
 def _add_routes(app: FastAPI) -> None:
@@ -132,13 +145,6 @@ def static(name: str) -> Response:
     return response if response is not None else PlainTextResponse("This file doesn't exist.", 404)
 
 
-async def csp_report(request: Request) -> Response:
-    """Log what a browser refused to load or to run."""
-    body = (await request.body())[:REPORT_AT_MOST].decode(errors="replace")
-    logger.warning("content policy: %r", without_secrets(body))
-    return Response(status_code=204)
-
-
 def _error_response(
     request: Request, error: DuelpoolError, status: int, name: str, reference: str
 ) -> Response:
@@ -148,14 +154,12 @@ def _error_response(
         texts = language_of(Request({"type": "http", "headers": [], "query_string": b""}))
     if isinstance(error, StillCounting) and not request.url.path.startswith("/api/"):
         context = {"told": error.problem, "title": "Reading the log", "state": "counting"}
-        page = render("manage/counting.html", texts, context, status)
-        page.headers["Retry-After"] = "2"
-        return page
+        return render("manage/counting.html", texts, context, status)
     if request.url.path.startswith("/api/"):  # programs get the exact problem
         # the place of an uploaded file is its name; other places are paths of the server
         place = f"{error.place}: " if isinstance(error, BadFile | TooMuch) and error.place else ""
         whole = {"problem": place + error.problem, "remedy": error.remedy, "reference": reference}
-        return JSONResponse(whole, status, {"Retry-After": "2"} if status == 503 else None)
+        return JSONResponse(whole, status)
     if wants_json(request):
         return JSONResponse(error_json(error, texts, reference, name), status)
     base = "/".join(request.url.path.split("/")[:3]) if request.url.path.startswith("/j/") else ""
@@ -183,6 +187,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     response = await run_in_threadpool(_error_response, request, error, status, name, reference)
     if isinstance(error, TooMany):
         response.headers["Retry-After"] = str(error.seconds)
+    elif status == 503:
+        response.headers["Retry-After"] = RETRY_SECONDS
     return response
 
 
@@ -201,6 +207,10 @@ async def _no_such_page(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     problem = UnknownCampaign("This page doesn't exist.", remedy="Open the link exactly as you received it.")
     return await run_in_threadpool(_error_response, request, problem, status, "not_found", new_reference())
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return await (_refused if isinstance(error, DuelpoolError) else _unexpected)(request, error)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

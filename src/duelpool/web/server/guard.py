@@ -1,15 +1,18 @@
 """Checks of every request: its size and origin; and the security headers of every response."""
 
+import asyncio
 import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelpool.access.limits import TooMany
@@ -23,10 +26,15 @@ from duelpool.store import StoreError
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 from duelpool.web.access.links import ExpiredLink, ForgedLink
+from duelpool.web.server.inputs import (
+    CountedBody,
+    TooLarge,
+    refuse_unstorable_body,
+    refuse_unstorable_head,
+    whole_body,
+)
 from duelpool.web.server.metrics import RequestCounts
 
-BODY_AT_MOST = 256 * 1024
-UPLOAD_AT_MOST = 2 << 30
 UPLOADS = re.compile(r"/setup/[^/]+/files|/api/v1/setups/[^/]+/files/[^/]+")
 """The paths of uploads: large bodies, streamed, from callers who have shown a key."""
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -51,6 +59,12 @@ HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+HSTS = "max-age=31536000"
+"""Over https, a browser then asks for this host over https alone, for a year."""
+
+Refusal: TypeAlias = Callable[[Request, Exception], Awaitable[Response]]
+"""Returns the response to a request that failed before or in its route."""
+
 _SECRETS = re.compile(r"((?:key|password|present|new|token)(?:=|\"\s*:\s*\"|%3[Dd])|dp_|Bearer )[^&\"'\s\\]+")
 
 logger = logging.getLogger("duelpool.web")
@@ -58,10 +72,6 @@ logger = logging.getLogger("duelpool.web")
 
 class CrossSite(DuelpoolError):
     """A request from another site that would change something."""
-
-
-class TooLarge(DuelpoolError):
-    """A request body above the limit."""
 
 
 class Unsupported(DuelpoolError):
@@ -159,80 +169,105 @@ def wants_json(request: Request) -> bool:
 
 
 class Guard:
-    """Reads bodies up to a limit and adds the headers; a larger body is refused before any route runs."""
+    """Checks every request before a route runs, and adds the headers to every response.
 
-    def __init__(self, app: ASGIApp, counts: RequestCounts | None = None) -> None:
+    A body is read up to a limit; texts that can't be stored are refused; HEAD is answered like GET, without the body.
+    """
+
+    def __init__(
+        self, app: ASGIApp, counts: RequestCounts | None = None, refused: Refusal | None = None
+    ) -> None:
         self._app = app
         self._counts = counts or RequestCounts()
+        self._refused = refused or _plain_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, unless it is too large."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-
-        began = time.perf_counter()
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                is_answer = scope["path"].endswith("/answer")
-                self._counts.answered(message["status"], time.perf_counter() - began, is_answer)
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        if scope["method"] in {"POST", "PUT"} and UPLOADS.fullmatch(scope["path"]):
-            receive = _bounded(receive)
-        elif scope["method"] in CHANGING:
-            body = await _body(Headers(scope=scope), receive)
-            scope["too_large"] = body is None
-            receive = _once(body or b"")
-        await self._app(scope, receive, send_with_headers)
+        body = CountedBody(scope, receive)
+        answering = _Answering(scope, body, send, self._counts)
+        scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        try:
+            received = await _received(scope, body)
+            await self._app(scope, answering.until_ended(received), answering.send)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            if answering.begun:
+                raise
+            response = await self._refused(Request(scope), error)
+            await response(scope, answering.until_ended(receive), answering.send)
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | None:
-    """Return the body, or None when it is too large."""
-    length = headers.get("content-length", "")
-    if length.isdigit() and int(length[:12]) > BODY_AT_MOST:
-        return None
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return b"".join(parts)
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > BODY_AT_MOST:
-            return None
-        if not message.get("more_body", False):
-            return b"".join(parts)
+async def _received(scope: Scope, body: CountedBody) -> Receive:
+    """Return what a route reads its body from, after checking the request."""
+    refuse_unstorable_head(scope)
+    if scope["method"] in {"POST", "PUT"} and UPLOADS.fullmatch(scope["path"]):
+        return body.receive_upload
+    if scope["method"] not in CHANGING:
+        return body.receive
+    whole = await body.whole()
+    refuse_unstorable_body(body.headers, whole)
+    return whole_body(whole)
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Pass an upload on piece by piece, up to a limit."""
-    size = 0
-
-    async def counted() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > UPLOAD_AT_MOST:
-            raise TooLarge("The upload is too large.", remedy="Use the command line: `duelpool pool`.")
-        return message
-
-    return counted
+async def _plain_refusal(request: Request, error: Exception) -> Response:
+    if not isinstance(error, DuelpoolError):
+        raise error
+    return PlainTextResponse(str(error), status_of(error)[0])
 
 
-def _once(body: bytes) -> Receive:
-    sent = False
+class _Answering:
+    """The response to one request: it gets the headers, is counted, and has no body for HEAD."""
 
-    async def receive() -> Message:
-        nonlocal sent
-        if sent:
-            return {"type": "http.disconnect"}
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
+    def __init__(self, scope: Scope, body: CountedBody, send: Send, counts: RequestCounts) -> None:
+        self._head = scope["method"] == "HEAD"
+        self._https = scope.get("scheme") == "https"
+        self._is_answer = scope["path"].endswith("/answer")
+        self._body, self._send, self._counts = body, send, counts
+        self._began = time.perf_counter()
+        self._ended = asyncio.Event()
+        self.begun = False
 
-    return receive
+    async def send(self, message: Message) -> None:
+        """Send a part of the response."""
+        if message["type"] == "http.response.start":
+            self.begun = True
+            self._counts.answered(message["status"], time.perf_counter() - self._began, self._is_answer)
+            self._add_headers(MutableHeaders(scope=message))
+        elif self._head:
+            if not self._ended.is_set():
+                self._ended.set()
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        await self._send(message)
+
+    def _add_headers(self, headers: MutableHeaders) -> None:
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        if self._https:
+            headers.setdefault("Strict-Transport-Security", HSTS)
+        if not self._body.complete:  # the rest of the body would be read, however long it is
+            headers["Connection"] = "close"
+
+    def until_ended(self, receive: Receive) -> Receive:
+        """Return a reader that reports a disconnect once the headers were sent to a HEAD request.
+
+        A stream then ends, as it does when a client goes away.
+        """
+        if not self._head:
+            return receive
+
+        async def received() -> Message:
+            pieces = asyncio.ensure_future(receive())
+            ended = asyncio.ensure_future(self._ended.wait())
+            await asyncio.wait([pieces, ended], return_when=asyncio.FIRST_COMPLETED)
+            if self._ended.is_set():
+                pieces.cancel()
+                return {"type": "http.disconnect"}
+            ended.cancel()
+            return pieces.result()
+
+        return received

@@ -1,18 +1,61 @@
 """Routes for monitoring: liveness, readiness and metrics."""
 
+import math
+import threading
+import time
+
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
 from duelpool.access import tokens
+from duelpool.errors import DuelpoolError
 from duelpool.store import Store
+from duelpool.store.maintenance import check_writable
 from duelpool.web.access.passes import address_of, count_guess
 from duelpool.web.manage.keys import bearer_of
-from duelpool.web.server.guard import NoVisit
+from duelpool.web.server.guard import NoVisit, logger
 from duelpool.web.server.metrics import exposition
 
 _HERE = frozenset({"127.0.0.1", "::1"})
 
+CHECK_SECONDS = 1.0  # a process checks no more often: each check is a write, and anyone may ask
+SLOW_SECONDS = 5.0  # after which a check that hasn't ended counts as failed
+
 router = APIRouter(include_in_schema=False)
+
+
+class Readiness:
+    """Whether the store can be written now; one request checks, and others get its result."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._checking = threading.Lock()
+        self._began = self._checked = -math.inf
+        self._problem = "The store has not been checked yet."
+
+    def problem(self) -> str:
+        """Return what is wrong with the store, an empty text if nothing is."""
+        if self._checking.acquire(blocking=False):
+            try:
+                if time.monotonic() - self._checked >= CHECK_SECONDS:
+                    self._began = time.monotonic()
+                    self._check()
+                    self._checked = time.monotonic()
+            finally:
+                self._checking.release()
+        elif time.monotonic() - self._began > SLOW_SECONDS:
+            return f"The store has not responded for {SLOW_SECONDS:.0f} seconds."
+        return self._problem
+
+    def _check(self) -> None:
+        before = self._problem
+        try:
+            check_writable(self._store)
+            self._problem = ""
+        except DuelpoolError as error:
+            self._problem = error.problem
+            if self._problem != before:  # once, and not for each request
+                logger.error("not ready: %s", error)
 
 
 @router.get("/healthz")
@@ -23,11 +66,13 @@ async def healthz() -> Response:
 
 @router.get("/readyz")
 def readyz(request: Request) -> Response:
-    """Say whether the server is ready: the store responds, and the server isn't stopping."""
+    """Say whether the server is ready: the store can be written, and the server isn't stopping."""
     if getattr(request.app.state, "stopping", False):
         return PlainTextResponse("stopping", 503)
-    store: Store = request.app.state.store
-    store.read(store.database.now)
+    readiness: Readiness = request.app.state.readiness
+    problem = readiness.problem()
+    if problem:
+        return PlainTextResponse(f"not ready: {problem}", 503, {"Retry-After": "2"})
     return PlainTextResponse("ready")
 
 

@@ -18,7 +18,6 @@ from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.web.access.links import address
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.manage.schemas import Problem
-from duelpool.web.server.guard import TooLarge
 from duelpool.web.setup.drafts import SavedDraft
 from duelpool.web.setup.keys import Reading, SetupCaller, Writing
 from duelpool.web.setup.options import Line, Options
@@ -119,8 +118,6 @@ async def put_file(
     caller: Writing, draft: str, kind: str, name: Annotated[str, Query(min_length=1, max_length=300)]
 ) -> DraftDetail:
     """Upload a file, plain or gzip: runs (several), qrels, prefs, topics, texts, tests, groups; or archive, a zip."""
-    if caller.request.scope.get("too_large"):
-        raise TooLarge("The request is too large.", remedy="Send less at once.")
     target = await run_in_threadpool(caller.drafts.of, draft)
     with tempfile.TemporaryFile() as held:
         async for piece in caller.request.stream():

@@ -21,7 +21,8 @@ from duelpool.web.i18n import catalogue
 from duelpool.web.judging.callers import FIELDS_AT_MOST, campaigns_of, links_of, sent
 from duelpool.web.manage import charts
 from duelpool.web.manage.keys import write_cookie as write_manager
-from duelpool.web.server.guard import CrossSite, TooLarge, status_of
+from duelpool.web.server.guard import CrossSite, status_of
+from duelpool.web.server.inputs import refuse_unstorable
 from duelpool.web.setup.api import create_campaign, take_in
 from duelpool.web.setup.drafts import SavedDraft
 from duelpool.web.setup.keys import Entered, SetupCaller, open_setup_key, setting_up, write_cookie
@@ -147,14 +148,12 @@ def draft(caller: Entered, draft: str) -> Response:
 
 async def _form(caller: SetupCaller) -> FormData:
     """Return a form with its files; the guard has limited its size."""
-    if caller.request.scope.get("too_large"):
-        raise TooLarge("The upload is too large.", remedy="Use the command line: `duelpool pool`.")
     kind = caller.request.headers.get("content-type", "")
     if not kind.startswith("multipart/form-data"):
         raise BadRecord("Files are uploaded with a form.", remedy="Use the buttons of the page.")
     try:
         return await caller.request.form(max_files=FILES_AT_MOST, max_fields=FIELDS_AT_MOST)
-    except (MultiPartException, ValueError):
+    except (MultiPartException, ValueError, LookupError):  # LookupError: an unknown character set
         raise BadRecord("The request can't be read.", remedy="Use the buttons of the page.") from None
 
 
@@ -163,6 +162,8 @@ async def send(caller: Entered, draft: str) -> Response:
     """Take files; if one can't be read, show the error and keep none of them."""
     form = await _form(caller)
     async with _closing(form):
+        for name, value in form.multi_items():  # the character set of the form may be any
+            refuse_unstorable({name: value if isinstance(value, str) else value.filename or ""}, "")
         await run_in_threadpool(caller.refuse_others, form)
         files = [
             (kind, each)
