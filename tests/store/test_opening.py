@@ -22,7 +22,7 @@ from duelpool.store import (
     Store,
     StoreError,
     Writing,
-    database,
+    copies,
     holdings,
     leases,
     log,
@@ -257,22 +257,22 @@ def test_failed_backup_leaves_no_file(path: Path) -> None:
     open_store(path, create=True).close()
     path.with_name("copy.db").mkdir()  # so that the copy can't be moved there
     with pytest.raises(StoreError, match="could not be copied"):
-        database.backup_sqlite(path, path.with_name("copy.db"))
+        copies.backup_sqlite(path, path.with_name("copy.db"))
     assert sorted(each.name for each in path.parent.iterdir()) == ["campaign.db", "copy.db"]
 
 
 def test_backup_during_judging_is_consistent(path: Path) -> None:
-    copies = []
+    taken = []
     with open_store(path, create=True) as store:
         scene = Scene.set_up(store, people=40, cap=40)
         judging = threading.Thread(target=lambda: [scene.judged(f"p{at}") for at in range(40)])
         judging.start()
         for at in range(4):
-            copies.append(path.with_name(f"copy{at}.db"))
-            database.backup_sqlite(path, copies[-1])
+            taken.append(path.with_name(f"copy{at}.db"))
+            copies.backup_sqlite(path, taken[-1])
         judging.join()
     sizes = []
-    for copy in copies:
+    for copy in taken:
         with open_store(copy, writable=False) as store:
             assert audit(store, scene.campaign, 40) == []
             sizes.append(len(Scene(store, scene.campaign).lines()))
@@ -282,7 +282,7 @@ def test_backup_during_judging_is_consistent(path: Path) -> None:
 
 def test_backup_of_a_missing_store_creates_no_file(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
-        database.backup_sqlite(tmp_path / "none.db", tmp_path / "copy.db")
+        copies.backup_sqlite(tmp_path / "none.db", tmp_path / "copy.db")
     assert list(tmp_path.iterdir()) == []
 
 

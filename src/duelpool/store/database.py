@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -118,7 +118,7 @@ class SqliteDatabase:
             )
         self.engine = create_engine(
             "sqlite://",
-            creator=partial(_connect_to_read, path.absolute()),
+            creator=partial(connect_to_read, path.absolute()),
             poolclass=QueuePool,
             pool_size=READERS,
             max_overflow=56,
@@ -285,7 +285,8 @@ def _connect(path: Path, options: str, *pragmas: str) -> sqlite3.Connection:
     return connection
 
 
-def _connect_to_read(path: Path) -> sqlite3.Connection:
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a SQLite file for reading only."""
     # In a read-only folder SQLite can't create the files that it shares between programs, and needn't.
     alone = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
     return _connect(path, "?immutable=1" if alone else "", "query_only=ON", f"cache_size=-{READER_KB}")
@@ -485,26 +486,3 @@ def _lost_a_race(error: BaseException) -> bool:
     """Return whether another transaction was first; a retry sees its changes and can act on them."""
     state = getattr(getattr(error, "orig", None), "sqlstate", None)
     return state in {"40001", "40P01", "23505"}  # serialization failure, deadlock, unique violation
-
-
-def backup_sqlite(source: Path, target: Path) -> None:
-    """Copy a SQLite store while it is in use: a consistent snapshot, written completely or not at all."""
-    if not source.is_file():
-        raise StoreError("There is no such store.", place=str(source), remedy="Check its name.")
-    partial_copy = target.with_name(f".{target.name}.partial")
-    partial_copy.unlink(missing_ok=True)
-    try:
-        with (
-            closing(_connect_to_read(source.absolute())) as live,
-            closing(sqlite3.connect(partial_copy)) as copy,
-        ):
-            live.backup(copy)
-        partial_copy.replace(target)
-    except (sqlite3.Error, OSError) as error:
-        raise StoreError(
-            f"The store could not be copied: {error}.",
-            place=str(target),
-            remedy="Check the folder's permissions and the free space.",
-        ) from error
-    finally:
-        partial_copy.unlink(missing_ok=True)

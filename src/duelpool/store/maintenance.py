@@ -7,7 +7,8 @@ from sqlalchemy import Connection
 
 from duelpool.errors import BadFile, BadParameter
 from duelpool.store import Store, StoreError, schema
-from duelpool.store.database import LOG_AT_MOST, SqliteDatabase, backup_sqlite, open_database, sqlite_path
+from duelpool.store.copies import backup_sqlite
+from duelpool.store.database import LOG_AT_MOST, SqliteDatabase, open_database, sqlite_path
 from duelpool.store.opening import open_checked, version_of
 from duelpool.store.statements import dialect_of
 

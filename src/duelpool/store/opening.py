@@ -6,10 +6,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from duelpool.store.copies import backup_sqlite
 from duelpool.store.database import (
     Database,
     SqliteDatabase,
-    backup_sqlite,
     open_database,
     sqlite_path,
 )

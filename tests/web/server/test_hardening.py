@@ -4,11 +4,13 @@ import contextlib
 import logging
 import os
 import re
+import shutil
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -244,7 +246,7 @@ def test_a_server_on_a_full_disk_is_not_ready(app: FastAPI) -> None:
 def test_a_server_with_little_space_left_is_not_ready(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small write may fit where the write-ahead log is used again, and the next answer not."""
     free = maintenance.FREE_AT_LEAST - 1
-    monkeypatch.setattr(maintenance.shutil, "disk_usage", lambda _: type("Usage", (), {"free": free}))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
     assert ready(app).status_code == 503
     monkeypatch.undo()
     assert ready(app).text == "ready"
