@@ -7,10 +7,12 @@ import pytest
 from typer.testing import CliRunner
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.views.watch import Watch
 from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.files import Qrels, Run
 from duelpool.files.packed import pack_run, unpack_run
+from duelpool.leaderboard.live import LiveLeaderboard
 from duelpool.leaderboard.scoring import keep_runs, labels_of, leaderboard, runs_of
 from duelpool.measures import RR
 from duelpool.records import Judgment, Outcome, Pool
@@ -79,6 +81,18 @@ def test_labels_name_unjudged_and_unfinished_topics(campaign: Campaign) -> None:
     judge_all(campaign)
     found = labels_of(campaign)
     assert (found.unjudged, found.unfinished) == ((), ())
+
+
+def test_topics_whose_judgments_name_no_phase_have_no_labels(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abc", "two": "abc"}, strategy="prefbest")
+    keep_runs(campaign, [GOOD])
+    campaign.add_judgments([Judgment("one", a, b, Outcome.LEFT) for a, b in ("ab", "ac", "bc")])
+    found = labels_of(campaign)
+    assert (found.unjudged, found.unscored, len(found.qrels)) == (("two",), ("one",), 0)
+    with pytest.raises(BadParameter, match="needs grades"):
+        leaderboard(campaign, ["RR"])
+    assert leaderboard(campaign, ["ppref"])
+    assert LiveLeaderboard(Watch(campaign)).board("RR").topics == 0
 
 
 def test_leaderboard_as_of_an_earlier_time(campaign: Campaign) -> None:

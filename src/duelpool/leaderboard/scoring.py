@@ -31,7 +31,8 @@ DEPTH = 1000
 class Labels:
     """A campaign's labels: grades by level, the judgments that count, and duplicates.
 
-    `unjudged` topics have no labels yet, `unfinished` ones preliminary labels.
+    `unjudged` topics have no labels yet, `unfinished` ones preliminary labels. `unscored` topics have no labels, since
+    their judgments name no phase of a strategy that scores phase by phase.
     """
 
     qrels: Qrels
@@ -39,6 +40,7 @@ class Labels:
     duplicates: Duplicates
     unjudged: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
+    unscored: tuple[str, ...] = ()
 
     def truths(self) -> list[Qrels | Preferences]:
         """Return grades and preferences, as far as there are any, for `evaluate`."""
@@ -87,15 +89,18 @@ def _labels(tx: Reading, campaign: Campaign, until: float | None) -> Labels:
     judged: list[Judgment] = []
     unjudged: list[str] = []
     unfinished: list[str] = []
+    unscored: list[str] = []
     for topic in topics_of(tx):
         read = read_topic(tx, campaign, topic, until=until, on_judgment=judged.append)
         kept[topic] = kept_levels(read) if read.usable else ()
-        if not kept[topic]:
+        if read.usable and read.unscored == read.usable:
+            unscored.append(topic)
+        elif not kept[topic]:
             unjudged.append(topic)
         elif not read.strategy.done:
             unfinished.append(topic)
     labels = make_labels(kept, judged, duplicates_of(tx, kept))
-    return replace(labels, unjudged=tuple(unjudged), unfinished=tuple(unfinished))
+    return replace(labels, unjudged=tuple(unjudged), unfinished=tuple(unfinished), unscored=tuple(unscored))
 
 
 def duplicates_of(tx: Reading, topics: Collection[str]) -> DuplicateGroups:

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from duelpool.campaign.views.exports import (
     write_qrels,
 )
 from duelpool.campaign.views.reading import read_counted_lines, read_topic
+from duelpool.campaign.views.status import status
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import read_preferences, read_qrels, read_topics
 from duelpool.files.spreadsheets import harmless
@@ -35,6 +36,7 @@ from duelpool.records import Answer, Judgment, Outcome, Pool
 from duelpool.report import Table, csv_text
 from duelpool.store import Store, log, open_store
 from duelpool.store.holdings import TestPair
+from duelpool.web.manage.streams import stream
 from support.campaigns import judge_all, make_campaign
 from support.stores import BACK_ENDS, new_target
 
@@ -144,6 +146,60 @@ def test_unjudged_topics_are_left_out_and_unfinished_ones_named(store: Store, tm
         "topics left out: they have no judgments": 1,
         "topics that aren't done yet": 1,
     }
+
+
+@pytest.mark.parametrize("strategy", ["prefbest", "topk", "round-efficient"])
+@pytest.mark.parametrize("phase", ["", "swiss"])
+def test_results_of_judgments_without_a_phase_of_the_strategy_are_refused(
+    store: Store, tmp_path: Path, strategy: str, phase: str
+) -> None:
+    campaign = make_campaign(store, dict.fromkeys("uvwxyz", "abc"), strategy=strategy)
+    for topic in "uvwxy":
+        campaign.add_judgments(
+            [Judgment(topic, a, b, Outcome.LEFT, phase=phase) for a, b in ("ab", "ac", "bc")]
+        )
+    results: list[Callable[[], object]] = [
+        lambda: write_qrels(campaign, tmp_path / "q"),
+        lambda: write_qrels(campaign, tmp_path / "q", values="levels"),
+        lambda: write_levels(campaign, tmp_path / "l"),
+        lambda: write_bundle(campaign, str(tmp_path / "b")),
+        *(lambda form=form: next(stream(campaign, form)) for form in ("qrels", "levels")),
+    ]
+    for write in results:
+        with pytest.raises(
+            BadParameter, match=r"All items of 5 topics would be best \('u', 'v', 'w' and 2 more\)"
+        ):
+            write()
+    assert [path.name for path in tmp_path.iterdir() if path.name[0] in "qlb"] == []
+    assert write_prefs(campaign, tmp_path / "p").rows == 15
+    assert [view.best for view in status(campaign).topic_statuses] == [()] * 6
+
+
+def test_items_that_nothing_tells_apart_are_not_best(store: Store, tmp_path: Path) -> None:
+    """Topic one is done, two and three are tied so far, four hasn't begun, five is a tie and done, six is one item."""
+    pools = {"one": "ab", "two": "abc", "three": "abc", "four": "abc", "five": "ab", "six": "a"}
+    campaign = make_campaign(store, pools, strategy="allpairs")
+    campaign.add_judgments(
+        [
+            Judgment("one", "a", "b", Outcome.LEFT),
+            Judgment("two", "a", "b", Outcome.TIE),
+            Judgment("three", "a", "b", Outcome.LEFT),
+            Judgment("three", "a", "b", Outcome.RIGHT),
+            Judgment("five", "a", "b", Outcome.TIE),
+        ]
+    )
+    written = write_qrels(campaign, tmp_path / "q", values="best")
+    assert grades(tmp_path / "q") == {"one": {"a": 1}, "five": {"a": 1, "b": 1}, "six": {"a": 1}}
+    assert {notice.what: notice.count for notice in written.notices} == {
+        "topics left out: nothing tells their items apart yet": 2,
+        "topics left out: they have no judgments": 1,
+    }
+    levels = {topic: each["levels"] for topic, each in levels_of(campaign)["topics"].items()}
+    assert levels == {
+        "one": [["a"], ["b"]], "two": [], "three": [], "four": [], "five": [["a", "b"]], "six": [["a"]],
+    }  # fmt: skip
+    best = {view.topic: view.best for view in status(campaign).topic_statuses}
+    assert best == {"one": ("a",), "two": (), "three": (), "four": (), "five": ("a", "b"), "six": ("a",)}
 
 
 def test_qrels_follow_the_goal_of_the_strategy(store: Store, tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ def is_challenge(phase: str) -> bool:
     return phase.startswith(CHALLENGE) and _BETWEEN not in phase
 
 
+def is_in_challenge(phase: str) -> bool:
+    """Whether a phase is one within a challenge."""
+    return phase.startswith(CHALLENGE) and _BETWEEN in phase
+
+
 def challenges_so_far(tx: Reading, topic: str) -> int:
     """Return the number of challenges that a topic's log has."""
     return sum(is_challenge(phase) for phase in log.closed_phases(tx, topic))

@@ -16,7 +16,13 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import Row, select
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.views.reading import ReadTopic, read_counted_lines, read_topic, topics_of
+from duelpool.campaign.views.reading import (
+    ReadTopic,
+    read_counted_lines,
+    read_topic,
+    topics_of,
+    unscored_topics,
+)
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
@@ -194,13 +200,18 @@ def _qrels_lines(
     above: Mapping[str, Mapping[str, float]] | Literal["pool"] | None,
     progress: Progress,
 ) -> Iterator[str]:
+    refuse_unscored(tx, campaign)
     known = set()
     for topic in topics_of(tx):
         known.add(topic)
         read = read_topic(tx, campaign, topic)
         progress(1)
         if not read.judged:
-            tally.add("topics left out: they have no judgments")
+            tally.add(
+                "topics left out: nothing tells their items apart yet"
+                if read.usable
+                else "topics left out: they have no judgments"
+            )
             continue
         if not read.strategy.done:
             tally.add("topics that aren't done yet")
@@ -219,10 +230,29 @@ def _qrels_lines(
             tally.add("topics of the grades left out: the campaign doesn't have them")
 
 
+def refuse_unscored(tx: Reading, campaign: Campaign) -> None:
+    """Refuse results of topics whose judgments can't be scored: all their items would be best."""
+    topics = unscored_topics(tx, campaign)
+    if not topics:
+        return
+    named = ", ".join(f"'{topic}'" for topic in topics[:3])
+    more = f" and {len(topics) - 3:,} more" if len(topics) > 3 else ""
+    raise BadParameter(
+        f"All items of {len(topics):,} topics would be best ({named}{more}): their judgments name no phase of the "
+        f"strategy {campaign.settings.strategy}, which scores phase by phase.",
+        remedy="Import them with --phases blocks into a new campaign, or export them with --as prefs, jsonl or csv.",
+    )
+
+
 def kept_levels(
     read: ReadTopic, values: Values = "auto", k: int | None = None
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the levels of a topic that become grades: the best, the top k or all, by the strategy's goal."""
+    """Return the levels of a topic that become grades: the best, the top k or all, by the strategy's goal.
+
+    There are none while nothing tells the items apart.
+    """
+    if not read.judged:
+        return ()
     levels = read.strategy.result()
     goal = getattr(read.strategy, "goal", "best")
     wanted = {"best": "best", "top-k": "top"}.get(goal, "levels") if values == "auto" else values
@@ -260,13 +290,14 @@ def levels_of(campaign: Campaign, progress: Progress = ignore) -> dict[str, Any]
 
 
 def levels_in(tx: Reading, campaign: Campaign, progress: Progress) -> dict[str, Any]:
-    """Return the levels of every topic, inside a transaction."""
+    """Return the levels of every topic, inside a transaction; none while nothing tells its items apart."""
+    refuse_unscored(tx, campaign)
     topics: dict[str, Any] = {}
     for topic in topics_of(tx):
         read = read_topic(tx, campaign, topic)
         levels = read.strategy.result()
         topics[topic] = {
-            "levels": [list(level) for level in levels.levels],
+            "levels": [list(level) for level in levels.levels] if read.judged else [],
             "confidence": levels.confidence,
             "judgments": read.usable,
             "done": read.strategy.done,

@@ -5,16 +5,19 @@ strategy and sets of integers in memory.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log.newcomers import is_in_challenge
 from duelpool.campaign.log.replay import CountedLines, LogReplay, counted_lines, usable
 from duelpool.records import Judgment
-from duelpool.store import Reading, log, schema
-from duelpool.strategies import Strategy
+from duelpool.store import Reading, holdings, log, schema
+from duelpool.strategies import STRATEGIES, Strategy
+from duelpool.strategies.parameters import split_spec
 
 
 def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
@@ -55,18 +58,30 @@ def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> C
 
 @dataclass(frozen=True, slots=True)
 class ReadTopic:
-    """A topic after a replay of its log: the strategy, how many judgments count, and those that are held back."""
+    """A topic after a replay of its log: the strategy, how many judgments count, and those that are held back.
+
+    `unscored` judgments count, but name no phase of a strategy that scores phase by phase.
+    """
 
     topic: str
     strategy: Strategy
     usable: int
     held: tuple[Judgment, ...]
     position: int
+    unscored: int = 0
 
     @property
     def judged(self) -> bool:
-        """Whether the result means anything: there are judgments, or none were needed."""
-        return self.usable > 0 or self.strategy.done
+        """Whether the result means anything: judgments tell items apart, or all that were needed are there.
+
+        Without that all items share the first level, and none of them is best.
+        """
+        if self.usable and self.strategy.done:
+            return True
+        levels = self.strategy.result().levels
+        if sum(map(len, levels)) < 2:
+            return self.strategy.done
+        return self.usable > 0 and len(levels) > 1
 
 
 def read_topic(
@@ -86,6 +101,7 @@ def read_topic(
     strategy = campaign.live.new_strategy(tx, topic)
     replay = LogReplay(counts)
     count = position = 0
+    phases: Counter[str] = Counter()
     for line in log.read_lines(tx, topic):
         if until is not None and line.time > until:
             continue
@@ -93,12 +109,36 @@ def read_topic(
             visit(line)
         if usable(line, counts) and line.judgment is not None:
             count += 1
+            phases[line.judgment.phase] += 1
             if on_judgment is not None:
                 on_judgment(line.judgment)
         position = line.seq
         for event in replay.feed(line):
             strategy.tell(event)
-    return ReadTopic(topic, strategy, count, tuple(replay.held()), position)
+    unscored = 0 if strategy.pools_judgments else _without_phase(strategy, phases)
+    return ReadTopic(topic, strategy, count, tuple(replay.held()), position, unscored)
+
+
+def _without_phase(strategy: Strategy, phases: Counter[str]) -> int:
+    """Return how many judgments name no phase that the strategy has closed or open."""
+    own = {closing.phase for closing in strategy.closed} | {getattr(strategy, "phase", "")} - {""}
+    return sum(count for phase, count in phases.items() if phase not in own and not is_in_challenge(phase))
+
+
+def unscored_topics(tx: Reading, campaign: Campaign) -> list[str]:
+    """Return the topics of which no judgment can be scored: none names a phase, and the strategy has phases."""
+    specs = {campaign.settings.strategy, *holdings.topic_strategies(tx).values()}
+    if all(STRATEGIES[split_spec(spec)[0]].pools_judgments for spec in specs):
+        return []
+    columns = schema.log.c
+    closed = tx.connection.execute(
+        select(columns.topic)
+        .where(columns.campaign == tx.campaign, columns.event == log.PHASE_CLOSED)
+        .distinct()
+    )
+    has_phases = set(closed.scalars())
+    reads = (read_topic(tx, campaign, topic) for topic in topics_of(tx) if topic not in has_phases)
+    return [read.topic for read in reads if read.usable and read.unscored == read.usable]
 
 
 def topics_of(tx: Reading) -> list[str]:

@@ -246,6 +246,10 @@ def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sourc
     for what, which in (
         ("topics that aren't done yet", labels.unfinished),
         ("topics without judgments, left out", labels.unjudged),
+        (
+            "topics without labels, for their judgments name no phase (see import --phases blocks)",
+            labels.unscored,
+        ),
     ):
         if which:
             tell(f"{campaign.name}: {what}: {len(which):,} of {len(topics):,}")
