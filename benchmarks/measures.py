@@ -253,7 +253,7 @@ def by_plain_greedy(preferences: Preferences, run: Run) -> dict[str, float]:
     for topic, left, right, outcome in preferences.frame.iter_rows():
         votes.setdefault(topic, []).append((left, right) if outcome == "left" else (right, left))
     rankings: dict[str, list[str]] = {}
-    for topic, docno, *_ in run.ranked("file").iter_rows():
+    for topic, docno, *_ in run.ranked().iter_rows():
         rankings.setdefault(topic, []).append(docno)
     values = {}
     for topic, wins in votes.items():
