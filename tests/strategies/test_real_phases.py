@@ -1,6 +1,7 @@
 """Real campaigns replayed into the strategies: their phases, survivors and results."""
 
 from collections import defaultdict
+from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
 
@@ -115,6 +116,27 @@ def test_blocks_of_interleaved_rows_are_refused_as_phases(data: Path, dl21: dict
         strategy = PrefBest(items_of(blocks[0]), seed=0, topic=topic, final_phases=3)
         tell_phases(strategy, blocks[:-1], [blocks[-1], second, [j for run in runs[topic] for j in run]])
         assert strategy.done
+
+
+def test_three_finals_agree_as_often_as_the_documentation_says(data: Path, dl21: dict[str, Campaign]) -> None:
+    third = defaultdict(list)
+    for judgment in read_judgments(data / "dl21" / "judgments.txt")[MAIN_RUN:-SECOND_FINALS]:
+        third[judgment.topic].append(judgment)
+    best: dict[str, list[set[str]]] = {"I": [], "II": [], "III": []}
+    for topic, (_, blocks, second, _) in dl21.items():
+        strategy = PrefBest(items_of(blocks[0]), seed=0, topic=topic, final_phases=3)
+        tell_phases(strategy, blocks[:-1], [blocks[-1], second, third[topic]])
+        for at, name in enumerate(best, 1):
+            best[name].append(set(strategy.phase_levels(f"final-{at}").best))
+    assert {name: sum(map(len, each)) for name, each in best.items()} == {"I": 75, "II": 75, "III": 80}
+    agree = {
+        f"{one} and {other}": (
+            sum(a == b for a, b in zip(best[one], best[other], strict=True)),
+            sum(bool(a & b) for a, b in zip(best[one], best[other], strict=True)),
+        )
+        for one, other in combinations(best, 2)
+    }
+    assert agree == {"I and II": (4, 22), "I and III": (7, 24), "II and III": (8, 30)}
 
 
 def test_every_strategy_is_done_after_its_second_final(dl21: dict[str, Campaign]) -> None:

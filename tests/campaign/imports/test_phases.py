@@ -213,6 +213,36 @@ def test_a_log_that_closes_a_phase_too_early_is_refused(store: Store, tmp_path: 
     assert whole.result("one") == first.result("one")
 
 
+@pytest.mark.parametrize("strategy", ["prefbest:n=3,m=5", "topk:k=2,P=3,F=5", "round-efficient"])
+def test_a_log_that_closes_a_phase_that_has_not_begun_is_refused(
+    store: Store, tmp_path: Path, strategy: str
+) -> None:
+    first = make_campaign(store, {"one": ITEMS}, strategy=strategy)
+    judge_all(first)
+    write_log(first, tmp_path / "whole.jsonl")
+    lines = (tmp_path / "whole.jsonl").read_text().splitlines()
+    closings = [at for at, line in enumerate(lines) if '"phase-closed"' in line]
+    assert len(closings) > 1
+    second = make_campaign(store, {"one": ITEMS}, strategy=strategy, name="second")
+    early = file_of(tmp_path, [lines[closings[-1]], *lines], "early.jsonl")
+    with pytest.raises(BadFile, match=r"early.jsonl:1: This line doesn't follow"):
+        import_file(second, early)
+
+
+def test_a_log_whose_survivors_had_left_before_is_refused(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, {"one": ITEMS, "two": ITEMS}, strategy=RULES)
+    blocks = file_of(tmp_path, [*rows_of(RING), *rows_of(RING, "two"), *rows_of(final())])
+    import_file(campaign, blocks, rows=[(1, 32), (33, 47)], phases="blocks")
+    write_log(campaign, tmp_path / "log.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    last = next(at for at, line in enumerate(lines) if line.get("phase") == "final-1" and "survivors" in line)
+    del lines[last - 1]  # so that the log closes the final, and not the strategy
+    lines[last - 1]["survivors"] = [*HALF, "h"]
+    second = make_campaign(store, {"one": ITEMS, "two": ITEMS}, strategy=RULES, name="second")
+    with pytest.raises(BadFile, match=r"The item 'h' can't go on from 'final-1': it left before"):
+        import_file(second, file_of(tmp_path, [json.dumps(line) for line in lines], "raised.jsonl"))
+
+
 @pytest.mark.parametrize("strategy", ["prefbest:n=3,m=5", "round-efficient", "swissfinals"])
 def test_a_log_is_whole_though_judgments_of_closed_phases_were_retracted(
     store: Store, tmp_path: Path, strategy: str

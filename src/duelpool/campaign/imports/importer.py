@@ -39,13 +39,14 @@ from duelpool.campaign.imports.entries import (
     read_ids,
 )
 from duelpool.campaign.imports.phases import BadPhase, PhaseReader, PhaseRow
-from duelpool.campaign.log.newcomers import own_strategy
+from duelpool.campaign.log.newcomers import CHALLENGE, own_strategy
 from duelpool.campaign.log.replay import LogReplay, TopicState, counted_lines, usable
 from duelpool.campaign.views.reading import read_topic
 from duelpool.errors import BadFile, BadParameter, BadRecord
 from duelpool.files import Notice, PreferenceForm
 from duelpool.files.notices import Tally
 from duelpool.files.source import Source, read_source
+from duelpool.records import Judgment, PhaseClosed
 from duelpool.store import Reading, Writing, log
 from duelpool.strategies.base import InPhases, Shortfall, Strategy
 from duelpool.strategies.elimination import Elimination
@@ -276,6 +277,7 @@ def _refuse_inconsistent_lines(
     for line in lines:
         try:
             for event in replay.feed(line):
+                _refuse_impossible_closing(strategy, event)
                 strategy.tell(event)
         except (BadRecord, KeyError) as error:
             problem = error.problem if isinstance(error, BadRecord) else f"There is no item {error}."
@@ -294,6 +296,21 @@ def _refuse_inconsistent_lines(
                 short_phase(topic, line.phase, short),
                 "Import the whole log of the topic, or remove this line.",
             )
+
+
+def _refuse_impossible_closing(strategy: Strategy, event: Judgment | PhaseClosed) -> None:
+    """Refuse the closing of a phase that has not begun, and survivors that had left before."""
+    own = own_strategy(strategy)
+    if not isinstance(event, PhaseClosed) or own.pools_judgments or event.phase.startswith(CHALLENGE):
+        return
+    phase = getattr(own, "phase", "")
+    if event.phase != phase and event.phase not in {closing.phase for closing in own.closed}:
+        now = f"'{phase}' is open" if phase else "all phases are closed"
+        raise BadRecord(f"It closes the phase '{event.phase}', and {now}.")
+    if isinstance(own, Elimination) and event.phase == phase:
+        for item in event.survivors:
+            if item not in own.field:
+                raise BadRecord(f"The item '{item}' can't go on from '{phase}': it left before.")
 
 
 def _short_closings(
