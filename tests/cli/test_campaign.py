@@ -140,11 +140,12 @@ def test_exclude_reinstate_retract_and_rewind(folder: Path) -> None:
     make()
     call("judge", "c.db", "--judge", "simulated", "--model", "order", "--assessors", "2")
     out, err = call("exclude", "c.db", "person-1")
-    assert "This takes out 10 judgments of 2 topics and reopens 10 pairs." in out
+    assert "This takes out 10 judgments of 2 topics and reopens 0 of their 10 pairs." in out
     assert "Nothing was changed. Add --yes to do it." in err
     assert figures("status", "c.db")["totals"]["judgments"] == 20  # type: ignore[index]
     assert figures("exclude", "c.db", "person-1", "--yes") == {
-        "assessor": "person-1", "judgments": 10, "topics": 2, "pairs": 10, "cost": 0, "excluded": True,
+        "assessor": "person-1", "judgments": 10, "topics": 2, "pairs": 10,
+        "opened": 0, "again": 0, "cost": 0, "excluded": True,
     }  # fmt: skip
     assert figures("status", "c.db")["totals"]["judgments"] == 10  # type: ignore[index]
     assert (

@@ -9,9 +9,9 @@ from duelpool.agreement.findings import AgreementOptions, Finding
 from duelpool.agreement.statistics import find_all
 from duelpool.agreement.votes import Feedback, TestRecord, Votes
 from duelpool.campaign import Campaign
-from duelpool.campaign.log.replay import CountedLines, TopicState
+from duelpool.campaign.log.replay import CountedLines, TopicState, read_counted_lines
 from duelpool.campaign.log.topic_cache import TopicCache
-from duelpool.campaign.views.reading import read_counted_lines, topics_of
+from duelpool.campaign.views.reading import topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.views.watch import Watch
@@ -77,7 +77,7 @@ def _feedback(tx: Reading) -> tuple[Feedback, ...]:
 def _topic_votes(
     lines: Iterable[Line], counts: CountedLines, kinds: Mapping[str, str], better: Mapping[str, str]
 ) -> _TopicVotes:
-    """Turn a topic's lines into votes; retracted judgments and test pairs are no votes."""
+    """Turn a topic's lines into votes; judgments that don't count and test pairs are no votes."""
     tally = TopicTally(counts, better)
     judgments: list[Judgment] = []
     sessions: list[str] = []
@@ -85,7 +85,7 @@ def _topic_votes(
         judgment = line.judgment
         if line.test_pair is not None:
             tally.add(line)
-        elif judgment is not None and line.seq not in counts.retracted and not judgment.inferred:
+        elif judgment is not None and counts.keeps(line.seq) and not judgment.inferred:
             judgments.append(judgment)
             sessions.append(line.assignment or judgment.topic)
     votes = Votes.of(judgments, group=lambda name: kinds.get(name, IMPORTED), sessions=sessions)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Literal, Self, TypeAlias, TypeVar
 
 from duelpool.campaign.log.live_topics import LiveTopics
-from duelpool.campaign.log.replay import TopicState, usable
+from duelpool.campaign.log.replay import TopicState, read_counted_lines, usable
 from duelpool.campaign.questions import grading
 from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.dispatch import Dispatch
@@ -377,10 +377,7 @@ class Campaign:
                 )
             phases = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
             return sum(
-                usable(line, state.counts)
-                and line.seq not in state.counts.set_aside
-                and line.judgment is not None
-                and line.judgment.phase not in phases
+                usable(line, state.counts) and line.judgment is not None and line.judgment.phase not in phases
                 for line in state.lines
             )
 
@@ -389,7 +386,12 @@ class Campaign:
     def rewind(self, topic: str, phase: str, reason: str, *, also: Also | None = None) -> int:
         """Reopen a closed phase; return how many judgments of later phases are set aside."""
         set_aside = self.preview_rewind(topic, phase)
-        self._step(lambda tx: log.append(tx, topic, log.REWIND, phase=phase, reason=reason), also)
+
+        def work(tx: Writing) -> None:
+            log.append(tx, topic, log.REWIND, phase=phase, reason=reason)
+            retractions.free_slots(tx, topic, sorted(read_counted_lines(tx, topic).set_aside))
+
+        self._step(work, also)
         return set_aside
 
     def add_judgments(self, judgments: Iterable[Judgment]) -> int:

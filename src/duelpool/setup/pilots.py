@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.views.reading import read_counted_lines, read_topic, topics_of
+from duelpool.campaign.log.replay import read_counted_lines
+from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.campaign.views.status import better_items
 from duelpool.campaign.views.tally import TopicTally
 from duelpool.errors import BadParameter

@@ -62,7 +62,7 @@ def plan_judgments(campaign: Campaign) -> list[Judgment]:
         judgments = []
         for topic in dict.fromkeys(row[0] for row in campaign.settings.plan):
             lines = list(log.read_lines(tx, topic))
-            retracted = counted_lines(lines).retracted
+            counts = counted_lines(lines)
             released = {line.assignment for line in lines if line.event == log.RELEASE}
             judgments += [
                 line.judgment
@@ -70,7 +70,7 @@ def plan_judgments(campaign: Campaign) -> list[Judgment]:
                 if line.judgment is not None
                 and line.test_pair is None
                 and not line.judgment.repeated
-                and line.seq not in retracted
+                and counts.keeps(line.seq)
                 and (line.at_once or line.assignment is None or line.assignment in released)
             ]
         return judgments

@@ -37,18 +37,13 @@ def undo(tx: Writing, row: Row[Any], *, cap: int, seconds: float) -> Question:
 
 def retract(tx: Writing, topic: str, seqs: Sequence[int], *, reason: str) -> list[int]:
     """Retract judgments and free their slots; return the seqs of those that counted until now."""
-    columns = schema.question.c
     retracted: list[int] = []
     for line in _lock_judgments(tx, topic, seqs):
         if not _counts(tx, topic, line.seq):
             continue
         log.append(tx, topic, log.RETRACTION, refers_to=line.seq, reason=reason)
         if line.judgment is not None and line.judgment.question:
-            tx.connection.execute(
-                update(schema.question)
-                .where(columns.id == line.judgment.question, columns.state == ANSWERED)
-                .values(state=RETRACTED, live=None)
-            )
+            _free_slot(tx, line.judgment.question)
         retracted.append(line.seq)
     return retracted
 
@@ -71,6 +66,22 @@ def restore(tx: Writing, topic: str, seqs: Sequence[int], *, cap: int, reason: s
         log.append(tx, topic, log.RESTORATION, refers_to=line.seq, reason=reason)
         restored.append(line.seq)
     return restored
+
+
+def free_slots(tx: Writing, topic: str, seqs: Sequence[int]) -> None:
+    """Free the slots of judgments that a rewind has set aside: their pairs may be judged again."""
+    for line in _lock_judgments(tx, topic, seqs):
+        if line.judgment is not None and line.judgment.question:
+            _free_slot(tx, line.judgment.question)
+
+
+def _free_slot(tx: Writing, question: str) -> None:
+    columns = schema.question.c
+    tx.connection.execute(
+        update(schema.question)
+        .where(columns.id == question, columns.state == ANSWERED)
+        .values(state=RETRACTED, live=None)
+    )
 
 
 def retracted_lines(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.log.replay import counted_lines
+from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.views import bundle as bundle_module
 from duelpool.campaign.views.bundle import write_bundle
 from duelpool.campaign.views.exports import (
@@ -27,7 +27,7 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
-from duelpool.campaign.views.reading import read_counted_lines, read_topic
+from duelpool.campaign.views.reading import read_topic
 from duelpool.campaign.views.status import status
 from duelpool.errors import BadFile, BadParameter
 from duelpool.files import read_preferences, read_qrels, read_topics

@@ -232,9 +232,9 @@ def newcomers_of(entries: Sequence[Entry]) -> frozenset[str]:
 def _held(tx: Writing, part: Part, seqs: Mapping[int | None, int]) -> dict[int, str]:
     """Create the questions that hold the slots of the judgments; return their ids by the entry's index."""
     lines = [as_line(entry, part.after + at, seqs) for at, entry in enumerate(part.entries, 1)]
-    retracted = counted_lines(lines).retracted
+    counts = counted_lines(lines)
     judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
-    retracted_at = {at for at in judged if lines[at].seq in retracted}
+    retracted_at = {at for at in judged if not counts.keeps(lines[at].seq)}
     return imports.create_questions(tx, judged, retracted=retracted_at)
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, select
 
 from duelpool.campaign.log.newcomers import is_challenge, with_newcomers
 from duelpool.campaign.log.plan_source import PlanSource
-from duelpool.campaign.log.replay import TopicState
+from duelpool.campaign.log.replay import TopicState, counted
 from duelpool.campaign.settings import Settings
 from duelpool.errors import BadParameter
 from duelpool.records import Judgment, Levels, PhaseClosed, Proposal
@@ -292,9 +292,7 @@ class LiveTopics:
                 for line in state.lines
                 if line.judgment is not None
                 and line.judgment.assessor == assessor
-                and line.judgment.effect.usable
-                and not line.judgment.repeated
-                and line.seq not in state.counts.retracted
+                and counted(line, state.counts)
             ]
 
         return self.with_state(topic, None, work)

@@ -5,12 +5,15 @@ closed phase stays closed, with the survivors that the log names, whatever is re
 rewinds it: then the closings from that phase on don't count, and the judgments of later phases are set aside.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
+from sqlalchemy import select
+
 from duelpool.records import Judgment, Kind, PhaseClosed
-from duelpool.store import log
+from duelpool.store import Reading, log, retractions, schema
 from duelpool.store.log import Line
 from duelpool.strategies import Strategy
 
@@ -20,11 +23,20 @@ FORCES_REPLAY = frozenset({log.RETRACTION, log.RESTORATION, log.REWIND})
 
 @dataclass(frozen=True, slots=True)
 class CountedLines:
-    """Which lines of a log count: not the retracted ones, nor rewound closings and the judgments after them."""
+    """Which lines of a log count: not the retracted ones, nor rewound closings and the judgments after them.
+
+    A judgment that a rewind has set aside stays in the log, like a retracted one, and counts nowhere: no strategy is
+    told it, no score, preference or status counts it, and its slot is free.
+    """
 
     retracted: frozenset[int]
     set_aside: frozenset[int]  # judgments of phases after a rewound one
     rewound: frozenset[int]  # closings that don't count any more
+    closed: tuple[str, ...] = ()  # the phases that are closed at the end of these lines
+
+    def keeps(self, seq: int) -> bool:
+        """Whether a judgment is neither retracted nor set aside."""
+        return seq not in self.retracted and seq not in self.set_aside
 
 
 def counted_lines(
@@ -58,19 +70,69 @@ def counted_lines(
             rewound.update(closing.seq for closing in gone)
             phases = {closing.phase for closing in closings} | {line.phase, ""}
             set_aside.update(find(line.seq, phases))
-    return CountedLines(frozenset(retracted), frozenset(set_aside), frozenset(rewound))
+    closed = tuple(closing.phase for closing in closings)
+    return CountedLines(frozenset(retracted), frozenset(set_aside), frozenset(rewound), closed)
 
 
-def usable(line: Line, counts: CountedLines) -> bool:
-    """Whether a line is a judgment that scores and strategies may use."""
+def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
+    """Return which lines of a topic's log count, as `counted_lines` does, without reading its judgments.
+
+    With `until`, a time, which lines counted then.
+    """
+    columns = schema.log.c
+    rows = tx.connection.execute(
+        select(columns.seq, columns.event, columns.refers_to, columns.phase)
+        .where(
+            columns.campaign == tx.campaign,
+            columns.topic == topic,
+            columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
+            columns.time <= (math.inf if until is None else until),
+        )
+        .order_by(columns.seq)
+    )
+    lines = [
+        Line(topic, row.seq, row.event, 0.0, refers_to=row.refers_to, phase=row.phase or "") for row in rows
+    ]
+
+    def find_judgments_outside(before: int, phases: Set[str]) -> Iterator[int]:
+        seqs = tx.connection.execute(
+            select(columns.seq).where(
+                columns.campaign == tx.campaign,
+                columns.topic == topic,
+                columns.event == log.JUDGMENT,
+                columns.seq < before,
+                columns.phase.not_in(sorted(phases)),
+            )
+        )
+        return (int(seq) for seq in seqs.scalars())
+
+    return counted_lines(lines, find_judgments_outside)
+
+
+def read_uncounted(tx: Reading) -> frozenset[tuple[str, int]]:
+    """Return the judgments of a campaign, by topic and seq, that are retracted or set aside."""
+    columns = schema.log.c
+    rewound = tx.connection.execute(
+        select(columns.topic).where(columns.campaign == tx.campaign, columns.event == log.REWIND).distinct()
+    )
+    aside = {(topic, seq) for topic in rewound.scalars() for seq in read_counted_lines(tx, topic).set_aside}
+    return retractions.retracted_lines(tx) | aside
+
+
+def counted(line: Line, counts: CountedLines) -> bool:
+    """Whether a line is a grade or a preference that counts: no test pair, no repeated pair, no non-answer."""
     return (
         line.judgment is not None
         and line.test_pair is None
         and not line.judgment.repeated
         and line.judgment.effect.usable
-        and line.judgment.kind is not Kind.GRADE
-        and line.seq not in counts.retracted
+        and counts.keeps(line.seq)
     )
+
+
+def usable(line: Line, counts: CountedLines) -> bool:
+    """Whether a line is a judgment of a pair that scores and strategies may use."""
+    return counted(line, counts) and line.judgment is not None and line.judgment.kind is not Kind.GRADE
 
 
 @dataclass(slots=True)
@@ -90,9 +152,7 @@ class LogReplay:
             yield PhaseClosed(line.topic, line.phase, line.survivors)
         elif line.event == log.RELEASE and line.assignment is not None:
             yield from self._held.pop(line.assignment, ())
-        elif (
-            line.judgment is not None and usable(line, self.counts) and line.seq not in self.counts.set_aside
-        ):
+        elif line.judgment is not None and usable(line, self.counts):
             if line.at_once or line.assignment is None:
                 yield line.judgment
             else:

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from sqlalchemy import update
 
-from duelpool.campaign.log.replay import counted_lines
+from duelpool.campaign.log.replay import counted, counted_lines
 from duelpool.campaign.settings import Settings
 from duelpool.store import Reading, Writing, holdings, log, schema
 
@@ -13,11 +13,11 @@ from duelpool.store import Reading, Writing, holdings, log, schema
 def grades_of(tx: Reading, topic: str) -> dict[str, list[float]]:
     """Return the grades that count, by item."""
     lines = list(log.read_lines(tx, topic))
-    retracted = counted_lines(lines).retracted
+    counts = counted_lines(lines)
     grades: dict[str, list[float]] = {}
     for line in lines:
         judgment = line.judgment
-        if judgment is not None and judgment.grade is not None and line.seq not in retracted:
+        if judgment is not None and judgment.grade is not None and counted(line, counts):
             grades.setdefault(judgment.left, []).append(judgment.grade)
     return grades
 

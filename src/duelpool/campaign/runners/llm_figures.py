@@ -12,9 +12,10 @@ from typing import Any
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
+from duelpool.campaign.log.replay import read_uncounted
 from duelpool.records import EFFECTS
 from duelpool.shares import wilson
-from duelpool.store import Reading, holdings, llm, log, retractions, schema
+from duelpool.store import Reading, holdings, llm, log, schema
 from duelpool.store.llm import ModelReply, Order
 
 _CHOICES = {"left", "right", "tie"}
@@ -116,7 +117,7 @@ def people_votes(tx: Reading) -> Votes:
     """Return people's preferences that count, without models and programs."""
     columns = schema.log.c
     kinds = {name: row.kind for name, row in holdings.assessors(tx).items()}
-    gone = retractions.retracted_lines(tx)
+    gone = read_uncounted(tx)
     rows = tx.connection.execute(
         select(
             columns.topic,

@@ -16,13 +16,8 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import Row, select
 
 from duelpool.campaign.campaign import Campaign
-from duelpool.campaign.views.reading import (
-    ReadTopic,
-    read_counted_lines,
-    read_topic,
-    topics_of,
-    unscored_topics,
-)
+from duelpool.campaign.log.replay import read_counted_lines
+from duelpool.campaign.views.reading import ReadTopic, read_topic, topics_of, unscored_topics
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
@@ -105,13 +100,13 @@ def _pref_lines(  # noqa: PLR0917
 ) -> Iterator[str]:
     columns = schema.log.c
     for topic in topics_of(tx):
-        retracted = read_counted_lines(tx, topic).retracted
+        counts = read_counted_lines(tx, topic)
         written: set[str] = set()
         refuse_unwritable(file, "topic", [topic])
         for row in _rows(
             tx, campaign, topic, columns.seq, columns.left_item, columns.right_item, columns.outcome
         ):
-            if row.seq in retracted or row.right_item is None:
+            if not counts.keeps(row.seq) or row.right_item is None:
                 continue
             for item in (row.left_item, row.right_item):
                 if item not in written:
@@ -448,18 +443,18 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
 def _csv_lines(tx: Reading, campaign: Campaign, count: _Count, progress: Progress) -> Iterator[str]:
     yield csv_line(CSV_COLUMNS)
     for topic in topics_of(tx):
-        retracted = read_counted_lines(tx, topic).retracted
+        counts = read_counted_lines(tx, topic)
         for row in log_rows(tx, campaign, topic):
             if row.event == log.JUDGMENT:
                 count.rows += 1
-                yield csv_line(_cells(row, row.seq in retracted))
+                yield csv_line(_cells(row, counts.keeps(row.seq)))
         progress(1)
 
 
-def _cells(row: Row[Any], retracted: bool) -> tuple[object, ...]:
+def _cells(row: Row[Any], kept: bool) -> tuple[object, ...]:
     effect = EFFECTS[Outcome(row.outcome)]
     winner = "" if effect.left == effect.right else _winner(row, effect.left > effect.right)
-    counts = not retracted and row.test_pair is None and not row.repeated and effect.usable
+    counts = kept and row.test_pair is None and not row.repeated and effect.usable
     return (
         row.topic,
         row.seq,

@@ -4,56 +4,19 @@
 strategy and sets of integers in memory.
 """
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.newcomers import is_in_challenge
-from duelpool.campaign.log.replay import CountedLines, LogReplay, counted_lines, usable
+from duelpool.campaign.log.replay import LogReplay, read_counted_lines, usable
 from duelpool.records import Judgment
 from duelpool.store import Reading, holdings, log, schema
 from duelpool.strategies import STRATEGIES, Strategy
 from duelpool.strategies.parameters import split_spec
-
-
-def read_counted_lines(tx: Reading, topic: str, until: float | None = None) -> CountedLines:
-    """Return which lines of a topic's log count, as `replay.counted_lines` does, without reading its judgments.
-
-    With `until`, a time, which lines counted then.
-    """
-    columns = schema.log.c
-    rows = tx.connection.execute(
-        select(columns.seq, columns.event, columns.refers_to, columns.phase)
-        .where(
-            columns.campaign == tx.campaign,
-            columns.topic == topic,
-            columns.event.in_((log.RETRACTION, log.RESTORATION, log.PHASE_CLOSED, log.REWIND)),
-            columns.time <= (math.inf if until is None else until),
-        )
-        .order_by(columns.seq)
-    )
-    lines = [
-        log.Line(topic, row.seq, row.event, 0.0, refers_to=row.refers_to, phase=row.phase or "")
-        for row in rows
-    ]
-
-    def find_judgments_outside(before: int, phases: Set[str]) -> Iterator[int]:
-        seqs = tx.connection.execute(
-            select(columns.seq).where(
-                columns.campaign == tx.campaign,
-                columns.topic == topic,
-                columns.event == log.JUDGMENT,
-                columns.seq < before,
-                columns.phase.not_in(sorted(phases)),
-            )
-        )
-        return (int(seq) for seq in seqs.scalars())
-
-    return counted_lines(lines, find_judgments_outside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.live_topics import ALL
+from duelpool.campaign.log.replay import read_counted_lines
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.exports import kept_levels
-from duelpool.campaign.views.reading import ReadTopic, read_counted_lines, read_topic, topics_of
+from duelpool.campaign.views.reading import ReadTopic, read_topic, topics_of
 from duelpool.campaign.views.tally import AssessorTally, TopicTally
 from duelpool.campaign.work.ledger import REWARD, full_price, money
 from duelpool.records import Proposal, Topic

@@ -1,10 +1,10 @@
 """One tally of what people did: per assessor, per pair and per topic, and what of it counts."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from duelpool.campaign.log.replay import CountedLines, TopicState, usable
+from duelpool.campaign.log.replay import CountedLines, TopicState, counted, usable
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.store import log
 from duelpool.store.log import Line
@@ -48,9 +48,11 @@ def why_not_counted(line: Line, counts: CountedLines) -> str:
     """Say why a judgment scores nothing; empty where it does."""
     judgment = line.judgment
     if judgment is None or usable(line, counts):
-        return "" if judgment is None or line.seq not in counts.set_aside else "set aside by a rewind"
+        return ""
     if line.seq in counts.retracted:
         return "retracted"
+    if line.seq in counts.set_aside:
+        return "set aside by a rewind"
     if line.test_pair is not None:
         return "test pair"
     if judgment.repeated:
@@ -136,30 +138,32 @@ def pairs_of(state: TopicState, topic: str, assessor: str | None = None) -> tupl
 class Loss:
     """What excluding an assessor takes from a topic: counted judgments, pairs that have one, and pairs asked again.
 
-    Only what lies in a phase that hasn't closed is asked again: a closed phase keeps its survivors.
+    Only what lies in a phase that hasn't closed is asked again: a closed phase keeps its survivors. `again` counts
+    those judgments.
     """
 
     judgments: int
     pairs: int
     opened: int
+    again: int
 
 
-def loss_of(state: TopicState, assessor: str) -> Loss:
-    """Return what excluding an assessor would take from a topic."""
-    judgments = 0
+def loss_of(lines: Iterable[Line], counts: CountedLines, assessor: str) -> Loss:
+    """Return what excluding an assessor would take from a topic, by these lines of the assessor or of all."""
+    judgments = again = 0
     pairs, opened = set(), set()
-    for line in state.lines:
+    for line in lines:
         judgment = line.judgment
-        if judgment is None or judgment.assessor != assessor or line.test_pair is not None:
-            continue
-        if line.seq in state.counts.retracted:
+        if judgment is None or judgment.assessor != assessor or not counted(line, counts):
             continue
         judgments += 1
-        if usable(line, state.counts):
+        is_open = judgment.phase not in counts.closed
+        again += is_open
+        if usable(line, counts):
             pairs.add(judgment.pair)
-            if judgment.phase not in state.closed_in_log:
+            if is_open:
                 opened.add(judgment.pair)
-    return Loss(judgments, len(pairs), len(opened))
+    return Loss(judgments, len(pairs), len(opened), again)
 
 
 def passed_test(judgment: Judgment, better: str | None) -> bool | None:
@@ -222,7 +226,7 @@ class TopicTally:
             if line.event == log.PHASE_CLOSED and line.seq not in self.counts.rewound:
                 self.closings.append(line)
             return
-        retracted = line.seq in self.counts.retracted
+        kept = self.counts.keeps(line.seq)
         counts = usable(line, self.counts)
         self.usable += counts
         own = self.assessors.get(judgment.assessor)
@@ -232,6 +236,7 @@ class TopicTally:
             own.seconds += judgment.seconds
             own.timed += 1
         if line.test_pair is not None:
+            retracted = line.seq in self.counts.retracted
             passed = None if retracted else passed_test(judgment, self.better.get(line.test_pair))
             own.tests_seen += passed is not None
             own.tests_passed += bool(passed)
@@ -240,11 +245,11 @@ class TopicTally:
             return
         effect = judgment.effect
         own.judgments += 1
-        own.usable += effect.usable and not retracted
+        own.usable += effect.usable and kept
         if judgment.sides_known:
             own.left += effect.left > effect.right
             own.right += effect.right > effect.left
-        if judgment.kind is Kind.GRADE and judgment.outcome is Outcome.GRADE and not retracted:
+        if judgment.kind is Kind.GRADE and judgment.outcome is Outcome.GRADE and kept:
             self.grades[judgment.left] += 1
         if judgment.right is not None and counts:
             own.own_pairs += 1

@@ -9,6 +9,7 @@ from sqlalchemy import Row, delete, func, insert, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import exclusion, ledger
+from duelpool.campaign.work.participants import answered_in
 from duelpool.records import Question
 from duelpool.store import Reading, Writing, leases, log, retractions, schema
 from duelpool.store.leases import Wanted
@@ -17,8 +18,7 @@ Ending: TypeAlias = Literal["finished", "stopped", "returned", "timed-out"]
 """How an assignment ends; the first two are paid."""
 
 _FEWEST_TESTS = 2  # test pairs of an assignment with too few questions
-_PAID = ("finished", "stopped")
-_WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)
+PAID: tuple[Ending, ...] = ("finished", "stopped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +192,13 @@ def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -
     elif not passes:
         for topic, seqs in places.items():
             retractions.retract(tx, topic, seqs, reason="failed a test pair")
-    if ending in _PAID:
+    if ending in PAID:
         ledger.pay(
             tx,
             row.assessor,
             row.id,
             settings,
-            answered=_answered(tx, row.id),
+            answered=answered_in(tx, row.id),
             questions=row.questions,
             reason=ending,
         )
@@ -224,15 +224,6 @@ def judgments_in(tx: Reading, assignment: str) -> dict[str, list[int]]:
     return places
 
 
-def _answered(tx: Reading, assignment: str) -> int:
-    columns = schema.question.c
-    return int(
-        tx.connection.execute(
-            select(func.count()).where(columns.assignment == assignment, columns.state.in_(_WORKED))
-        ).scalar_one()
-    )
-
-
 def _as_finished(tx: Reading, settings: Settings, row: Row[Any]) -> Finished:
     columns = schema.ledger.c
     reward = tx.connection.execute(
@@ -244,7 +235,7 @@ def _as_finished(tx: Reading, settings: Settings, row: Row[Any]) -> Finished:
     return Finished(
         row.id,
         row.state,
-        _answered(tx, row.id),
+        answered_in(tx, row.id),
         row.questions,
         int(reward),
         passes,

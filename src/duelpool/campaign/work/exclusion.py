@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from duelpool.campaign.log.replay import CountedLines, counted_lines, usable
+from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.views.tally import passed_test
+from duelpool.campaign.views.tally import loss_of, passed_test
 from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
-
-_ALL_LINES = CountedLines(frozenset(), frozenset(), frozenset())  # nothing is retracted
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +27,21 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """How many judgments, topics and pairs excluding an assessor affects; the pairs open again."""
+    """What excluding an assessor takes out: judgments that count, their topics and pairs.
+
+    `opened` pairs are asked again, those of phases that haven't closed; `again` counts their judgments.
+    """
 
     assessor: str
     judgments: int
     topics: int
     pairs: int
+    opened: int
+    again: int
 
 
 def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
-    """Return the seqs of an assessor's judgments that count, by topic, without test pairs."""
+    """Return the seqs of an assessor's judgments that are neither retracted nor set aside, without test pairs."""
     columns = schema.log.c
     rows = tx.connection.execute(
         select(columns.topic, columns.seq).where(
@@ -50,10 +53,10 @@ def judgments_of(tx: Reading, assessor: str) -> dict[str, list[int]]:
     )
     # sorted here: databases differ in their collations
     places = sorted((row.topic, row.seq) for row in rows)
-    retracted = retractions.retracted_lines(tx, places)
+    counts = {topic: read_counted_lines(tx, topic) for topic in dict(places)}
     by_topic: dict[str, list[int]] = {}
     for topic, seq in places:
-        if (topic, seq) not in retracted:
+        if counts[topic].keeps(seq):
             by_topic.setdefault(topic, []).append(seq)
     return by_topic
 
@@ -95,13 +98,18 @@ def passes_test_rule(
 
 def preview(tx: Reading, assessor: str) -> Exclusion:
     """Return what excluding an assessor would affect; nothing changes."""
-    places = judgments_of(tx, assessor)
-    pairs: set[tuple[str, str, str]] = set()
-    for topic, seqs in places.items():
-        for line in log.read_places(tx, topic, seqs):
-            if line.judgment is not None and usable(line, _ALL_LINES):
-                pairs.add((topic, *line.judgment.pair))
-    return Exclusion(assessor, sum(map(len, places.values())), len(places), len(pairs))
+    losses = [
+        loss_of(log.read_places(tx, topic, seqs), read_counted_lines(tx, topic), assessor)
+        for topic, seqs in judgments_of(tx, assessor).items()
+    ]
+    return Exclusion(
+        assessor,
+        judgments=sum(each.judgments for each in losses),
+        topics=sum(bool(each.judgments) for each in losses),
+        pairs=sum(each.pairs for each in losses),
+        opened=sum(each.opened for each in losses),
+        again=sum(each.again for each in losses),
+    )
 
 
 def exclude(tx: Writing, assessor: str, *, reason: str) -> Exclusion:
@@ -142,7 +150,7 @@ def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:
 
 def _undone_by_exclusion(tx: Reading, topic: str, own: set[int]) -> list[int]:
     """Return the judgments whose last retraction came from an exclusion, not from the person's own undo."""
-    lines = [line for line in log.read_lines(tx, topic) if line.refers_to in own or line.judgment is not None]
-    retracted = counted_lines(lines).retracted
+    lines = list(log.read_lines(tx, topic))
+    counts = counted_lines(lines)
     last = {line.refers_to: line.reason for line in lines if line.event == log.RETRACTION}
-    return sorted(seq for seq in retracted & own if last.get(seq) != "undone")
+    return sorted(seq for seq in (counts.retracted - counts.set_aside) & own if last.get(seq) != "undone")

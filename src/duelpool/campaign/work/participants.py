@@ -15,6 +15,7 @@ from duelpool.store import Reading, Writing, holdings, leases, log, schema
 from duelpool.store.statements import Statement
 
 _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
+_WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)  # what is paid: a skip is no answer
 _LOOK_BACK = 20  # latest answers among which the last one that wasn't undone is looked for
 
 
@@ -303,22 +304,23 @@ def feedback_count(tx: Reading) -> int:
     )
 
 
+def answered_in(tx: Reading, assignment: str) -> int:
+    """Return how many questions of an assignment were answered: those that are paid for, skips left out."""
+    columns = schema.question.c
+    query = select(func.count()).where(columns.assignment == assignment, columns.state.in_(_WORKED))
+    return int(tx.connection.execute(query).scalar_one())
+
+
 def ended_assignment(tx: Reading, assignment: str) -> EndedAssignment:
     """Return how an assignment ended."""
     columns, money = schema.assignment.c, schema.ledger.c
     row = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
-    answered = tx.connection.execute(
-        select(func.count()).where(
-            schema.question.c.assignment == assignment,
-            schema.question.c.state.in_((*_ENDED, leases.RETRACTED)),
-        )
-    ).scalar_one()
     reward = tx.connection.execute(
         select(func.coalesce(func.sum(money.amount), 0)).where(
             money.assignment == assignment, money.entry == REWARD
         )
     ).scalar_one()
-    return EndedAssignment(row.id, row.state, int(answered), row.questions, int(reward))
+    return EndedAssignment(row.id, row.state, answered_in(tx, assignment), row.questions, int(reward))
 
 
 def last_answered(tx: Reading, assessor: str) -> Any:

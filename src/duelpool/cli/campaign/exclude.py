@@ -43,12 +43,12 @@ def exclude(
         _refuse_unknown(assessor, campaign.read(holdings.assessors))
         preview = campaign.preview_exclusion(assessor)
         price = full_price(campaign.settings) if campaign.settings.judges == "crowd" else 0
-        cost = -(-preview.judgments * price // campaign.settings.targets)
+        cost = -(-preview.again * price // campaign.settings.targets)
         about = f", which costs about {cost / 100:,.2f} {campaign.settings.currency}" if cost else ""
         if not as_json:
             typer.echo(
                 f"This takes out {preview.judgments} judgments of {preview.topics} topics "
-                f"and reopens {preview.pairs} pairs{about}."
+                f"and reopens {preview.opened} of their {preview.pairs} pairs{about}."
             )
         sure = confirmed(f"Exclude {assessor}?", yes)
         if sure:

@@ -39,6 +39,7 @@ def _audit(tx: Reading, cap: int) -> list[str]:
     for topic, next_seq in topics.all():
         counted: dict[int, Judgment] = {}
         retracted: dict[int, Judgment] = {}
+        closed: list[str] = []
         expected = 1
         for line in log.read_lines(tx, topic):
             if line.seq != expected:
@@ -50,6 +51,17 @@ def _audit(tx: Reading, cap: int) -> list[str]:
                 retracted[line.refers_to] = counted.pop(line.refers_to)
             elif line.event == log.RESTORATION and line.refers_to in retracted:
                 counted[line.refers_to] = retracted.pop(line.refers_to)
+            elif line.event == log.PHASE_CLOSED:
+                closed.append(line.phase)
+            elif (
+                line.event == log.REWIND
+            ):  # judgments of later phases are set aside, and their slots are free
+                del closed[closed.index(line.phase) :]
+                kept = {*closed, line.phase, ""}
+                counted, retracted = (
+                    {seq: each for seq, each in of.items() if each.phase in kept}
+                    for of in (counted, retracted)
+                )
             elif line.event in {log.RETRACTION, log.RESTORATION}:
                 wrong.append(f"topic {topic}: the {line.event} of line {line.refers_to} changes nothing")
         if next_seq != expected:

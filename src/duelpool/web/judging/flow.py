@@ -13,7 +13,7 @@ from typing import Any
 from duelpool.campaign import Assignment, Campaign, NotAllowed
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.campaign.work import participants
-from duelpool.campaign.work.assignments import affordable
+from duelpool.campaign.work.assignments import PAID, affordable
 from duelpool.campaign.work.ledger import prorated
 from duelpool.campaign.work.participants import EndedAssignment, Step, VisitorState
 from duelpool.errors import BadParameter
@@ -25,7 +25,6 @@ from duelpool.web.judging.schemas import Sheets, money
 
 TRIES = 2  # of the check
 AHEAD = 2  # questions that a dedicated assessor holds: the present one and the next
-_PAID = ("finished", "stopped")
 
 logger = logging.getLogger("duelpool.web")
 
@@ -120,7 +119,7 @@ class Flow:
 
     def _after_work(self, present: VisitorState) -> Place | None:
         ended = [(name, state) for name, state in present.assignments if state != "open"]
-        paid = [name for name, state in ended if state in _PAID]
+        paid = [name for name, state in ended if state in PAID]
         at_work = len(ended) < len(present.assignments)
         if present.person == "excluded":
             return Place("excluded", present, last=self._done(paid[-1]) if paid else None)

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from duelpool.campaign.campaign import Also
 from duelpool.campaign.settings.changes import changed, changes
 from duelpool.campaign.views.preview import preview_reinstatement, preview_retraction
-from duelpool.campaign.views.tally import loss_of
-from duelpool.campaign.work.exclusion import Exclusion
 from duelpool.errors import BadParameter
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.schemas import (
@@ -30,23 +28,13 @@ def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> A
     person = dashboard.watch.assessor(asked.assessor)
     if person.state == "excluded":
         raise BadParameter(f"'{asked.assessor}' is already excluded.", remedy="Reinstate them to undo it.")
-    losses = [
-        dashboard.watch.state_of(view.status.topic, lambda state: loss_of(state, asked.assessor))
-        for view in dashboard.watch.look().topics
-        if asked.assessor in dashboard.watch.judged_by(view.status.topic)
-    ]
-    opened = sum(each.opened for each in losses)
-    effect = Exclusion(
-        asked.assessor,
-        judgments=sum(each.judgments for each in losses),
-        topics=sum(bool(each.judgments) for each in losses),
-        pairs=sum(each.pairs for each in losses),
-    )
-    if not asked.preview:
+    if asked.preview:
+        effect = dashboard.campaign.preview_exclusion(asked.assessor)
+    else:
         effect = dashboard.campaign.exclude(asked.assessor, asked.reason, also=also)
     verb = "Reopens" if asked.preview else "Reopened"
     sentence = (
-        f"{verb} {_many(opened, 'pair')}: {_many(effect.judgments, 'judgment')} on "
+        f"{verb} {_many(effect.opened, 'pair')}: {_many(effect.judgments, 'judgment')} on "
         f"{_many(effect.pairs, 'pair')} in {_many(effect.topics, 'topic')} no longer count. Closed phases stay "
         "closed, and finished work is paid."
     )
@@ -57,7 +45,7 @@ def exclude(dashboard: Dashboard, asked: Exclude, also: Also | None = None) -> A
         judgments=effect.judgments,
         pairs=effect.pairs,
         topics=effect.topics,
-        opened=opened,
+        opened=effect.opened,
     )
 
 
