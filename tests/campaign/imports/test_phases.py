@@ -239,7 +239,7 @@ def test_a_log_whose_survivors_had_left_before_is_refused(store: Store, tmp_path
     del lines[last - 1]  # so that the log closes the final, and not the strategy
     lines[last - 1]["survivors"] = [*HALF, "h"]
     second = make_campaign(store, {"one": ITEMS, "two": ITEMS}, strategy=RULES, name="second")
-    with pytest.raises(BadFile, match=r"The item 'h' can't go on from 'final-1': it left before"):
+    with pytest.raises(BadFile, match=r"The item 'h' can't survive 'final-1': it left before"):
         import_file(second, file_of(tmp_path, [json.dumps(line) for line in lines], "raised.jsonl"))
 
 

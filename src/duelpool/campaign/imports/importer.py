@@ -310,7 +310,7 @@ def _refuse_impossible_closing(strategy: Strategy, event: Judgment | PhaseClosed
     if isinstance(own, Elimination) and event.phase == phase:
         for item in event.survivors:
             if item not in own.field:
-                raise BadRecord(f"The item '{item}' can't go on from '{phase}': it left before.")
+                raise BadRecord(f"The item '{item}' can't survive '{phase}': it left before.")
 
 
 def _short_closings(
