@@ -42,9 +42,13 @@ def scores(measure: Measure, name: str) -> dict[str, float]:
 def our_trec_eval() -> Answers:
     """Score as trec_eval -c does: the mean is over all topics of the qrels; topics by topics that were ranked."""
     answers: Answers = {}
-    for name in GRADED:
+    for name in GRADED + PRECISE:
         for text in asked(name, TREC_MEASURES):
             measure = parse_measure(text)
+            if name in PRECISE:
+                measure = replace(
+                    measure, scores="double"
+                )  # as the recorded version, the 10th, compares them
             answers |= {f"{name} {text} {topic}": value for topic, value in scores(measure, name).items()}
             answers[f"{name} {text} all"] = fmean(scores(replace(measure, missing="zero"), name).values())
     for option, texts in TREC_OPTIONS.items():

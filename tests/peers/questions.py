@@ -27,9 +27,7 @@ DECIMALS: Mapping[str, int] = MappingProxyType(
 """The decimals that a peer's answers and ours must share."""
 
 GRADED = ("hostile", "long", "negative")
-PRECISE = (
-    "precision",
-)  # scores that are equal in single precision: not to trec_eval 10, but to all before it
+PRECISE = ("precision",)  # scores that differ in double precision: to trec_eval 10, not to all before it
 GRADES = (0, 1, 2, 3)
 DISTANCES = ("nominal", "ordinal", "interval")
 TREC_MEASURES = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from peers.installed import PACKAGES, PEERS, PROGRAM
+from peers.installed import PACKAGES, PEERS, PROGRAM, version
 from peers.ours import OURS
-from peers.questions import DECIMALS
+from peers.questions import DECIMALS, PRECISE
 from peers.recording import FOLDER, differences, hashes, read, written
 from peers.theirs import THEIRS
 
@@ -36,7 +36,11 @@ def test_our_answers_equal_the_recorded_ones(peer: str) -> None:
 @pytest.mark.parametrize("peer", [pytest.param(peer, marks=pytest.mark.peer(peer)) for peer in PEERS])
 def test_live_answers_equal_the_recorded_ones(peer: str, tmp_path: Path) -> None:
     recorded = read(peer)
-    assert differences(THEIRS[peer](tmp_path), recorded.answers, recorded.decimals) == []
+    answers, wanted = THEIRS[peer](tmp_path), dict(recorded.answers)
+    if peer == PROGRAM and version(peer, tmp_path).startswith("9"):  # it compares scores in single precision
+        for name in [name for name in wanted if name.startswith(PRECISE)]:
+            del answers[name], wanted[name]
+    assert differences(answers, wanted, recorded.decimals) == []
 
 
 @pytest.mark.parametrize("peer", PEERS)

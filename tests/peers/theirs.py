@@ -32,7 +32,7 @@ from peers.questions import (
 def their_trec_eval(folder: Path) -> Answers:
     """Ask the program itself, for its four decimals."""
     answers: Answers = {}
-    for name in GRADED:
+    for name in GRADED + PRECISE:
         flags = [flag for text in with_cutoffs(asked(name, TREC_MEASURES)) for flag in ("-m", text)]
         printed = run_trec_eval(folder, *flags, str(FOLDER / f"{name}.qrels"), str(FOLDER / f"{name}.run"))
         answers |= {f"{name} {measure} {topic}": value for measure, topic, value in printed}
