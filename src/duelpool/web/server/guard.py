@@ -1,6 +1,5 @@
 """Checks of every request: its size and origin; and the security headers of every response."""
 
-import asyncio
 import logging
 import re
 import secrets
@@ -191,14 +190,14 @@ class Guard:
         scope = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         try:
             received = await _received(scope, body)
-            await self._app(scope, answering.until_ended(received), answering.send)
+            await self._app(scope, received, answering.send)
         except ClientDisconnect:
             return
         except Exception as error:
             if answering.begun:
                 raise
             response = await self._refused(Request(scope), error)
-            await response(scope, answering.until_ended(receive), answering.send)
+            await response(scope, receive, answering.send)
 
 
 async def _received(scope: Scope, body: CountedBody) -> Receive:
@@ -228,8 +227,7 @@ class _Answering:
         self._is_answer = scope["path"].endswith("/answer")
         self._body, self._send, self._counts = body, send, counts
         self._began = time.perf_counter()
-        self._ended = asyncio.Event()
-        self.begun = False
+        self.begun = self._ended = False
 
     async def send(self, message: Message) -> None:
         """Send a part of the response."""
@@ -237,11 +235,11 @@ class _Answering:
             self.begun = True
             self._counts.answered(message["status"], time.perf_counter() - self._began, self._is_answer)
             self._add_headers(MutableHeaders(scope=message))
-        elif self._head:
-            if not self._ended.is_set():
-                self._ended.set()
-                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-            return
+        elif self._head:  # the response ends here; a stream stops as it does when its client goes away
+            if self._ended:
+                return
+            self._ended = True
+            message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)
 
     def _add_headers(self, headers: MutableHeaders) -> None:
@@ -251,23 +249,3 @@ class _Answering:
             headers.setdefault("Strict-Transport-Security", HSTS)
         if not self._body.complete:  # the rest of the body would be read, however long it is
             headers["Connection"] = "close"
-
-    def until_ended(self, receive: Receive) -> Receive:
-        """Return a reader that reports a disconnect once the headers were sent to a HEAD request.
-
-        A stream then ends, as it does when a client goes away.
-        """
-        if not self._head:
-            return receive
-
-        async def received() -> Message:
-            pieces = asyncio.ensure_future(receive())
-            ended = asyncio.ensure_future(self._ended.wait())
-            await asyncio.wait([pieces, ended], return_when=asyncio.FIRST_COMPLETED)
-            if self._ended.is_set():
-                pieces.cancel()
-                return {"type": "http.disconnect"}
-            ended.cancel()
-            return pieces.result()
-
-        return received
