@@ -1,5 +1,6 @@
 """The visit behind a request of the judging page: campaign, visitor, language and what was sent."""
 
+import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.flow import Flow
 from duelpool.web.judging.visitors import Visitor, is_form_key, read_cookie
 from duelpool.web.server.guard import NoVisit, Unsupported, refuse_other_sites
-from duelpool.web.server.inputs import FORM, JSON, json_of, kind_of
+from duelpool.web.server.inputs import FORM, JSON, kind_of
 from duelpool.web.templating import language_of
 
 FIELDS_AT_MOST = 200
@@ -86,7 +87,7 @@ async def sent(request: Request) -> Mapping[str, Any]:
         raise Unsupported("Only forms and JSON are accepted.", remedy="Use the buttons of the page.")
     try:
         if kind == JSON:
-            values = json_of(body or b"{}")
+            values = json.loads(body.decode() or "{}")
         else:
             values = dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_AT_MOST))
     except (ValueError, RecursionError):

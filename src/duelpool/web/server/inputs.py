@@ -94,11 +94,6 @@ def kind_of(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def json_of(body: bytes) -> Any:
-    """Return the JSON of a body, which is UTF-8: json would also read UTF-16 and halves of surrogate pairs."""
-    return json.loads(body.decode("utf-8"))
-
-
 def _form_fields(body: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(body.decode(), keep_blank_values=True)
