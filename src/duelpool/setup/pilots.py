@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.log.replay import read_counted_lines
@@ -19,13 +20,19 @@ from duelpool.campaign.views.tally import TopicTally
 from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.records import Judgment, Levels, Outcome
-from duelpool.setup.forecasts import Forecast
+from duelpool.setup.forecasts import Forecast, every_strategy
 from duelpool.simulation import simulate
 from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
-from duelpool.store import Reading, holdings
+from duelpool.store import Reading, holdings, log
+from duelpool.strategies import STRATEGIES
+from duelpool.strategies.parameters import parameters_of
 
 ENOUGH_COMPARED = 20  # pairs of votes on one pair; with fewer, the noise can't be estimated
 SPREADS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
+VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"prefbest": ("n=3,m=5", "n=5,m=7", "final_phases=2"), "allpairs": ("repeats=3",)}
+)
+"""Parameters of strategies that are compared besides their defaults."""
 _FIT_JUDGMENTS = 4_000
 _FIT_TRIALS = 30
 
@@ -34,8 +41,8 @@ _FIT_TRIALS = 30
 class Observed:
     """The figures of a pilot's judgments; shares are from 0 to 1, None without data.
 
-    `agreement` is the share of two votes on one pair that have the same winner, `usable` the share of judgments
-    on target pairs that count, `failed` the share of test pairs failed by those whose judgments count.
+    `agreement` is the share of two votes on one pair that have the same winner, `usable` the share of paid questions
+    about target pairs whose answers count, `failed` the share of test pairs failed by those whose judgments count.
     """
 
     campaign: str
@@ -64,22 +71,28 @@ def observe(campaign: Campaign) -> Observed:
 def _observe(tx: Reading, campaign: Campaign) -> Observed:
     judged: list[Judgment] = []
     sizes = []
-    paid = tests = passed = 0
+    tests = passed = 0
     better = better_items(tx)
-    excluded = {name for name, row in holdings.assessors(tx).items() if row.state == "excluded"}
+    enrolled = {name: row for name, row in holdings.assessors(tx).items() if row.kind != "imported"}
+    paid = _Paid(enrolled)
     for topic in topics_of(tx):
         before = len(judged)
         tally = TopicTally(read_counted_lines(tx, topic), better)
-        read_topic(tx, campaign, topic, on_judgment=judged.append, visit=tally.add)
+
+        def visit(line: log.Line, tally: TopicTally = tally) -> None:
+            tally.add(line)
+            paid.add(line)
+
+        read_topic(tx, campaign, topic, on_judgment=judged.append, visit=visit)
         if len(judged) > before:
             sizes.append(len(campaign.live.items(topic)))
         for assessor, own in tally.assessors.items():
-            paid += own.judgments
-            if assessor not in excluded:
+            if assessor in enrolled and enrolled[assessor].state != "excluded":
                 tests += own.tests_seen
                 passed += own.tests_passed
     timed = [each.seconds for each in judged if each.seconds is not None]
     same, compared = _agreement(judged)
+    own_judged = sum(each.assessor in enrolled for each in judged)
     return Observed(
         campaign=campaign.name,
         strategy=campaign.settings.strategy,
@@ -92,8 +105,27 @@ def _observe(tx: Reading, campaign: Campaign) -> Observed:
         seconds=math.fsum(timed) / len(timed) if timed else None,
         tests=tests,
         failed=1.0 - passed / tests if tests else None,
-        usable=min(1.0, len(judged) / paid) if paid > 0 and judged else 1.0,
+        usable=own_judged / len(paid.questions) if own_judged else 1.0,
     )
+
+
+@dataclass(slots=True)
+class _Paid:
+    """The questions about target pairs that the campaign's own assessors have ended, with whatever answer.
+
+    An answer that its assessor has undone and given again is one question; imported judgments aren't paid.
+    """
+
+    enrolled: Collection[str]
+    questions: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, line: log.Line) -> None:
+        """Count a line of the log."""
+        judgment = line.judgment
+        if judgment is None or line.test_pair is not None or judgment.repeated or judgment.right is None:
+            return
+        if judgment.assessor in self.enrolled:
+            self.questions.add((line.topic, judgment.question or str(line.seq)))
 
 
 def _agreement(judged: Collection[Judgment]) -> tuple[int, int]:
@@ -228,16 +260,15 @@ def candidates(
     sizes: Collection[int], pay: Pay, max_cost: int | None, usable: float = 1.0
 ) -> tuple[str, ...]:
     """Return strategies to compare; under a cost cap also some with the budget that it allows."""
-    specs = [
-        *("swissfinals", "prefbest:n=3,m=5", "prefbest:n=5,m=7", "prefbest", "prefbest:final_phases=2"),
-        *("topk", "knockout", "sorting", "allpairs", "allpairs:repeats=3"),
-    ]
+    names = every_strategy(None)
+    specs = [*names, *(f"{name}:{values}" for name in names for values in VARIANTS.get(name, ()))]
     if max_cost is not None:
         allowed = pay.questions * (max_cost // max(1, pay.per_assignment)) * usable
         per_topic = int(allowed / len(sizes)) if sizes else 0
         largest = max(sizes, default=0)
         if per_topic > largest:
-            specs += [f"swissfinals:budget={per_topic}", f"round-efficient:budget={per_topic}"]
+            takers = [name for name in names if "budget" in parameters_of(STRATEGIES[name])]
+            specs += [f"{name}:budget={per_topic}" for name in takers]
     return tuple(specs)
 
 
