@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from duelpool.campaign.views.exports import STREAMS, export_lines
+from duelpool.campaign.views.export_forms import FORMS
+from duelpool.campaign.views.exports import export_lines
 from duelpool.panels.base import SubmissionStatus
 from duelpool.recruitment.erasure import erase
 from duelpool.recruitment.payments import answer
@@ -174,7 +175,7 @@ def test_a_whole_study_adds_up_to_the_cent(home: House) -> None:
 def is_nowhere_to_be_read(home: House) -> None:
     """The panel's ids are in no export, and only in the two columns that can be erased."""
     outside = {text for each in home.fake.submissions.values() for text in (each.id, each.participant)}
-    for form in STREAMS:
+    for form in FORMS:
         text = home.campaign.read(lambda tx: "".join(export_lines(tx, home.campaign, form)))  # noqa: B023
         assert text, form
         assert not [each for each in outside if each in text], form

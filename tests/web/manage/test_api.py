@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from fastapi import FastAPI
@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from duelpool.agreement import STATISTICS, AgreementOptions, find
 from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign import Campaign
+from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.exports import write_csv, write_levels, write_log, write_prefs, write_qrels
 from duelpool.campaign.views.status import status
 from duelpool.client import Client, Refused
@@ -20,6 +21,7 @@ from duelpool.errors import BadParameter
 from duelpool.leaderboard.scoring import leaderboard
 from duelpool.store import open_store
 from duelpool.web.access.links import link_keys
+from duelpool.web.manage.api import export
 from duelpool.web.manage.keys import manager_address, manager_key
 from support.browsing import Site
 from support.managed import judge, key_for, managed, state_of
@@ -354,3 +356,7 @@ def test_the_client_reports_the_problem(site: Site, letters: Campaign) -> None:
     assert refused.value.status == 403
     with pytest.raises(Refused, match="doesn't answer"):
         Client("http://127.0.0.1:9", letters.id, "no key").status()
+
+
+def test_api_takes_every_form_of_the_table_of_exports() -> None:
+    assert get_args(get_type_hints(export)["form"]) == tuple(FORMS)

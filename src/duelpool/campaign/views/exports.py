@@ -17,6 +17,7 @@ from sqlalchemy import Row, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import read_counted_lines
+from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.reading import ReadTopic, read_topic, topics_of, unscored_topics
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
@@ -383,9 +384,6 @@ def line_to_json(row: Row[Any]) -> dict[str, Any]:
 
 # ---- line by line
 
-STREAMS = ("prefs", "qrels", "levels", "jsonl", "csv")
-"""The forms of export that are streamed line by line."""
-
 
 def export_lines(tx: Reading, campaign: Campaign, form: str) -> Iterator[str]:
     """Yield an export line by line, as `write_prefs` and its like would write it."""
@@ -401,7 +399,7 @@ def export_lines(tx: Reading, campaign: Campaign, form: str) -> Iterator[str]:
         )
     if form == "levels":
         return iter([json.dumps(levels_in(tx, campaign, ignore), indent=1, ensure_ascii=False)])
-    raise UnknownName("form of export", form, STREAMS)
+    raise UnknownName("form of export", form, FORMS)
 
 
 # ---- for spreadsheets

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.views import export_forms
 from duelpool.campaign.views.bundle import write_bundle
 from duelpool.campaign.views.exports import (
     Progress,
@@ -22,7 +23,7 @@ from duelpool.cli.output import print_json, progress_bar, quiet_broken_pipe, tel
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_qrels
 
-FORMS = ("prefs", "qrels", "levels", "jsonl", "csv", "bundle")
+FORMS = (*export_forms.FORMS, "bundle")
 
 
 def export(

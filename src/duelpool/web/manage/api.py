@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from duelpool import __version__
 from duelpool.agreement.findings import agreement_options
 from duelpool.campaign.settings import CHANGEABLE, FIXED
+from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.status import AssessorStatus
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import UnknownName
@@ -51,7 +52,7 @@ from duelpool.web.manage.schemas import (
     agreement_of,
     head_of,
 )
-from duelpool.web.manage.streams import MEDIA, stream
+from duelpool.web.manage.streams import stream
 from duelpool.web.server.guard import NoVisit
 from duelpool.web.setup.api import router as setting_up
 
@@ -280,16 +281,18 @@ def the_log(  # noqa: PLR0917 (a route's query is its arguments)
     responses={
         200: {
             "description": "The file, as a stream.",
-            "content": {media.partition(";")[0]: {} for media, _ in MEDIA.values()},
+            "content": {each.media.partition(";")[0]: {} for each in FORMS.values()},
         }
     },
 )
 def export(caller: Exporting, form: Literal["prefs", "qrels", "levels", "jsonl", "csv"]) -> Response:
     """A file, streamed: preferences, qrels, levels, the whole log, or judgments for a spreadsheet."""
-    media, name = MEDIA[form]
+    chosen = FORMS[form]
     caller.dashboard.campaign.write(caller.audit_entry("export", form))
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(stream(caller.dashboard.campaign, form), media_type=media, headers=headers)
+    headers = {"Content-Disposition": f'attachment; filename="{chosen.file}"'}
+    return StreamingResponse(
+        stream(caller.dashboard.campaign, form), media_type=chosen.media, headers=headers
+    )
 
 
 # ---- steps

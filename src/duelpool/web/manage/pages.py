@@ -13,7 +13,7 @@ from duelpool.agreement import Votes
 from duelpool.agreement.campaigns import Looked
 from duelpool.agreement.findings import agreement_options
 from duelpool.campaign.runners.llm_figures import CountedShare, ModelFigures
-from duelpool.campaign.views.exports import STREAMS
+from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -401,7 +401,7 @@ def plain(caller: Viewing, page: str) -> Response:
         raise NotFound("This page doesn't exist.", remedy="Use the links of the dashboard.")
     context: dict[str, Any] = {}
     if page == "export":
-        context["forms"] = STREAMS
+        context["forms"] = FORMS
     return show(caller, page, page, dict(PAGES)[page], **context)
 
 

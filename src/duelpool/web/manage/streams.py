@@ -14,14 +14,6 @@ from duelpool.web.server.guard import logger
 PIECE = 64 * 1024
 AHEAD = 8
 _WAIT_SECONDS = 0.5
-MEDIA = {
-    "prefs": ("text/plain; charset=utf-8", "prefs.txt"),
-    "qrels": ("text/plain; charset=utf-8", "qrels.txt"),
-    "levels": ("application/json", "levels.json"),
-    "jsonl": ("application/x-ndjson", "log.jsonl"),
-    "csv": ("text/csv; charset=utf-8", "judgments.csv"),
-}
-"""The media type and the file name of each form of export."""
 
 
 class _GoneAway(Exception):
