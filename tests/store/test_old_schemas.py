@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +77,16 @@ def test_committed_stores_exist() -> None:
     assert "0001" in OLD
 
 
+def set_aside_lines(campaign: Campaign) -> Counter[str]:
+    states = {topic: campaign.live.state(topic) for topic in campaign.live.heads()}
+    return Counter(
+        f"{topic} {line.judgment.left} {line.judgment.right} {line.judgment.winner or '='}\n"
+        for topic, state in states.items()
+        for line in state.lines
+        if line.judgment is not None and line.seq in state.counts.set_aside
+    )
+
+
 def test_upgraded_store_exports_the_same_files(upgraded: tuple[str, Store], tmp_path: Path) -> None:
     version, store = upgraded
     for name in ("crowd", "dedicated"):
@@ -83,7 +94,11 @@ def test_upgraded_store_exports_the_same_files(upgraded: tuple[str, Store], tmp_
         for ending, write in EXPORTS.items():
             write(campaign, tmp_path / f"now.{ending}")
             before = (DATA / f"schema-{version}.{name}.{ending}").read_text()
-            assert (tmp_path / f"now.{ending}").read_text() == before
+            now = (tmp_path / f"now.{ending}").read_text()
+            if write.__name__ == "write_prefs":  # older releases wrote what a rewind had set aside, too
+                aside = set_aside_lines(campaign)
+                before = "".join(line for line in before.splitlines(keepends=True) if not aside[line])
+            assert now == before
 
 
 def test_upgraded_store_is_consistent_and_continues(upgraded: tuple[str, Store]) -> None:

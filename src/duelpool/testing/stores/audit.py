@@ -13,7 +13,7 @@ def audit(store: Store, campaign: str, cap: int) -> list[str]:
     return store.of(campaign).read(lambda tx: _audit(tx, cap))
 
 
-def _audit(tx: Reading, cap: int) -> list[str]:
+def _audit(tx: Reading, cap: int) -> list[str]:  # noqa: PLR0915
     wrong: list[str] = []
     pairs: Counter[tuple[str, ...]] = Counter()
     people: Counter[tuple[str, ...]] = Counter()
@@ -39,6 +39,7 @@ def _audit(tx: Reading, cap: int) -> list[str]:
     for topic, next_seq in topics.all():
         counted: dict[int, Judgment] = {}
         retracted: dict[int, Judgment] = {}
+        aside: dict[int, Judgment] = {}
         closed: list[str] = []
         expected = 1
         for line in log.read_lines(tx, topic):
@@ -55,19 +56,21 @@ def _audit(tx: Reading, cap: int) -> list[str]:
                 closed.append(line.phase)
             elif (
                 line.event == log.REWIND
-            ):  # judgments of later phases are set aside, and their slots are free
+            ):  # sets judgments of later phases aside; older releases kept their slots
                 del closed[closed.index(line.phase) :]
                 kept = {*closed, line.phase, ""}
+                aside |= {seq: each for seq, each in (counted | retracted).items() if each.phase not in kept}
                 counted, retracted = (
                     {seq: each for seq, each in of.items() if each.phase in kept}
                     for of in (counted, retracted)
                 )
-            elif line.event in {log.RETRACTION, log.RESTORATION}:
+            elif line.event in {log.RETRACTION, log.RESTORATION} and line.refers_to not in aside:
                 wrong.append(f"topic {topic}: the {line.event} of line {line.refers_to} changes nothing")
         if next_seq != expected:
             wrong.append(f"topic {topic}: the next line is {expected}, and the topic says {next_seq}")
         usable = [each for each in counted.values() if each.question and each.effect.usable]
         answered += len(usable)
+        answered += sum(states.get(each.question, ("",))[0] == leases.ANSWERED for each in aside.values())
         for each in usable:
             state = states.get(each.question, ("unknown", 0))[0]
             if state != leases.ANSWERED:
