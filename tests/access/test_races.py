@@ -114,7 +114,7 @@ def test_processes_at_once_take_as_many_attempts_as_the_limit(target: str) -> No
         subprocess.Popen(
             [sys.executable, "-c", GUESS, target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        for _ in range(3)
+        for _ in range(2)
     ]
     try:
         for each in processes:
