@@ -16,16 +16,17 @@ RELEASE_TOOLS := build twine uv cyclonedx-bom
 # PIP_CONSTRAINT holds for the packages that build the package, too; newer releases of pip have a name of its own for that.
 PINNED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
 INSTALL := $(PINNED) $(BIN)/python -m pip install --quiet --disable-pip-version-check
+FAST := 'not slow and not statistics'
 STYLE = $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 
 # Compiled once, not in each of the many processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: build/plain help setup browser demo test test-all test-lowest lint docs stress bench record dist check-dist check-tag lock sbom licences \
+.PHONY: build/plain help setup browser demo test test-statistics test-all test-lowest lint docs stress bench record dist check-dist check-tag lock sbom licences \
 	clean
 
 help:  ## show what there is to make
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
 
 # ---- environments
 
@@ -84,8 +85,11 @@ test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight mi
 	@$(STYLE)
 	@$(BIN)/python -m compileall -q -j 2 src reproduce/src
 	@told=$$(mktemp); $(BIN)/mypy >"$$told" 2>&1 & types=$$!; \
-		$(BIN)/pytest -m 'not slow' -n $(WORKERS) --dist worksteal; tested=$$?; \
+		$(BIN)/pytest -m $(FAST) -n $(WORKERS) --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
+
+test-statistics: $(VENV)/.ready  ## do tests hold their level, and do intervals cover? About ten minutes
+	@$(BIN)/pytest -m statistics -n $(WORKERS) --dist worksteal
 
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term
@@ -110,7 +114,7 @@ $(LOWEST)/.ready: pyproject.toml reproduce/pyproject.toml constraints.txt tests/
 
 test-lowest: BROWSERS_BY = $(LOWEST)/$(PROGRAMS)/python
 test-lowest: $(LOWEST)/.ready browser  ## the tests with the lowest versions that pyproject.toml allows (Python 3.11, 3.12)
-	@$(LOWEST)/$(PROGRAMS)/python -m pytest -m 'not slow' -n $(WORKERS) --dist worksteal
+	@$(LOWEST)/$(PROGRAMS)/python -m pytest -m $(FAST) -n $(WORKERS) --dist worksteal
 
 stress: $(VENV)/.ready browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
 	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
@@ -118,7 +122,7 @@ stress: $(VENV)/.ready browser  ## people over HTTP, kills, imports, a soak, fuz
 	@$(BIN)/python tests/stress_proxy.py  # where there is an nginx
 	@$(BIN)/python tests/fuzz_files.py --seconds 600 & fuzzed=$$!; \
 		$(BIN)/python tests/stress_http.py --part soak; soaked=$$?; wait $$fuzzed && exit $$soaked
-	@HYPOTHESIS_PROFILE=stress timeout 600 $(BIN)/pytest -q -n 2 -m 'not slow' -k 'property or round_trip or paths or machine' \
+	@HYPOTHESIS_PROFILE=stress timeout 600 $(BIN)/pytest -q -n 2 -m $(FAST) -k 'property or round_trip or paths or machine' \
 		|| [ $$? = 124 ]  # what found nothing in ten minutes is done
 
 docs: $(VENV)/.documented  ## the documentation as a static site, in build/site

@@ -53,9 +53,9 @@ def _leaders(board: Board, scored: Evaluation, leaderboard: LiveLeaderboard) -> 
     first, *others = board.rows
     rivals = [row.run for row in others if row.could_be_first]
     if rivals:
-        doubt = f"Not significantly below it (paired t-test, Holm's correction): {', '.join(rivals)}."
+        doubt = f"Not significantly below it (paired t-test, corrected for all pairs): {', '.join(rivals)}."
     else:
-        doubt = "Every other run is significantly below it (paired t-test, Holm's correction)."
+        doubt = "Every other run is significantly below it (paired t-test, corrected for all pairs)."
     pictures = [
         Picture(
             svg_text(leaderboard_figure(scored)),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from duelpool.agreement import (
     STATISTICS,
     AgreementOptions,
+    ComparedVotes,
     ConditionalTable,
     Feedback,
     Share,
@@ -41,8 +42,10 @@ from duelpool.agreement import (
     self_agreement,
     transitivity,
 )
+from duelpool.agreement.differences import Clusters, shares_differ
 from duelpool.agreement.effort import confidences, context_use, paces, sights
 from duelpool.agreement.shares import clustered_share, count_votes
+from duelpool.arrays import Bools
 from duelpool.errors import BadFile, BadParameter, UnknownName
 from duelpool.files import read_assessed
 from duelpool.records import Judgment, Kind, Outcome
@@ -262,7 +265,6 @@ def test_chi_square_of_the_paper_counts_every_pair_of_votes_twice() -> None:
     assert doubled.statistic == pytest.approx(143, abs=1.5)  # the printed shares have three digits
     once = chi_square(actual, inferred)
     assert once.statistic == pytest.approx(doubled.statistic / 2)
-    assert once.p < 1e-15
     assert (once.first, once.second) == pytest.approx((0.745, 0.641), abs=0.001)
 
 
@@ -275,6 +277,69 @@ def test_chi_square_of_a_worked_example() -> None:
     empty = ConditionalTable(("x",), np.zeros((1, 1)), NOTHING)
     with pytest.raises(BadParameter, match="empty"):
         chi_square(one, empty)
+
+
+def crossed_study(topics: int, *, graded_noise: float) -> Votes:
+    """Each topic's preferences by two of eight people and grades by two others, with noise."""
+    rng = np.random.default_rng(3)
+    judgments = []
+    for topic in range(topics):
+        people = [f"p{at}" for at in rng.permutation(8)]
+        quality = rng.normal(size=6)
+        for who in people[:2]:
+            for one, other in itertools.combinations(range(6), 2):
+                better = quality[one] - quality[other] + rng.normal(0, 0.4) > 0
+                pair = "abcdef"[one] + "abcdef"[other]
+                judgments.append(vote(who, pair, pair[0] if better else pair[1], f"t{topic}"))
+        for who in people[2:4]:
+            for at, item in enumerate("abcdef"):
+                seen = quality[at] + rng.normal(0, graded_noise)
+                judgments.append(grade(who, item, float(np.clip(np.round(seen + 2), 0, 4)), f"t{topic}"))
+    return Votes.of(judgments)
+
+
+def test_chi_square_is_tested_over_topics_and_assessors() -> None:
+    votes = crossed_study(40, graded_noise=1.5)
+    found = find(votes, "chi-square")
+    row = dict(zip(found.table.columns, found.table.rows[0], strict=True))
+    assert (row["topics"], row["assessors"]) == (40, 8)
+    assert isinstance(row["p"], float)
+    assert row["p"] < 0.05  # a real difference is still found
+    actual, inferred = preference_table(votes), inferred_table(votes)
+    compared = ComparedVotes.of(votes.of_kind(Kind.PREFERENCE)), ComparedVotes.inferred(votes)
+    for table, cells in zip((actual, inferred), compared, strict=True):
+        sums = cells.frame.select(pl.col("same").sum(), pl.col("compared").sum()).row(0)
+        assert sums == pytest.approx((table.same, table.same + table.different))
+
+
+def test_chi_square_of_few_topics_says_so_instead_of_a_p() -> None:
+    found = find(crossed_study(3, graded_noise=1.5), "chi-square")
+    row = dict(zip(found.table.columns, found.table.rows[0], strict=True))
+    assert row["p"] is None
+    assert "preference: too few topics (3) for a clustered test, which needs 4." in found.notes
+
+
+def test_clustered_test_by_topic_is_the_jackknife_by_definition() -> None:
+    rng = np.random.default_rng(0)
+    topic, group = rng.integers(0, 7, 60), np.repeat([0, 1], 30)
+    parts, wholes = rng.integers(0, 5, 60).astype(float), np.full(60, 5.0)
+
+    def effect(kept: Bools) -> float:
+        shares = [parts[kept & (group == one)].sum() / wholes[kept & (group == one)].sum() for one in (0, 1)]
+        return float(shares[1] - shares[0])
+
+    everything = effect(np.ones(60, dtype=np.bool_))
+    left_out = [effect(topic != one) - everything for one in range(7)]
+    test = shares_differ(group, parts, wholes, Clusters(topic))
+    assert test.statistic == pytest.approx(everything**2 / (6 / 7 * np.square(left_out).sum()))
+    assert (test.topics, test.assessors) == (7, None)
+
+
+def test_shares_that_all_topics_have_alike_are_not_certain() -> None:
+    share = clustered_share(np.full(10, 4.0), np.full(10, 4.0))
+    assert share.value == 1.0
+    assert share.low is not None
+    assert share.low < 0.8
 
 
 # ---- beyond chance
@@ -598,7 +663,11 @@ def test_context_and_confidence_of_a_worked_example() -> None:
         (3, 1, 2, 1),
         (1, 1, 1, 1),
     ]
-    assert result.p == pytest.approx(0.2482, abs=0.0001)  # Pearson's 4 / 3 with one degree
+    assert result.test is not None
+    assert (result.p, result.test.few) == (
+        None,
+        "too few topics (1) for a clustered test, which needs 4",
+    )
     own, feedback = confidences(votes)
     assert (own.statements, own.median_confidence) == (3, 4.0)
     assert own.correlation == pytest.approx(-1.0)

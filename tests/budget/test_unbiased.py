@@ -147,7 +147,7 @@ def variance_of_topics(population: Population, targets: Targets, utility: Floats
     return np.asarray(count**2 * (1 - drawn / count) * totals.var(axis=0, ddof=1) / drawn)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize("way", DECLARED, ids="-".join)
 def test_unbiased_over_two_thousand_trials(way: Way) -> None:
     for target in tried(way, trials=2000).targets:
@@ -188,7 +188,7 @@ def test_variance_agrees_with_its_formula(way: Way) -> None:
     held_to_its_formula(way, 300)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 @pytest.mark.parametrize("way", WITH_FORMULA, ids="-".join)
 def test_variance_agrees_with_its_formula_over_two_thousand_trials(way: Way) -> None:
     held_to_its_formula(way, 2000)

@@ -15,8 +15,10 @@ from duelpool.comparison import (
     ScoreTable,
     against_baseline,
     all_pairs,
+    behind_leader,
     corrected,
     difference,
+    doubts,
     kendall_tau,
     leave_group_out,
     measure_agreement,
@@ -110,12 +112,38 @@ def test_paired_tests_equal_scipys(first: list[float], data: st.DataObject) -> N
         assert (tested.statistic, tested.p) == pytest.approx((expected.statistic, expected.pvalue))
         assert tested.effect == pytest.approx(gaps.mean() / gaps.std(ddof=1))
     else:
-        assert difference(table, "a", "b", "t").p == (0 if gaps[0] else 1)
+        assert difference(table, "a", "b", "t").p == (2.0 ** (1 - len(gaps)) if gaps[0] else 1)
     signs = product((1, -1), repeat=len(gaps))
     reached = [abs(np.dot(sign, gaps)) >= abs(gaps.sum()) - 1e-9 for sign in signs]
     assert difference(table, "a", "b", "randomisation").p == pytest.approx(np.mean(reached))
     expected_p = stats.wilcoxon(gaps).pvalue if gaps.any() else 1
     assert difference(table, "a", "b", "wilcoxon").p == pytest.approx(expected_p)
+
+
+@pytest.mark.parametrize("test", ["t", "bootstrap"])
+def test_few_topics_with_few_values_have_no_tiny_p(test: str) -> None:
+    for gaps in ([1.0, 1.0], [1.0, 0.3], [1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0]):
+        tested = difference(table_of(gaps, [0.0] * len(gaps)), "a", "b", test, rounds=500)
+        assert tested.p > 0.01
+    assert difference(table_of([1.0, 1.0], [0.0, 0.0]), "a", "b", test).p == 0.5
+
+
+def test_runs_behind_a_leader_that_the_scores_picked_are_corrected_for_all_pairs() -> None:
+    rng = rng_for(1, "leaders")
+    left_out = [bool(behind_leader(table_of(*rng.normal(0, 1, (8, 20)).tolist()))) for _ in range(300)]
+    assert np.mean(left_out) <= 0.07  # Holm's correction against the leader: .12
+    clear = table_of(*(rng.normal(0, 1, (3, 20)) - [[0], [4], [4]]).tolist())
+    assert behind_leader(clear) == {"b", "c"}
+
+
+def test_doubts_name_skewed_differences_on_few_topics_and_unalike_runs() -> None:
+    rng = rng_for(2, "doubts")
+    skewed = table_of((rng.exponential(1, 20) ** 2).tolist(), [0.0] * 20)
+    assert "differences of a and b are skewed on few topics" in doubts(skewed)[0]
+    even = table_of(*rng.normal(0, 1, (2, 20)).tolist())
+    assert doubts(even) == []
+    unalike = table_of(*(rng.normal(0, 1, (3, 20)) * [[1], [1], [6]]).tolist())
+    assert "vary alike" in doubts(unalike, "tukey")[0]
 
 
 @pytest.mark.parametrize("test", TESTS)

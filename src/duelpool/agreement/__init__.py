@@ -18,12 +18,15 @@ from duelpool.agreement.coefficients import (
     krippendorff_alpha,
     pairs_of_people,
 )
+from duelpool.agreement.differences import ClusteredTest
 from duelpool.agreement.findings import AgreementOptions, Finding, Statistic
 from duelpool.agreement.shares import Counts, Share, simple_share
 from duelpool.agreement.statistics import STATISTICS, find, find_all
 from duelpool.agreement.tables import (
     ChiSquare,
+    ComparedVotes,
     ConditionalTable,
+    agreement_differs,
     chi_square,
     definite_table,
     grade_counts,
@@ -41,6 +44,8 @@ __all__ = [
     "Alpha",
     "Assessor",
     "ChiSquare",
+    "ClusteredTest",
+    "ComparedVotes",
     "ConditionalTable",
     "Counts",
     "Feedback",
@@ -53,6 +58,7 @@ __all__ = [
     "TwoGroups",
     "TwoPeople",
     "Votes",
+    "agreement_differs",
     "assessor_records",
     "between_groups",
     "chi_square",

@@ -9,12 +9,18 @@ import numpy as np
 import polars as pl
 
 from duelpool.agreement.coefficients import cohen_kappa
-from duelpool.agreement.shares import Cluster, Share, by_cluster, simple_share
+from duelpool.agreement.shares import (
+    Cluster,
+    Share,
+    by_cluster,
+    ends_of_ratio,
+    share_of_assessors,
+    simple_share,
+)
 from duelpool.agreement.transitivity import Transitivity, Triplets
 from duelpool.agreement.votes import BAD, PEOPLE, PROGRAMS, Votes, people_or_programs
-from duelpool.arrays import Floats, Ints
+from duelpool.arrays import Bools, Floats, Ints
 from duelpool.errors import UnknownName
-from duelpool.shares import NORMAL_95
 
 
 def plain_of(column: str) -> pl.Expr:
@@ -96,7 +102,7 @@ def _from_sums(part: float, whole: float, units: int, squares: tuple[float, floa
     value = part / whole
     left_over = max(0.0, squares[0] - 2 * value * squares[1] + value**2 * squares[2])
     error = float(np.sqrt(units / (units - 1) * left_over)) / whole
-    return Share(part, whole, error, max(0.0, value - NORMAL_95 * error), min(1.0, value + NORMAL_95 * error))
+    return Share(part, whole, error, *ends_of_ratio(value, error, whole**2 / squares[2], whole))
 
 
 def _self_agreement_by_assessor(votes: Votes) -> dict[str, Share]:
@@ -110,7 +116,7 @@ def _self_agreement_by_assessor(votes: Votes) -> dict[str, Share]:
 def self_agreement(votes: Votes) -> Share:
     """Return how often assessors gave the same answer to a repeated unit, over all assessors."""
     parts = list(_self_agreement_by_assessor(votes).values())
-    return simple_share(sum(each.part for each in parts), sum(each.whole for each in parts))
+    return share_of_assessors([each.part for each in parts], [each.whole for each in parts])
 
 
 def _left_share_by_assessor(votes: Votes) -> dict[str, Share]:
@@ -121,8 +127,9 @@ def _left_share_by_assessor(votes: Votes) -> dict[str, Share]:
 
 def left_share(votes: Votes) -> Share:
     """Return the share of decisions for the left side, where the sides are known."""
-    sides = votes.frame.get_column("left").drop_nulls()
-    return simple_share(int(sides.cast(pl.Int64).sum()), len(sides))
+    sides = votes.frame.filter(pl.col("left").is_not_null())
+    sums = sides.group_by("assessor").agg(pl.col("left").cast(pl.Int64).sum(), pl.len()).sort("assessor")
+    return share_of_assessors(sums.get_column("left").to_list(), sums.get_column("len").to_list())
 
 
 # ---- groups
@@ -214,8 +221,14 @@ def _two_groups(one: str, other: str, counts: list[Ints], topic: Ints, cluster: 
         cohen_kappa(table),
         simple_share(0, 0)
         if itself
-        else simple_share(int((ours == theirs)[decided].sum()), int(decided.sum())),
+        else _alike(ours[decided] == theirs[decided], topic[shared][decided], cluster),
     )
+
+
+def _alike(same: Bools, topic: Ints, cluster: Cluster) -> Share:
+    if cluster == "pair" or not len(same):
+        return simple_share(int(same.sum()), len(same))
+    return by_cluster(same.astype(np.float64), np.ones(len(same)), topic, cluster)
 
 
 def _majorities(counts: Floats) -> Ints:

@@ -12,6 +12,7 @@ from duelpool.agreement.shares import Cluster, Counts
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
+from duelpool.shares import expanded
 
 RESAMPLES = 1000
 
@@ -103,7 +104,9 @@ def krippendorff_alpha(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Alpha:
-    """Return Krippendorff's alpha with a percentile interval over resampled pairs, or whole topics.
+    """Return Krippendorff's alpha with an interval over resampled pairs, or whole topics.
+
+    Its ends are percentiles, further out where there are few clusters: see `expanded`.
 
     Units with equal counts are drawn together with a multinomial count: the same distribution, and fast.
     """
@@ -129,7 +132,7 @@ def krippendorff_alpha(
     alphas = alphas[~np.isnan(alphas)]
     if len(alphas) < 2:
         return Alpha(value, None, None, None, units, votes, distance)
-    low, high = np.quantile(alphas, [0.5 - level / 2, 0.5 + level / 2])
+    low, high = np.quantile(alphas, expanded(level, clusters))
     return Alpha(value, float(low), float(high), float(alphas.std(ddof=1)), units, votes, distance)
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-import scipy  # its submodules load on first use; scipy.stats takes half a second
 
+from duelpool.agreement.differences import ClusteredTest, Clusters, ranks_go_together, shares_differ
 from duelpool.agreement.votes import Votes
 from duelpool.records import Kind
 
@@ -81,10 +81,15 @@ class ContextUse:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The use of context by kind, and the p of Pearson's test that all kinds use it equally."""
+    """The use of context by kind, and the test over topics and assessors that all kinds use it equally."""
 
     by_kind: tuple[ContextUse, ...]
-    p: float | None
+    test: ClusteredTest | None
+
+    @property
+    def p(self) -> float | None:
+        """The test's p, None where there is none."""
+        return None if self.test is None else self.test.p
 
 
 def context_use(votes: Votes) -> Context:
@@ -106,11 +111,26 @@ def context_use(votes: Votes) -> Context:
         )
         for kind in votes.kinds
     )
-    cells = np.array([[each.with_context, each.judgments - each.with_context] for each in uses])
-    tests = len(uses) > 1 and cells[:, 0].any() and cells[:, 1].any()
-    return Context(
-        uses, float(scipy.stats.chi2_contingency(cells, correction=False).pvalue) if tests else None
+    some = sum(each.with_context for each in uses)
+    if len(uses) < 2 or not 0 < some < votes.frame.height:
+        return Context(uses, None)
+    kinds = {str(kind): at for at, kind in enumerate(votes.kinds)}
+    frame = votes.frame
+    test = shares_differ(
+        frame.get_column("kind").replace_strict(kinds, return_dtype=pl.Int64).to_numpy(),
+        (frame.get_column("context") > 0).to_numpy().astype(np.float64),
+        np.ones(frame.height),
+        _clusters(frame.get_column("topic"), frame.get_column("assessor")),
     )
+    return Context(uses, test)
+
+
+def _clusters(topics: pl.Series, assessors: pl.Series) -> Clusters:
+    """Return the clusters of single votes; assessors count where all have a name."""
+    topic = topics.rank("dense").to_numpy().astype(np.int64)
+    if (assessors == "").any():
+        return Clusters(topic)
+    return Clusters(topic, (assessors.rank("dense").to_numpy().astype(np.int64),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +142,19 @@ class Confidence:
     median_confidence: float | None
     median_understanding: float | None
     correlation: float | None
-    p: float | None
+    test: ClusteredTest | None
+
+    @property
+    def p(self) -> float | None:
+        """The p of the test over topics and assessors that the correlation is 0, None where there is none."""
+        return None if self.test is None else self.test.p
 
 
 def confidences(votes: Votes) -> tuple[Confidence, ...]:
-    """Compare confidence with seconds: per judgment, and feedback with the median seconds of its session."""
+    """Compare confidence with seconds: per judgment, and feedback with the median seconds of its session.
+
+    A session is a topic of a dedicated assessor, or an assignment of a worker.
+    """
     stated = votes.frame.filter(pl.col("confidence").is_not_null())
     rows = []
     if stated.height:
@@ -137,7 +165,7 @@ def confidences(votes: Votes) -> tuple[Confidence, ...]:
                 stated.height,
                 _median(stated.get_column("confidence")),
                 None,
-                *_spearman(timed.get_column("confidence").to_list(), timed.get_column("seconds").to_list()),
+                *_spearman(timed),
             )
         )
     if votes.feedback:
@@ -151,7 +179,7 @@ def _of_feedback(votes: Votes) -> Confidence:
     sure = [each.confidence for each in votes.feedback if each.confidence is not None]
     understood = [each.understanding for each in votes.feedback if each.understanding is not None]
     both = [
-        (each.confidence, seconds[each.assessor, each.session])
+        (each.confidence, seconds[each.assessor, each.session], each.session, each.assessor)
         for each in votes.feedback
         if each.confidence is not None and (each.assessor, each.session) in seconds
     ]
@@ -160,7 +188,7 @@ def _of_feedback(votes: Votes) -> Confidence:
         len(votes.feedback),
         float(np.median(sure)) if sure else None,
         float(np.median(understood)) if understood else None,
-        *_spearman([x for x, _ in both], [y for _, y in both]),
+        *_spearman(pl.DataFrame(both, schema=_STATED, orient="row")),
     )
 
 
@@ -168,8 +196,11 @@ def _median(values: pl.Series) -> float | None:
     return float(np.median(values.to_numpy())) if len(values) else None
 
 
-def _spearman(x: list[float], y: list[float]) -> tuple[float | None, float | None]:
+_STATED = {"confidence": pl.Float64, "seconds": pl.Float64, "topic": pl.String, "assessor": pl.String}
+
+
+def _spearman(stated: pl.DataFrame) -> tuple[float | None, ClusteredTest | None]:
+    x, y = (stated.get_column(name).to_numpy() for name in ("confidence", "seconds"))
     if len(x) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
         return None, None
-    result = scipy.stats.spearmanr(x, y)
-    return float(result.statistic), float(result.pvalue)
+    return ranks_go_together(x, y, _clusters(stated.get_column("topic"), stated.get_column("assessor")))

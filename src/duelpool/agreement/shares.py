@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import polars as pl
+import scipy  # its submodules load on first use
 
 from duelpool.arrays import Floats, Ints
-from duelpool.shares import NORMAL_95, wilson
+from duelpool.shares import wilson
 
 Cluster: TypeAlias = Literal["pair", "topic"]
 """The unit of resampling: pairs (items, where they are graded), or whole topics."""
@@ -50,10 +51,38 @@ def clustered_share(parts: Floats | Ints, wholes: Floats | Ints) -> Share:
     used = int(np.count_nonzero(wholes))
     if used < 2:
         return Share(part, whole, None, None, None)
-    value = part / whole
-    left_over = parts - value * wholes
+    left_over = parts - part / whole * wholes
     error = math.sqrt(used / (used - 1) * float(left_over @ left_over)) / whole
-    return Share(part, whole, error, max(0.0, value - NORMAL_95 * error), min(1.0, value + NORMAL_95 * error))
+    return Share(
+        part, whole, error, *ends_of_ratio(part / whole, error, whole**2 / float(wholes @ wholes), whole)
+    )
+
+
+def ends_of_ratio(value: float, error: float, clusters: float, whole: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval for as many independent trials as give this error, with Student's quantile.
+
+    `clusters` are as many as would count as much if all had one size. Where none differs from another, each counts as
+    one trial: a share of 1 in ten topics isn't known for certain.
+    """
+    worth = min(whole, value * (1 - value) / error**2) if error > 0 else clusters
+    ends = wilson(value * worth, worth, student_95(clusters - 1))
+    return ends if ends is not None else (0.0, 1.0)
+
+
+def student_95(freedom: float) -> float:
+    """Return Student's quantile for an interval of 95 %; below one degree of freedom that of one."""
+    return float(scipy.special.stdtrit(max(1.0, freedom), 0.975))
+
+
+ENOUGH_ASSESSORS = 10
+"""From this many assessors on, the interval of a share over all of them is over assessors; below, over votes."""
+
+
+def share_of_assessors(parts: Sequence[float], wholes: Sequence[float]) -> Share:
+    """Return a share over all assessors: from many the interval holds for other assessors, from few for these."""
+    if sum(whole > 0 for whole in wholes) < ENOUGH_ASSESSORS:
+        return simple_share(sum(parts), sum(wholes))
+    return clustered_share(np.array(parts, dtype=np.float64), np.array(wholes, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,11 @@ from duelpool.agreement.coefficients import (
 )
 from duelpool.agreement.effort import confidences, context_use, paces, sights
 from duelpool.agreement.findings import AgreementOptions, Finding, Statistic, TableAndNotes
-from duelpool.agreement.shares import Counts, Share, simple_share
+from duelpool.agreement.shares import ENOUGH_ASSESSORS, Counts, Share, share_of_assessors, simple_share
 from duelpool.agreement.tables import (
+    ComparedVotes,
     ConditionalTable,
+    agreement_differs,
     chi_square,
     definite_table,
     grade_counts,
@@ -161,20 +163,32 @@ def _inferred(votes: Votes, options: AgreementOptions) -> TableAndNotes:
 
 
 def _chi_square(votes: Votes, options: AgreementOptions) -> TableAndNotes:
-    columns = ("actual", "actual agree", "inferred agree", "chi-square", "df", "p", "counted both ways")
+    columns = (
+        *("actual", "actual agree", "inferred agree", "chi-square", "F", "df", "p"),
+        *("topics", "assessors", "counted both ways"),
+    )
     inferred = inferred_table(votes, options.rate)
-    actual = {"preference": preference_table(votes), "definite, pooled": definite_table(votes, pooled=True)}
-    rows = []
-    for name, table in actual.items():
+    actual = {
+        "preference": (Kind.PREFERENCE, preference_table(votes)),
+        "definite, pooled": (Kind.DEFINITE, definite_table(votes, pooled=True)),
+    }
+    rows: list[tuple[Cell, ...]] = []
+    notes = [
+        "Pairs of votes that agree, actual preferences against those inferred from grades.",
+        "F and p are over topics and assessors; chi-square takes all pairs of votes as independent, and has no p.",
+        "Counted both ways: each pair of votes twice, as in the tables of the 2008 study.",
+    ]
+    for name, (kind, table) in actual.items():
         if not table.counts.any() or not inferred.counts.any():
             continue
         once, doubled = chi_square(table, inferred), chi_square(table, inferred, both_ways=True)
-        rows.append((name, once.first, once.second, once.statistic, 1, once.p, doubled.statistic))
-    notes = (
-        "Pairs of votes that agree and disagree, actual preferences against those inferred from grades.",
-        "Counted both ways: each pair of votes twice, as in the tables of the 2008 study.",
-    )
-    return Table(columns, tuple(rows)), notes if rows else ()
+        compared = ComparedVotes.of(votes.of_kind(kind)), ComparedVotes.inferred(votes, options.rate)
+        test = agreement_differs(*compared)
+        shown = (once.first, once.second, once.statistic, test.statistic, test.freedom, test.p)
+        rows.append((name, *shown, test.topics, test.assessors, doubled.statistic))
+        if test.few:
+            notes.append(f"{name}: {test.few}.")
+    return Table(columns, tuple(rows)), tuple(notes) if rows else ()
 
 
 # ---- beyond chance
@@ -284,7 +298,8 @@ def _left(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     if len(rows) > 1:
         rows.append((_ALL, "", int(share.whole), *_ends(share)))
     return Table(("criterion", "kind", "decisions", "left", "low", "high"), tuple(rows), keys=2), (
-        "The share of decisions for the left side, with Wilson's 95 % interval.",
+        "The share of decisions for the left side, with a 95 % interval: over assessors where there are "
+        f"{ENOUGH_ASSESSORS} or more, else over decisions.",
     )
 
 
@@ -296,8 +311,8 @@ def _tests(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         if each.seen
     ]
     if rows:
-        passed, seen = sum(each.passed for each in known), sum(each.seen for each in known)
-        rows.append(("all assessors", passed, seen, *_ends(simple_share(passed, seen))))
+        passed, seen = [each.passed for each in known], [each.seen for each in known]
+        rows.append(("all assessors", sum(passed), sum(seen), *_ends(share_of_assessors(passed, seen))))
     return Table(("assessor", "passed", "seen", "share", "low", "high"), tuple(rows)), (
         "Test pairs passed; the lowest share first.",
     )
@@ -367,12 +382,14 @@ def _context(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         for each in use.by_kind
     )
     notes = ["uses a topic: per assessor and topic."]
-    if use.p is not None:
-        notes.append(f"Pearson's test that all kinds use it alike: p = {use.p:.4f}.")
+    if use.test is not None:
+        found = use.test.few or f"p = {use.test.p:.4f}, over {use.test.over}"
+        notes.append(f"Test that all kinds use it alike: {found}.")
     return Table(("kind", "judgments", "with context", "uses", "uses a topic"), rows), tuple(notes)
 
 
 def _confidence(votes: Votes, options: AgreementOptions) -> TableAndNotes:
+    found = confidences(votes)
     rows = tuple(
         (
             each.about,
@@ -382,10 +399,13 @@ def _confidence(votes: Votes, options: AgreementOptions) -> TableAndNotes:
             each.correlation,
             each.p,
         )
-        for each in confidences(votes)
+        for each in found
     )
     columns = ("stated in", "statements", "confidence", "understanding", "Spearman", "p")
-    return Table(columns, rows), ("Medians, and the rank correlation of confidence with seconds.",)
+    tests = [
+        f"{each.about}: {each.test.few or f'p is over {each.test.over}'}." for each in found if each.test
+    ]
+    return Table(columns, rows), ("Medians, and the rank correlation of confidence with seconds.", *tests)
 
 
 # ---- the table

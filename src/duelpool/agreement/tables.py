@@ -6,12 +6,13 @@ are symmetric; its rows, divided by their totals, are conditional distributions 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
 import polars as pl
-import scipy  # its submodules load on first use; scipy.stats takes half a second
 
+from duelpool.agreement.differences import ClusteredTest, Clusters, shares_differ
 from duelpool.agreement.shares import Cluster, Counts, Share, by_cluster, count_votes, sums_by
 from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Votes
 from duelpool.arrays import Floats, Ints
@@ -117,8 +118,20 @@ class _Inferred:
     other: Ints
     topic: Ints
     unit: Ints
+    who: Ints  # the first assessor, by their place among all names
+    whom: Ints
+
+    def same(self, rate: float) -> Floats:
+        """Return how far each two preferences agree; a tie does at the rate."""
+        same: Floats = (self.one == self.other).astype(np.float64)
+        tied = (self.one == TIE) | (self.other == TIE)
+        against_bad = (self.one == BAD) | (self.other == BAD)
+        same[tied] = rate
+        same[tied & against_bad] = 0.0
+        return same
 
 
+@lru_cache(maxsize=4)  # the table and the test use it on the same votes
 def _inferred_pairs(votes: Votes, bad: float | None) -> _Inferred:
     """Infer each assessor's preference on every pair of items, and pair the assessors."""
     graded = votes.of_kind(Kind.GRADE).first.filter(pl.col("assessor") != "")
@@ -127,8 +140,13 @@ def _inferred_pairs(votes: Votes, bad: float | None) -> _Inferred:
     other: list[Ints] = []
     topics: list[Ints] = []
     units: list[Ints] = []
+    who: list[Ints] = []
+    whom: list[Ints] = []
     start = 0
-    for number, (_, part) in enumerate(graded.group_by("topic", "criterion", maintain_order=True)):
+    names = {name: at for at, name in enumerate(votes.assessors)}
+    numbers: dict[object, int] = {}
+    for (topic, _), part in graded.group_by("topic", "criterion", maintain_order=True):
+        number = numbers.setdefault(topic, len(numbers))
         people, items = part.get_column("assessor").unique(maintain_order=True), part.get_column("a").unique()
         grades = np.full((len(people), len(items)), np.nan)
         grades[
@@ -144,11 +162,14 @@ def _inferred_pairs(votes: Votes, bad: float | None) -> _Inferred:
             both = ~np.isnan(preferred[first]) & ~np.isnan(preferred[second])
             one.append(preferred[first][both].astype(np.int64))
             other.append(preferred[second][both].astype(np.int64))
-            topics.append(np.full(int(both.sum()), number))
+            count = int(both.sum())
+            topics.append(np.full(count, number))
+            who.append(np.full(count, names[people[first]]))
+            whom.append(np.full(count, names[people[second]]))
             units.append(start + np.flatnonzero(both))
         start += len(a)
     empty = [np.zeros(0, dtype=np.int64)]
-    return _Inferred(*(np.concatenate(each or empty) for each in (one, other, topics, units)))
+    return _Inferred(*(np.concatenate(each or empty) for each in (one, other, topics, units, who, whom)))
 
 
 def inferred_table(
@@ -169,11 +190,7 @@ def inferred_table(
         at[int(value)] = place  # index -1 is the last element
     np.add.at(raw, (at[pairs.one], at[pairs.other]), 1.0)
     raw += raw.T
-    same = (pairs.one == pairs.other).astype(np.float64)
-    tied = (pairs.one == TIE) | (pairs.other == TIE)
-    against_bad = (pairs.one == BAD) | (pairs.other == BAD)
-    same[tied] = rate
-    same[tied & against_bad] = 0.0
+    same = pairs.same(rate)
     units, where = np.unique(pairs.unit, return_inverse=True)
     agreed, compared = sums_by(where, same), sums_by(where, np.ones(len(where)))
     topic = np.zeros(len(units), dtype=np.int64)
@@ -203,11 +220,12 @@ def without_ties(raw: Floats, rate: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class ChiSquare:
-    """Pearson's test, without continuity correction, that two tables have the same share of agreement."""
+    """Pearson's chi-square, without continuity correction, of two tables' shares of agreement.
+
+    It takes all pairs of votes as independent. They aren't, so it has no p: `agreement_differs` tests.
+    """
 
     statistic: float
-    freedom: int
-    p: float
     first: float
     second: float
 
@@ -229,10 +247,76 @@ def chi_square(one: ConditionalTable, other: ConditionalTable, *, both_ways: boo
     expected = np.outer(rows, columns) / whole
     with np.errstate(invalid="ignore"):
         statistic = float(np.nansum((cells - expected) ** 2 / expected))
-    return ChiSquare(
-        statistic,
-        1,
-        float(scipy.stats.chi2.sf(statistic, 1)),
-        one.same / rows[0] * times,
-        other.same / rows[1] * times,
+    return ChiSquare(statistic, one.same / rows[0] * times, other.same / rows[1] * times)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedVotes:
+    """How many pairs of votes were compared, and how many agree, for every topic and every two assessors."""
+
+    frame: pl.DataFrame  # topic, one, other, same, compared
+
+    @classmethod
+    def of(cls, votes: Votes) -> "ComparedVotes":
+        """Compare the votes on the same unit, with "definitely" pooled into plain."""
+        first = votes.first.with_row_index("row").select(
+            "row",
+            "unit",
+            "kind",
+            "topic",
+            "assessor",
+            pl.col("value").replace({SURE_A: PLAIN_A, SURE_B: PLAIN_B}),
+        )
+        both = first.join(first, on=["unit", "kind"], suffix="_2").filter(pl.col("row") < pl.col("row_2"))
+        cells = both.group_by("topic", pl.col("assessor").alias("one"), pl.col("assessor_2").alias("other"))
+        return cls(
+            cells.agg(
+                (pl.col("value") == pl.col("value_2")).sum().cast(pl.Float64).alias("same"),
+                pl.len().cast(pl.Float64).alias("compared"),
+            ).sort("topic", "one", "other")
+        )
+
+    @classmethod
+    def inferred(cls, votes: Votes, rate: float = 0.5) -> "ComparedVotes":
+        """Compare the preferences that grades imply, as `inferred_table` does."""
+        pairs = _inferred_pairs(votes, None)
+        graded = votes.of_kind(Kind.GRADE).first.filter(pl.col("assessor") != "")
+        topics = graded.get_column("topic").unique(maintain_order=True)
+        names = np.array(votes.assessors, dtype=object)
+        rows = pl.DataFrame(
+            {
+                "topic": pl.Series(topics.to_numpy()[pairs.topic], dtype=pl.String),
+                "one": pl.Series(names[pairs.who], dtype=pl.String),
+                "other": pl.Series(names[pairs.whom], dtype=pl.String),
+                "same": pairs.same(rate),
+            }
+        )
+        cells = rows.group_by("topic", "one", "other")
+        return cls(
+            cells.agg(pl.col("same").sum(), pl.len().cast(pl.Float64).alias("compared")).sort(
+                "topic", "one", "other"
+            )
+        )
+
+
+def agreement_differs(one: ComparedVotes, other: ComparedVotes) -> ClusteredTest:
+    """Test whether votes agree as often in one comparison as in another, over topics and assessors."""
+    rows = pl.concat([one.frame, other.frame])
+    if not one.frame.height or not other.frame.height:
+        raise BadParameter(
+            "There is nothing to compare: no two votes are on the same unit.",
+            remedy="Both need units that two assessors judged.",
+        )
+    group = np.repeat([0, 1], [one.frame.height, other.frame.height])
+    names = pl.concat([rows.get_column("one"), rows.get_column("other")])
+    people: tuple[Ints, ...] = ()
+    if (names != "").all():
+        codes = names.rank("dense").to_numpy().astype(np.int64)
+        people = (codes[: len(group)], codes[len(group) :])
+    topic = rows.get_column("topic").rank("dense").to_numpy().astype(np.int64)
+    return shares_differ(
+        group,
+        rows.get_column("same").to_numpy(),
+        rows.get_column("compared").to_numpy(),
+        Clusters(topic, people),
     )

@@ -10,6 +10,7 @@ import scipy  # its parts are loaded when they are used, and statistics take hal
 from duelpool.arrays import Floats
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
+from duelpool.shares import expanded
 
 IntervalMethod: TypeAlias = Literal["t", "bootstrap"]
 
@@ -90,7 +91,8 @@ class ScoreTable:
         """Return a low and a high end of each run's mean; nan where a run has fewer than two topics.
 
         t          from the standard error of the mean over topics
-        bootstrap  percentiles of the mean over topics drawn with replacement, the same draws for every run
+        bootstrap  percentiles of the mean over topics drawn with replacement, the same draws for every run, and
+                   further out where topics are few
         """
         if not 0 < level < 1:
             raise BadParameter(f"A level of confidence lies between 0 and 1, not at {level}.")
@@ -122,5 +124,5 @@ def _bootstrap_interval(
 ) -> Floats:
     counts = rng.multinomial(len(values), np.full(len(values), 1 / len(values)), size=rounds)
     means = counts @ (weights * values) / np.maximum(counts @ weights, np.finfo(np.float64).tiny)
-    ends: Floats = np.quantile(means, [0.5 - level / 2, 0.5 + level / 2])
+    ends: Floats = np.quantile(means, expanded(level, len(values)))
     return ends

@@ -15,6 +15,9 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
 _KNOTS = 64
+SKEWED = 1.0
+ENOUGH_TOPICS = 50  # from here on skewed differences hardly matter
+UNALIKE = 4.0
 TUKEY = "tukey"
 """The test that isn't paired: it looks at all runs at once, and its p-values allow for that already."""
 
@@ -22,13 +25,25 @@ PairedTest: TypeAlias = Callable[[Floats, int, np.random.Generator], tuple[float
 """Takes differences, rounds and a generator; returns the statistic and the two-sided p-value."""
 
 
+def _all_equal(mean: float, spread: float) -> bool:
+    return spread <= 1e-15 * max(1.0, abs(mean))
+
+
+def _of_equal_differences(mean: float, n: int) -> tuple[float, float]:
+    """Return statistic and p where all differences are equal, so that they show no variance.
+
+    Measures with few values do that on few topics by chance. So p is that of equal signs, as in Fisher's test, not 0.
+    """
+    return (0.0, 1.0) if abs(mean) < 1e-15 else (float(np.copysign(np.inf, mean)), 2.0 ** (1 - n))
+
+
 def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
     """Student's paired t-test."""
     n = len(differences)
     spread = float(differences.std(ddof=1))
     mean = float(differences.mean())
-    if spread <= 1e-15 * max(1.0, abs(mean)):  # all differences are equal
-        return (0.0, 1.0) if abs(mean) < 1e-15 else (float(np.copysign(np.inf, mean)), 0.0)
+    if _all_equal(mean, spread):
+        return _of_equal_differences(mean, n)
     statistic = mean / (spread / np.sqrt(n))
     return float(statistic), float(2 * scipy.stats.t.sf(abs(statistic), n - 1))
 
@@ -57,22 +72,27 @@ def randomisation(differences: Floats, rounds: int, rng: np.random.Generator) ->
 
 
 def bootstrap(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
-    """The shift test: how often resampled, centred differences have a t as large as the real one."""
+    """The shift test: how often resampled, centred differences have a t as large as the real one.
+
+    Resamples of equal differences have an infinite t, so they count as large. No p is below that of equal signs of the
+    topics that differ, as in Fisher's test: few topics with few values have too few resamples to tell more.
+    """
     n = len(differences)
     mean, spread = float(differences.mean()), float(differences.std(ddof=1))
-    if spread == 0:
-        return (0.0, 1.0) if mean == 0 else (float(np.copysign(np.inf, mean)), 0.0)
+    if _all_equal(mean, spread):
+        return _of_equal_differences(mean, n)
     statistic = mean / (spread / np.sqrt(n))
     centred = differences - mean
     reached = 0
     for start in range(0, rounds, 1000):
         drawn = centred[rng.integers(0, n, (min(1000, rounds - start), n))]
-        spreads = drawn.std(axis=1, ddof=1)
-        by_chance = np.divide(
-            drawn.mean(axis=1), spreads / np.sqrt(n), out=np.zeros(len(drawn)), where=spreads > 0
-        )
+        spreads, means = drawn.std(axis=1, ddof=1), drawn.mean(axis=1)
+        flat = spreads <= 1e-12 * spread
+        by_chance = np.divide(means, spreads / np.sqrt(n), out=np.zeros(len(drawn)), where=~flat)
+        by_chance[flat & (np.abs(means) > 1e-12 * spread)] = np.inf
         reached += int(np.count_nonzero(np.abs(by_chance) >= abs(statistic)))
-    return float(statistic), (reached + 1) / (rounds + 1)
+    differ = int(np.count_nonzero(differences))
+    return float(statistic), max((reached + 1) / (rounds + 1), 2.0 ** (1 - differ))
 
 
 TESTS: Mapping[str, PairedTest] = MappingProxyType(
@@ -172,6 +192,25 @@ def against_baseline(
     )
 
 
+def behind_leader(table: ScoreTable, alpha: float = 0.05) -> set[str]:
+    """Return the runs that are significantly below the run with the highest mean, by paired t-tests.
+
+    The scores themselves picked that run, so any of all pairs of runs could have been tested: p counts as many times as
+    the runs that aren't behind yet make pairs. Holm's correction, for a baseline named before, would be too low.
+    """
+    if len(table.runs) < 2 or len(table.topics) < 2:
+        return set()
+    tests = [one for one in against_baseline(table, table.order()[0]) if one.mean < 0 and one.p < alpha]
+    left = len(table.runs)
+    behind = set()
+    for one in sorted(tests, key=lambda each: each.p):
+        if one.p * left * (left - 1) / 2 >= alpha:
+            break
+        behind.add(one.a)
+        left -= 1
+    return behind
+
+
 def all_pairs(
     table: ScoreTable, test: str = "t", correction: str = "none", *, rounds: int = 10_000, seed: int = 0
 ) -> list[Difference]:
@@ -196,6 +235,40 @@ def _turned(one: Difference) -> Difference:
 def _all_corrected(differences: list[Difference], correction: str) -> list[Difference]:
     raised = corrected([one.p for one in differences], correction)
     return [replace(one, p_corrected=float(p)) for one, p in zip(differences, raised, strict=True)]
+
+
+def doubts(table: ScoreTable, test: str = "t", baseline: str | None = None) -> list[str]:
+    """Return where p may be too small: skewed differences on few topics; for Tukey's test, runs that vary unalike."""
+    if test == TUKEY:
+        values = table.complete().values
+        if min(values.shape) < 2:
+            return []
+        between = np.cov(values)
+        spreads = (between.diagonal()[:, None] + between.diagonal() - 2 * between)[
+            np.triu_indices(len(values), 1)
+        ]
+        least, most = float(spreads.min()), float(spreads.max())
+        if most <= UNALIKE * least or most <= 1e-15:
+            return []
+        ratio = f"{most / least:.0f} times as much as another" if least > 1e-15 else "and another doesn't"
+        return [
+            f"Tukey's test takes all differences to vary alike, but one varies {ratio}: p may be too small"
+        ]
+    pairs = combinations(table.runs, 2) if baseline is None else ((baseline, run) for run in table.runs)
+    skewed = [f"{a} and {b}" for a, b in pairs if _is_skewed(table.row(a) - table.row(b))]
+    if not skewed:
+        return []
+    more = f" and {len(skewed) - 1} more pairs" if len(skewed) > 1 else ""
+    return [f"the differences of {skewed[0]}{more} are skewed on few topics: p may be too small"]
+
+
+def _is_skewed(gaps: Floats) -> bool:
+    known = gaps[~np.isnan(gaps)]
+    if not 2 < len(known) < ENOUGH_TOPICS:
+        return False
+    off = known - known.mean()
+    spread = float(np.sqrt(np.mean(off**2)))
+    return spread > 1e-12 and abs(float(np.mean(off**3))) > SKEWED * spread**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +321,7 @@ def tukey_hsd(table: ScoreTable) -> list[Difference]:
         ranges = np.abs(gaps) / np.sqrt(noise / n)
         p = _range_tail(ranges, m, freedom)
     else:
-        ranges, p = np.where(gaps == 0, 0.0, np.inf), np.where(gaps == 0, 1.0, 0.0)
+        ranges, p = np.where(gaps == 0, 0.0, np.inf), np.where(gaps == 0, 1.0, 2.0 ** (1 - n))
     spread = np.sqrt(2 * noise)
     return [
         Difference(

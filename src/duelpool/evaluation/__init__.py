@@ -16,9 +16,10 @@ from duelpool.comparison import (
     IntervalMethod,
     ScoreTable,
     against_baseline,
+    doubts,
 )
 from duelpool.errors import BadParameter, UnknownName, known_names
-from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_note
+from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_doubts, report_note
 from duelpool.evaluation.result import ALL, FORMATS, Evaluation, Row
 from duelpool.evaluation.scoring import Scored, score_runs
 from duelpool.evaluation.sources import (
@@ -44,6 +45,7 @@ __all__ = [
     "read_truth",
     "record_of",
     "report",
+    "report_doubts",
     "report_note",
     "run_sources",
 ]
@@ -101,7 +103,7 @@ def evaluate(
         table = ScoreTable(tuple(names), of_measure, values, weighed)
         tables[str(measure)] = table if topics is None else _narrowed(table, topics)
     statistics = _Statistics(baseline, test, correction, interval, level, seed)
-    header = [*_header(chosen, tables, names, scored, whole), *_name_note(labels), *statistics.header()]
+    header = [*_header(chosen, tables, names, scored, whole), *_name_note(labels), *statistics.header(tables)]
     rows = tuple(statistics.rows(tables, labels))
     return Evaluation(tuple(chosen), tables, rows, tuple(header), baseline, tuple(labels))
 
@@ -181,8 +183,8 @@ class _Statistics:
             return []
         return against_baseline(table, self.baseline, self.test, self.correction, seed=self.seed)
 
-    def header(self) -> list[str]:
-        """Say what the intervals and marks mean."""
+    def header(self, tables: Mapping[str, ScoreTable]) -> list[str]:
+        """Say what the intervals and marks mean, and where a test is doubtful."""
         lines = []
         if self.interval is not None:
             lines.append(f"[low, high]: {self.level:.0%} interval of the mean ({self.interval})")
@@ -191,6 +193,8 @@ class _Statistics:
                 f"* p < .05, ** p < .01 against {self.baseline}: {self.test} test, "
                 f"correction {self.correction}"
             )
+            for name, table in tables.items():
+                lines += [f"{name}: {doubt}" for doubt in doubts(table, self.test, self.baseline)]
         return lines
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
-from duelpool.comparison import ScoreTable, difference
+from duelpool.comparison import ScoreTable, difference, doubts
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.records import Judgment
@@ -43,6 +43,7 @@ class RunComparison:
     low: float | None  # of the mean difference a - b, over topics with judgments
     high: float | None
     p: float | None
+    doubt: str = ""  # why p may be too small
 
     def won_by(self, leader: str) -> int:
         """Return on how many topics the sign is settled for "a", for "b", or not yet ("")."""
@@ -146,8 +147,10 @@ def _over_topics(a: str, b: str, measure: str, topics: Sequence[TopicVerdict]) -
     scores = {side: {each.topic: getattr(each.verdict, side) for each in known} for side in ("a", "b")}
     mean_a, mean_b = (fmean(scores[side].values()) if known else 0.0 for side in ("a", "b"))
     low = high = p = None
+    doubt = ""
     if len(known) > 1:
         p = difference(ScoreTable.of(scores), "a", "b").p
+        doubt = "".join(doubts(ScoreTable.of(scores)))
         gaps = {topic: scores["a"][topic] - scores["b"][topic] for topic in scores["a"]}
         (low, high), *_ = ScoreTable.of({"a - b": gaps}).intervals()
-    return RunComparison(a, b, measure, tuple(topics), mean_a, mean_b, low, high, p)
+    return RunComparison(a, b, measure, tuple(topics), mean_a, mean_b, low, high, p, doubt)

@@ -13,6 +13,7 @@ from duelpool.comparison import (
     TUKEY,
     all_pairs,
     corrected,
+    doubts,
     kendall_tau,
     leave_group_out,
     measure_agreement,
@@ -152,3 +153,11 @@ def leave_out_report(
     ]  # fmt: skip
     columns = ("measure", "run", "group", "only_theirs", "score", "score_without", "place", "place_without")
     return Table(columns, tuple(rows), keys=3)
+
+
+def report_doubts(evaluation: Evaluation, name: str, test: str) -> list[str]:
+    """Return where the tests of a report are doubtful, for its header."""
+    if name not in ("pairs", "sensitivity"):
+        return []
+    tables = evaluation.tables.items()
+    return [f"{measure}: {doubt}" for measure, table in tables for doubt in doubts(table, test)]

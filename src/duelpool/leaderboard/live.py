@@ -19,7 +19,7 @@ from duelpool.campaign.views.exports import kept_levels
 from duelpool.campaign.views.reading import ReadTopic
 from duelpool.campaign.views.status import CampaignStatus
 from duelpool.campaign.views.watch import Watch
-from duelpool.comparison import ScoreTable, against_baseline
+from duelpool.comparison import ScoreTable, against_baseline, behind_leader
 from duelpool.errors import UnknownName
 from duelpool.evaluation import measures_of
 from duelpool.files import Run
@@ -41,7 +41,7 @@ SIGNIFICANT = 0.05
 class BoardRow:
     """One run: its mean with an interval, and what the paired tests say.
 
-    `could_be_first`: it isn't significantly below the leader (paired t-test over topics, Holm's correction).
+    `could_be_first`: it isn't significantly below the leader (paired t-test over topics, corrected for all pairs).
     """
 
     place: int
@@ -405,11 +405,7 @@ def _rows(table: ScoreTable, baseline: str | None, test: str, correction: str) -
     means = dict(zip(table.runs, table.means(), strict=True))
     ends = dict(zip(table.runs, table.intervals(), strict=True))
     counts = dict(zip(table.runs, (~np.isnan(table.values)).sum(axis=1), strict=True))
-    behind = set()
-    if len(table.topics) > 1 and len(order) > 1:
-        for each in against_baseline(table, order[0], "t", "holm"):
-            if each.p_corrected < SIGNIFICANT and each.mean < 0:
-                behind.add(each.a)
+    behind = behind_leader(table, SIGNIFICANT)
     tested = {}
     if baseline is not None and len(table.topics) > 1:
         tested = {each.a: each for each in against_baseline(table, baseline, test, correction)}

@@ -129,16 +129,27 @@ def not_shared_by_neighbours(estimates: Estimates) -> float:
     return min(1.0, float(_without_replacement(estimates).sum() / about.sum())) if about.any() else 1.0
 
 
+def _topic_sums(estimates: Estimates, per_unit: Floats) -> Floats:
+    """Return sums over the units of each drawn topic; a topic without units adds nothing."""
+    sample = estimates.sample
+    seen, place = np.unique(sample.topic, return_inverse=True)
+    totals = np.zeros((max(sample.n, len(seen)), per_unit.shape[1]))
+    np.add.at(totals, place, per_unit * sample.n)
+    return totals
+
+
 def _between_topics(estimates: Estimates) -> Floats:
     sample = estimates.sample
     if sample.n < 2:
         return np.full(estimates.parts.shape[1], np.nan)
-    seen, place = np.unique(sample.topic, return_inverse=True)
-    # a topic without units adds nothing
-    totals = np.zeros((max(sample.n, len(seen)), estimates.parts.shape[1]))
-    np.add.at(totals, place, estimates.parts * sample.n)
-    rest = 1.0 - sample.n / max(sample.topics, sample.n)
-    return np.asarray(rest * totals.var(axis=0, ddof=1) / sample.n, dtype=np.float64)
+    totals = _topic_sums(estimates, estimates.parts)
+    return np.asarray(_not_drawn(estimates) * totals.var(axis=0, ddof=1) / sample.n, dtype=np.float64)
+
+
+def _not_drawn(estimates: Estimates) -> float:
+    """Return the share of topics that were not drawn."""
+    sample = estimates.sample
+    return 1.0 - sample.n / max(sample.topics, sample.n)
 
 
 def skewness(estimates: Estimates) -> Floats:
@@ -215,6 +226,39 @@ def _solved(estimates: Estimates, level: float) -> tuple[Floats, Floats]:
     root = np.sqrt(np.maximum(middle**2 - 4 * leading * score**2, 0.0))
     low, high = (middle - root) / (2 * leading), (middle + root) / (2 * leading)
     return estimates.fixed + low, estimates.fixed + high
+
+
+def _by_topics(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
+    """Return intervals over whole topics, with Student's quantile: the plain one, and the one solved for the score.
+
+    Few topics may all say the same, such as 0 for a poor system, and then show no variance. But a topic's total lies
+    between known ends, so at a score its variance is at most (score - least) x (most - score). The second interval
+    holds the scores that don't contradict the estimate when the variance is a share of that: the mean share of all
+    targets, as if one topic more had been drawn that has all of it. The wider one of the two counts at either end.
+    """
+    sample = estimates.sample
+    low, high = _wald(estimates, known, level)
+    if sample.n < 2:
+        return low, high
+    top = max(1.0, float(sample.utility.max()))
+    most, least = (
+        _topic_sums(estimates, side * top).max(axis=0)
+        for side in (np.maximum(estimates.scale, 0.0), np.maximum(-estimates.scale, 0.0))
+    )
+    span, score = most + least, estimates.values - estimates.fixed + least
+    totals = _topic_sums(estimates, estimates.parts)
+    room = score * (span - score)
+    share = np.divide(totals.var(axis=0, ddof=1), room, out=np.zeros_like(room), where=room > 0)
+    kept = min(
+        1.0, (sample.n * float(share[room > 0].mean() if (room > 0).any() else 1.0) + 1.0) / (sample.n + 1)
+    )
+    factor = _quantile(estimates, level) ** 2 * _not_drawn(estimates) * kept / sample.n
+    # (estimate - s)^2 = factor x s x (span - s), for the score s
+    middle = 2 * score + factor * span
+    root = np.sqrt(np.maximum(middle**2 - 4 * (1 + factor) * score**2, 0.0))
+    offset = estimates.fixed - least
+    solved = (offset + each / (2 * (1 + factor)) for each in (middle - root, middle + root))
+    return np.minimum(low, next(solved)), np.maximum(high, next(solved))
 
 
 def _hoeffding(estimates: Estimates, known: UnitKnowledge, level: float) -> tuple[Floats, Floats]:
@@ -322,7 +366,13 @@ INTERVALS: Mapping[str, Interval] = MappingProxyType(
                 "normal, as in the paper: estimate -+ z x its error",
                 _wald,
             ),
-            Interval("topics", False, ("deep",), "normal, from the variance between topics", _wald),
+            Interval(
+                "topics",
+                False,
+                ("deep",),
+                "Student's, from the variance between topics, at least a share of what their range allows",
+                _by_topics,
+            ),
             Interval(
                 "hoeffding",
                 True,

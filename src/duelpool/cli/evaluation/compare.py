@@ -67,6 +67,7 @@ def figures(comparison: RunComparison) -> dict[str, object]:
             "low": comparison.low,
             "high": comparison.high,
             "p": comparison.p,
+            "doubt": comparison.doubt,
         },
         "settled": {"a": comparison.won_by("a"), "b": comparison.won_by("b"), "open": comparison.won_by("")},
         "topics": {
@@ -104,6 +105,8 @@ def show(comparison: RunComparison, ask: int) -> None:
         )
         table.add_row("p, paired t", f"{comparison.p:.4f}" if comparison.p >= 0.0001 else "below 0.0001")
     print_table(table)
+    if comparison.doubt:
+        tell(f"Doubtful: {comparison.doubt}.")
     questions = [(each.topic, question) for each in comparison.topics for question in each.ask_next[:1]][:ask]
     if questions:
         next_questions = Table(title="Judge next", title_justify="left")

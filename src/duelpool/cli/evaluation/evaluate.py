@@ -19,6 +19,7 @@ from duelpool.evaluation import (
     Evaluation,
     leave_out_report,
     read_truth,
+    report_doubts,
     report_note,
     run_sources,
 )
@@ -207,7 +208,11 @@ def evaluate(
             )
         else:
             table = make_report(evaluation, report, test=test, correction=correct, alpha=alpha, seed=seed)
-        header = (*header, report_note(report, test, correct, alpha))
+        header = (
+            *header,
+            report_note(report, test, correct, alpha),
+            *report_doubts(evaluation, report, test),
+        )
         text = table_text(table, form, header, width)
     if form not in ("table", "latex"):
         for line in header:

@@ -1,0 +1,435 @@
+"""Null data for every test of significance, and known truths for intervals of 95 %: shapes in which they are offered.
+
+A case returns, for one trial, whether the test rejects (p < .05), or whether the interval holds the truth.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from calibration.real_votes import pairs_of_votes
+from duelpool.agreement.coefficients import krippendorff_alpha
+from duelpool.agreement.differences import Clusters, ranks_go_together, shares_differ
+from duelpool.agreement.shares import Counts, Share, clustered_share, share_of_assessors, simple_share
+from duelpool.arrays import Floats
+from duelpool.budget import Population, item_population, parse_metric, simulate_budget
+from duelpool.comparison import (
+    TESTS,
+    ScoreTable,
+    against_baseline,
+    all_pairs,
+    behind_leader,
+    tukey_hsd,
+)
+from duelpool.files import read_qrels, read_run
+from duelpool.measures import ReadyRun, Truth, parse_measure
+from duelpool.seeds import rng_for
+
+Trial = Callable[[np.random.Generator, Path | None], bool]
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A test or interval on one kind of data."""
+
+    what: str
+    shape: str
+    trial: Trial | None
+    data: bool = False
+    holds: bool = True  # False: it can't hold here, and the command says so
+    trials: int = 2000
+    whole: Callable[[Path, int], float] | None = None  # all trials at once
+
+    @property
+    def name(self) -> str:
+        return f"{self.what}: {self.shape}"
+
+    def share(self, data: Path | None) -> float:
+        """Return the share of trials with the answer yes."""
+        if self.whole is not None:
+            assert data is not None
+            return self.whole(data, self.trials)
+        assert self.trial is not None
+        said = [self.trial(rng_for(1, self.name, trial), data) for trial in range(self.trials)]
+        return float(np.mean(said))
+
+
+LEVELS: list[Case] = []
+COVERAGE: list[Case] = []
+
+
+# ---- agreement of one kind of votes against that of another
+
+
+@cache
+def _pairs(data: Path, name: str) -> object:
+    return pairs_of_votes(data, name)
+
+
+def _halves(name: str, by: str) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        assert data is not None
+        p = _pairs(data, name).tested(by, rng).p  # type: ignore[attr-defined]
+        return p is not None and bool(p < LEVEL)
+
+    return trial
+
+
+SPLITS = {"vote": "halves of the votes", "assessor": "halves of the workers", "topic": "halves of the topics"}
+for collection in ("llmfao", "crowdrag25", "ukpconvarg1"):
+    for by, words in SPLITS.items():
+        LEVELS.append(Case("chi-square", f"{collection}, {words}", _halves(collection, by), data=True))
+
+
+def _study(topics: int, people: int, units: int, *, uneven: float = 0.0, careless: float = 0.3) -> Trial:
+    """Two kinds of votes that agree as often, on topics of different difficulty and by people of different care.
+
+    `uneven` is the spread of the logarithm of a topic's number of units.
+    """
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        hard = rng.normal(0.0, 1.0, topics)
+        care = rng.normal(0.0, careless, people)
+        rows: list[tuple[int, float, float, int, int, int]] = []
+        for topic in range(topics):
+            for group in range(2):
+                one, other = rng.permutation(people)[:2]
+                count = max(1, int(units * np.exp(uneven * rng.normal()))) if uneven else units
+                chance = 1 / (1 + np.exp(-(hard[topic] + care[one] + care[other])))
+                rows.append((group, float(rng.binomial(count, chance)), count, topic, one, other))
+        groups, parts, wholes, places, who, whom = (np.array(column) for column in zip(*rows, strict=True))
+        p = shares_differ(groups, parts, wholes.astype(np.float64), Clusters(places, (who, whom))).p
+        return p is not None and bool(p < LEVEL)
+
+    return trial
+
+
+LEVELS += [
+    Case("chi-square", "30 topics, 8 assessors, clustered votes", _study(30, 8, 15)),
+    Case("chi-square", "8 topics, 8 assessors", _study(8, 8, 15)),
+    Case("chi-square", "4 topics, 8 assessors", _study(4, 8, 15)),
+    Case("chi-square", "20 topics of uneven sizes", _study(20, 12, 10, uneven=1.0)),
+    Case("chi-square", "20 topics, 4 assessors, one careless", _study(20, 4, 15, careless=1.0)),
+    Case("chi-square", "30 topics, one pair of votes each", _study(30, 20, 1)),
+]
+
+
+def _context(topics: int, people: int) -> Trial:
+    """Three kinds of votes that open the context as often, by assessors who differ in how often they do."""
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        habit, need = rng.normal(0, 1, people), rng.normal(0, 0.5, topics)
+        topic = np.repeat(np.arange(topics), 12)
+        who = rng.integers(0, people, (topics, 2))[topic, np.tile(np.arange(12) % 2, topics)]
+        kind = (topic + who) % 3  # an assessor judges a topic in one kind
+        if len(np.unique(kind)) < 2:
+            return False
+        _, kind = np.unique(kind, return_inverse=True)
+        used = rng.random(len(topic)) < 1 / (1 + np.exp(-(habit[who] + need[topic] - 0.5)))
+        p = shares_differ(kind, used.astype(np.float64), np.ones(len(topic)), Clusters(topic, (who,))).p
+        return p is not None and bool(p < LEVEL)
+
+    return trial
+
+
+def _confidence(topics: int, people: int, each: int) -> Trial:
+    """Confidence and seconds that don't go together, by assessors who differ in both."""
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        sure, slow = rng.normal(0, 1, people), rng.normal(0, 1, people)
+        who = np.repeat(np.arange(people), each)
+        topic = rng.integers(0, topics, len(who))
+        hard = rng.normal(0, 0.5, topics)
+        confidence = np.clip(np.round(3 + sure[who] + rng.normal(0, 1, len(who))), 1, 5)
+        seconds = np.exp(slow[who] + hard[topic] + rng.normal(0, 1, len(who)))
+        p = ranks_go_together(confidence, seconds, Clusters(topic, (who,)))[1].p
+        return p is not None and bool(p < LEVEL)
+
+    return trial
+
+
+LEVELS += [
+    Case("context", "30 topics, 8 assessors", _context(30, 8)),
+    Case("context", "12 topics, 6 assessors", _context(12, 6)),
+    Case("confidence", "20 topics, 12 assessors, 30 judgments each", _confidence(20, 12, 30)),
+    Case("confidence", "10 topics, 5 assessors, 20 judgments each", _confidence(10, 5, 20)),
+    Case("confidence", "200 workers with one statement each", _confidence(200, 200, 1)),
+]
+
+# ---- runs over topics
+
+
+def _ap(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return rng.beta(1, 3, shape)
+
+
+def _rr(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return np.asarray(1 / np.minimum(rng.geometric(0.4, shape), 10), dtype=np.float64)
+
+
+def _p1(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return (rng.random(shape) < 0.4).astype(np.float64)
+
+
+def _tied(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    shared = rng.beta(1, 3, shape[-1])
+    return np.where(rng.random(shape) < 0.8, shared, rng.beta(1, 3, shape))
+
+
+SCORES = {"AP": _ap, "RR": _rr, "P@1": _p1, "AP, 4 of 5 topics tied": _tied}
+
+
+def _table(values: Floats) -> ScoreTable:
+    return ScoreTable(
+        tuple(f"run{at}" for at in range(len(values))),
+        tuple(f"t{at}" for at in range(values.shape[1])),
+        values,
+    )
+
+
+def _paired(test: str, score: str, topics: int) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        values = SCORES[score](rng, (2, topics))
+        return bool(TESTS[test](values[0] - values[1], 500, rng)[1] < LEVEL)
+
+    return trial
+
+
+for test in TESTS:
+    for score, topics in (
+        ("AP", 5), ("AP", 50), ("RR", 15), ("P@1", 2), ("P@1", 4), ("P@1", 25), ("AP, 4 of 5 topics tied", 25),
+    ):  # fmt: skip
+        LEVELS.append(Case(test, f"{score}, {topics} topics", _paired(test, score, topics)))
+
+
+def _skewed(test: str, topics: int) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        return bool(TESTS[test](rng.exponential(size=topics) - 1.0, 500, rng)[1] < LEVEL)
+
+    return trial
+
+
+for test in TESTS:
+    LEVELS.append(Case(test, "skewed differences, 10 topics", _skewed(test, 10), holds=False))
+
+
+@cache
+def _real_scores(data: Path) -> Floats:
+    """Return nDCG@10 of real runs on real topics, a row a run."""
+    truth, rows = Truth.of(read_qrels(data / "dl21/qrels.dl21-passage.txt")), []
+    for path in sorted((data / "dl21/runs").iterdir())[::6]:
+        values = parse_measure("nDCG@10").calc(truth, ReadyRun(read_run(path)))
+        rows.append([values.get(topic, 0.0) for topic in sorted(values)])
+    return np.array(rows)
+
+
+def _relabelled(test: str, topics: int) -> Trial:
+    """Two real runs that swap their names by a coin on each topic."""
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        assert data is not None
+        scores = _real_scores(data)
+        one, other = rng.permutation(len(scores))[:2]
+        some = rng.permutation(scores.shape[1])[:topics]
+        gaps = (scores[one] - scores[other])[some] * rng.choice([-1.0, 1.0], topics)
+        return bool(TESTS[test](gaps, 500, rng)[1] < LEVEL)
+
+    return trial
+
+
+for test in TESTS:
+    LEVELS.append(Case(test, "dl21's runs relabelled, nDCG@10, 20 topics", _relabelled(test, 20), data=True))
+
+
+def _family(correction: str) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        table = _table(_ap(rng, (5, 25)))
+        return any(one.p_corrected < LEVEL for one in all_pairs(table, "t", correction))
+
+    return trial
+
+
+for correction in ("bonferroni", "holm", "bh"):
+    LEVELS.append(Case(f"t, {correction}", "any of 10 pairs of 5 equal runs, 25 topics", _family(correction)))
+
+
+def _baseline(rng: np.random.Generator, data: Path | None) -> bool:
+    table = _table(_ap(rng, (6, 25)))
+    return any(one.p_corrected < LEVEL for one in against_baseline(table, "run0", "t", "holm"))
+
+
+def _tukey(score: str, runs: int, topics: int, unalike: bool = False) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        values = SCORES[score](rng, (runs, topics)) if not unalike else rng.normal(0, 1, (runs, topics))
+        if unalike:
+            values[0] *= 5
+        return min(one.p for one in tukey_hsd(_table(values))) < LEVEL
+
+    return trial
+
+
+def _leader(runs: int, topics: int, behind: int = 0) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        values = _ap(rng, (runs, topics))
+        values[runs - behind :] -= 2.0
+        far = {f"run{at}" for at in range(runs - behind, runs)}
+        return bool(behind_leader(_table(values)) - far)
+
+    return trial
+
+
+LEVELS += [
+    Case("t, holm", "any of 5 equal runs against a baseline, 25 topics", _baseline),
+    Case("tukey", "3 equal runs, AP, 10 topics", _tukey("AP", 3, 10)),
+    Case("tukey", "3 equal runs, P@1, 4 topics", _tukey("P@1", 3, 4)),
+    Case(
+        "tukey",
+        "3 runs, one varies 25 times as much",
+        _tukey("AP", 3, 10, unalike=True),
+        holds=False,
+        trials=500,
+    ),
+    Case("could be first", "any of 3 equal runs left out, 10 topics", _leader(3, 10)),
+    Case("could be first", "any of 10 equal runs left out, 25 topics", _leader(10, 25)),
+    Case("could be first", "4 equal runs and 6 far below, 25 topics", _leader(10, 25, 6)),
+]
+
+
+# ---- intervals
+
+
+def _holds(share: Share, truth: float) -> bool:
+    return share.low is not None and share.high is not None and share.low <= truth <= share.high
+
+
+def _agreement(topics: int, *, uneven: float, chance: float, spread: float) -> Trial:
+    """Beta-distributed chances of agreeing by topic; the truth is the mean over topics, which all count alike."""
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        each = rng.beta(chance * spread, (1 - chance) * spread, topics)
+        size = np.maximum(1, (20 * np.exp(uneven * rng.normal(size=topics)))).astype(np.int64)
+        return _holds(clustered_share(rng.binomial(size, each), size), chance)
+
+    return trial
+
+
+def _left(people: int) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        lean = rng.beta(10, 10, people)
+        return _holds(share_of_assessors(rng.binomial(20, lean).tolist(), [20] * people), 0.5)
+
+    return trial
+
+
+def _wilson(chance: float, n: int) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        return _holds(simple_share(int(rng.binomial(n, chance)), n), chance)
+
+    return trial
+
+
+def _alpha(topics: int) -> Trial:
+    """Three votes on each of eight pairs a topic: each is the pair's better item with the topic's chance."""
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        chance = rng.uniform(0.55, 0.95, topics)
+        better = rng.integers(0, 2, (topics, 8))
+        right = rng.binomial(3, chance[:, None], (topics, 8))
+        first = np.where(better == 0, right, 3 - right).reshape(-1)
+        matrix = np.stack([first, 3 - first], axis=1)
+        counts = Counts(("A", "B"), np.array([1.0, -1.0]), matrix, np.repeat(np.arange(topics), 8))
+        found = krippendorff_alpha(counts, cluster="topic", resamples=300)
+        # Two votes agree with the chance c^2 + (1 - c)^2, and half of all votes are for A.
+        agree = 0.75**2 + 0.25**2 + 2 * (0.4**2 / 12)
+        assert found.low is not None
+        assert found.high is not None
+        return bool(found.low <= 1 - (1 - agree) / 0.5 <= found.high)
+
+    return trial
+
+
+def _mean(method: str, score: str, topics: int) -> Trial:
+    truth = float(SCORES[score](np.random.default_rng(0), (1, 2_000_000)).mean()) if score != "AP" else 0.25
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        low, high = _table(SCORES[score](rng, (1, topics))).intervals(method, rounds=1000)[0]  # type: ignore[arg-type]
+        return bool(low <= truth <= high)
+
+    return trial
+
+
+COVERAGE += [
+    Case("agreement", "10 topics", _agreement(10, uneven=0.0, chance=0.6, spread=8)),
+    Case("agreement", "30 topics of uneven sizes", _agreement(30, uneven=0.7, chance=0.6, spread=8)),
+    Case("agreement", "10 topics of uneven sizes", _agreement(10, uneven=0.7, chance=0.6, spread=8)),
+    Case("agreement", "10 topics, near 1", _agreement(10, uneven=0.0, chance=0.95, spread=40)),
+    Case("left, self, tests over all", "12 assessors", _left(12)),
+    Case("left, self, tests over all", "100 assessors", _left(100)),
+    Case("a share of one assessor", "30 trials, .9", _wilson(0.9, 30)),
+    Case("a share of one assessor", "10 trials, .5", _wilson(0.5, 10)),
+    Case("alpha", "10 topics", _alpha(10)),
+    Case("alpha", "40 topics", _alpha(40)),
+    Case("mean, t", "AP, 10 topics", _mean("t", "AP", 10)),
+    Case("mean, t", "RR, 50 topics", _mean("t", "RR", 50)),
+    Case("mean, bootstrap", "AP, 10 topics", _mean("bootstrap", "AP", 10)),
+    Case("mean, bootstrap", "RR, 50 topics", _mean("bootstrap", "RR", 50)),
+]
+
+
+@cache
+def _population(data: Path, collection: str) -> tuple[Population, Floats]:
+    """Return every fourth run of a collection, P@10, and the units' relevance."""
+    folder, qrels = {
+        "trec8": ("trec8/runs-top100", "trec8/trec8.qrels.gz"),
+        "dl21": ("dl21/runs", "dl21/qrels.dl21-passage.txt"),
+    }[collection]
+    runs = [read_run(path) for path in sorted((data / folder).iterdir())[::4]]
+    population = item_population(runs, parse_metric("P@10"))
+    grades = read_qrels(data / qrels).grades()
+    assert population.items is not None
+    topics = [population.topics[at] for at in population.topic]
+    relevant = [grades.get(t, {}).get(item, 0) > 0 for t, item in zip(topics, population.items, strict=True)]
+    return population, np.array(relevant, dtype=np.float64)
+
+
+def _worst(
+    collection: str, n: int | None = None, topics: int = 0, **way: str
+) -> Callable[[Path, int], float]:
+    """Return the coverage of the system that is covered least often."""
+
+    def whole(data: Path, trials: int) -> float:
+        population, utility = _population(data, collection)
+        budget = n or int(topics * len(population) / len(population.topics))
+        found = simulate_budget(population, utility, n=budget, trials=trials, seed=1, **way)  # type: ignore[arg-type]
+        return min(target.coverage for target in found.targets)
+
+    return whole
+
+
+for collection, counts in (("trec8", (3, 5, 10, 20)), ("dl21", (3, 5, 20))):
+    for topics in counts:
+        COVERAGE.append(
+            Case(
+                "budget, topics (DEEP)",
+                f"{collection}, P@10, {topics} topics, worst system",
+                None,
+                data=True,
+                trials=1000,
+                whole=_worst(collection, topics=topics, design="DEEP", estimator="ht"),
+            )
+        )
+for way, design, estimator in (("clt", "SQRT", "importance"), ("pivotal", "hedged", "ht")):
+    COVERAGE.append(
+        Case(
+            f"budget, {way} ({design}, {estimator})",
+            "dl21, P@10, 250 judgments, worst system",
+            None,
+            data=True,
+            trials=400,
+            whole=_worst("dl21", 250, design=design, estimator=estimator),
+        )
+    )
