@@ -184,7 +184,8 @@ def ranks_go_together(x: Floats, y: Floats, clusters: Clusters) -> tuple[float, 
     n = len(one)
     correlation = float(one @ two) / n
     changes = (one * two - correlation * (one**2 + two**2) / 2) / n
-    test = clustered_test(changes[:, None], np.full((n, 1), 1 / n), np.array([correlation]), clusters, 2)
+    # Two means and two spreads are estimated along with it.
+    test = clustered_test(changes[:, None], np.full((n, 1), 1 / n), np.array([correlation]), clusters, 4)
     return correlation, test
 
 
