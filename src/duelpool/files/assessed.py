@@ -7,6 +7,7 @@ items, a winner ('=' for a tie) or an outcome, and other fields of a judgment; s
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -124,7 +125,7 @@ def _separator(line: str) -> str:
 def _of_columns(source: Source, names: list[str], tally: Tally) -> Iterator[Judgment]:
     rows = _rows(source.data.decode(errors="replace"), source.name)
     next(rows)
-    for name in {name for name in names if name and names.count(name) > 1}:
+    for name in (name for name, times in Counter(names).items() if name and times > 1):
         raise BadFile.at(source.name, 1, f"Two columns hold the {name}.", "Keep one of them.")
     if not ({"left", "right"} <= set(names) or {"a", "b"} <= set(names) or "item" in names):
         raise BadFile.at(

@@ -6,10 +6,13 @@ trec      topic group subgroup docno level      trec_eval's: within a subgroup, 
 jsonl     one judgment a line with every field
 """
 
+import math
 import os
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -38,6 +41,9 @@ LAYOUTS: Mapping[str, Layout] = MappingProxyType(
         ),
     }
 )
+STATED_AT_MOST = 5_000_000
+"""The preferences that a file of trec_eval's form may state: a subgroup states one for any two different levels."""
+
 _BY_WIDTH = {len(layout.fields): form for form, layout in LAYOUTS.items()}
 _TIE_SIGN = "="
 _WINS = (Outcome.LEFT, Outcome.RIGHT, Outcome.TIE)
@@ -194,13 +200,20 @@ def _read_trec(source: Source) -> Preferences:
                 "Give each judgment its own group.",
             )
         members[docno] = level
+    stated = sum(_differing(members) for members in groups.values())
+    if stated > STATED_AT_MOST:
+        raise BadFile.at(
+            source.name,
+            None,
+            f"The subgroups state {stated:,} preferences, and at most {STATED_AT_MOST:,} are read.",
+            "A subgroup states one for any two documents of different levels: split the file.",
+        )
     rows = []
     for (topic, _, _), members in groups.items():
-        for (a, level_a), (b, level_b) in combinations(members.items(), 2):
-            if level_a == level_b:
-                tally.add("pairs of one level, which state no preference")
-            else:
-                rows.append((topic, *((a, b) if level_a > level_b else (b, a)), str(Outcome.LEFT)))
+        alike = math.comb(len(members), 2) - _differing(members)
+        tally.add("pairs of one level, which state no preference", count=alike)
+        for (a, level_a), (b, level_b) in _of_different_levels(members):
+            rows.append((topic, *((a, b) if level_a > level_b else (b, a)), str(Outcome.LEFT)))
     if not rows:
         raise BadFile.at(
             source.name,
@@ -211,6 +224,29 @@ def _read_trec(source: Source) -> Preferences:
     return Preferences(
         pl.DataFrame(rows, schema=_KINDS, orient="row"), notices=(*columns.notices, *tally.notices)
     )
+
+
+def _differing(members: Mapping[str, float]) -> int:
+    """Return how many pairs of a subgroup have different levels."""
+    alike = sum(math.comb(times, 2) for times in Counter(members.values()).values())
+    return math.comb(len(members), 2) - alike
+
+
+def _of_different_levels(members: Mapping[str, float]) -> Iterator[tuple[tuple[str, float], ...]]:
+    """Yield the pairs of different levels, in the order of the lines.
+
+    A document of the most frequent level is held against the others only, so that the time grows with the number
+    of pairs that are yielded.
+    """
+    listed = list(members.items())
+    frequent, _ = Counter(members.values()).most_common(1)[0]
+    others = [at for at, (_, level) in enumerate(listed) if level != frequent]
+    for at, one in enumerate(listed):
+        if one[1] == frequent:
+            later = (listed[other] for other in others[bisect_left(others, at) :])
+        else:
+            later = (other for other in islice(listed, at + 1, None) if other[1] != one[1])
+        yield from ((one, other) for other in later)
 
 
 def _refuse_pairs_of_one(

@@ -7,6 +7,7 @@ import html
 import json
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,9 @@ _DESCRIPTION = ("description", "desc")
 _NARRATIVE = ("narrative", "narr")
 _TURNS = ("turn", "turns")
 _KNOWN = {*_ID, *_TEXT, *_DESCRIPTION, *_NARRATIVE, *_TURNS, "conversation", "snippets", "tags", "weight"}
+
+TURNS_AT_MOST = 500
+"""The turns of one conversation: each becomes a topic that has all the turns before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ def read_topics(path: str | os.PathLike[str]) -> Topics:
     source = read_source(path)
     tally = Tally()
     if is_json(source):
-        rows: Iterator[tuple[int, Row]] = _split_conversations(json_rows(source))
+        rows: Iterator[tuple[int, Row]] = _split_conversations(source)
     elif source.data.lstrip().startswith(b"<"):
         rows = _tagged(source)
     else:
@@ -130,13 +134,20 @@ def _texts(row: Row, name: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _split_conversations(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+def _split_conversations(source: Source) -> Iterator[tuple[int, Row]]:
     """Turn a conversation with its turns (as TREC CAsT writes them) into one topic a turn, `31_2`."""
-    for line, row in rows:
+    for line, row in json_rows(source):
         turns = next((row[name] for name in _TURNS if isinstance(row.get(name), list)), None)
         if turns is None:
             yield line, row
             continue
+        if len(turns) > TURNS_AT_MOST:  # each turn has all those before it: the topics grow with the square
+            raise BadFile.at(
+                source.name,
+                line,
+                f"The conversation has {len(turns):,} turns, and at most {TURNS_AT_MOST} are read.",
+                "Split it.",
+            )
         earlier: list[str] = []
         for at, turn in enumerate(turns, 1):
             if not isinstance(turn, dict) or (text := text_of(turn, *_TEXT)) is None:
@@ -148,8 +159,9 @@ def _split_conversations(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[int,
             earlier.append(text.strip())
 
 
-_BLOCK = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
-_FIELD = re.compile(r"<(\w+)[^>]*>(.*?)(?=<\w|</|\Z)", re.DOTALL)
+_OPENING = re.compile(r"<(top|topic)\b([^<>]*+)>", re.IGNORECASE)
+_CLOSING = re.compile(r"</(top|topic)\s*+>", re.IGNORECASE)
+_FIELD = re.compile(r"<(\w++)[^<>]*+>([^<]*+(?:<(?![\w/])[^<]*+)*+)")
 _LABEL = re.compile(r"^\s*(number|topic|description|narrative)\s*:\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 
@@ -157,19 +169,44 @@ _NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']?([^"'\s>]+)""", re.IGNOR
 def _tagged(source: Source) -> Iterator[tuple[int, Row]]:
     """Yield topics from TREC's tagged text: `<top>` with fields that may lack an end, or XML's `<topic>`."""
     text = source.data.decode(errors="replace")
-    for block in _BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 1
+    line, counted = 1, 0
+    for opening, body in _blocks(text):
+        line, counted = line + text.count("\n", counted, opening.start()), opening.start()
         row: dict[str, str] = {}
-        if number := _NUMBER.search(block[2]):
-            row["id"] = html.unescape(number[1])
-        fields = list(_FIELD.finditer(block[3]))
-        for each in fields:
-            words = " ".join(html.unescape(_LABEL.sub("", each[2], count=1)).split())
-            if words:
-                row.setdefault(each[1].lower(), words)
-        if not fields:  # <topic number="1"> the text itself </topic>
-            row["text"] = " ".join(html.unescape(block[3]).split())
+        try:
+            if number := _NUMBER.search(opening[2]):
+                row["id"] = html.unescape(number[1])
+            fields = list(_FIELD.finditer(body))
+            for each in fields:
+                words = " ".join(html.unescape(_LABEL.sub("", each[2], count=1)).split())
+                if words:
+                    row.setdefault(each[1].lower(), words)
+            if not fields:  # <topic number="1"> the text itself </topic>
+                row["text"] = " ".join(html.unescape(body).split())
+        except ValueError:  # Python converts no number of thousands of digits
+            raise BadFile.at(
+                source.name, line, "The topic has a character '&#...;' of too many digits.", "Correct it."
+            ) from None
         yield line, {name: value for name, value in row.items() if name in _KNOWN}
+
+
+def _blocks(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each opening tag of a topic that has a closing tag of its name, and the text up to the next such one.
+
+    The tags are found once: a search for its end from every opening would take a time that grows with the square.
+    """
+    closings: dict[str, list[tuple[int, int]]] = {"top": [], "topic": []}
+    for closing in _CLOSING.finditer(text):
+        closings[closing[1].lower()].append(closing.span())
+    end = 0
+    for opening in _OPENING.finditer(text):
+        if opening.start() < end:
+            continue
+        ends = closings[opening[1].lower()]
+        at = bisect_left(ends, (opening.end(), 0))
+        if at < len(ends):
+            start, end = ends[at]
+            yield opening, text[opening.end() : start]
 
 
 def write_topics(path: str | os.PathLike[str], topics: Iterable[Topic]) -> None:

@@ -1,5 +1,6 @@
 """The input files of a campaign, as they were named or uploaded, read once."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -84,8 +85,7 @@ def read_files(files: Files, paced: Paced = iter) -> Inputs:
 
 
 def _refuse_equal_names(runs: Sequence[Run]) -> None:
-    names = [run.name for run in runs]
-    if repeated := {name for name in names if names.count(name) > 1}:
+    if repeated := [name for name, times in Counter(run.name for run in runs).items() if times > 1]:
         raise BadParameter(
             f"Two runs are called '{min(repeated)}'.",
             remedy="Runs are named after their files: rename one of them.",

@@ -45,6 +45,10 @@ def _values(path: str) -> dict[str, Any]:
             f"This is not TOML: {error}.",
             'Write lines such as completion_code = "C1234".',
         ) from None
+    except (RecursionError, ValueError) as error:  # brackets in brackets, a number of thousands of digits
+        raise BadFile.at(
+            path, None, f"The settings can't be read ({error}).", "Settings are short values: correct them."
+        ) from None
     if not isinstance(values, dict):
         raise BadFile.at(path, None, "Settings are an object with names.")
     return values
