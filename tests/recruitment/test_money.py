@@ -82,12 +82,8 @@ faults = st.lists(
 def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
     """Store what a worker did, as a campaign would have."""
     made = fake.take()
-    admitted = admit(
-        campaign.own_store,
-        "crowd",
-        "prolific",
-        WorkerIdentity(made.participant, made.id, fake.study),
-    )
+    identity = WorkerIdentity(made.participant, made.id, fake.study)
+    admitted = campaign.write(lambda tx: admit(tx, f"v-{made.id}", "crowd", "prolific", identity))
     assert isinstance(admitted, Admitted)
     who = admitted.assessor
 

@@ -23,7 +23,9 @@ class PaymentCase:
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
-        came = admit(campaign.own_store, "crowd", "prolific", WorkerIdentity("p", "s", "study"))
+        came = campaign.write(
+            lambda tx: admit(tx, "v-1", "crowd", "prolific", WorkerIdentity("p", "s", "study"))
+        )
         assert isinstance(came, Admitted)
         self.intent = Intent(came.submission, 1, "bonus", 100, 20)
         campaign.write(

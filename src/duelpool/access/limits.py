@@ -4,15 +4,19 @@ Rare attempts, such as passwords, are counted in the store before they are check
 however many arrive at once, no more than the limit are checked. Frequent ones, such as requests of the judging page,
 are counted in memory and added to the store in batches, so that judging at a human pace never writes. Each process may
 therefore let one batch go over the limit.
+
+Names and addresses are stored as hashes only, with a key that lasts a day.
 """
 
+import secrets
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 
-from sqlalchemy import Connection, delete, update
+from sqlalchemy import Connection, delete, select, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.store import Store, schema
@@ -42,6 +46,8 @@ PASSWORD_BY_NAME = Limit("password of", 10, 900)
 PASSWORD_BY_ADDRESS = Limit("passwords from", 50, 900)
 KEY_BY_ADDRESS = Limit("keys from", 200, 900)
 PACE = Limit("requests of", 1200, 60)
+_KEY = "limits"
+_DAY = 86400
 BATCH = 200  # requests of one visitor that a process counts before it writes them to the store
 
 LIMITS = {each.name: each for each in (PASSWORD_BY_NAME, PASSWORD_BY_ADDRESS, KEY_BY_ADDRESS, PACE)}
@@ -50,11 +56,11 @@ LIMITS = {each.name: each for each in (PASSWORD_BY_NAME, PASSWORD_BY_ADDRESS, KE
 def add_attempts(connection: Connection, limit: Limit, whose: str, now: float, times: int = 1) -> int:
     """Count attempts, and return their number in the current span; counts of past spans are deleted."""
     table = schema.limit_count
-    connection.execute(delete(table).where(table.c.until < now - 60))
+    forget_past(connection, now)
     new = dialect_of(connection).insert(table)
     span = limit.span(now)
     values = {
-        "what": _what(limit, whose),
+        "what": _what(connection, limit, whose, now),
         "span": span,
         "count": times,
         "until": float((span + 1) * limit.seconds),
@@ -92,13 +98,49 @@ def _give_back(connection: Connection, counted: Iterable[tuple[Limit, str]], now
     for limit, whose in counted:
         connection.execute(
             update(table)
-            .where(table.c.what == _what(limit, whose), table.c.span == limit.span(now), table.c.count > 0)
+            .where(
+                table.c.what == _what(connection, limit, whose, now),
+                table.c.span == limit.span(now),
+                table.c.count > 0,
+            )
             .values(count=table.c.count - 1)
         )
 
 
-def _what(limit: Limit, whose: str) -> str:
-    return f"{limit.name} {whose[:200]}"
+def forget_past(connection: Connection, now: float) -> None:
+    """Delete the counts of past spans, and the keys of past days."""
+    table, keys = schema.limit_count, schema.secret.c
+    connection.execute(delete(table).where(table.c.until < now - 60))
+    connection.execute(delete(schema.secret).where(keys.name.like(f"{_KEY} %"), keys.until < now - 60))
+
+
+def sweep(store: Store) -> None:
+    """Forget what is past; nothing is written where there is nothing to forget."""
+
+    def any_past(connection: Connection) -> bool:
+        table, keys = schema.limit_count, schema.secret.c
+        past = store.database.now(connection) - 60
+        old_key = select(keys.name).where(keys.name.like(f"{_KEY} %"), keys.until < past)
+        old = select(table.c.what).where(table.c.until < past)
+        return any(connection.execute(query.limit(1)).first() for query in (old, old_key))
+
+    if store.read(any_past):
+        store.write(forget_past)
+
+
+def _what(connection: Connection, limit: Limit, whose: str, now: float) -> str:
+    """Return the name of a count: who it is of is hashed, with a key that is deleted when its day is over."""
+    lasts = max(_DAY, limit.seconds)
+    number = int(limit.span(now) * limit.seconds // lasts)
+    keys, name, ends = schema.secret, f"{_KEY} {number} {lasts}", float((number + 1) * lasts)
+    key = connection.execute(select(keys.c.value).where(keys.c.name == name)).scalar()
+    if key is None:
+        made = {"name": name, "value": secrets.token_hex(16), "created": now, "until": ends}
+        new = dialect_of(connection).insert(keys).values(made)
+        kept = new.on_conflict_do_update(index_elements=["name"], set_={"value": keys.c.value})
+        key = connection.execute(kept.returning(keys.c.value)).scalar_one()
+    hashed = blake2b(whose.encode(errors="replace"), key=bytes.fromhex(key), digest_size=16).hexdigest()
+    return f"{limit.name} {hashed}"
 
 
 def too_many(limit: Limit, now: float) -> TooMany:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, bindparam, func, insert, literal_column, select
+from sqlalchemy import BindParameter, bindparam, func, insert, literal_column, select, text
 
 from duelpool.campaign.work.ledger import REWARD
 from duelpool.store import Reading, Writing, holdings, leases, log, schema
@@ -16,6 +16,7 @@ from duelpool.store.statements import Statement
 
 _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
 _WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)  # what is paid: a skip is no answer
+_ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:person, 0))")
 _LOOK_BACK = 20  # latest answers among which the last one that wasn't undone is looked for
 
 
@@ -194,8 +195,13 @@ def find_pseudonym(tx: Reading, panel: str, external: str) -> str | None:
 
 
 def admit(tx: Writing, assessor: str, kind: str, *, panel: str = "", external: str = "") -> str:
-    """Enrol a visitor, and store their identity; return their pseudonym, the earlier one of a known person."""
+    """Enrol a visitor, and store their identity; return their pseudonym, the earlier one of a known person.
+
+    Of two browsers of one person at once, the first decides.
+    """
     if external:
+        if tx.connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyway
+            tx.connection.execute(_ONE_AT_A_TIME, {"person": f"{tx.campaign} {panel} {external}"})
         earlier = find_pseudonym(tx, panel, external)
         if earlier is not None:
             return earlier
@@ -231,21 +237,24 @@ def record_steps_if_due(
     return due
 
 
-def record_step_once(tx: Writing, assessor: str, step: Step) -> bool:
-    """Store a step unless it is there already; return whether it was new, to one of two callers at once."""
-    people, steps = schema.assessor.c, schema.step.c
+def whose_link(tx: Reading, assessor: str, once: str) -> str | None:
+    """Return the browser that has used a link for one use; None if none has."""
+    steps = schema.step.c
+    of_link = (steps.name == "link") & ((steps.outcome == once) | steps.outcome.startswith(f"{once} "))
+    used: str | None = tx.connection.execute(
+        select(steps.outcome).where(steps.campaign == tx.campaign, steps.assessor == assessor, of_link)
+    ).scalar()
+    return None if used is None else used.partition(" ")[2]
+
+
+def use_link(tx: Writing, assessor: str, once: str, browser: str) -> bool:
+    """Use a link for one use in a browser; return whether it is the browser that was first."""
+    people = schema.assessor.c
     tx.lock(select(people.id).where(people.campaign == tx.campaign, people.id == assessor))
-    earlier = tx.connection.execute(
-        select(steps.id).where(
-            steps.campaign == tx.campaign,
-            steps.assessor == assessor,
-            steps.name == step.name,
-            steps.outcome == step.outcome,
-        )
-    ).first()
-    if earlier is None:
-        record_step(tx, assessor, step)
-    return earlier is None
+    before = whose_link(tx, assessor, once)
+    if before is None:
+        record_step(tx, assessor, Step("link", f"{once} {browser}"))
+    return before in (None, browser)
 
 
 def give_feedback(

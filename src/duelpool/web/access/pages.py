@@ -9,19 +9,18 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import accounts, limits, self_service
-from duelpool.campaign.work import participants
 from duelpool.errors import BadParameter
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access import sessions
 from duelpool.web.access.passes import address_of, need, pass_of
 from duelpool.web.access.sessions import Session, session_of
 from duelpool.web.i18n import catalogue
+from duelpool.web.judging.admission import settled
 from duelpool.web.judging.callers import campaigns_of, links_of, sent
 from duelpool.web.judging.visitors import Visitor, write_cookie
 from duelpool.web.server.guard import NoVisit, refuse_other_sites
 from duelpool.web.templating import render
 
-PANEL = "account"  # the panel of outside identities of assessors with an account
 _TARGET = re.compile(r"/(manage|j|account)(/[A-Za-z0-9_-]+){0,3}/?")
 
 router = APIRouter(include_in_schema=False)
@@ -141,12 +140,10 @@ def judge(request: Request, campaign: str, session: SignedIn, values: FormValues
         raise UnknownCampaign(
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
-    fresh, kind = f"v-{secrets.token_hex(6)}", flow.campaign.settings.judges
-    name = flow.campaign.write(
-        lambda tx: participants.admit(tx, fresh, kind, panel=PANEL, external=session.who)
-    )
+    fresh = f"v-{secrets.token_hex(6)}"
+    visitor = settled(flow, Visitor(campaign, fresh, "personal", external=session.who))
     response = RedirectResponse(f"/j/{campaign}/", 303)
-    write_cookie(response, request, links_of(request), Visitor(campaign, name, "personal"))
+    write_cookie(response, request, links_of(request), visitor)
     return response
 
 

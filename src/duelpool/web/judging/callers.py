@@ -15,6 +15,7 @@ from duelpool.web.access.links import Links
 from duelpool.web.access.passes import hide_from_others
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.i18n import Catalogue
+from duelpool.web.judging.admission import settled
 from duelpool.web.judging.flow import Flow
 from duelpool.web.judging.visitors import Visitor, is_form_key, read_cookie
 from duelpool.web.server.guard import NoVisit, Unsupported, refuse_other_sites
@@ -74,6 +75,7 @@ def current_visit(request: Request, campaign: str) -> Visit:
     if visitor is None:
         hide_from_others(request, links, flow.campaign.store, campaign)
         raise NoVisit("This page needs a link.", remedy="Open the link that you received.")
+    visitor = settled(flow, visitor)
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     texts = language_of(request, visitor.lang, flow.campaign.settings.languages)
     return Visit(request, flow, links, visitor, texts, {})

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -25,6 +26,7 @@ from duelpool.recruitment.reports import apply_message
 from duelpool.recruitment.submissions import Submission, finished_work, record_outcome
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.links import ExpiredLink
+from duelpool.web.judging.admission import settled, turned_away
 from duelpool.web.judging.callers import Visit, campaigns_of, current_visit, links_of
 from duelpool.web.judging.flow import Place
 from duelpool.web.judging.visitors import Visitor, write_cookie
@@ -70,18 +72,15 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
         return response
     if isinstance(verdict, RefusedVisit):
         arrivals.record_refusal(flow.campaign.own_store, panel, verdict)
-        raise _turned_away(verdict)
-    admitted = arrivals.admit(flow.campaign.own_store, flow.campaign.settings.judges, panel, verdict)
-    if isinstance(admitted, RefusedVisit):
-        raise _turned_away(admitted)
-    write_cookie(response, request, links, Visitor(campaign, admitted.assessor, "open", panel=panel))
+        raise turned_away(verdict)
+    refused = flow.campaign.read(lambda tx: arrivals.refusal(tx, panel, verdict))
+    if refused is not None:
+        arrivals.record_refusal(flow.campaign.own_store, panel, refused)
+        raise turned_away(refused)
+    visitor = Visitor.of(link, external=verdict.person)
+    visitor = replace(visitor, panel=panel, submission=verdict.submission, study=verdict.study)
+    write_cookie(response, request, links, settled(flow, visitor))
     return response
-
-
-def _turned_away(refused: RefusedVisit) -> TurnedAway:
-    return TurnedAway(
-        f"You can't enter: {refused.reason}.", remedy="Open the task again from the panel's own page."
-    )
 
 
 def _parameters(request: Request) -> dict[str, str]:

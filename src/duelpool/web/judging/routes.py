@@ -15,14 +15,15 @@ from duelpool.store import Writing, holdings
 from duelpool.store.errors import MaybeStored
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import TooLate, UnknownQuestion
-from duelpool.web.access.links import ExpiredLink, ForgedLink, Links
+from duelpool.web.access.links import ForgedLink, Links
 from duelpool.web.access.passes import hide_from_others
 from duelpool.web.judging import passages, preview
+from duelpool.web.judging.admission import admit, settled
 from duelpool.web.judging.callers import Visit, campaigns_of, changing_visit, current_visit, links_of
 from duelpool.web.judging.contexts import page
-from duelpool.web.judging.flow import Flow, Place, checks, saved_json
+from duelpool.web.judging.flow import Place, checks, saved_json
 from duelpool.web.judging.schemas import answer_of, passage_json, question_id, scale_point, text_of
-from duelpool.web.judging.visitors import PANEL, Visitor, read_cookie, write_cookie
+from duelpool.web.judging.visitors import Visitor, read_cookie, write_cookie
 from duelpool.web.server.guard import FRAME_CSP, NoVisit, wants_json
 from duelpool.web.templating import language_of
 
@@ -55,12 +56,9 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     visitor = Visitor.of(link, external=external if link.kind == "open" else "")
     if request.query_params.get("lang"):
         visitor = visitor.speaking(language_of(request).lang)
-    if link.once and not (before is not None and before.assessor == link.assessor):
-        _use_once(flow, link.assessor, link.once)
-    if visitor.external:
-        visitor = _with_pseudonym(flow, visitor)
-    elif link.kind == "open" and before is not None and before.kind == "open" and not before.external:
-        visitor = before  # the same browser again
+    if before is not None and _is_again(before, visitor):
+        visitor = before
+    visitor = settled(flow, visitor)
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links, visitor)
     return response
@@ -74,27 +72,12 @@ def _remembered(request: Request, links: Links, campaign: str) -> Visitor | None
         return None
 
 
-def _use_once(flow: Flow, assessor: str, name: str) -> None:
-    campaign = flow.campaign
-    kind = campaign.settings.judges
-
-    def work(tx: Writing) -> bool:
-        participants.admit(tx, assessor, kind)
-        return participants.record_step_once(tx, assessor, Step("link", name))
-
-    if not campaign.write(work):
-        raise ExpiredLink("This link has already been used.", remedy="Ask for a new one.")
-
-
-def _with_pseudonym(flow: Flow, visitor: Visitor) -> Visitor:
-    """Return a visitor with an outside identity under their pseudonym, a new one at the first visit."""
-    campaign = flow.campaign
-    name = campaign.write(
-        lambda tx: participants.admit(
-            tx, visitor.assessor, campaign.settings.judges, panel=PANEL, external=visitor.external
-        )
-    )
-    return replace(visitor, assessor=name)
+def _is_again(before: Visitor, visitor: Visitor) -> bool:
+    """Return whether a browser has entered as this visitor before."""
+    if visitor.once:
+        return before.assessor == visitor.assessor and before.once in ("", visitor.once)
+    unnamed = not (visitor.external or before.external or before.identified)
+    return visitor.kind == before.kind == "open" and unnamed
 
 
 # ---- pages
@@ -154,12 +137,15 @@ def step(visit: Changing) -> Response:
     def is_due(present: participants.VisitorState) -> bool:
         return visit.flow.still_at(place, present, visit.texts)
 
-    def work(tx: Writing) -> None:
-        participants.admit(tx, visit.assessor, campaign.settings.judges)
-        participants.record_steps_if_due(tx, visit.assessor, outcomes, is_due)
+    def work(tx: Writing) -> Visitor:
+        visitor = admit(tx, campaign.settings, visit.visitor)
+        participants.record_steps_if_due(tx, visitor.assessor, outcomes, is_due)
+        return visitor
 
-    campaign.write(work)
-    return visit.back()
+    visitor = campaign.write(work)
+    response = visit.back()
+    write_cookie(response, visit.request, visit.links, visitor)
+    return response
 
 
 def _taken(visit: Visit, name: str, place: Place) -> list[Step]:

@@ -13,13 +13,15 @@ from duelpool.web.access.links import ForgedLink, Link, Links
 COOKIE_SECONDS = 60 * 86400
 EXTERNAL_AT_MOST = 256
 PANEL = "link"  # the panel of outside identities that are a parameter of the link
+ACCOUNT = "account"  # the panel of outside identities of assessors with an account
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """A visitor of the judging page: pseudonym, outside identity, chosen language.
 
-    For a manager in the preview, `preview` is the position in it.
+    An outside identity, a submission or a link for one use is here only until it is stored, after the consent. For a
+    manager in the preview, `preview` is the position in it.
     """
 
     campaign: str
@@ -29,6 +31,28 @@ class Visitor:
     lang: str = ""
     preview: str = ""
     panel: str = ""  # that the visitor comes from
+    submission: str = ""  # the panel's id of this stay
+    study: str = ""
+    once: str = ""  # the id of a link for one use
+    browser: str = ""  # that a link for one use was opened in
+    identified: bool = False  # has an outside identity, which is stored
+
+    @property
+    def waits(self) -> bool:
+        """Whether something about this visitor is stored only when they agree."""
+        return bool(self.external or self.once)
+
+    @property
+    def source(self) -> str:
+        """The panel of the outside identity; links with a parameter and accounts count as panels of their own."""
+        return ACCOUNT if self.kind == "personal" else self.panel or PANEL
+
+    def admitted(self, assessor: str) -> Self:
+        """Return the visitor under the pseudonym that is stored; the cookie need not name them any more."""
+        identified = self.identified or bool(self.external)
+        return replace(
+            self, assessor=assessor, external="", submission="", study="", once="", identified=identified
+        )
 
     @property
     def previews(self) -> bool:
@@ -40,7 +64,8 @@ class Visitor:
         """Return the visitor who enters by a link."""
         name = link.assessor or f"v-{secrets.token_hex(6)}"
         start = "0" if link.kind == "manager" else ""
-        return cls(link.campaign, name, link.kind, external[:EXTERNAL_AT_MOST], lang, start)
+        visitor = cls(link.campaign, name, link.kind, external[:EXTERNAL_AT_MOST], lang, start)
+        return replace(visitor, once=link.once, browser=secrets.token_hex(6)) if link.once else visitor
 
     def speaking(self, lang: str) -> Self:
         """Return the same visitor with another language."""
