@@ -88,8 +88,8 @@ test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight mi
 		$(BIN)/pytest -m $(FAST) -n $(WORKERS) --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
 
-test-statistics: $(VENV)/.ready  ## do tests hold their level, and do intervals cover? About ten minutes
-	@$(BIN)/pytest -m statistics -n $(WORKERS) --dist worksteal
+test-statistics: $(VENV)/.ready  ## levels of tests, coverage of intervals, figures of simulations; about ten minutes
+	@$(BIN)/pytest -m 'statistics and not slow' -n $(WORKERS) --dist worksteal
 
 test-all: lint browser  ## the slow tests too, and what all of them reach
 	@$(BIN)/pytest -n $(WORKERS) --cov --cov-report=term

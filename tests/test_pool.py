@@ -165,6 +165,7 @@ def test_estimates_grow_with_the_pool_from_zero(name: str) -> None:
     assert counts == sorted(counts)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("spec", ["prefbest", "swissfinals", "allpairs", "knockout"])
 def test_closed_forms_agree_with_simulation(spec: str) -> None:
     closed, simulated = estimate([30, 30, 12], spec), estimate([30, 30, 12], spec, simulated=True)

@@ -106,6 +106,7 @@ def report() -> StudyReport:
     return assessor_study(FEWEST_QUERIES, seed=0)
 
 
+@pytest.mark.statistics
 def test_the_papers_figures_have_verdicts(report: StudyReport) -> None:
     assert papers_chi_square() == pytest.approx(143.66, abs=0.01)  # the paper says 143, from unrounded shares
     assert agreed((("x", 0.5, 0.5, 10), ("y", 0.0, 1.0, 30))) == 0.875
@@ -117,6 +118,7 @@ def test_the_papers_figures_have_verdicts(report: StudyReport) -> None:
     assert VerdictCounts.of(report).differ > 0
 
 
+@pytest.mark.statistics
 def test_another_truth_would_be_seen() -> None:
     """Without the lean to the left, and with no careless person, the truth lies many errors away."""
     study = simulated_study(16, seed=0)
@@ -128,6 +130,7 @@ def test_another_truth_would_be_seen() -> None:
     assert abs(checks[f"{CARELESS} is transitive"].z) > 5
 
 
+@pytest.mark.statistics
 def test_the_papers_tables_stand_beside_ours_in_the_same_form(
     report: StudyReport, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +163,7 @@ def test_other_seeds_find_the_truth_as_often_as_they_should() -> None:
 # ---- real judgments
 
 
+@pytest.mark.statistics
 def test_crowdrag25_by_criterion(data: Path) -> None:
     votes = read_crowd(data / "crowdrag25/judgments.tsv.gz")
     assert len(votes.criteria) == 7
@@ -184,6 +188,7 @@ def test_real_judgments_must_be_somewhere() -> None:
     assert {"agreement", "assessor-study"} <= EXPERIMENTS.keys()
 
 
+@pytest.mark.statistics
 def test_a_study_is_large_enough_or_says_so(report: StudyReport) -> None:
     assert report.checks
     assert assessor_study(FEWEST_QUERIES, 1).checks

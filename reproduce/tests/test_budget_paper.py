@@ -167,6 +167,7 @@ def one_system(trec: Trec8, name: str) -> tuple[Population, Floats]:
     return one.subset(ranked), utility[ranked]
 
 
+@pytest.mark.statistics
 def test_the_system_with_the_fewest_positives_is_covered_and_warned_of(trec: Trec8) -> None:
     """Of isa25's 5,000 documents few are relevant: the plain interval fails, the solved one holds, and it is said."""
     one, utility = one_system(trec, "isa25")

@@ -549,11 +549,11 @@ PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
 FEW_TRIALS = {"figure3": 8, "flagship": 2, "growth": 1, "informed": 4, "judging-effort": 4}
-"""What would take `make test` too long: it runs these with few trials, and `make test-all` the whole quick form."""
+"""What would take `make test-statistics` too long: it runs these with few trials, and `make test-all` the whole quick form."""
 
 
 def forms() -> Iterator[Any]:
-    """Give every experiment with as many trials as its quick form has, or the few that `make test` has time for."""
+    """Give every experiment with as many trials as its quick form has, or the few that `make test-statistics` has time for."""
     for name, experiment in EXPERIMENTS.items():
         needs_data = (
             bool(experiment.reads) and not experiment.partial
@@ -566,6 +566,7 @@ def forms() -> Iterator[Any]:
         yield pytest.param(name, quick, marks=marks, id=name)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("name", "trials"), list(forms()))
 def test_the_quick_form_explains_every_difference(name: str, trials: int) -> None:
     """What `reproduce all --quick` runs and counts, and what the page of results says of it."""

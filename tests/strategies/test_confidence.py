@@ -76,6 +76,7 @@ def test_confidence_is_a_probability_for_any_evidence_property(
     assert 0 < stated_confidence(Evidence(mass, lost, spread, lead)) < 1
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("judges", "items"), [("case-a", 30), ("case-b", 30), ("bt:sd=1", 40)], ids=["A", "B", "bt"]
 )
@@ -87,6 +88,7 @@ def test_stated_confidence_is_the_share_of_right_answers(judges: str, items: int
     assert min(trial.confidence or 0.0 for trial in result.outcomes) < stated - 0.1  # it does tell apart
 
 
+@pytest.mark.statistics
 def test_two_equal_bests_keep_the_confidence_high() -> None:
     """Case B: a best item is returned in more than 95 of 100 trials, and the mean stated confidence is at least .8."""
     result = simulate("swissfinals", "case-b", items=30, trials=40, seed=4712)

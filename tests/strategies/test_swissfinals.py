@@ -36,6 +36,7 @@ def share_found(items: int, prior_noise: float | None = None, budget: int | None
     return hits / TRIALS
 
 
+@pytest.mark.statistics
 def test_it_finds_the_best_more_often_than_prefbest_for_no_more_judgments() -> None:
     """Case A, 30 items: the bar is .725 against .50; 60 fixed trials have a standard error of .06."""
     ours = simulate("swissfinals", "case-a", items=30, trials=TRIALS, seed=3)
@@ -45,6 +46,7 @@ def test_it_finds_the_best_more_often_than_prefbest_for_no_more_judgments() -> N
     assert ours.single >= theirs.single + 0.1
 
 
+@pytest.mark.statistics
 def test_a_good_prior_helps_and_a_useless_one_hardly_costs() -> None:
     plain = share_found(30, budget=105)
     good = share_found(30, prior_noise=0.3, budget=105)
