@@ -549,11 +549,11 @@ PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
 FEW_TRIALS = {"figure3": 8, "flagship": 2, "growth": 1, "informed": 4, "judging-effort": 4}
-"""What would take `make test-statistics` too long: it runs these with few trials, and `make test-all` the whole quick form."""
+"""Experiments that `make test-statistics` runs with few trials, and `make test-all` in their whole quick form."""
 
 
 def forms() -> Iterator[Any]:
-    """Give every experiment with as many trials as its quick form has, or the few that `make test-statistics` has time for."""
+    """Give every experiment with the trials of its quick form; long ones also with few."""
     for name, experiment in EXPERIMENTS.items():
         needs_data = (
             bool(experiment.reads) and not experiment.partial
