@@ -147,6 +147,28 @@ def test_reject_needs_a_reason_and_retracts_the_judgments(home: House) -> None:
     )
 
 
+def test_a_rejection_that_failed_isnt_recorded_as_done(home: House) -> None:
+    guest = home.guest()
+    guest.finish()
+    call(home, "reconcile", "--yes")
+    name = home.pseudonyms()[guest.submission.id]
+    message = (
+        "The texts were answered in half a second each, from the first to the last: no one can have read any of them."
+    )
+    words = ("reject", name, "--category", "TOO_QUICKLY", "--message", message, "--yes")
+    home.fake.faults.append(Fault("/transition/", status=400))
+    call(home, *words, code=2)
+    assert guest.submission.status == "AWAITING REVIEW"
+
+    def recorded() -> list[str]:
+        entries = [row for row in home.rows(schema.deed) if row.deed == "panel reject"]
+        return [row.about.split("outcome: ")[-1].split(":")[0] for row in entries]
+
+    assert recorded() == ["begun", "failed"]
+    call(home, *words)
+    assert recorded() == ["begun", "failed", "begun", "done"]
+
+
 def test_forget_keeps_unpaid_workers(home: House) -> None:
     paid, unpaid = home.guest(), home.guest()
     paid.finish()

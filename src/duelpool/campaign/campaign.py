@@ -55,7 +55,8 @@ class Campaign:
         self.id = row.id
         self.own_store = store.of(row.id)
         self.name = row.name
-        self._set(Settings.from_json(row.settings), reuse_from)
+        settings, self.refused_settings = Settings.from_store(row.settings)
+        self._set(settings, reuse_from)
 
     def _set(self, settings: Settings, reuse_from: "Campaign | None" = None) -> None:
         if reuse_from is not None and same_fixed_settings(reuse_from.settings, settings):
@@ -139,6 +140,7 @@ class Campaign:
         """Use other settings from now on; questions and answers so far stay as they are."""
         self._step(lambda tx: holdings.set_campaign(tx, settings=settings.as_json()), also)
         self._set(settings, self)
+        self.refused_settings = ()
 
     def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
         """Add items to a topic, which may be new; return how many items are new."""

@@ -12,6 +12,8 @@ from rich.console import Console
 from duelpool.access import audit_log
 from duelpool.campaign import Campaign
 from duelpool.campaign.campaign import Also
+from duelpool.cli.output import tell
+from duelpool.errors import DuelpoolError
 from duelpool.store import open_store
 
 StoreArgument: TypeAlias = Annotated[str, typer.Argument(help="The campaign's file, or a PostgreSQL URL.")]
@@ -33,13 +35,32 @@ def is_store(output: str) -> bool:
 def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[Campaign]:
     """Open a campaign; an old store is upgraded (after a backup) only when `writable`."""
     with open_store(store, writable=writable) as opened_store:
-        yield Campaign.open(opened_store, name)
+        campaign = Campaign.open(opened_store, name)
+        for refused in campaign.refused_settings:
+            tell(f"Notice: {refused}")
+        yield campaign
 
 
 def audit_entry(campaign: Campaign, action: str, **about: object) -> Also:
     """Return the entry of the audit log for an action from the command line."""
     details = "; ".join(f"{name}: {value}" for name, value in about.items() if value not in ("", None))
     return audit_log.entry(audit_log.shell_user(), action, details, campaign=campaign.id)
+
+
+@contextmanager
+def recorded(campaign: Campaign, action: str, **about: object) -> Iterator[None]:
+    """Record a call to another service before it is made, and afterwards whether it succeeded.
+
+    Where the process is killed in between, the audit log says that the call was begun, and not more.
+    """
+    campaign.write(audit_entry(campaign, action, **about, outcome="begun"))
+    try:
+        yield
+    except BaseException as error:
+        said = str(error) if isinstance(error, DuelpoolError) else type(error).__name__
+        campaign.write(audit_entry(campaign, action, **about, outcome=f"failed: {said}"))
+        raise
+    campaign.write(audit_entry(campaign, action, **about, outcome="done"))
 
 
 @contextmanager

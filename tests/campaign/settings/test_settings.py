@@ -14,7 +14,7 @@ from duelpool.campaign.settings.file import read_changes, read_settings
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.cli import app
 from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
-from duelpool.store import open_store
+from duelpool.store import holdings, open_store
 from duelpool.web.i18n import FOLDER, catalogue, choose, languages
 from support.campaigns import make_campaign
 
@@ -160,6 +160,42 @@ def test_settings_missing_in_an_old_store_have_their_defaults(tmp_path: Path) ->
         old = {"strategy": "prefbest", "seed": 3}
         assert Settings.from_json(old) == Settings(strategy="prefbest", seed=3)
         assert campaign.settings.steps == ("consent", "guide", "check", "practice")
+
+
+REFUSED_TODAY = {
+    "completion_url": "javascript:alert(1)",
+    "languages": ["English, please"],
+    "identity_parameter": "key",
+    "reward": -5,
+    "failed_code": "a code with blanks",
+    "steps": ["practice", "consent"],
+}
+
+
+@pytest.mark.parametrize("names", [*([name] for name in REFUSED_TODAY), list(REFUSED_TODAY)])
+def test_stored_settings_that_are_refused_today_dont_keep_a_campaign_from_opening(
+    names: list[str], tmp_path: Path
+) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = make_campaign(store, panel="generic", completion_code="C1", cap=4)
+        stored = {**campaign.settings.as_json(), **{name: REFUSED_TODAY[name] for name in names}}
+        campaign.write(lambda tx: holdings.set_campaign(tx, settings=stored))
+        opened = Campaign.open(store)
+        assert sorted(refused.name for refused in opened.refused_settings) == sorted(names)
+        assert opened.settings == campaign.settings
+    told = CliRunner().invoke(app, ["status", str(tmp_path / "c.db")])
+    assert told.exit_code == 0
+    for name in names:
+        assert f"The stored setting '{name}' isn't accepted any more, and its default is used." in told.stderr
+
+
+def test_stored_settings_that_decide_what_counts_are_refused_with_their_name(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = make_campaign(store)
+        stored = {**campaign.settings.as_json(), "cap": 0}
+        campaign.write(lambda tx: holdings.set_campaign(tx, settings=stored))
+        with pytest.raises(BadParameter, match="'cap' can't be 0"):
+            Campaign.open(store)
 
 
 # ---- the catalogue

@@ -37,7 +37,7 @@ from duelpool.campaign.settings.values import (
     check_codes,
 )
 from duelpool.campaign.settings.welcome import STEPS, CheckQuestion, PracticePair
-from duelpool.errors import BadParameter, UnknownName
+from duelpool.errors import BadParameter, DuelpoolError, UnknownName
 from duelpool.panels import PANELS, PanelSettings
 from duelpool.records import Kind, Outcome
 from duelpool.strategies import make_strategy
@@ -471,6 +471,44 @@ class Settings:
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Return the settings that a store holds; unknown names are ignored, missing ones have their defaults."""
         return cls(**{name: value for name, value in values.items() if name in SETTINGS})
+
+    @classmethod
+    def from_store(cls, values: Mapping[str, Any]) -> tuple[Self, tuple["RefusedSetting", ...]]:
+        """Return the settings that a store holds, and those of them that this release refuses.
+
+        A refused setting that may change has its default. One that decides what is asked and what counts has none:
+        then the error says what is wrong.
+        """
+        try:
+            return cls.from_json(values), ()
+        except DuelpoolError:
+            taken = {name: value for name, value in values.items() if name in FIXED}
+        settings = cls.from_json(taken)
+        refused: list[RefusedSetting] = []
+        for name in CHANGEABLE:
+            if name not in values:
+                continue
+            try:
+                settings = cls.from_json({**taken, name: values[name]})
+                taken[name] = values[name]
+            except DuelpoolError as error:
+                refused.append(RefusedSetting(name, error.problem, error.remedy))
+        return settings, tuple(refused)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedSetting:
+    """A stored setting that this release doesn't accept: the campaign has its default instead."""
+
+    name: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return (
+            f"The stored setting '{self.name}' isn't accepted any more, and its default is used. {self.problem} "
+            f"{self.remedy} Set it again with `duelpool change --settings FILE`."
+        )
 
 
 _ADAPTER: Final = TypeAdapter(Settings)

@@ -16,6 +16,7 @@ from duelpool.cli.opening import (
     audit_entry,
     confirmed,
     opened,
+    recorded,
     working,
 )
 from duelpool.cli.output import print_json, print_table
@@ -264,8 +265,8 @@ def settle(
                             "The panel's answer has changed since the plan was made.",
                             remedy="Run the command again and check the new plan.",
                         )
-                campaign.write(audit_entry(campaign, "panel settle", due=_money(planned.due, campaign)))
-                after = carry_out_plan(campaign, chosen, planned)
+                with recorded(campaign, "panel settle", due=_money(planned.due, campaign)):
+                    after = carry_out_plan(campaign, chosen, planned)
         _report(campaign, chosen, after, done=done, as_json=as_json)
 
 
@@ -430,8 +431,8 @@ def reject(
             )
         typer.echo(f"{assessor} will not be paid. The message: {message}")
         if confirmed("Reject? This can't be undone.", yes):
-            campaign.write(audit_entry(campaign, "panel reject", assessor=assessor, category=category))
-            chosen.reject(waiting[-1].external, category, message)
+            with recorded(campaign, "panel reject", assessor=assessor, category=category):
+                chosen.reject(waiting[-1].external, category, message)
             take_over(campaign, chosen, carry_out=True)
             typer.echo(f"Rejected the submission of {assessor}.")
 

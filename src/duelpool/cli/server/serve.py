@@ -66,8 +66,12 @@ def serve(
             typer.echo(f"To set up {'another' if rows else 'a'} campaign:")
             typer.echo(f"  {setup_address(root, setup_key(keys, now, days))}")
         for row in rows:
-            Campaign(opened, row)  # refuses unreadable settings before the server starts
+            refused = Campaign(
+                opened, row
+            ).refused_settings  # unreadable settings are an error, before the start
             typer.echo(f"Campaign {row.name}")
+            for setting in refused:
+                tell(f"  Notice: {setting}")
             typer.echo(f"  for assessors: {address(root, row.id, keys.key(row.id, 'open', now, days=days))}")
             preview = keys.key(row.id, "manager", now, days=days)
             typer.echo(f"  to preview:    {address(root, row.id, preview, preview='1')}")

@@ -58,6 +58,7 @@ def _page(
         else "",
         may_manage=caller.may_manage,
         trouble=trouble,
+        refused=campaign.refused_settings,
     )
     if trouble is not None:
         page.status_code = status_of(trouble)[0]
