@@ -120,6 +120,32 @@ def test_paired_tests_equal_scipys(first: list[float], data: st.DataObject) -> N
     assert difference(table, "a", "b", "wilcoxon").p == pytest.approx(expected_p)
 
 
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(-6, 6).filter(bool), min_size=1, max_size=10))
+def test_wilcoxon_equals_its_definition_over_all_signs(gaps: list[int]) -> None:
+    ranks = stats.rankdata(np.abs(gaps))
+    above = float(ranks[np.array(gaps) > 0].sum())
+    lowest = min(above, float(ranks.sum()) - above)
+    sums = np.array(list(product((0, 1), repeat=len(gaps)))) @ ranks
+    tested = difference(table_of([*gaps, 0, 0], [0.0] * (len(gaps) + 2)), "a", "b", "wilcoxon")
+    assert tested.statistic == lowest
+    assert tested.p == pytest.approx(min(1.0, 2 * float(np.mean(sums <= lowest))))
+
+
+@pytest.mark.parametrize(("topics", "tied"), [(5, False), (13, False), (50, False), (51, False), (80, True)])
+def test_wilcoxon_equals_scipys_where_scipys_is_exact_or_topics_are_many(topics: int, tied: bool) -> None:
+    gaps = rng_for(topics, "gaps").normal(0.2, 1.0, topics)
+    gaps = np.where(np.round(gaps, 1) == 0, 0.1, np.round(gaps, 1)) if tied else gaps
+    expected = stats.wilcoxon(gaps)
+    tested = difference(table_of(gaps.tolist(), [0.0] * topics), "a", "b", "wilcoxon")
+    assert (tested.statistic, tested.p) == pytest.approx((expected.statistic, expected.pvalue))
+
+
+def test_wilcoxon_of_few_equal_differences_among_many_topics_has_the_p_of_equal_signs() -> None:
+    gaps = [1.0] * 4 + [0.0] * 16  # the normal approximation: .046
+    assert difference(table_of(gaps, [0.0] * 20), "a", "b", "wilcoxon").p == pytest.approx(0.125)
+
+
 @pytest.mark.parametrize("test", ["t", "bootstrap"])
 def test_few_topics_with_few_values_have_no_tiny_p(test: str) -> None:
     for gaps in ([1.0, 1.0], [1.0, 0.3], [1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
 from typing import TypeAlias
@@ -15,6 +16,7 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
 _KNOTS = 64
+_EXACT_RANKS = 50  # differences: Wilcoxon's distribution is exact up to here
 SKEWED = 1.0
 ENOUGH_TOPICS = 50  # from here on skewed differences hardly matter
 UNALIKE = 4.0
@@ -49,11 +51,36 @@ def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
 
 
 def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Wilcoxon's signed-rank test; topics without a difference are left out."""
-    if not np.any(differences):
+    """Wilcoxon's signed-rank test; topics without a difference are left out.
+
+    Exact for up to 50 differences, with ties too. scipy's is exact for 13 with ties, and takes a thousand times as long;
+    its normal approximation gives four equal differences among 20 topics p = .046, and equal signs have .125.
+    """
+    known = differences[differences != 0]
+    n = len(known)
+    if not n:
         return 0.0, 1.0
-    test = scipy.stats.wilcoxon(differences)
-    return float(test.statistic), float(test.pvalue)
+    ranks = scipy.stats.rankdata(np.abs(known))
+    above = float(ranks[known > 0].sum())
+    statistic = min(above, n * (n + 1) / 2 - above)
+    if n <= _EXACT_RANKS:
+        sums = _signed_rank_sums(tuple(np.sort(np.rint(2 * ranks)).astype(int).tolist()))
+        return statistic, min(1.0, 2 * float(sums[: round(2 * statistic) + 1].sum()))
+    tied = np.unique(ranks, return_counts=True)[1].astype(np.float64)
+    variance = n * (n + 1) * (2 * n + 1) / 24 - float(np.sum(tied**3 - tied)) / 48
+    z = (statistic - n * (n + 1) / 4) / np.sqrt(variance)
+    return statistic, min(1.0, 2 * float(scipy.special.ndtr(z)))
+
+
+@lru_cache(maxsize=64)
+def _signed_rank_sums(doubled: tuple[int, ...]) -> Floats:
+    """Return the chance of each sum of twice the ranks with a plus sign, where all signs are equally likely."""
+    chances = np.zeros(sum(doubled) + 1)
+    chances[0] = 1.0
+    for rank in doubled:
+        chances[rank:] = (chances[rank:] + chances[:-rank]) / 2
+        chances[:rank] /= 2
+    return chances
 
 
 def randomisation(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
