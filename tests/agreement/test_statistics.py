@@ -44,12 +44,13 @@ from duelpool.agreement import (
 )
 from duelpool.agreement.differences import Clusters, shares_differ
 from duelpool.agreement.effort import confidences, context_use, paces, sights
-from duelpool.agreement.shares import clustered_share, count_votes
+from duelpool.agreement.shares import count_votes
 from duelpool.arrays import Bools
 from duelpool.errors import BadFile, BadParameter, UnknownName
 from duelpool.files import read_assessed
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.report import plain_text
+from duelpool.shares import clustered_share
 from peers.installed import load
 
 NOTHING = Share(0, 0, None, None, None)

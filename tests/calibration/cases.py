@@ -16,7 +16,7 @@ from scipy.stats import studentized_range
 from calibration.real_votes import pairs_of_votes
 from duelpool.agreement.coefficients import krippendorff_alpha
 from duelpool.agreement.differences import Clusters, ranks_go_together, shares_differ
-from duelpool.agreement.shares import Counts, Share, clustered_share, share_of_assessors, simple_share
+from duelpool.agreement.shares import Counts
 from duelpool.arrays import Floats
 from duelpool.budget import Beliefs, Population, item_population, parse_metric, prior_by_rank, simulate_budget
 from duelpool.comparison import (
@@ -31,6 +31,7 @@ from duelpool.comparison import (
 from duelpool.files import read_qrels, read_run
 from duelpool.measures import ReadyRun, Truth, parse_measure
 from duelpool.seeds import rng_for
+from duelpool.shares import Share, clustered_share, share_over, simple_share
 
 Trial = Callable[[np.random.Generator, Path | None], bool]
 LEVEL = 0.05
@@ -336,7 +337,7 @@ def _agreement(topics: int, *, uneven: float, chance: float, spread: float) -> T
 def _left(people: int) -> Trial:
     def trial(rng: np.random.Generator, data: Path | None) -> bool:
         lean = rng.beta(10, 10, people)
-        return _holds(share_of_assessors(rng.binomial(20, lean).tolist(), [20] * people), 0.5)
+        return _holds(share_over((rng.binomial(20, lean).tolist(), [20] * people)), 0.5)
 
     return trial
 

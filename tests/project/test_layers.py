@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
     "seeds": (),
     "arrays": (),
-    "shares": (),
+    "shares": ("arrays",),
     "records": ("errors",),
     "net": ("errors",),
     "files": GROUND,

@@ -25,12 +25,12 @@ from duelpool.agreement import (
     preference_table,
     transitivity,
 )
-from duelpool.agreement.shares import Share
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, read_assessed, read_preferences
 from duelpool.files.source import read_source
 from duelpool.preferences import bradley_terry, win_matrices
 from duelpool.records import Judgment, Outcome
+from duelpool.shares import Share
 from duelpool.simulation import Progress
 from duelpool_reproduce.base import Cell, Experiment, Section
 from duelpool_reproduce.verdicts import Measured, reasons_of, table_of

@@ -34,11 +34,11 @@ from duelpool.agreement import (
     transitivity,
 )
 from duelpool.agreement.coefficients import alpha_of
-from duelpool.agreement.shares import clustered_share
 from duelpool.agreement.tables import without_ties
 from duelpool.arrays import Floats
 from duelpool.records import Judgment, Kind, Outcome
 from duelpool.seeds import rng_for
+from duelpool.shares import clustered_share
 from duelpool_reproduce.latent import LatentAssessor, normal_cdf
 
 QUERIES = 51

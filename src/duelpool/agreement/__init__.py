@@ -20,7 +20,7 @@ from duelpool.agreement.coefficients import (
 )
 from duelpool.agreement.differences import ClusteredTest
 from duelpool.agreement.findings import AgreementOptions, Finding, Statistic
-from duelpool.agreement.shares import Counts, Share, simple_share
+from duelpool.agreement.shares import Counts
 from duelpool.agreement.statistics import STATISTICS, find, find_all
 from duelpool.agreement.tables import (
     ChiSquare,
@@ -37,6 +37,7 @@ from duelpool.agreement.tables import (
 )
 from duelpool.agreement.transitivity import Transitivity, Triplets, transitivity
 from duelpool.agreement.votes import Feedback, TestRecord, Votes, in_two_groups
+from duelpool.shares import Share, simple_share
 
 __all__ = [
     "STATISTICS",

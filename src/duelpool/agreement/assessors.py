@@ -9,18 +9,12 @@ import numpy as np
 import polars as pl
 
 from duelpool.agreement.coefficients import cohen_kappa
-from duelpool.agreement.shares import (
-    Cluster,
-    Share,
-    by_cluster,
-    ends_of_ratio,
-    share_of_assessors,
-    simple_share,
-)
+from duelpool.agreement.shares import Cluster, by_cluster
 from duelpool.agreement.transitivity import Transitivity, Triplets
 from duelpool.agreement.votes import BAD, PEOPLE, PROGRAMS, Votes, people_or_programs
 from duelpool.arrays import Bools, Floats, Ints
 from duelpool.errors import UnknownName
+from duelpool.shares import Share, ends_of_ratio, share_over, simple_share
 
 
 def plain_of(column: str) -> pl.Expr:
@@ -116,7 +110,7 @@ def _self_agreement_by_assessor(votes: Votes) -> dict[str, Share]:
 def self_agreement(votes: Votes) -> Share:
     """Return how often assessors gave the same answer to a repeated unit, over all assessors."""
     parts = list(_self_agreement_by_assessor(votes).values())
-    return share_of_assessors([each.part for each in parts], [each.whole for each in parts])
+    return share_over(([each.part for each in parts], [each.whole for each in parts]))
 
 
 def _left_share_by_assessor(votes: Votes) -> dict[str, Share]:
@@ -129,7 +123,7 @@ def left_share(votes: Votes) -> Share:
     """Return the share of decisions for the left side, where the sides are known."""
     sides = votes.frame.filter(pl.col("left").is_not_null())
     sums = sides.group_by("assessor").agg(pl.col("left").cast(pl.Int64).sum(), pl.len()).sort("assessor")
-    return share_of_assessors(sums.get_column("left").to_list(), sums.get_column("len").to_list())
+    return share_over((sums.get_column("left").to_list(), sums.get_column("len").to_list()))
 
 
 # ---- groups

@@ -1,6 +1,5 @@
-"""Shares with their uncertainty, and votes counted by unit."""
+"""Votes counted by unit, and the shares of those that agree."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,81 +7,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import polars as pl
-import scipy  # its submodules load on first use
 
 from duelpool.arrays import Floats, Ints
-from duelpool.shares import wilson
+from duelpool.shares import Share, clustered_share
 
 Cluster: TypeAlias = Literal["pair", "topic"]
 """The unit of resampling: pairs (items, where they are graded), or whole topics."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """`part` of `whole`, with a standard error and a 95 % interval; None where there are too few units."""
-
-    part: float
-    whole: float
-    error: float | None
-    low: float | None
-    high: float | None
-
-    @property
-    def value(self) -> float | None:
-        """The share itself, None where `whole` is 0."""
-        return self.part / self.whole if self.whole else None
-
-
-def simple_share(part: float, whole: float) -> Share:
-    """Return a share of independent trials, with Wilson's interval."""
-    ends = wilson(part, whole)
-    if ends is None:
-        return Share(part, whole, None, None, None)
-    value = part / whole
-    return Share(part, whole, math.sqrt(value * (1 - value) / whole), *ends)
-
-
-def clustered_share(parts: Floats | Ints, wholes: Floats | Ints) -> Share:
-    """Return the share of all parts in all wholes, where only the clusters are independent of each other.
-
-    The error is that of a ratio estimator over clusters; units within a cluster may be correlated.
-    """
-    part, whole = float(parts.sum()), float(wholes.sum())
-    used = int(np.count_nonzero(wholes))
-    if used < 2:
-        return Share(part, whole, None, None, None)
-    left_over = parts - part / whole * wholes
-    error = math.sqrt(used / (used - 1) * float(left_over @ left_over)) / whole
-    return Share(
-        part, whole, error, *ends_of_ratio(part / whole, error, whole**2 / float(wholes @ wholes), whole)
-    )
-
-
-def ends_of_ratio(value: float, error: float, clusters: float, whole: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval for as many independent trials as give this error, with Student's quantile.
-
-    `clusters` are as many as would count as much if all had one size. Where none differs from another, each counts as
-    one trial: a share of 1 in ten topics isn't known for certain.
-    """
-    worth = min(whole, value * (1 - value) / error**2) if error > 0 else clusters
-    ends = wilson(value * worth, worth, student_95(clusters - 1))
-    return ends if ends is not None else (0.0, 1.0)
-
-
-def student_95(freedom: float) -> float:
-    """Return Student's quantile for an interval of 95 %; below one degree of freedom that of one."""
-    return float(scipy.special.stdtrit(max(1.0, freedom), 0.975))
-
-
-ENOUGH_ASSESSORS = 10
-"""From this many assessors on, the interval of a share over all of them is over assessors; below, over votes."""
-
-
-def share_of_assessors(parts: Sequence[float], wholes: Sequence[float]) -> Share:
-    """Return a share over all assessors: from many the interval holds for other assessors, from few for these."""
-    if sum(whole > 0 for whole in wholes) < ENOUGH_ASSESSORS:
-        return simple_share(sum(parts), sum(wholes))
-    return clustered_share(np.array(parts, dtype=np.float64), np.array(wholes, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from duelpool.agreement.coefficients import (
 )
 from duelpool.agreement.effort import confidences, context_use, paces, sights
 from duelpool.agreement.findings import AgreementOptions, Finding, Statistic, TableAndNotes
-from duelpool.agreement.shares import ENOUGH_ASSESSORS, Counts, Share, share_of_assessors, simple_share
+from duelpool.agreement.shares import Counts
 from duelpool.agreement.tables import (
     ComparedVotes,
     ConditionalTable,
@@ -38,6 +38,7 @@ from duelpool.agreement.votes import Votes
 from duelpool.errors import UnknownName
 from duelpool.records import Kind
 from duelpool.report import Cell, Table
+from duelpool.shares import ENOUGH_CLUSTERS, Share, share_over, simple_share
 
 _ALL = "all"
 
@@ -299,7 +300,7 @@ def _left(votes: Votes, options: AgreementOptions) -> TableAndNotes:
         rows.append((_ALL, "", int(share.whole), *_ends(share)))
     return Table(("criterion", "kind", "decisions", "left", "low", "high"), tuple(rows), keys=2), (
         "The share of decisions for the left side, with a 95 % interval: over assessors where there are "
-        f"{ENOUGH_ASSESSORS} or more, else over decisions.",
+        f"{ENOUGH_CLUSTERS} or more, else over decisions.",
     )
 
 
@@ -312,7 +313,7 @@ def _tests(votes: Votes, options: AgreementOptions) -> TableAndNotes:
     ]
     if rows:
         passed, seen = [each.passed for each in known], [each.seen for each in known]
-        rows.append(("all assessors", sum(passed), sum(seen), *_ends(share_of_assessors(passed, seen))))
+        rows.append(("all assessors", sum(passed), sum(seen), *_ends(share_over((passed, seen)))))
     return Table(("assessor", "passed", "seen", "share", "low", "high"), tuple(rows)), (
         "Test pairs passed; the lowest share first.",
     )

@@ -13,11 +13,12 @@ import numpy as np
 import polars as pl
 
 from duelpool.agreement.differences import ClusteredTest, Clusters, shares_differ
-from duelpool.agreement.shares import Cluster, Counts, Share, by_cluster, count_votes, sums_by
+from duelpool.agreement.shares import Cluster, Counts, by_cluster, count_votes, sums_by
 from duelpool.agreement.votes import BAD, PLAIN_A, PLAIN_B, SURE_A, SURE_B, TIE, Votes
 from duelpool.arrays import Floats, Ints
 from duelpool.errors import BadParameter
 from duelpool.records import Kind
+from duelpool.shares import Share
 
 PLAIN_LABELS = ("A<B", "both bad", "A>B")
 SURE_LABELS = ("A<<B", "A<B", "both bad", "A>B", "A>>B")

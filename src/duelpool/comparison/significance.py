@@ -53,8 +53,8 @@ def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
 def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
     """Wilcoxon's signed-rank test; topics without a difference are left out.
 
-    Exact for up to 50 differences, with ties too. scipy's is exact for 13 with ties, and takes a thousand times as long;
-    its normal approximation gives four equal differences among 20 topics p = .046, and equal signs have .125.
+    Exact for up to 50 differences, with ties too. scipy's is exact for 13 with ties, and takes a thousand times as
+    long; its normal approximation gives four equal differences among 20 topics p = .046, and equal signs have .125.
     """
     known = differences[differences != 0]
     n = len(known)

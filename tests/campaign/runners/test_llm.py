@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, JudgingSession, SessionTally
-from duelpool.campaign.runners.llm_figures import model_figures
+from duelpool.campaign.runners.llm_figures import CountedShare, model_figures
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget, Terms, combined
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
 from duelpool.campaign.runners.llm_session import LlmSession
@@ -128,6 +128,21 @@ def test_model_judges_along_with_people(store: Store, provider: Provider) -> Non
     (figures,) = model_figures(campaign)
     assert (figures.agreement.part, figures.agreement.whole) == (12, 12)
     assert max(provider.counts.values()) == 1  # repeated pairs are for those who may forget
+
+
+def test_figures_of_a_model_have_intervals_over_topics_where_there_are_many() -> None:
+    """In half of the topics all votes agree, in the others none does."""
+    counts = [
+        ((str(topic), "", "a", str(pair)), 3 * (topic % 2), 3) for topic in range(20) for pair in range(10)
+    ]
+    over_topics = CountedShare.of(counts)
+    assert over_topics.low is not None
+    assert (over_topics.part, over_topics.whole, over_topics.share) == (300, 600, 0.5)
+    assert over_topics.low < 0.35  # over 600 votes: .46
+    few = CountedShare.of(counts[:40])  # four topics: over 40 pairs
+    assert few.low is not None
+    assert 0.3 < few.low < 0.4
+    assert CountedShare.of([]) == CountedShare(0, 0, None, None, None)
 
 
 def test_one_pseudonym_is_one_model_with_one_prompt(store: Store, provider: Provider) -> None:

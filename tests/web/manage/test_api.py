@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -19,10 +20,12 @@ from duelpool.campaign.views.status import status
 from duelpool.client import Client, Refused
 from duelpool.errors import BadParameter
 from duelpool.leaderboard.scoring import leaderboard
+from duelpool.shares import share_over
 from duelpool.store import open_store
 from duelpool.web.access.links import link_keys
 from duelpool.web.manage.api import export
 from duelpool.web.manage.keys import manager_address, manager_key
+from duelpool.web.manage.schemas import head_of
 from support.browsing import Site
 from support.managed import judge, key_for, managed, state_of
 from support.visitors import ORIGIN, served
@@ -45,6 +48,20 @@ def ids(app: FastAPI) -> list[str]:
 def client_of(app: FastAPI, key: str = "", **more: Any) -> TestClient:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return TestClient(app, base_url=ORIGIN, headers=headers, raise_server_exceptions=False, **more)
+
+
+def test_the_interval_of_left_choices_is_over_assessors_where_there_are_many(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "sides.db", create=True)
+    campaign = managed(store)
+    judge(campaign, 6)
+    wanted = status(campaign)
+    one = wanted.assessors[0]
+    sides = [replace(one, assessor=str(at), left=float(at % 2), sided=30) for at in range(20)]
+    found = head_of("c1", replace(wanted, assessors=tuple(sides), left_choices=300, right_choices=300))
+    share = share_over(([30 * (at % 2) for at in range(20)], [30] * 20))
+    assert (found.left_share, found.left_low, found.left_high) == (0.5, share.low, share.high)
+    assert found.left_low is not None
+    assert found.left_low < 0.35  # over 600 choices: .46
 
 
 # ---- by the client

@@ -5,16 +5,16 @@ on the same pairs are all judgments that count and prefer an item; each vote is 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.replay import read_uncounted
 from duelpool.records import EFFECTS
-from duelpool.shares import wilson
+from duelpool.shares import ENOUGH_CLUSTERS, share_over
 from duelpool.store import Reading, holdings, llm, log, schema
 from duelpool.store.llm import ModelReply, Order
 
@@ -23,13 +23,25 @@ _LEFT = {str(each) for each, effect in EFFECTS.items() if effect.left > effect.r
 _RIGHT = {str(each) for each, effect in EFFECTS.items() if effect.right > effect.left}
 _WHOLE = 1e12  # parts of the currency's unit in which money is stored
 
-Votes = Mapping[tuple[str, str, str, str], Counter[str]]
+INTERVALS = (
+    f"Intervals of 95 %: over topics where there are {ENOUGH_CLUSTERS} or more; "
+    "with fewer over pairs, for these topics alone."
+)
+
+Key: TypeAlias = tuple[str, str, str, str]
+"""A topic, a criterion and the two items of a pair in alphabetical order; a graded item's second one is empty."""
+
+Votes: TypeAlias = Mapping[Key, Counter[str]]
 """People's choices by topic, criterion and pair: how often each item won."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedShare:
-    """`part` of `whole` with the 95 % interval of the share; None where `whole` is 0."""
+    """`part` of `whole` with the 95 % interval of the share; None where `whole` is 0.
+
+    From ten topics on the interval is over topics, whose votes go together; with fewer over pairs, so that it holds for
+    these topics alone, and with fewer than ten pairs over single votes.
+    """
 
     part: int
     whole: int
@@ -38,12 +50,22 @@ class CountedShare:
     high: float | None
 
     @classmethod
-    def of(cls, part: int, whole: int) -> "CountedShare":
-        """Return the share with its interval."""
-        ends = wilson(part, whole)
-        if ends is None:
-            return cls(part, whole, None, None, None)
-        return cls(part, whole, part / whole, *ends)
+    def of(cls, counts: Iterable[tuple[Key, int, int]]) -> "CountedShare":
+        """Return the share of all parts in all wholes, counted by pair, with its interval."""
+        rows = list(counts)
+        by_topic = _sums((key[0], part, whole) for key, part, whole in rows)
+        share = share_over(by_topic, _sums(rows))
+        return cls(int(share.part), int(share.whole), share.value, share.low, share.high)
+
+
+def _sums(rows: Iterable[tuple[Hashable, int, int]]) -> tuple[list[int], list[int]]:
+    """Return the parts and the wholes of each key."""
+    sums: dict[Hashable, list[int]] = {}
+    for key, part, whole in rows:
+        own = sums.setdefault(key, [0, 0])
+        own[0] += part
+        own[1] += whole
+    return [part for part, _ in sums.values()], [whole for _, whole in sums.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +158,7 @@ def people_votes(tx: Reading) -> Votes:
             columns.outcome.in_(_LEFT | _RIGHT),
         )
     )
-    votes: dict[tuple[str, str, str, str], Counter[str]] = {}
+    votes: dict[Key, Counter[str]] = {}
     for row in rows:
         if kinds.get(row.assessor, "imported") in {"llm", "program"} or (row.topic, row.seq) in gone:
             continue
@@ -150,11 +172,16 @@ def people_votes(tx: Reading) -> Votes:
 class _Pair:
     """Both replies of a pair, in terms of its items; `choice` is the item that both prefer, or "tie"."""
 
-    key: tuple[str, str, str, str]
+    key: Key
     decided: bool
     choice: str | None
     confidence: float | None
     longer: str | None
+
+
+def _key(order: Order) -> Key:
+    a, b = sorted((order.left, order.right)) if order.right else (order.left, "")
+    return order.topic, order.criterion, a, b
 
 
 def _pairs(replies: Mapping[Order, ModelReply]) -> Iterator[_Pair]:
@@ -186,7 +213,7 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
     total = sum(outcomes.values())
     unknown = sum(each.cost for each in calls if each.state == llm.UNKNOWN)
     sized = [pair for pair in consistent if pair.longer is not None]
-    people_sized = [(pair.longer, votes.get(pair.key, Counter())) for pair in sized]
+    said_of = [(_key(order), reply.outcome) for order, reply in replies.items()]
     return ModelFigures(
         assessor=judge.assessor,
         model=judge.model,
@@ -199,14 +226,15 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
         decided=len(decided),
         graded=outcomes["grade"],
         replies=dict(sorted(outcomes.items())),
-        refusals=CountedShare.of(outcomes["refused"], total),
-        malformed=CountedShare.of(outcomes["malformed"], total),
-        flips=CountedShare.of(len(flipped), len(decided)),
-        left=CountedShare.of(outcomes["left"], outcomes["left"] + outcomes["right"]),
-        longer=CountedShare.of(sum(pair.choice == pair.longer for pair in sized), len(sized)),
+        refusals=CountedShare.of((key, said == "refused", 1) for key, said in said_of),
+        malformed=CountedShare.of((key, said == "malformed", 1) for key, said in said_of),
+        flips=CountedShare.of((pair.key, pair.choice is None, 1) for pair in decided),
+        left=CountedShare.of((key, said == "left", 1) for key, said in said_of if said in {"left", "right"}),
+        longer=CountedShare.of((pair.key, pair.choice == pair.longer, 1) for pair in sized),
         people_longer=CountedShare.of(
-            sum(won[str(longer)] for longer, won in people_sized),
-            sum(won.total() for _, won in people_sized),
+            (pair.key, votes[pair.key][str(pair.longer)], votes[pair.key].total())
+            for pair in sized
+            if pair.key in votes
         ),
         agreement=_agreement(consistent, votes),
         people_split=_split(flipped, votes),
@@ -228,14 +256,12 @@ def _figures(tx: Reading, judge: llm.ModelJudge, votes: Votes) -> ModelFigures:
 
 def _agreement(pairs: list[_Pair], votes: Votes) -> CountedShare:
     seen = [(pair, votes[pair.key]) for pair in pairs if pair.key in votes]
-    return CountedShare.of(
-        sum(won[str(pair.choice)] for pair, won in seen), sum(won.total() for _, won in seen)
-    )
+    return CountedShare.of((pair.key, won[str(pair.choice)], won.total()) for pair, won in seen)
 
 
 def _split(pairs: list[_Pair], votes: Votes) -> CountedShare:
-    seen = [votes[pair.key] for pair in pairs if pair.key in votes and votes[pair.key].total() > 1]
-    return CountedShare.of(sum(max(won.values()) for won in seen), sum(won.total() for won in seen))
+    seen = [(pair.key, votes[pair.key]) for pair in pairs if pair.key in votes]
+    return CountedShare.of((key, max(won.values()), won.total()) for key, won in seen if won.total() > 1)
 
 
 def _by_confidence(pairs: list[_Pair], votes: Votes) -> tuple[ByConfidence, ...]:

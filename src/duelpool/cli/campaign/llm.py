@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from duelpool.campaign import Campaign
-from duelpool.campaign.runners.llm_figures import CountedShare, ModelFigures, model_figures
+from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures, model_figures
 from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
 from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
@@ -198,7 +198,13 @@ def shares_of_wins(strengths: dict[str, float]) -> dict[str, float]:
 
 
 def _show(figures: ModelFigures, currency: str) -> None:
-    table = Table(title=f"{figures.assessor}: {figures.model}", title_justify="left", show_header=False)
+    table = Table(
+        title=f"{figures.assessor}: {figures.model}",
+        title_justify="left",
+        show_header=False,
+        caption=INTERVALS,
+        caption_justify="left",
+    )
     table.add_column("what")
     table.add_column("figure", overflow="fold")
     money = f"{figures.spent:,.6f} {currency}"

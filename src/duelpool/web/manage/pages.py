@@ -12,7 +12,7 @@ from duelpool.access.accounts import has_manager
 from duelpool.agreement import Votes
 from duelpool.agreement.campaigns import Looked
 from duelpool.agreement.findings import agreement_options
-from duelpool.campaign.runners.llm_figures import CountedShare, ModelFigures
+from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
 from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
 from duelpool.comparison import CORRECTIONS, TESTS
@@ -376,7 +376,7 @@ def llm(caller: Viewing) -> Response:
             (each, charts.shares_chart(f"model-{at}", f"Agreement of people with {each.assessor}", rows))
         )
     currency = caller.dashboard.campaign.settings.currency
-    return show(caller, "llm", "llm", "LLM judges", models=models, currency=currency)
+    return show(caller, "llm", "llm", "LLM judges", models=models, currency=currency, intervals=INTERVALS)
 
 
 def confidences(figures: ModelFigures) -> list[tuple[str, CountedShare]]:

@@ -18,7 +18,7 @@ from duelpool.campaign.views.status import (
     TopicStatus,
 )
 from duelpool.campaign.views.tally import PairTally, Vote
-from duelpool.shares import wilson
+from duelpool.shares import Share, share_over
 
 TEXT_AT_MOST = 2000
 SEQ_AT_MOST = 2**31 - 1
@@ -110,10 +110,20 @@ class Head:
     blocks: tuple[str, ...]
 
 
+def _left_share(status: CampaignStatus) -> Share:
+    """Return the share of left choices, over assessors as in `duelpool agreement`; those without a name are one."""
+    known = [
+        (round(each.left * each.sided), each.sided) for each in status.assessors if each.left is not None
+    ]
+    others = status.left_choices - sum(left for left, _ in known)
+    sided = status.left_choices + status.right_choices - sum(whole for _, whole in known)
+    parts, wholes = zip(*known, (others, sided), strict=True)
+    return share_over((parts, wholes))
+
+
 def head_of(id: str, status: CampaignStatus) -> Head:  # noqa: A002
     """Return the head figures of a campaign."""
-    sided = status.left_choices + status.right_choices
-    ends = wilson(status.left_choices, sided)
+    left = _left_share(status)
     expected = status.total("expected")
     return Head(
         id=id,
@@ -135,9 +145,9 @@ def head_of(id: str, status: CampaignStatus) -> Head:  # noqa: A002
         excluded=sum(each.state == "excluded" for each in status.assessors),
         left_choices=status.left_choices,
         right_choices=status.right_choices,
-        left_share=status.left_choices / sided if sided else None,
-        left_low=None if ends is None else ends[0],
-        left_high=None if ends is None else ends[1],
+        left_share=left.value,
+        left_low=left.low,
+        left_high=left.high,
         money=status.money,
         cost_per_usable_judgment=status.money.per_usable_judgment,
         expected_cost=None if status.price is None else status.price * expected,
