@@ -135,10 +135,13 @@ class Client:
         place = Path(path)
         part = place.with_name(f"{place.name}.part")
         size = 0
-        with part.open("wb") as file:
-            for piece in self.export(form):
-                size += file.write(piece)
-        part.replace(place)
+        try:
+            with part.open("wb") as file:
+                for piece in self.export(form):
+                    size += file.write(piece)
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
         return size
 
     # ---- intervening

@@ -46,13 +46,14 @@ def call(*words: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_os_error_without_a_file_is_raised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_on_a_full_disk_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def invoke(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(DuelpoolGroup, "invoke", invoke)
-    with pytest.raises(OSError, match="No space left"):
-        call("status", "c.db")
+    code, _, said = call("status", "c.db")
+    assert code == 2
+    assert "Error: The output can't be written: No space left on device. Free some space" in said
 
 
 def test_pool_prints_figures_as_json(folder: Path) -> None:

@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         ),
     ),
     "client": ("errors",),
-    "plots": (*GROUND, "comparison", "agreement", "simulation", "evaluation"),
+    "plots": (*GROUND, "files", "comparison", "agreement", "simulation", "evaluation"),
     "campaign_report": (
         *GROUND,
         *("store", "campaign", "report", "agreement", "evaluation", "leaderboard", "plots"),

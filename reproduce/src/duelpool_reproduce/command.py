@@ -11,6 +11,7 @@ from rich.table import Table
 from duelpool.cli.executors import open_executor
 from duelpool.cli.output import progress_bar
 from duelpool.errors import UnknownName
+from duelpool.files import write_lines
 from duelpool_reproduce import EXPERIMENTS, NOT_RUN, Experiment, Report, Section
 from duelpool_reproduce.survey import (
     ExperimentRun,
@@ -131,10 +132,10 @@ def end_survey(ran: list[ExperimentRun], out: Path | None, *, quick: bool, as_js
             console.print(f"- {words}", markup=False, highlight=False)
     if out:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "summary.csv").write_text(table.as_csv(), encoding="utf-8")
-        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        (out / "summary.json").write_text(text, encoding="utf-8")
-        (out / "results.md").write_text(page(ran, quick=quick), encoding="utf-8")
+        text = json.dumps(record, indent=2, ensure_ascii=False)
+        texts = {"summary.csv": table.as_csv(), "summary.json": text, "results.md": page(ran, quick=quick)}
+        for name, each in texts.items():
+            write_lines(out / name, [each.removesuffix("\n")])
 
 
 def print_table(console: Console, section: Section) -> None:
@@ -164,8 +165,8 @@ def write(report: Report, name: str, folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     table, values, drawing = (folder / f"{name}{suffix}" for suffix in (".csv", ".json", ".svg"))
-    table.write_text(report.figures().as_csv(), encoding="utf-8")
-    values.write_text(json.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_lines(table, [report.figures().as_csv().removesuffix("\n")])
+    write_lines(values, [json.dumps(report.as_json(), indent=2, ensure_ascii=False)])
     save_figure(report.drawing(), drawing)
     return [table, values, drawing]
 

@@ -1,6 +1,9 @@
 """All commands by name, each imported when it is called: a command doesn't wait for the imports of others."""
 
+import os
+import sys
 from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -111,6 +114,12 @@ class _Commands(MutableMapping[str, Any]):
         del self._loaded[name]
 
 
+def _drop_output() -> None:
+    """Discard what is still to be printed: where that failed once, Python would try again when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class DuelpoolCommands(DuelpoolGroup):
     """The group of all commands; errors that a user can fix are printed and end with exit code 2."""
 
@@ -125,11 +134,16 @@ class DuelpoolCommands(DuelpoolGroup):
         except DuelpoolError as error:
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(BAD_INPUT) from None
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            if error.filename is None:  # about no file: a closed pipe, for example
-                raise
-            problem = f"{error.filename}: {error.strerror}."
-            typer.echo(f"Error: {problem} Check the name and your permissions.", err=True)
+            problem = error.strerror or str(error)
+            if error.filename is None:  # about no file: what is printed can't be written
+                _drop_output()
+                where, remedy = "The output can't be written", "Free some space, or print to another place."
+            else:
+                where, remedy = str(error.filename), "Check the name and your permissions."
+            typer.echo(f"Error: {where}: {problem}. {remedy}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("Interrupted.", err=True)

@@ -1,5 +1,6 @@
 """Bytes in, bytes out: a path or standard input, plain or gzip; files written whole or not at all."""
 
+import errno
 import gzip
 import os
 import sys
@@ -15,6 +16,9 @@ from typing import BinaryIO, TypeAlias, cast
 from duelpool.errors import BadFile
 
 STANDARD_INPUT = "-"
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where a disk, a quota or a file is full."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -133,14 +137,14 @@ def stem(path: str | os.PathLike[str]) -> str:
     return name
 
 
-def write_lines(path: str | os.PathLike[str], lines: Iterable[str]) -> None:
+def write_lines(path: str | os.PathLike[str], lines: Iterable[str], *, private: bool = False) -> None:
     """Write text lines to a path (gzip when it ends in .gz) or to standard output for "-".
 
-    The file appears under its name only when it is complete; a failure leaves the old file as it was. A generator of
-    lines is closed at once, with what it holds open.
+    The file appears under its name only when it is complete; a failure leaves the old file as it was. A `private` file
+    is for its owner alone. A generator of lines is closed at once, with what it holds open.
     """
     with closed_after(lines):
-        _write_to(os.fspath(path), lines)
+        _write_to(os.fspath(path), lines, private)
 
 
 @contextmanager
@@ -153,36 +157,55 @@ def closed_after(lines: Iterable[str]) -> Iterator[None]:
             lines.close()
 
 
-def _write_to(name: str, lines: Iterable[str]) -> None:
+def _write_to(name: str, lines: Iterable[str], private: bool) -> None:
     if name == STANDARD_INPUT:
         for line in lines:
             sys.stdout.write(line + "\n")
+        sys.stdout.flush()  # a full disk is noticed here, not when the process ends
         return
-    target = Path(name)
+    with written_whole(name, private=private) as partial, partial.open("wb") as raw:
+        if name.endswith(".gz"):  # no time stamp: the same lines give the same bytes
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                _write(cast("BinaryIO", packed), lines)
+        else:
+            _write(raw, lines)
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
+    """Yield the path of a file to write; it gets its name when it is complete and on the disk, or is deleted.
+
+    The file is for its owner alone while it is written, and afterwards where it is `private`.
+    """
+    target = Path(path)
     try:
-        handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        raise BadFile.at(
-            name,
-            None,
-            f"The file can't be written ({error.strerror}).",
-            "Check the folder and its permissions.",
-        ) from None
+        raise unwritable(os.fspath(path), error) from None
+    os.close(handle)
+    partial = Path(name)
     try:
-        with os.fdopen(handle, "wb") as raw:
-            if name.endswith(".gz"):  # no time stamp: the same lines give the same bytes
-                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-                    _write(cast("BinaryIO", packed), lines)
-            else:
-                _write(raw, lines)
-            raw.flush()
-            os.fsync(raw.fileno())
-        Path(partial).chmod(0o666 & ~_umask())
-        Path(partial).replace(target)
-    except BaseException:
+        yield partial
+        with partial.open("rb") as written:
+            os.fsync(written.fileno())
+        if not private:
+            partial.chmod(0o666 & ~_umask())
+        partial.replace(target)
+    except OSError as error:
+        if error.strerror is None or error.filename not in (None, name):
+            raise  # about another file
+        raise unwritable(os.fspath(path), error) from None
+    finally:
         with suppress(FileNotFoundError):
-            Path(partial).unlink()
-        raise
+            partial.unlink()
+
+
+def unwritable(name: str, error: OSError) -> BadFile:
+    """Return the error for a file that couldn't be written; nothing is left of it."""
+    remedy = "Check the folder and its permissions."
+    if error.errno in NO_SPACE:
+        remedy = "Free some space, or write to another disk; nothing was written."
+    return BadFile.at(name, None, f"The file can't be written ({error.strerror}).", remedy)
 
 
 def _write(file: BinaryIO, lines: Iterable[str]) -> None:

@@ -1,8 +1,6 @@
 """Figures, and their files: SVG, PNG or PDF, by the ending of the name."""
 
 import io
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from duelpool.errors import BadParameter
+from duelpool.files.source import written_whole
 
 FORMATS = (".svg", ".png", ".pdf")
 
@@ -21,19 +20,13 @@ def save_figure(figure: Figure, path: Path | str) -> None:
     place = Path(path)
     refuse_unknown_format(place)
     place.parent.mkdir(parents=True, exist_ok=True)
-    handle, written = tempfile.mkstemp(dir=place.parent, suffix=place.suffix)
-    os.close(handle)
     # No date and fixed ids: the same record gives the same file, byte for byte.
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(place.suffix, {})
-    try:
-        with rc_context({"svg.hashsalt": "duelpool", "svg.fonttype": "none"}):
-            figure.savefig(written, format=place.suffix[1:], dpi=150, metadata=metadata)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(written).chmod(0o666 & ~umask)
-        Path(written).replace(place)
-    finally:
-        Path(written).unlink(missing_ok=True)
+    with (
+        written_whole(place) as written,
+        rc_context({"svg.hashsalt": "duelpool", "svg.fonttype": "none"}),
+    ):
+        figure.savefig(written, format=place.suffix[1:], dpi=150, metadata=metadata)
 
 
 def svg_text(figure: Figure) -> str:

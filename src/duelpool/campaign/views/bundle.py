@@ -28,6 +28,7 @@ from duelpool.campaign.views.exports import (
 from duelpool.campaign.views.status import CampaignStatus, status
 from duelpool.errors import BadFile
 from duelpool.files import Notice, write_lines, write_topics
+from duelpool.files.source import written_whole
 from duelpool.store import CampaignStore, Reading, Store, holdings, log, schema
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
@@ -63,6 +64,9 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
         else:
             place.chmod(0o755)
             place.rename(target)
+    except BadFile as error:
+        error.place = error.place.replace(str(place), path)
+        raise
     finally:
         with suppress(OSError):
             shutil.rmtree(place)
@@ -194,16 +198,13 @@ def statement(campaign: Campaign, now: CampaignStatus, dates: tuple[str, str], p
 
 
 def _pack(place: Path, target: Path) -> None:
-    partial = place.with_name(f"{place.name}.partial")
-    try:
-        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as bundle:
-            for each in sorted(place.iterdir()):
-                about = zipfile.ZipInfo(f"{target.stem}/{each.name}", _NO_TIME)
-                about.compress_type = zipfile.ZIP_DEFLATED
-                about.external_attr = 0o644 << 16
-                with each.open("rb") as source, bundle.open(about, "w", force_zip64=True) as packed:
-                    shutil.copyfileobj(source, packed)
-        partial.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            partial.unlink()
+    with (
+        written_whole(target, private=True) as partial,
+        zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as bundle,
+    ):
+        for each in sorted(place.iterdir()):
+            about = zipfile.ZipInfo(f"{target.stem}/{each.name}", _NO_TIME)
+            about.compress_type = zipfile.ZIP_DEFLATED
+            about.external_attr = 0o644 << 16
+            with each.open("rb") as source, bundle.open(about, "w", force_zip64=True) as packed:
+                shutil.copyfileobj(source, packed)

@@ -315,7 +315,9 @@ def write_levels(campaign: Campaign, path: Target, progress: Progress = ignore) 
 def write_log(campaign: Campaign, path: Target, progress: Progress = ignore) -> Written:
     """Write every line of the log as JSON lines: judgments, retractions, releases, closings and rewinds."""
     count = _Count()
-    campaign.read(lambda tx: write_lines(path, _log_lines(tx, campaign, count, progress)), once=True)
+    campaign.read(
+        lambda tx: write_lines(path, _log_lines(tx, campaign, count, progress), private=True), once=True
+    )
     return Written((os.fspath(path),), count.rows)
 
 
@@ -434,7 +436,9 @@ def write_csv(campaign: Campaign, path: Target, progress: Progress = ignore) -> 
     A text that a spreadsheet would take for a formula gets an apostrophe in front.
     """
     count = _Count()
-    campaign.read(lambda tx: write_lines(path, _csv_lines(tx, campaign, count, progress)), once=True)
+    campaign.read(
+        lambda tx: write_lines(path, _csv_lines(tx, campaign, count, progress), private=True), once=True
+    )
     return Written((os.fspath(path),), count.rows)
 
 
