@@ -15,7 +15,9 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import CheckConstraint, Connection, inspect, text
+from typer.testing import CliRunner
 
+from duelpool.cli import app
 from duelpool.errors import MissingExtra
 from duelpool.records import Answer, Outcome, Passage
 from duelpool.store import (
@@ -26,6 +28,7 @@ from duelpool.store import (
     holdings,
     leases,
     log,
+    maintenance,
     open_store,
     opening,
     schema,
@@ -540,3 +543,58 @@ def test_acknowledged_writes_survive_a_killed_process(target: str) -> None:
         people = {line.judgment.assessor for line in scene.lines() if line.judgment is not None}
         assert {f"p{int(at)}" for at in acknowledged} <= people
         assert audit(store, scene.campaign, 1000) == []
+
+
+# ---- rights, and several upgrades at once
+
+
+def test_files_of_a_store_are_for_their_owner_alone(path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with open_store(path, create=True) as store:
+            Scene.set_up(store).judged("p0")
+            copies.backup_sqlite(path, path.with_name("copy.db"))
+            names = [path.name, f"{path.name}-wal", f"{path.name}-shm", "copy.db"]
+            modes = {name: stat.S_IMODE(path.with_name(name).stat().st_mode) for name in names}
+            assert modes == dict.fromkeys(names, 0o600)
+            assert maintenance.rights_notice(store) == ""
+    finally:
+        os.umask(before)
+
+
+def test_store_that_others_may_read_has_a_notice(path: Path) -> None:
+    with open_store(path, create=True) as store:
+        Scene.set_up(store)
+        path.chmod(0o644)
+        assert "mode 0644" in maintenance.rights_notice(store)
+    told = CliRunner().invoke(app, ["status", str(path)])
+    assert told.exit_code == 0
+    assert f"Run: chmod 600 {path}" in told.stderr
+
+
+def test_unfinished_copies_of_ended_processes_are_removed(path: Path) -> None:
+    with open_store(path, create=True):
+        pass
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = path.with_name(f".copy.db.{ended.pid}.0123abcd.partial")
+    left.write_bytes(b"x")
+    of_ours = path.with_name(f".copy.db.{os.getpid()}.0123abcd.partial")
+    of_ours.write_bytes(b"x")
+    copies.backup_sqlite(path, path.with_name("copy.db"))
+    assert not left.exists()
+    assert of_ours.exists()
+
+
+def test_several_processes_upgrade_a_store_once(tmp_path: Path) -> None:
+    old = sorted(Path(__file__).with_name("data").glob("schema-*.db"))[0]
+    path = tmp_path / "campaign.db"
+    path.write_bytes(old.read_bytes())
+    command = [sys.executable, "-m", "duelpool", "migrate", str(path)]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    said = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], said
+    assert len(list(path.parent.glob("*.backup"))) == 1
+    assert not list(path.parent.glob(".*"))

@@ -15,6 +15,7 @@ from duelpool.campaign.campaign import Also
 from duelpool.cli.output import tell
 from duelpool.errors import DuelpoolError
 from duelpool.store import open_store
+from duelpool.store.maintenance import rights_notice
 
 StoreArgument: TypeAlias = Annotated[str, typer.Argument(help="The campaign's file, or a PostgreSQL URL.")]
 CampaignOption: TypeAlias = Annotated[
@@ -35,6 +36,8 @@ def is_store(output: str) -> bool:
 def opened(store: str, name: str | None, *, writable: bool = False) -> Iterator[Campaign]:
     """Open a campaign; an old store is upgraded (after a backup) only when `writable`."""
     with open_store(store, writable=writable) as opened_store:
+        if notice := rights_notice(opened_store):
+            tell(f"Notice: {notice}")
         campaign = Campaign.open(opened_store, name)
         for refused in campaign.refused_settings:
             tell(f"Notice: {refused}")

@@ -137,10 +137,11 @@ class UploadFolder:
         if kind not in {*KINDS, ARCHIVE}:
             raise UnknownName("kind of file", kind, (*KINDS, ARCHIVE))
         name = checked_name(name)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = self.folder / f".part-{secrets.token_hex(6)}"
         size = 0
         try:
+            part.touch(mode=0o600)
             with part.open("wb") as out:
 
                 def write(data: bytes) -> None:
@@ -196,7 +197,7 @@ class UploadFolder:
                 remedy="Use the command line: `duelpool pool ... -o STORE`.",
             )
         place = self.folder / kind
-        place.mkdir(exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
         if kind != "runs":
             for other in self.of(kind):
                 other.unlink()

@@ -116,6 +116,9 @@ class SqliteDatabase:
                 place=str(path),
                 remedy="Create it, or name another folder.",
             )
+        if not path.exists():  # it holds a secret; SQLite's files beside it get the same rights
+            with suppress(OSError):
+                path.touch(mode=0o600)
         self.engine = create_engine(
             "sqlite://",
             creator=partial(connect_to_read, path.absolute()),

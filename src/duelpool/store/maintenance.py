@@ -1,6 +1,8 @@
 """Maintenance of a whole store: backup, checked restore, schema upgrade, and whether it can be written."""
 
+import os
 import shutil
+import stat
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -67,6 +69,19 @@ def migrate(store: str) -> str | None:
             database.close()
     open_checked(store, create=False, writable=True).close()
     return before
+
+
+def rights_notice(store: Store) -> str:
+    """Return what to say about a store's file that others may read; empty where there is nothing to say."""
+    if os.name != "posix" or not isinstance(store.database, SqliteDatabase):
+        return ""
+    mode = stat.S_IMODE(store.database.path.stat().st_mode)
+    if not mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return ""
+    return (
+        f"Other users of this machine may open {store.database.place} (mode {mode:04o}), and it holds the secret that "
+        f"signs links. Run: chmod 600 {store.database.place}*"
+    )
 
 
 def check_writable(store: Store) -> None:

@@ -1,8 +1,12 @@
 """Opening a store: create it, check its schema, upgrade it after a backup."""
 
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 from sqlalchemy import Connection, inspect, text
 
@@ -15,6 +19,12 @@ from duelpool.store.database import (
 )
 from duelpool.store.errors import StoreError
 from duelpool.store.schema import SCHEMA_VERSION
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ONE_AT_A_TIME = threading.Lock()  # Alembic keeps its state in module globals
@@ -49,27 +59,45 @@ def upgrade(database: Database) -> None:
 
     A SQLite file is copied next to the original, PostgreSQL's tables into a schema of their own.
     """
-    present = version_of(database)
-    if present == SCHEMA_VERSION:
-        return
-    _refuse_newer(database, present)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    if present is not None and isinstance(database, SqliteDatabase):
-        backup_sqlite(
-            database.path, database.path.with_name(f"{database.path.name}.{present}.{stamp}.backup")
-        )
+    with _ONE_AT_A_TIME, _one_process(database):
+        present = version_of(database)
+        if present == SCHEMA_VERSION:  # another process has just upgraded it
+            return
+        _refuse_newer(database, present)
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        if present is not None and isinstance(database, SqliteDatabase):
+            backup_sqlite(
+                database.path, database.path.with_name(f"{database.path.name}.{present}.{stamp}.backup")
+            )
 
-    def work(connection: Connection) -> None:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
-            if (
-                present is not None and _present(connection) == present
-            ):  # otherwise another process has just upgraded it
-                _copy_tables(connection, f"duelpool_{present}_{stamp.lower()}")
-        bring_to(connection)
+        def work(connection: Connection) -> None:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("select pg_advisory_xact_lock(:number)"), {"number": _UPGRADING})
+                if (
+                    present is not None and _present(connection) == present
+                ):  # otherwise another process has just upgraded it
+                    _copy_tables(connection, f"duelpool_{present}_{stamp.lower()}")
+            bring_to(connection)
 
-    with _ONE_AT_A_TIME:
         database.write(work)
+
+
+@contextmanager
+def _one_process(database: Database) -> Iterator[None]:
+    """Wait until no other process upgrades a SQLite store of this folder; the lock ends with its process.
+
+    The folder is locked, not the file: closing a file gives up the locks that SQLite has on it.
+    """
+    if fcntl is None or not isinstance(database, SqliteDatabase):
+        yield
+        return
+    folder = os.open(database.path.absolute().parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without such locks: SQLite's own let one of them write
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _copy_tables(connection: Connection, name: str) -> None:

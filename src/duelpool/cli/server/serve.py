@@ -13,6 +13,7 @@ from duelpool.cli.output import print_json, tell
 from duelpool.errors import BadParameter
 from duelpool.net.addresses import checked_root
 from duelpool.store import holdings, open_store
+from duelpool.store.maintenance import rights_notice
 from duelpool.web.access.links import DAYS, LinkKind, address, link_keys
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.setup.keys import setup_address, setup_key
@@ -57,6 +58,8 @@ def serve(
         checked_root(url) if url else f"http://{host if host not in _ALL_INTERFACES else 'localhost'}:{port}"
     )
     with open_store(store, create=is_store(store)) as opened:
+        if notice := rights_notice(opened):
+            tell(f"Notice: {notice}")
         keys = link_keys(opened)
         rows = opened.read(holdings.campaigns)
         if campaign is not None:

@@ -154,6 +154,7 @@ class SavedDraft:
 def _write(place: Path, text: str) -> None:
     """Write a small file atomically."""
     part = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    part.touch(mode=0o600)
     part.write_text(text, encoding="utf-8")
     part.replace(place)
 

@@ -122,6 +122,7 @@ def _read(place: Path) -> dict[str, Any] | None:
 def _write(place: Path, state: dict[str, Any]) -> None:
     part = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
+        part.touch(mode=0o600)
         part.write_text(json.dumps(state), encoding="utf-8")
         part.replace(place)
     except FileNotFoundError:  # the draft was discarded
