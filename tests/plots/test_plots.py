@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
@@ -22,6 +23,7 @@ from duelpool.plots.agreed import agreement_picture
 from duelpool.plots.panels import Bars, panels
 from duelpool.plots.pictures import svg_text
 from duelpool.report import Table
+from duelpool.shares import wilson
 from duelpool.simulation import ReliabilityBin, SimulationResult, Trial
 
 
@@ -46,6 +48,13 @@ def test_the_curve_is_drawn_through_its_points() -> None:
     assert [values(line.get_ydata()) for line in lines] == [[0.0, 1.0], [0.0, 0.0]]
     assert [values(line.get_xdata()) for line in lines] == [[10.0, 20.0]] * 2
     assert [line.get_label() for line in lines] == ["one", "two"]
+
+
+def test_bands_of_the_curve_have_a_width_where_all_trials_are_right() -> None:
+    (band,) = found_curve([result("one", 10, (False, True))]).axes[0].collections
+    points = np.asarray(band.get_paths()[0].vertices)
+    heights = points[points[:, 0] == 20.0, 1]
+    assert (heights.min(), heights.max()) == pytest.approx(wilson(1, 1))
 
 
 def test_a_simulation_without_a_curve_is_refused() -> None:
@@ -78,7 +87,9 @@ def test_reliability_is_drawn_against_the_diagonal() -> None:
 
 
 def test_bars_skip_unknown_values() -> None:
-    figure = bars_beside(["x", "y"], {"paper": [(3.0, 0.1), None], "here": [(4.0, 0.1), (5.0, 0.2)]}, "count")
+    figure = bars_beside(
+        ["x", "y"], {"paper": [(3.0, 2.9, 3.3), None], "here": [(4.0, 3.9, 4.1), (5.0, 4.8, 5.1)]}, "count"
+    )
     heights = [
         [bar.get_width() for bar in container]
         for container in figure.axes[0].containers
@@ -136,7 +147,7 @@ def test_a_scorecard_shows_every_figure_and_the_pooled_reliability() -> None:
 
 
 def test_budgets_are_drawn_as_lines_with_the_mark() -> None:
-    lines = {"with": [(10.0, 0.3, 0.01), (20.0, 0.5, 0.01)], "without": [(10.0, 0.2, 0.01)]}
+    lines = {"with": [(10.0, 0.3, 0.2, 0.4), (20.0, 0.5, 0.4, 0.6)], "without": [(10.0, 0.2, 0.1, 0.3)]}
     axes = found_by_budget(lines, ("other", 70.0, 0.45), "title").axes[0]
     assert names_in(axes) == ["with", "without", "other"]
     assert values(axes.get_lines()[0].get_ydata()) == [0.3, 0.5]

@@ -20,6 +20,7 @@ from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.preferences import WinMatrix, win_matrices
 from duelpool.preferences.prior import prior_of_matrix
 from duelpool.seeds import rng_for
+from duelpool.shares import wilson
 from duelpool.simulation import Progress, SimulationResult, judgments_allowed, simulate
 from duelpool.strategies import Strategy, make_strategy
 from duelpool_reproduce.base import Cell, Experiment, Section
@@ -224,13 +225,18 @@ class InformedReport:
             "notes": list(self.notes()),
         }
 
+    def _ends(self, point: BudgetPoint) -> tuple[float, float]:
+        return wilson(point.found * self.trials, self.trials) or (0.0, 1.0)
+
     def drawing(self) -> "Figure":
         """Draw found-rate against judgments, a line a prior."""
         from duelpool.plots import found_by_budget
 
-        lines = {way: [(p.judgments, p.found, p.standard_error) for p in self.line(way)] for way in WAYS}
+        lines = {way: [(p.judgments, p.found, *self._ends(p)) for p in self.line(way)] for way in WAYS}
         mark = ("prefBest + extra", self.mark.judgments, self.mark.found)
-        return found_by_budget(lines, mark, f"TREC DL 2021 replayed: {self.topics} topics, 95 % bands")
+        return found_by_budget(
+            lines, mark, f"TREC DL 2021 replayed: {self.topics} topics, 95 % bands over trials"
+        )
 
 
 def informed(

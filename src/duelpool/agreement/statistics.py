@@ -52,8 +52,7 @@ def _no_rows(*columns: str) -> TableAndNotes:
 
 
 def _over(votes: Votes, options: AgreementOptions) -> str:
-    over = "topics" if options.cluster_of(votes) == "topic" else "pairs"
-    return f"95 % intervals are over {over}."
+    return f"95 % intervals are over {options.cluster_of(votes)}s."
 
 
 # ---- summary

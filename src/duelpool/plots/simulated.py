@@ -21,13 +21,11 @@ def found_curve(results: Sequence[SimulationResult]) -> Figure:
                 f"The simulation of {result.strategy} has no curve.", remedy="Simulate with checkpoints."
             )
         spent, shares = zip(*result.curve, strict=True)
-        errors = [1.96 * result.standard_error(share) for share in shares]
         axes.plot(spent, shares, marker=MARKERS[at % len(MARKERS)], markersize=3, label=result.strategy)
-        low = [share - error for share, error in zip(shares, errors, strict=True)]
-        high = [share + error for share, error in zip(shares, errors, strict=True)]
+        low, high = zip(*map(result.interval, shares), strict=True)
         axes.fill_between(spent, low, high, alpha=0.15, linewidth=0)
     cases = dict.fromkeys(result.case for result in results)
-    axes.set_title(f"{', '.join(cases)}: {results[0].trials} trials, 95 % bands")
+    axes.set_title(f"{', '.join(cases)}: {results[0].trials} trials, 95 % bands over trials")
     axes.set_ylim(0, 1)
     axes.set_xlim(left=0)
     axes.legend(loc="best")
@@ -35,17 +33,17 @@ def found_curve(results: Sequence[SimulationResult]) -> Figure:
 
 
 def found_by_budget(
-    lines: Mapping[str, Sequence[tuple[float, float, float]]], mark: tuple[str, float, float], title: str
+    lines: Mapping[str, Sequence[tuple[float, float, float, float]]],
+    mark: tuple[str, float, float],
+    title: str,
 ) -> Figure:
-    """Draw (judgments, share, standard error) as lines with 95 % bands, and one other's figure as a cross."""
+    """Draw (judgments, share, low, high) as lines with bands, and one other's figure as a cross."""
     figure, axes = drawing(
         "judgments a topic (each budget a run of its own)", "best item found (one returned)"
     )
     for at, (name, points) in enumerate(lines.items()):
-        spent, shares, errors = zip(*points, strict=True)
+        spent, shares, low, high = zip(*points, strict=True)
         axes.plot(spent, shares, marker=MARKERS[at % len(MARKERS)], markersize=4, label=name)
-        low = [share - 1.96 * error for share, error in zip(shares, errors, strict=True)]
-        high = [share + 1.96 * error for share, error in zip(shares, errors, strict=True)]
         axes.fill_between(spent, low, high, alpha=0.15, linewidth=0)
     name, judgments, share = mark
     axes.axhline(share, color="0.5", linewidth=1)
@@ -176,16 +174,19 @@ def scorecard(
 
 
 def bars_beside(
-    rows: Sequence[str], groups: Mapping[str, Sequence[tuple[float, float] | None]], label: str
+    rows: Sequence[str], groups: Mapping[str, Sequence[tuple[float, float, float] | None]], label: str
 ) -> Figure:
-    """Draw (value, standard error) side by side, a cluster a row, with 95 % bars; None is left out."""
+    """Draw (value, low, high) side by side, a cluster a row, with a bar from low to high; None is left out."""
     figure, axes = drawing(label, "", height=1.5 + 0.12 * len(rows) * (len(groups) + 1))
     width = 0.8 / len(groups)
     for at, (name, values) in enumerate(groups.items()):
         known = [(row, value) for row, value in enumerate(values) if value is not None]
         places = [row - 0.4 + (at + 0.5) * width for row, _ in known]
-        lengths = [value for _, (value, _) in known]
-        errors = [1.96 * error for _, (_, error) in known]
+        lengths = [value for _, (value, _, _) in known]
+        errors = [
+            [value - low for _, (value, low, _) in known],
+            [high - value for _, (value, _, high) in known],
+        ]
         axes.barh(places, lengths, width * 0.9, xerr=errors, error_kw={"elinewidth": 0.8}, label=name)
     axes.set_yticks(range(len(rows)), rows)
     axes.invert_yaxis()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from duelpool.errors import BadParameter
+from duelpool.shares import wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,10 @@ class SimulationResult:
     def standard_error(self, share: float) -> float:
         """Return the standard error of a share of these trials."""
         return math.sqrt(share * (1.0 - share) / self.trials)
+
+    def interval(self, share: float) -> tuple[float, float]:
+        """Return the 95 % interval (Wilson's) of a share of these trials: for more trials with the same topics."""
+        return wilson(share * self.trials, self.trials) or (0.0, 1.0)
 
     def as_json(self) -> dict[str, Any]:
         """Return the summary as plain values for a program to read."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from duelpool.shares import wilson
 from duelpool.simulation import Progress, SimulationResult, simulate
 from duelpool_reproduce.base import Cell, Experiment, Section
 from duelpool_reproduce.dueling_bandits.returned import returned
@@ -366,12 +367,12 @@ class Figure3:
 
         checks = self.checks()
         rows = [f"{check.row}, {check.case} {check.measure}" for check in checks]
-        groups: dict[str, list[tuple[float, float] | None]] = {
+        groups: dict[str, list[tuple[float, float, float] | None]] = {
             "paper": [_bar(check.paper) for check in checks],
             "measured before": [_bar(check.independent) for check in checks],
-            "here": [(check.ours, check.standard_error) for check in checks],
+            "here": [_bar(KnownCount(check.ours, check.trials)) for check in checks],
         }
-        return bars_beside(rows, groups, "trials in 1,000")
+        return bars_beside(rows, groups, "trials in 1,000, with 95 % intervals over trials")
 
 
 def _ends(stated: str) -> tuple[float, float]:
@@ -389,8 +390,11 @@ def _range(least: float, most: float) -> str:
     return f"{least:.0f}-{most:.0f}" if least < most else f"{least:.0f}"
 
 
-def _bar(known: KnownCount | None) -> tuple[float, float] | None:
-    return None if known is None else (known.count, known.standard_error)
+def _bar(known: KnownCount | None) -> tuple[float, float, float] | None:
+    if known is None:
+        return None
+    low, high = wilson(known.count / 1000 * known.trials, known.trials) or (0.0, 1.0)
+    return known.count, 1000 * low, 1000 * high
 
 
 def _with_error(known: KnownCount) -> str:

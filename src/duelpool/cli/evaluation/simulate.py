@@ -188,7 +188,10 @@ def tables(results: list[SimulationResult]) -> tuple[Table, Table]:
     """Return a table of results and one of costs, 80 columns wide."""
     first = results[0]
     results_table = Table(
-        title=f"Found: {first.case}, {first.trials} trials, seed {first.seed}", title_justify="left"
+        title=f"Found: {first.case}, {first.trials} trials, seed {first.seed}",
+        title_justify="left",
+        caption="±: one standard error over trials, not over topics",
+        caption_justify="left",
     )
     costs = Table(title="Cost", title_justify="left")
     for table, columns in (
