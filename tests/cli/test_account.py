@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from duelpool.access import ROLES, SCOPES, accounts, audit_log, keys, tokens
+from duelpool.access import ROLES, SCOPES, accounts, audit_log, keys, sessions, tokens
 from duelpool.access.audit_log import AuditEntry
 from duelpool.campaign import Campaign
 from duelpool.cli import app
@@ -42,6 +42,26 @@ def call(*given: str, code: int = 0, typed: str = "") -> str:
 
 def figures(*given: str) -> Any:
     return json.loads(call(*given, "--json"))
+
+
+def test_sessions_are_listed_and_ended(target: str) -> None:
+    call("account", "add", target, "anna", "--role", "viewer", "--password-stdin", typed=f"{PASSWORD}\n")
+    assert "No session is open." in call("account", "sessions", target)
+    with open_store(target) as store:
+        begun = [
+            store.write(lambda connection, now: sessions.begin(connection, "anna", now, address="192.0.2.7"))
+            for _ in range(3)
+        ]
+    listed = figures("account", "sessions", target, "anna")
+    assert {row["id"] for row in listed} == {each.id for each in begun}
+    assert {row["network"] for row in listed} == {"192.0.2.0/24"}
+    assert "another program" in call("account", "sessions", target)
+    assert "no account 'ben'" in call("account", "sessions", target, "ben", code=2)
+    assert "session ended" in call("account", "logout", target, "anna", "--session", begun[0].id)
+    assert "no session" in call("account", "logout", target, "anna", "--session", begun[0].id, code=2)
+    assert len(figures("account", "sessions", target)) == 2
+    call("account", "logout", target, "anna")
+    assert figures("account", "sessions", target) == []
 
 
 def test_account_is_added_changed_and_locked(target: str) -> None:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, select, text
 
+from duelpool.access import sessions
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.status import status
+from duelpool.campaign.work.participants import earlier_visits_until
 from duelpool.leaderboard.scoring import leaderboard
-from duelpool.store import Store, open_store, opening
+from duelpool.store import Store, open_store, opening, schema
 from duelpool.store.database import open_database
 from duelpool.testing.stores import audit
 from store.make_old_store import EXPORTS, better
@@ -131,3 +133,13 @@ def test_upgrade_leaves_the_committed_store_unchanged() -> None:
         with sqlite3.connect(DATA / f"schema-{version}.db") as connection:
             assert connection.execute("select version_num from alembic_version").fetchone() == (version,)
         connection.close()
+
+
+def test_upgraded_store_states_when_earlier_visits_end_and_keeps_no_counts(
+    upgraded: tuple[str, Store],
+) -> None:
+    _, store = upgraded
+    until = store.read(earlier_visits_until)
+    assert 59 < (until - store.read(store.database.now)) / 86400 <= 60
+    assert store.read(lambda connection: connection.execute(select(schema.limit_count)).all()) == []
+    assert store.read(lambda connection: sessions.listed(connection, 0.0)) == []

@@ -31,6 +31,7 @@ ABOUT_NOBODY = {
     "ledger": "campaign assignment entry",
     "account": "state",
     "account_role": "campaign role",
+    "session": "id",
     "token": "id digest campaign scopes",
     "deed": "campaign deed",
     "llm_judge": "campaign assessor model address prompt prompt_hash prompt_text parameters secret",

@@ -1,8 +1,10 @@
 """Accounts: a name, a password (stored as a hash), and a role in one campaign or in all.
 
 An account has an epoch, and a session carries the epoch in which it began: raising it ends all sessions at once.
+Once there is a manager's account, links that let anyone manage are valid only if they were made after it.
 """
 
+import math
 import re
 import threading
 from collections.abc import Mapping
@@ -13,15 +15,18 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, delete, insert, select, update
 
+from duelpool.access import sessions
 from duelpool.access.roles import ROLES, check_role
 from duelpool.errors import BadParameter
 from duelpool.store import Store, schema
+from duelpool.store.statements import dialect_of
 
 EVERYWHERE = ""
 """The campaign of a role that holds in all campaigns."""
 
 PASSWORD_AT_LEAST = 10
 PASSWORD_AT_MOST = 1000
+_LINKS = "managers' links"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 _HASHING = threading.BoundedSemaphore(
     2
@@ -137,6 +142,21 @@ def has_manager(connection: Connection) -> bool:
     return connection.execute(query).first() is not None
 
 
+def links_since(connection: Connection) -> float:
+    """Return from when on managers' links are valid: those from before the first manager's account have ended."""
+    columns = schema.secret.c
+    return float(
+        connection.execute(select(columns.created).where(columns.name == _LINKS)).scalar() or -math.inf
+    )
+
+
+def _end_links(connection: Connection, role: str | None, now: float) -> None:
+    """End earlier managers' links when this role makes the first manager; it stays at that time."""
+    if role == "manager":
+        new = dialect_of(connection).insert(schema.secret).values(name=_LINKS, value="", created=now)
+        connection.execute(new.on_conflict_do_nothing())
+
+
 def sign_in(store: Store, name: str, password: str) -> Account | None:
     """Return the account with this name and password; an unknown name takes as long as a known one."""
 
@@ -164,39 +184,44 @@ def add(
         raise BadParameter(f"There is an account '{new}' already.", remedy="Take another name.")
     connection.execute(insert(schema.account).values(name=new, password=hashed, created=now))
     connection.execute(insert(schema.account_role).values(account=new, campaign=campaign, role=role))
-    return _existing(connection, new)
+    _end_links(connection, role, now)
+    return existing(connection, new)
 
 
 def set_password(connection: Connection, name: str, password: str) -> Account:
     """Change a password; every session ends."""
-    account = _existing(connection, name)
+    account = existing(connection, name)
     hashed = _hashed(check_password(password, account.name))
-    return _change(connection, account, password=hashed, epoch=schema.account.c.epoch + 1)
+    return _change(connection, account, password=hashed)
 
 
 def end_sessions(connection: Connection, name: str) -> Account:
     """End every session of an account."""
-    return _change(connection, _existing(connection, name), epoch=schema.account.c.epoch + 1)
+    return _change(connection, existing(connection, name))
 
 
 def set_state(connection: Connection, name: str, state: str) -> Account:
     """Lock an account, which ends every session, or unlock it."""
-    return _change(connection, _existing(connection, name), state=state, epoch=schema.account.c.epoch + 1)
+    return _change(connection, existing(connection, name), state=state)
 
 
-def set_role(connection: Connection, name: str, role: str | None, campaign: str = EVERYWHERE) -> Account:
+def set_role(
+    connection: Connection, name: str, role: str | None, now: float, *, campaign: str = EVERYWHERE
+) -> Account:
     """Set the role of an account in a campaign or in all; None removes it."""
-    account = _existing(connection, name)
+    account = existing(connection, name)
     grants = schema.account_role
     connection.execute(delete(grants).where(grants.c.account == account.name, grants.c.campaign == campaign))
     if role is not None:
         connection.execute(
             insert(grants).values(account=account.name, campaign=campaign, role=check_role(role))
         )
-    return _existing(connection, account.name)
+    _end_links(connection, role, now)
+    return existing(connection, account.name)
 
 
-def _existing(connection: Connection, name: str) -> Account:
+def existing(connection: Connection, name: str) -> Account:
+    """Return the account of this name, or raise UnknownAccount."""
     account = find(connection, name)
     if account is None:
         raise UnknownAccount(
@@ -207,5 +232,9 @@ def _existing(connection: Connection, name: str) -> Account:
 
 
 def _change(connection: Connection, account: Account, **values: object) -> Account:
-    connection.execute(update(schema.account).where(schema.account.c.name == account.name).values(**values))
-    return _existing(connection, account.name)
+    """Change an account, and end its sessions."""
+    columns = schema.account.c
+    changed = {**values, "epoch": columns.epoch + 1}
+    connection.execute(update(schema.account).where(columns.name == account.name).values(changed))
+    sessions.end_all(connection, account.name)
+    return existing(connection, account.name)

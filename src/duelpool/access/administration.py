@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from duelpool.access import accounts, audit_log, keys, tokens
+from duelpool.access import accounts, audit_log, keys, sessions, tokens
 from duelpool.access.accounts import EVERYWHERE, Account
 from duelpool.access.tokens import Token
 from duelpool.store import Store, holdings
@@ -36,7 +36,7 @@ class Administration:
         """Give an account a role, or take it away with None."""
         return self._account(
             f"set a role ({role or 'none'})",
-            lambda connection, now, of: accounts.set_role(connection, name, role, of),
+            lambda connection, now, of: accounts.set_role(connection, name, role, now, campaign=of),
             campaign,
         )
 
@@ -51,6 +51,16 @@ class Administration:
         return self._account(
             "ended all sessions of", lambda connection, now, of: accounts.end_sessions(connection, name)
         )
+
+    def end_session(self, name: str, session: str) -> Account:
+        """End one session of an account."""
+
+        def change(connection: Connection, now: float, of: str) -> Account:
+            account = accounts.existing(connection, name)
+            sessions.end(connection, session, account.name)
+            return account
+
+        return self._account("ended a session of", change)
 
     def lock(self, name: str) -> Account:
         """Lock an account: its sessions end, and it can't sign in."""

@@ -1,17 +1,73 @@
 """Changes that people make to their own account, each with its entry in the audit log."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from sqlalchemy import Connection, text
 
-from duelpool.access import accounts, audit_log
-from duelpool.access.accounts import Account
+from duelpool.access import accounts, audit_log, sessions
+from duelpool.access.accounts import EVERYWHERE, Account
+from duelpool.access.sessions import AccountSession, UnknownSession
 from duelpool.store import Store
 
 _ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended('the first manager', 0))")
 
 
-def record_sign_in(store: Store, name: str) -> None:
-    """Record that an account has signed in."""
-    store.write(lambda connection, now: audit_log.record(connection, now, name, "signed in"))
+def begin_session(store: Store, account: Account, *, address: str, agent: str) -> AccountSession:
+    """Begin a session of an account that has signed in."""
+
+    def transaction(connection: Connection, now: float) -> AccountSession:
+        audit_log.record(connection, now, account.name, "signed in")
+        return sessions.begin(connection, account.name, now, address=address, agent=agent)
+
+    return store.write(transaction)
+
+
+def open_session(store: Store, session: str) -> tuple[AccountSession, Account] | None:
+    """Return a session and its account; None if it has ended, or the account is locked."""
+
+    def look(connection: Connection) -> tuple[AccountSession, Account] | None:
+        row = sessions.find(connection, session, store.database.now(connection))
+        account = accounts.find(connection, row.account) if row is not None else None
+        return None if row is None or account is None or account.state != "in" else (row, account)
+
+    return store.read(look)
+
+
+def sign_out(store: Store, session: str) -> None:
+    """End a session; one that has ended already stays so."""
+
+    def transaction(connection: Connection, now: float) -> None:
+        with suppress(UnknownSession):
+            sessions.end(connection, session)
+
+    store.write(transaction)
+
+
+def open_sessions(store: Store, account: Account) -> Sequence[AccountSession]:
+    """Return the sessions that an account may end: its own; those of all, for a manager of the whole store."""
+
+    def look(connection: Connection) -> Sequence[AccountSession]:
+        everybody = _manages_store(account)
+        return sessions.listed(
+            connection, store.database.now(connection), None if everybody else account.name
+        )
+
+    return store.read(look)
+
+
+def end_session(store: Store, account: Account, session: str) -> None:
+    """End a session that the account may end."""
+
+    def transaction(connection: Connection, now: float) -> None:
+        whose = sessions.end(connection, session, None if _manages_store(account) else account.name)
+        audit_log.record(connection, now, account.name, "ended a session of", whose)
+
+    store.write(transaction)
+
+
+def _manages_store(account: Account) -> bool:
+    return account.roles.get(EVERYWHERE) == "manager"
 
 
 def sign_out_everywhere(store: Store, name: str) -> None:
@@ -24,13 +80,15 @@ def sign_out_everywhere(store: Store, name: str) -> None:
     store.write(transaction)
 
 
-def change_password(store: Store, name: str, password: str) -> Account:
-    """Change the password of an account; every session of it ends."""
+def change_password(
+    store: Store, name: str, password: str, *, address: str, agent: str
+) -> tuple[Account, AccountSession]:
+    """Change the password of an account; every session of it ends, and a new one begins here."""
 
-    def transaction(connection: Connection, now: float) -> Account:
+    def transaction(connection: Connection, now: float) -> tuple[Account, AccountSession]:
         account = accounts.set_password(connection, name, password)
         audit_log.record(connection, now, name, "changed the password")
-        return account
+        return account, sessions.begin(connection, account.name, now, address=address, agent=agent)
 
     return store.write(transaction)
 

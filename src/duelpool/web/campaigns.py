@@ -4,7 +4,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from duelpool.access import limits
+from duelpool.access import limits, sessions
 from duelpool.campaign import Campaign
 from duelpool.store import Store, holdings
 from duelpool.store.holdings import UnknownCampaign
@@ -71,9 +71,10 @@ class ServedCampaigns:
                     live.state(topic, head)
 
     def sweep(self) -> int:
-        """Free expired leases of all campaigns, past counts and unused memory; return the number of freed slots."""
+        """Free expired leases, past counts and sessions, and unused memory; return the number of freed slots."""
         freed = 0
         limits.sweep(self.store)
+        sessions.sweep(self.store)
         for row in self.all():
             campaign = self.flow(row.id).campaign
             campaign.live.release_memory()

@@ -37,6 +37,7 @@ NEEDS: dict[str, str] = {
     "GET /metrics": "metrics",
     "GET /account": "an account",
     "POST /account/password": "an account",
+    "POST /account/sessions": "an account",
     "POST /account/judge/{campaign}": "judge",
     "GET /manage/{campaign}/account": "the first link",
     "POST /manage/{campaign}/account": "the first link",
@@ -312,6 +313,8 @@ def test_each_route_admits_the_callers_of_its_row(
         assert got.status_code < 500, said
         if route == "POST /account/password" and allowed:
             assert got.status_code == 403, said  # not the present password
+        elif route == "POST /account/sessions" and allowed:
+            assert got.status_code == 404, said  # no session of theirs
         elif allowed:
             unknown = "{question}" in route or route.endswith(("/rewind", "/reinstate"))
             fine = {200, 204, 303, 404, 409, 422, 400} if unknown or "/j/" in route else {200, 204, 303}

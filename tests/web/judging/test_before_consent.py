@@ -99,7 +99,9 @@ def test_a_visit_that_ends_before_the_consent_leaves_nothing(target: str) -> Non
             assert person.post("step", {"step": "consent"}).status_code == 303  # without a yes
             after = everything(app)
             changed = {name for name in after if after[name] != before[name]}
-            assert changed <= ({"deed", "limit_count", "secret"} if enter is by_account else set()), enter
+            assert changed <= (
+                {"deed", "limit_count", "secret", "session"} if enter is by_account else set()
+            ), enter
             assert "ida" not in repr(after["limit_count"])
 
 

@@ -3,6 +3,7 @@
 A route without a recipe here fails the test: whoever adds one says how it is used.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -135,6 +136,15 @@ def signed_out(world: World) -> Response:
     return other.post("/logout", data={"everywhere": "yes"})
 
 
+def ended(world: World) -> Response:
+    """End the session of another browser."""
+    assert (
+        browser(world.house.app).post("/login", data={"name": "boss", "password": CHANGED}).status_code == 303
+    )
+    ends = re.findall(r'name="session" value="([^"]+)"', world.account.get("/account").text)
+    return world.account.post("/account/sessions", data={"session": ends[0]})
+
+
 def first_account(world: World) -> Response:
     return world.form("account", name="boss", password=PASSWORD)
 
@@ -243,6 +253,7 @@ RECIPES: dict[str, Recipe] = {
     "POST /account/password": lambda world: world.account.post(
         "/account/password", data={"present": PASSWORD, "new": CHANGED}
     ),
+    "POST /account/sessions": ended,
     "POST /logout": signed_out,
     # the dashboard
     "GET /manage/{campaign}": lambda world: world.manager.get(

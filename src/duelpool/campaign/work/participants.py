@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import BindParameter, bindparam, func, insert, literal_column, select, text
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, literal_column, select, text
 
 from duelpool.campaign.work.ledger import REWARD
 from duelpool.store import Reading, Writing, holdings, leases, log, schema
@@ -235,6 +235,13 @@ def record_steps_if_due(
         for step in steps:
             record_step(tx, assessor, step)
     return due
+
+
+def earlier_visits_until(connection: Connection) -> float:
+    """Return when visits end whose cookies, of an earlier release, state no end."""
+    columns = schema.secret.c
+    query = select(columns.until).where(columns.name == "visits without an end")
+    return float(connection.execute(query).scalar() or 0.0)
 
 
 def whose_link(tx: Reading, assessor: str, once: str) -> str | None:

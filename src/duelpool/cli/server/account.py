@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from duelpool.access import ROLES, accounts, audit_log, keys, tokens
+from duelpool.access import ROLES, accounts, audit_log, keys, sessions, tokens
 from duelpool.access.accounts import Account
 from duelpool.access.administration import Administration
 from duelpool.access.roles import FOR_TOKENS
@@ -152,17 +152,68 @@ def password(store: StoreArgument, name: NameArgument, password_stdin: PasswordO
     _print_change(changed, "password changed, every session ended")
 
 
+@account.command("sessions")
+def list_sessions(
+    store: StoreArgument,
+    name: Annotated[str | None, typer.Argument(help="The account's name; without it, all accounts.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the open sessions: who signed in when, with which browser and from which network.
+
+    Examples:
+
+      duelpool account sessions campaign.db
+
+      duelpool account sessions campaign.db anna
+    """
+    with open_store(store, writable=False) as opened:
+        of = (
+            None if name is None else opened.read(lambda connection: accounts.existing(connection, name)).name
+        )
+        now = opened.read(opened.database.now)
+        listed = opened.read(lambda connection: sessions.listed(connection, now, of))
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": each.id,
+                    "account": each.account,
+                    "began": log.iso_time(each.created),
+                    "ends": log.iso_time(each.expires),
+                    "network": each.network,
+                    "browser": each.browser,
+                }
+                for each in listed
+            ]
+        )
+        return
+    if not listed:
+        typer.echo("No session is open.")
+        return
+    table = Table("session", "account", "began", "ends", "network", "browser")
+    for each in listed:
+        times = (log.iso_time(at)[:16] for at in (each.created, each.expires))
+        table.add_row(each.id, each.account, *times, each.network, each.browser)
+    print_table(table)
+
+
 @account.command()
-def logout(store: StoreArgument, name: NameArgument) -> None:
-    """End every session of an account.
+def logout(
+    store: StoreArgument,
+    name: NameArgument,
+    session: Annotated[
+        str | None, typer.Option(help="End this session only; `duelpool account sessions` lists them.")
+    ] = None,
+) -> None:
+    """End every session of an account, or one of them.
 
     Examples:
 
       duelpool account logout campaign.db anna
     """
     with _administration(store) as administration:
-        changed = administration.end_sessions(name)
-    _print_change(changed, "every session ended")
+        changed = administration.end_session(name, session) if session else administration.end_sessions(name)
+    _print_change(changed, "session ended" if session else "every session ended")
 
 
 @account.command()

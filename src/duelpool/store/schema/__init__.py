@@ -12,6 +12,7 @@ from duelpool.store.schema.access import (
     account_role,
     deed,
     limit_count,
+    session,
     token,
 )
 from duelpool.store.schema.campaigns import (
@@ -47,7 +48,7 @@ from duelpool.store.schema.panels import (
     submission,
 )
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -76,6 +77,7 @@ __all__ = [
     "question",
     "run",
     "secret",
+    "session",
     "step",
     "submission",
     "test_pair",

@@ -35,6 +35,19 @@ account_role = Table(
     CheckConstraint("role in ('manager', 'viewer', 'assessor')", name="account_role_role"),
 )
 
+session = Table(  # of an account; the row goes when the session ends
+    "session",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("account", String, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Column("network", String, nullable=False),  # of the address, such as 192.0.2.0/24
+    Column("browser", String, nullable=False),  # its name, such as Firefox on Linux
+    ForeignKeyConstraint(["account"], ["account.name"]),
+    Index("session_by_account", "account"),
+)
+
 token = Table(  # for programs; the token itself is shown once, and only its digest is stored
     "token",
     metadata,

@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -11,13 +12,15 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from duelpool.access import accounts, limits, self_service
 from duelpool.errors import BadParameter
 from duelpool.store.holdings import UnknownCampaign
+from duelpool.store.log import iso_time
 from duelpool.web.access import sessions
 from duelpool.web.access.passes import address_of, need, pass_of
-from duelpool.web.access.sessions import Session, session_of
+from duelpool.web.access.sessions import Session, agent_of, session_of
 from duelpool.web.i18n import catalogue
 from duelpool.web.judging.admission import settled
 from duelpool.web.judging.callers import campaigns_of, links_of, sent
 from duelpool.web.judging.visitors import Visitor, write_cookie
+from duelpool.web.manage.keys import delete_keys
 from duelpool.web.server.guard import NoVisit, refuse_other_sites
 from duelpool.web.templating import render
 
@@ -77,20 +80,23 @@ def login(request: Request, values: FormValues) -> Response:
         return _page("login", 403, next=target, wrong=True, name=name)
     give_back()
     response = RedirectResponse(target, 303)
-    sessions.begin(response, request, links, account, store.read(store.database.now))
-    self_service.record_sign_in(store, account.name)
+    begun = self_service.begin_session(store, account, address=address, agent=agent_of(request))
+    sessions.write_cookie(response, request, links, account, begun)
     return response
 
 
 @router.post("/logout")
 def logout(request: Request, values: FormValues) -> Response:
-    """Sign out of this browser, or with `everywhere` of all browsers."""
+    """Sign out of this browser, or with `everywhere` of all browsers; managers' keys leave this browser, too."""
     store = campaigns_of(request).store
     session = session_of(request, links_of(request), store)
     if session is not None and values.get("everywhere"):
         self_service.sign_out_everywhere(store, session.who)
+    elif session is not None:
+        self_service.sign_out(store, session.id)
     response = RedirectResponse("/login", 303)
-    sessions.end(response)
+    sessions.delete_cookie(response)
+    delete_keys(response, request)
     return response
 
 
@@ -112,7 +118,19 @@ def _account(
         for row in campaigns_of(request).all()
         if account.scopes_in(row.id)
     ]
-    return _page("account", status, account=account, campaigns=open_to, wrong=wrong, done=done)
+    shown = [
+        (each, iso_time(each.created), each.id == session.id)
+        for each in self_service.open_sessions(campaigns_of(request).store, account)
+    ]
+    context = {"account": account, "campaigns": open_to, "sessions": shown, "wrong": wrong, "done": done}
+    return _page("account", status, **context)
+
+
+@router.post("/account/sessions")
+def end_session(request: Request, session: SignedIn, values: FormValues) -> Response:
+    """End a session of the account; a manager of the whole store may end those of others."""
+    self_service.end_session(campaigns_of(request).store, session.account, str(values.get("session", "")))
+    return RedirectResponse("/account", 303)
 
 
 @router.post("/account/password")
@@ -124,11 +142,18 @@ def change_password(request: Request, session: SignedIn, values: FormValues) -> 
         return _account(request, session, wrong="The current password is wrong.", status=403)
     give_back()
     try:
-        changed = self_service.change_password(store, session.who, str(values.get("new", "")))
+        account, begun = self_service.change_password(
+            store,
+            session.who,
+            str(values.get("new", "")),
+            address=address_of(request),
+            agent=agent_of(request),
+        )
     except BadParameter as error:
         return _account(request, session, wrong=str(error), status=422)
-    response = _account(request, session, done="Password changed. All other sessions have ended.")
-    sessions.begin(response, request, links, changed, store.read(store.database.now))
+    now_open = Session(begun.id, account, begun.expires)
+    response = _account(request, now_open, done="Password changed. All other sessions have ended.")
+    sessions.write_cookie(response, request, links, account, begun)
     return response
 
 
@@ -141,7 +166,8 @@ def judge(request: Request, campaign: str, session: SignedIn, values: FormValues
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
     fresh = f"v-{secrets.token_hex(6)}"
-    visitor = settled(flow, Visitor(campaign, fresh, "personal", external=session.who))
+    visitor = Visitor(campaign, fresh, "personal", external=session.who, session=session.id)
+    visitor = settled(flow, replace(visitor, until=session.expires))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links_of(request), visitor)
     return response
@@ -170,7 +196,9 @@ def first_account(request: Request, campaign: str, values: FormValues) -> Respon
     if account is None:
         raise NoVisit("A manager's account already exists.", remedy="Sign in at /login.")
     response = RedirectResponse("/account", 303)
-    sessions.begin(response, request, links, account, store.read(store.database.now))
+    begun = self_service.begin_session(store, account, address=address_of(request), agent=agent_of(request))
+    sessions.write_cookie(response, request, links, account, begun)
+    delete_keys(response, request)
     return response
 
 

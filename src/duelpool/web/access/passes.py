@@ -36,12 +36,11 @@ def pass_of(request: Request, links: Links, store: Store, campaign: str) -> Pass
             )
         everywhere = EVERYWHERE in session.account.roles
         return Pass(campaign, session.expires, "cookie", session.who, scopes, everywhere)
-    now = store.read(store.database.now)
-    if cookie_name(campaign) not in request.cookies and keeps_another(links, request, now):
+    if cookie_name(campaign) not in request.cookies and keeps_another(links, request, store):
         raise UnknownCampaign(
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
-    return open_key(links, kept_key(request, campaign), campaign, now, "cookie")
+    return open_key(links, kept_key(request, campaign), campaign, store, "cookie")
 
 
 def hide_from_others(request: Request, links: Links, store: Store, campaign: str) -> None:
@@ -56,14 +55,15 @@ def hide_from_others(request: Request, links: Links, store: Store, campaign: str
 
 def _of_program(request: Request, links: Links, store: Store, campaign: str, bearer: str) -> Pass:
     address = address_of(request)
-    now = store.read(store.database.now)
     if not tokens.looks_like_token(bearer):
         try:
-            return open_key(links, bearer, campaign, now, "bearer")
+            return open_key(links, bearer, campaign, store, "bearer")
         except ForgedLink:
             count_guess(store, address)
             raise
-    token = store.read(lambda connection: tokens.open_token(connection, bearer, now))
+    token = store.read(
+        lambda connection: tokens.open_token(connection, bearer, store.database.now(connection))
+    )
     if token is None:
         count_guess(store, address)
         raise NoVisit("This token is not valid here.", remedy="Create another: `duelpool token new STORE`.")

@@ -1,21 +1,21 @@
-"""Sessions: a signed cookie that names an account, the account's epoch and an end.
+"""Sessions: a signed cookie that names a session of the store, its account, the account's epoch and an end.
 
-Every sign-in makes a new session id; an id that the browser sent is never reused.
+Every sign-in makes a new session id; an id that the browser sent is never reused. A session whose row has gone has
+ended, whatever the browser still holds.
 """
 
-import secrets
 from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from duelpool.access import accounts
+from duelpool.access import self_service
 from duelpool.access.accounts import Account
+from duelpool.access.sessions import SECONDS, AccountSession
 from duelpool.store import Store
 from duelpool.web.access.links import ForgedLink, Links
 
 COOKIE = "duelpool_session"
-SECONDS = 12 * 3600
 _PURPOSE = "session"
 
 
@@ -33,9 +33,11 @@ class Session:
         return self.account.name
 
 
-def begin(response: Response, request: Request, links: Links, account: Account, now: float) -> None:
+def write_cookie(
+    response: Response, request: Request, links: Links, account: Account, session: AccountSession
+) -> None:
     """Set the cookie of a new session."""
-    values = [secrets.token_urlsafe(12), account.name, account.epoch, round(now + SECONDS)]
+    values = [session.id, account.name, account.epoch, round(session.expires)]
     response.set_cookie(
         COOKIE,
         links.sign(_PURPOSE, values),
@@ -47,9 +49,14 @@ def begin(response: Response, request: Request, links: Links, account: Account, 
     )
 
 
-def end(response: Response) -> None:
+def delete_cookie(response: Response) -> None:
     """Delete the session's cookie."""
     response.delete_cookie(COOKIE, path="/")
+
+
+def agent_of(request: Request) -> str:
+    """Return how a browser introduces itself."""
+    return request.headers.get("user-agent", "")[:500]
 
 
 def session_of(request: Request, links: Links, store: Store) -> Session | None:
@@ -58,15 +65,20 @@ def session_of(request: Request, links: Links, store: Store) -> Session | None:
     if not signed:
         return None
     try:
-        name_of_session, name, epoch, expires = links.read(_PURPOSE, signed)
+        known, name, epoch, _ = links.read(_PURPOSE, signed)
     except (ForgedLink, TypeError, ValueError):
         return None
-    account, now = store.read(
-        lambda connection: (accounts.find(connection, str(name)), store.database.now(connection))
-    )
-    if account is None or account.state != "in" or account.epoch != epoch or not now < expires:
+    session = open_session(store, str(known))
+    if session is None or session.who != name or session.account.epoch != epoch:
         return None
-    return Session(str(name_of_session), account, float(expires))
+    return session
+
+
+def open_session(store: Store, session: str) -> Session | None:
+    """Return a session by its id; None if it has ended, or its account is locked."""
+
+    known = self_service.open_session(store, session)
+    return None if known is None else Session(known[0].id, known[1], known[0].expires)
 
 
 def form_key(links: Links, session: Session | None) -> str:

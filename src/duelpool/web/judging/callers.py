@@ -10,9 +10,12 @@ from urllib.parse import parse_qsl
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse
 
+from duelpool.campaign.work import participants
 from duelpool.errors import BadRecord
-from duelpool.web.access.links import Links
+from duelpool.store import Store
+from duelpool.web.access.links import ExpiredLink, Links
 from duelpool.web.access.passes import hide_from_others
+from duelpool.web.access.sessions import open_session
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.admission import settled
@@ -75,10 +78,23 @@ def current_visit(request: Request, campaign: str) -> Visit:
     if visitor is None:
         hide_from_others(request, links, flow.campaign.store, campaign)
         raise NoVisit("This page needs a link.", remedy="Open the link that you received.")
+    _refuse_ended(visitor, flow.campaign.store)
     visitor = settled(flow, visitor)
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     texts = language_of(request, visitor.lang, flow.campaign.settings.languages)
     return Visit(request, flow, links, visitor, texts, {})
+
+
+def _refuse_ended(visitor: Visitor, store: Store) -> None:
+    """Refuse a visit that has ended: with its link, or with the session of its account."""
+    if visitor.session:
+        session = open_session(store, visitor.session)
+        if session is None or "judge" not in session.account.scopes_in(visitor.campaign):
+            raise NoVisit("You have signed out.", remedy="Sign in at /login.")
+        return
+    until = visitor.until or store.read(participants.earlier_visits_until)
+    if until < store.read(store.database.now):
+        raise ExpiredLink("This visit has ended.", remedy="Ask for a new link.")
 
 
 async def sent(request: Request) -> Mapping[str, Any]:

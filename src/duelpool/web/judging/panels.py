@@ -68,7 +68,8 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
     verdict = source.arrive(_parameters(request))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     if isinstance(verdict, PreviewVisit):
-        write_cookie(response, request, links, Visitor(campaign, "preview", "manager", preview="0"))
+        preview = Visitor(campaign, "preview", "manager", preview="0")
+        write_cookie(response, request, links, replace(preview, until=link.expires))
         return response
     if isinstance(verdict, RefusedVisit):
         arrivals.record_refusal(flow.campaign.own_store, panel, verdict)

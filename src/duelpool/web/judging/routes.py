@@ -57,7 +57,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     if request.query_params.get("lang"):
         visitor = visitor.speaking(language_of(request).lang)
     if before is not None and _is_again(before, visitor):
-        visitor = before
+        visitor = replace(before, until=max(before.until, link.expires))
     visitor = settled(flow, visitor)
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links, visitor)

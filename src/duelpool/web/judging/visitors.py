@@ -1,6 +1,7 @@
 """Visitors: who is behind a request, by a signed cookie that is sent to this campaign's pages only."""
 
 import secrets
+import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Self
 
@@ -36,6 +37,8 @@ class Visitor:
     once: str = ""  # the id of a link for one use
     browser: str = ""  # that a link for one use was opened in
     identified: bool = False  # has an outside identity, which is stored
+    until: float = 0.0  # when the visit ends; 0 in cookies of earlier releases
+    session: str = ""  # of the account, with which the visit ends
 
     @property
     def waits(self) -> bool:
@@ -64,7 +67,9 @@ class Visitor:
         """Return the visitor who enters by a link."""
         name = link.assessor or f"v-{secrets.token_hex(6)}"
         start = "0" if link.kind == "manager" else ""
-        visitor = cls(link.campaign, name, link.kind, external[:EXTERNAL_AT_MOST], lang, start)
+        visitor = cls(
+            link.campaign, name, link.kind, external[:EXTERNAL_AT_MOST], lang, start, until=link.expires
+        )
         return replace(visitor, once=link.once, browser=secrets.token_hex(6)) if link.once else visitor
 
     def speaking(self, lang: str) -> Self:
@@ -105,7 +110,7 @@ def write_cookie(response: Response, request: Request, links: Links, visitor: Vi
     response.set_cookie(
         cookie_name(visitor.campaign),
         links.sign("visit", asdict(visitor)),
-        max_age=COOKIE_SECONDS,
+        max_age=max(0, round(visitor.until - time.time())) if visitor.until else COOKIE_SECONDS,
         path=f"/j/{visitor.campaign}",
         secure=request.url.scheme == "https",
         httponly=True,

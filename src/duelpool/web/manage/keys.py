@@ -12,7 +12,9 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from duelpool.access import accounts
 from duelpool.access.roles import ROLES
+from duelpool.store import Store
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.links import DAYS, ExpiredLink, ForgedLink, Links
 from duelpool.web.server.guard import NoVisit
@@ -42,7 +44,7 @@ class Pass:
 
 def manager_key(links: Links, campaign: str, now: float, days: float = DAYS) -> str:
     """Return a key that lets its bearer manage a campaign."""
-    return links.sign(_PURPOSE, [campaign, round(now + days * _SECONDS_A_DAY)])
+    return links.sign(_PURPOSE, [campaign, round(now + days * _SECONDS_A_DAY), now])
 
 
 def manager_address(root: str, campaign: str, key: str) -> str:
@@ -50,11 +52,15 @@ def manager_address(root: str, campaign: str, key: str) -> str:
     return f"{root.rstrip('/')}/manage/{quote(campaign)}?{urlencode({'key': key})}"
 
 
-def open_key(links: Links, key: str, campaign: str, now: float, door: Door) -> Pass:
-    """Return the pass of a key, if it is valid for this campaign and hasn't expired."""
+def open_key(links: Links, key: str, campaign: str, store: Store, door: Door) -> Pass:
+    """Return the pass of a key, if it is valid for this campaign and hasn't expired.
+
+    A key from before the first manager's account has ended with it.
+    """
     values = links.read(_PURPOSE, key)
     try:
-        campaign_id, expires = values
+        campaign_id, expires, *more = values
+        made = float(*more)  # 0 for keys of earlier releases
         known = Pass(str(campaign_id), float(expires), door)
     except (TypeError, ValueError):
         raise ForgedLink(
@@ -64,18 +70,26 @@ def open_key(links: Links, key: str, campaign: str, now: float, door: Door) -> P
         raise UnknownCampaign(
             "This campaign doesn't exist here.", remedy="Open the link exactly as you received it."
         )
+    now, since = store.read(
+        lambda connection: (store.database.now(connection), accounts.links_since(connection))
+    )
     if known.expires < now:
         raise ExpiredLink("This key has expired.", remedy="Create another: `duelpool link --manage`.")
+    if made < since:
+        raise ExpiredLink(
+            "This key ended when the first manager's account was made.",
+            remedy="Sign in at /login, or create another: `duelpool link --manage`.",
+        )
     return known
 
 
-def keeps_another(links: Links, request: Request, now: float) -> bool:
+def keeps_another(links: Links, request: Request, store: Store) -> bool:
     """Return whether a browser has a valid key for any campaign."""
     for name, key in request.cookies.items():
         campaign = name.removeprefix(_COOKIE)
         if campaign != name:
             with suppress(ForgedLink, ExpiredLink, UnknownCampaign):
-                open_key(links, key, campaign, now, "cookie")
+                open_key(links, key, campaign, store, "cookie")
                 return True
     return False
 
@@ -117,6 +131,13 @@ def write_cookie(response: Response, request: Request, campaign: str, key: str, 
         httponly=True,
         samesite="lax",
     )
+
+
+def delete_keys(response: Response, request: Request) -> None:
+    """Delete all managers' keys of a browser."""
+    for name in request.cookies:
+        if name.startswith(_COOKIE):
+            response.delete_cookie(name, path="/")
 
 
 def form_key(links: Links, campaign: str) -> str:

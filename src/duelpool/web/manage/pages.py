@@ -85,7 +85,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
     response = RedirectResponse(f"/manage/{campaign}/leaderboard", 303)
     if key:
         now = campaigns.store.read(campaigns.store.database.now)
-        shown = open_key(links_of(request), key, campaign, now, "cookie")
+        shown = open_key(links_of(request), key, campaign, campaigns.store, "cookie")
         write_cookie(response, request, campaign, key, shown.expires - now)
         campaigns.store.write(
             lambda connection, now: audit_log.record(

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelpool.access.limits import TooMany
 from duelpool.access.roles import NotPermitted
+from duelpool.access.sessions import UnknownSession
 from duelpool.campaign import NotAllowed
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -97,6 +98,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         TooMany: (429, "too_many"),
         UnknownCampaign: (404, "not_found"),
         UnknownQuestion: (404, "not_found"),
+        UnknownSession: (404, "not_found"),
         NotFound: (404, "not_found"),
         Conflict: (409, "conflict"),
         ExpiredLink: (410, "expired_link"),
