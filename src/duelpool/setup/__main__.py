@@ -1,11 +1,13 @@
-"""A dry run's simulation as a program: it reads a comparison as JSON, and writes each step as a line of JSON.
+"""What a server does in a process of its own, so that judging isn't slowed down.
 
-A server runs `python -m duelpool.setup` as a process of its own, so that judging isn't slowed down.
+`python -m duelpool.setup` is a dry run's simulation: it reads a comparison as JSON, and writes each step as a line of
+JSON. `python -m duelpool.setup read` reads uploaded files.
 """
 
 import json
 import sys
 
+from duelpool.setup import reading
 from duelpool.setup.comparisons import Compared, Comparison, compare
 
 
@@ -20,4 +22,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["read"]:
+        reading.main()
+    else:
+        main()

@@ -84,6 +84,17 @@ def checked_name(name: str) -> str:
     return name
 
 
+def unpacked_size(path: Path) -> int:
+    """Return a file's size, of gzip unpacked, as its last bytes say; it was checked when it was received."""
+    with path.open("rb") as data:
+        size = data.seek(0, 2)
+        data.seek(0)
+        if size < 18 or data.read(2) != _GZIP_MAGIC:
+            return size
+        data.seek(-4, 2)
+        return max(size, int.from_bytes(data.read(4), "little"))
+
+
 class UploadFolder:
     """A folder with the uploaded files of one draft."""
 

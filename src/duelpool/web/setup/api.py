@@ -1,8 +1,6 @@
 """The setup API: upload files, read the dry run, create the campaign."""
 
 import tempfile
-from collections.abc import Callable
-from pathlib import Path
 from typing import IO, Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -12,8 +10,7 @@ from starlette.responses import Response
 
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import DuelpoolError
-from duelpool.files import read_passages, read_preferences, read_qrels, read_run, read_topics
-from duelpool.setup.inputs import read_groups
+from duelpool.setup.reading import check_uploads
 from duelpool.setup.uploads import ARCHIVE, KINDS
 from duelpool.web.access.links import address
 from duelpool.web.manage.keys import manager_address, manager_key
@@ -37,16 +34,6 @@ PIECE = 1 << 20
 
 router = APIRouter(prefix="/api/v1/setups", responses=_REFUSALS, tags=["set-up"])
 
-_READERS: dict[str, Callable[[Path], object]] = {
-    "runs": read_run,
-    "qrels": read_qrels,
-    "prefs": read_preferences,
-    "topics": read_topics,
-    "texts": read_passages,
-    "tests": read_preferences,
-    "groups": lambda path: read_groups(str(path)),
-}
-
 
 class Make(BaseModel):
     """Create the campaign: its name, and whether it starts paused."""
@@ -67,7 +54,7 @@ def take_in(draft: SavedDraft, kind: str, name: str, data: IO[bytes]) -> None:
         if kind == ARCHIVE or (file_kind == kind and path.name == name):
             try:
                 with draft.uploads.without_folder():
-                    _READERS[file_kind](path)
+                    check_uploads([(file_kind, str(path))])
             except DuelpoolError:
                 path.unlink(missing_ok=True)
                 raise

@@ -19,7 +19,8 @@ from typing import Any
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe, read_files
+from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe
+from duelpool.setup.reading import read_uploads
 from duelpool.setup.uploads import Limits, UploadFolder
 from duelpool.store import Store, StoreError, holdings, log
 from duelpool.web.setup.options import Options
@@ -97,7 +98,7 @@ class SavedDraft:
                         "There is nothing to pool yet.", remedy="Upload runs, qrels or preferences."
                     )
                 if self._inputs is None or self._inputs[0] != files:
-                    self._inputs = (files, read_files(named))
+                    self._inputs = (files, read_uploads(named))
                 inputs = dataclasses.replace(self._inputs[1], files=named)
                 draft = build_draft(inputs, options.settings(), options.rules(), share=options.share)
                 observed = self._observed(options.learn_from)
