@@ -99,15 +99,26 @@ def children_of(pid: int) -> list[int]:
 
 
 def begin(
-    target: str, folder: Path, *, workers: int = 1, port: int | None = None, more: tuple[str, ...] = ()
+    target: str,
+    folder: Path,
+    *,
+    workers: int = 1,
+    port: int | None = None,
+    more: tuple[str, ...] = (),
+    files: int | None = None,
 ) -> Server:
-    """Start a server on a port of loopback, a free one unless it is named; it may not answer yet."""
+    """Start a server on a port of loopback, a free one unless it is named; it may not answer yet.
+
+    With `files`, it may open so many of them and no more.
+    """
+    limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files})); " if files else ""
     port = free_port() if port is None else port
     log_file = folder / "server.txt"
     with log_file.open("ab") as log_:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "duelpool", "serve", target),
+                *(sys.executable, "-c", f"import resource; {limit}from duelpool.cli import main; main()"),
+                *("serve", target),
                 *("--port", str(port), "--workers", str(workers), *more),
             ],
             stdout=subprocess.DEVNULL,
@@ -118,9 +129,11 @@ def begin(
 
 
 @contextmanager
-def serving(target: str, folder: Path, *, workers: int = 1, more: tuple[str, ...] = ()) -> Iterator[Server]:
+def serving(
+    target: str, folder: Path, *, workers: int = 1, more: tuple[str, ...] = (), files: int | None = None
+) -> Iterator[Server]:
     """Serve a store on a free port of loopback."""
-    server = begin(target, folder, workers=workers, more=more)
+    server = begin(target, folder, workers=workers, more=more, files=files)
     try:
         server.wait()
         yield server

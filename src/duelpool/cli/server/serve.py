@@ -40,6 +40,24 @@ def serve(
             help="Folder for uploads while a campaign is set up. Default: the system's temporary folder."
         ),
     ] = None,
+    connections: Annotated[
+        int | None,
+        typer.Option(min=1, help="Open connections of each process. Default: 1000, or what its files allow."),
+    ] = None,
+    per_address: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Connections of each process from one address, except proxies. Default: a quarter."
+        ),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            max=3600,
+            help="Seconds until a client is cut off that sends no whole head, or moves less than 500 bytes a second.",
+        ),
+    ] = 20.0,
 ) -> None:
     """Serve the judging page, the dashboard and the API, and print their links.
 
@@ -49,9 +67,9 @@ def serve(
 
       duelpool serve campaign.db --host 0.0.0.0 --port 8080 --workers 2 --url https://judge.example.org
     """
-    import uvicorn
-
     from duelpool.web.server import worker
+    from duelpool.web.server.connections import ServerConfig, limits_within
+    from duelpool.web.server.listening import raise_file_limit
     from duelpool.web.server.supervisor import serve_processes
 
     root = (
@@ -89,8 +107,9 @@ def serve(
         # Nobody can guess under which name others reach a server that listens on all interfaces.
         known = bool(url) or (host not in _ALL_INTERFACES and port != 0)
         worker.leave(store, campaign, counts, uploads, root if known else "")
-        config = uvicorn.Config(
+        config = ServerConfig(
             "duelpool.web.server.worker:take_up",
+            limits_within(raise_file_limit(), connections, per_address, patience),
             factory=True,
             host=host,
             port=port,

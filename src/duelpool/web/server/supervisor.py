@@ -70,15 +70,15 @@ class Supervisor(Multiprocess):
 
 def serve_processes(config: Config) -> None:
     """Serve with the configured number of processes until a signal ends it."""
-    if config.workers == 1:
-        server = Server(config)
-        with suppress(KeyboardInterrupt):
-            server.run()
-        if not server.started:
-            sys.exit(STARTUP_FAILURE)
-        return
     taken = config.bind_socket()
     try:
-        Supervisor(config, sockets=[taken]).run()
+        if config.workers > 1:
+            Supervisor(config, sockets=[taken]).run()
+            return
+        server = Server(config)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[taken])
+        if not server.started:
+            sys.exit(STARTUP_FAILURE)
     finally:
         taken.close()

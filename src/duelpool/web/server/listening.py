@@ -1,0 +1,152 @@
+"""Listening: connections are accepted as far as the limits and the process's files allow."""
+
+import asyncio
+import errno
+import logging
+import os
+import resource
+import socket
+import time
+from contextlib import suppress
+from typing import Any
+
+from duelpool.web.server.connections import LEAVING_AT_MOST, Clients, logger
+from duelpool.web.server.repeats import RepeatsCounted
+
+SWEEP_SECONDS = 1.0
+FULL_SECONDS = 1.0  # how long a new connection waits for a place before it is refused
+BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 48\r\n\r\n"
+    b"The server is very busy. Try again in a moment.\n"
+)
+_NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_MACOS_AT_MOST = 10240  # what it accepts where the hard limit is none
+
+
+def raise_file_limit() -> int:
+    """Raise this process's limit of open files as far as it may, and return it; new processes inherit it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in (hard, _MACOS_AT_MOST):
+        if wanted != resource.RLIM_INFINITY and (wanted > soft or soft == resource.RLIM_INFINITY):
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                return wanted
+    return soft if soft != resource.RLIM_INFINITY else _MACOS_AT_MOST
+
+
+class Accepted(socket.socket):
+    """An accepted connection, counted until it is closed."""
+
+    clients: Clients | None = None
+    host = ""
+
+    def close(self) -> None:
+        """Close it, and count it no more."""
+        super().close()
+        if self.clients is not None:
+            self.clients.closed(self.host)
+            self.clients = None
+
+    def __del__(self) -> None:
+        """Close it also where nobody did."""
+        self.close()
+
+
+class Listener(socket.socket):
+    """A listening socket that hands on a connection only where there is room for it.
+
+    Asyncio accepts many connections before it tells anyone, and writes a traceback for each one for which there is no
+    file. It reads BlockingIOError as "nothing more for now".
+    """
+
+    def __init__(self, clients: Clients, given: socket.socket) -> None:
+        super().__init__(given.family, given.type, given.proto, fileno=given.detach())
+        self._clients = clients
+        self._spare = os.open(os.devnull, os.O_RDONLY)
+        self._full_since: float | None = None
+        self._asks_again = 0.0
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection that is admitted."""
+        if self._clients.leaving.total() >= LEAVING_AT_MOST:
+            raise BlockingIOError  # first let the event loop close them
+        refused = self._is_full()
+        try:
+            plain, address = super().accept()
+        except OSError as error:
+            if error.errno not in _NO_FILES:
+                raise
+            logger.warning("The process has no files left for connections: %s.", os.strerror(error.errno))
+            self._clients.make_room()
+            self._refuse_one()
+            raise BlockingIOError from error
+        if refused or not self._clients.admits(address[0]):
+            _refuse(plain)
+            raise BlockingIOError
+        accepted = Accepted(self.family, self.type, self.proto, fileno=plain.detach())
+        accepted.clients, accepted.host = self._clients, address[0]
+        self._clients.opened(address[0])
+        return accepted, address
+
+    def _is_full(self) -> bool:
+        """Return whether the next connection is refused; before that, it waits a moment in the system's queue."""
+        now = time.monotonic()
+        if now >= self._asks_again:
+            if not self._clients.full():
+                self._full_since = None
+                return False
+            self._asks_again = now + FULL_SECONDS / 20
+            self._full_since = self._full_since or now
+        if self._full_since is None:
+            return False
+        if now - self._full_since < FULL_SECONDS:
+            time.sleep(0.001)  # asyncio calls again at once
+            raise BlockingIOError
+        logger.warning(
+            "All %d connections are in use; new ones are refused.", self._clients.limits.connections
+        )
+        return True
+
+    def _refuse_one(self) -> None:
+        """Refuse the connection that waits, by means of the file that is kept for that."""
+        os.close(self._spare)
+        try:
+            with suppress(OSError):
+                _refuse(super().accept()[0])
+        finally:
+            with suppress(OSError):
+                self._spare = os.open(os.devnull, os.O_RDONLY)
+
+    def close(self) -> None:
+        """Close it."""
+        super().close()
+        with suppress(OSError):
+            os.close(self._spare)
+
+
+def _refuse(connection: socket.socket) -> None:
+    with connection, suppress(OSError):
+        connection.setblocking(False)
+        connection.send(BUSY)
+
+
+class ServingLoop(asyncio.SelectorEventLoop):
+    """The event loop of a server process: it listens within the limits, and cuts off slow clients."""
+
+    def __init__(self, clients: Clients) -> None:
+        super().__init__()
+        self._clients = clients
+        self._repeats = RepeatsCounted()
+
+    async def create_server(self, *given: Any, sock: socket.socket, **options: Any) -> asyncio.Server:  # type: ignore[override]
+        """Serve on a socket that is bound."""
+        for name in ("uvicorn.error", "asyncio", logger.name):
+            logging.getLogger(name).addFilter(self._repeats)
+        self._sweep()
+        return await super().create_server(*given, sock=Listener(self._clients, sock), **options)
+
+    def _sweep(self) -> None:
+        self._clients.sweep()
+        self._repeats.tell()
+        self.call_later(min(SWEEP_SECONDS, self._clients.limits.patience / 4), self._sweep)

@@ -1,0 +1,195 @@
+"""Slow clients: they are cut off, others keep getting answers, and the log stays small."""
+
+import logging
+import select
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from duelpool.web.server.connections import ClientLimits, limits_within
+from duelpool.web.server.repeats import RepeatsCounted
+from support.campaigns import make_campaign
+from support.serving import Server, serving
+from support.visitors import new_store
+
+FILES = 256
+HEAD = b"Host: x\r\nContent-Type: application/json\r\n"
+SLOW = {
+    "says nothing": b"",
+    "a head without end": b"GET /healthz HTTP/1.1\r\n" + HEAD,
+    "a body without end": b"POST /csp-report HTTP/1.1\r\n" + HEAD + b"Content-Length: 1000\r\n\r\n{",
+    "an upload without end": b"PUT /api/v1/setups/x/files/y HTTP/1.1\r\n"
+    + HEAD
+    + b"Content-Length: 99999\r\n\r\n{",
+    "reads byte by byte": b"GET /static/js/page.js HTTP/1.1\r\nHost: x\r\n\r\n" * 250,
+}
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("slow") / "campaign.db"
+    with new_store(path) as store:
+        make_campaign(store, steps=())
+    return str(path)
+
+
+@pytest.fixture
+def lines() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def connect(server: Server, lines: ExitStack, words: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
+    line = lines.enter_context(socket.socket())
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    line.settimeout(10)
+    line.bind((source, 0))
+    line.connect(("127.0.0.1", server.port))
+    line.setblocking(False)
+    line.send(words)
+    return line
+
+
+def visit(server: Server, path: str = "/healthz") -> int:
+    with urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=20) as got:
+        return int(got.status)
+
+
+def ended(line: socket.socket) -> bool:
+    """Return whether the server has closed a connection; one byte is read if it hasn't."""
+    try:
+        return line.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def read_until_all_end(lines: list[socket.socket], seconds: float = 60.0) -> list[socket.socket]:
+    """Read from connections byte by byte; return those that are still open after some time."""
+    end = time.monotonic() + seconds
+    while lines and time.monotonic() < end:
+        lines = [each for each in lines if not closed_at_the_other_end(each) and not ended(each)]
+        time.sleep(0.05)
+    return lines
+
+
+def closed_at_the_other_end(line: socket.socket) -> bool:
+    """Return whether the other end has closed or reset a connection, whatever is left to be read."""
+    poll = select.poll()
+    poll.register(line, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+def test_slow_clients_stop_no_one_else(target: str, tmp_path: Path, lines: ExitStack) -> None:
+    with serving(target, tmp_path, more=("--patience", "2"), files=FILES) as server:
+        opened = []
+        for kind, words in SLOW.items():  # in all more than the process has files
+            for _ in range(4 if kind == "reads byte by byte" else 72):
+                opened.append(connect(server, lines, words))
+                if len(opened) % 16 == 0:
+                    assert visit(server) == 200
+        assert visit(server, "/readyz") == 200  # the store has its files, too
+        assert read_until_all_end(opened) == []
+        assert visit(server) == 200
+        log = server.said.read_text(encoding="utf-8")
+        assert len(log) < 5000
+        assert "Traceback" not in log
+        assert "a slow client was cut off early" in log
+
+
+def test_slow_clients_are_cut_off(patient: Server, lines: ExitStack) -> None:
+    assert read_until_all_end([connect(patient, lines, words) for words in SLOW.values()]) == []
+
+
+@pytest.fixture(scope="module")
+def patient(target: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    more = ("--patience", "1", "--connections", "40", "--per-address", "4")
+    with serving(target, tmp_path_factory.mktemp("patient"), more=more) as server:
+        yield server
+
+
+def test_a_slow_line_may_take_its_time(patient: Server, lines: ExitStack) -> None:
+    """A body at 2,000 bytes a second takes twice as long as the patience lasts."""
+    words = b"POST /csp-report HTTP/1.1\r\n" + HEAD + b"Content-Length: 4000\r\nConnection: close\r\n\r\n"
+    line = connect(patient, lines, words)
+    for _ in range(20):
+        time.sleep(0.1)
+        line.send(b"x" * 200)
+    line.settimeout(20)
+    assert line.recv(100).startswith(b"HTTP/1.1 204")
+
+
+def test_half_a_head_is_told_why_it_was_refused(patient: Server, lines: ExitStack) -> None:
+    line = connect(patient, lines, SLOW["a head without end"])
+    line.settimeout(20)
+    assert line.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_an_address_has_so_many_connections_and_the_proxy_more(patient: Server, lines: ExitStack) -> None:
+    """Bodies aren't cut off for the sake of others before a quarter of the patience has passed."""
+    words = SLOW["a body without end"]
+    others = []
+    for _ in range(8):
+        others.append(connect(patient, lines, words, "127.0.0.2"))
+        visit(patient)
+    proxy = [connect(patient, lines, words) for _ in range(8)]
+    visit(patient)
+    assert [closed_at_the_other_end(each) for each in others] == [False] * 4 + [True] * 4
+    assert not any(closed_at_the_other_end(each) for each in proxy)
+    assert others[-1].recv(1000).startswith(b"HTTP/1.1 503")
+    assert read_until_all_end(others + proxy) == []
+
+
+def test_a_visitor_behind_the_proxy_has_so_many_requests(patient: Server, lines: ExitStack) -> None:
+    words = SLOW["a body without end"].replace(b"Host: x", b"Host: x\r\nX-Forwarded-For: 192.0.2.7")
+    held = [connect(patient, lines, words) for _ in range(4)]
+    time.sleep(0.1)
+    refused = connect(patient, lines, words)
+    other = connect(patient, lines, words.replace(b"192.0.2.7", b"192.0.2.8"))
+    refused.settimeout(10)
+    reply = refused.recv(2000)
+    assert reply.startswith(b"HTTP/1.1 429")
+    assert b"retry-after: 2" in reply.lower()
+    assert not any(closed_at_the_other_end(each) for each in [*held, other])
+    assert read_until_all_end([*held, other]) == []
+
+
+def test_idle_connections_make_way_first(patient: Server, lines: ExitStack) -> None:
+    """An idle connection makes way before one that sends a body, and before a new one is refused."""
+    sending = connect(patient, lines, SLOW["a body without end"])
+    idle = []
+    for _ in range(45):
+        idle.append(connect(patient, lines, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"))
+        select.select(idle[-1:], [], [], 10)
+    assert not closed_at_the_other_end(sending)
+    assert closed_at_the_other_end(idle[0])
+    assert not closed_at_the_other_end(idle[-1])
+
+
+def test_limits_leave_files_to_the_store() -> None:
+    assert limits_within(256, None, None, 20.0) == ClientLimits(160, 40, 20.0)
+    assert limits_within(1024, None, None, 20.0) == ClientLimits(768, 192, 20.0)
+    assert limits_within(65536, None, None, 20.0) == ClientLimits(1000, 250, 20.0)
+    assert limits_within(65536, 5000, 100, 20.0) == ClientLimits(5000, 100, 20.0)
+    assert limits_within(1024, 5000, 3000, 20.0) == ClientLimits(768, 768, 20.0)
+
+
+def test_equal_messages_are_logged_once_a_minute_with_a_count(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("duelpool.test_repeats")
+    repeats = RepeatsCounted(seconds=0.0)
+    logger.addFilter(repeats)
+    for at in range(5):
+        logger.warning("busy: %d", at)
+    logger.warning("something else")
+    assert caplog.messages == ["busy: 0", "something else"]
+    repeats.tell()
+    assert caplog.messages[2:] == ["busy: 0 (4 times more within a minute)"]
+    repeats.tell()
+    logger.warning("busy: %d", 7)
+    assert caplog.messages[3:] == ["busy: 7"]
