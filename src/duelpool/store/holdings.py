@@ -407,6 +407,15 @@ def test_pairs(tx: Reading) -> dict[str, TestPair]:
     return {row.id: TestPair(row.id, row.topic, row.better, row.worse) for row in sorted(rows, key=_id)}
 
 
+def tested_items(tx: Reading, topic: str) -> set[str]:
+    """Return the items of a topic's test pairs."""
+    columns = schema.test_pair.c
+    query = select(columns.better, columns.worse).where(
+        columns.campaign == tx.campaign, columns.topic == topic
+    )
+    return {item for row in tx.connection.execute(query) for item in row}
+
+
 @dataclass(frozen=True, slots=True)
 class AssessorRow:
     """An assessor's row, by pseudonym."""

@@ -23,7 +23,7 @@ FORM: TextFormat = "html"  # which is fetched in frames; other formats are in th
 CHANGING = {"date"}  # of the headers, those that differ between any two responses
 
 
-def crowd(store: Store) -> Campaign:
+def crowd(store: Store, form: TextFormat = FORM) -> Campaign:
     """Make a campaign whose texts all have the same length: whatever differs in size isn't a text."""
     tests = [TestPair(f"test-{at}", TOPICS[at % 2], ITEMS[0], worse) for at, worse in enumerate(OFF_TOPIC)]
     return Campaign.create(
@@ -32,7 +32,7 @@ def crowd(store: Store) -> Campaign:
         Settings(strategy="allpairs", **crowd_settings(context=True)),
         topics=[Topic(topic, "Question?") for topic in TOPICS],
         pools=[Pool(topic, ITEMS) for topic in TOPICS],
-        passages=[Passage(item, f"Text of {item}.", format=FORM) for item in (*ITEMS, *OFF_TOPIC)],
+        passages=[Passage(item, f"Text of {item}.", format=form) for item in (*ITEMS, *OFF_TOPIC)],
         test_pairs=tests,
     )
 
@@ -108,6 +108,7 @@ def everything_about(person: Person, question: dict[str, Any]) -> dict[str, Any]
         "answered by form": person.post("answer", {"question": name, "attempt": "2", "outcome": "left-bad"}),
         "undone again": person.send("undo", {"question": name}),
         "skipped": person.send("answer", {"question": name, "attempt": 3, "outcome": "skip"}),
+        "answered at last": person.send("answer", {"question": name, "attempt": 3, "outcome": "left"}),
     }
     fetched |= {what: seen(got) for what, got in tries.items()}
     fetched["context afterwards"] = seen(client.get(pages["context"]))
@@ -133,6 +134,29 @@ def test_a_test_pair_differs_from_a_target_pair_in_its_texts_alone(person: Perso
             assert each.keys() == first.keys()
             for what, response in each.items():
                 assert response == first[what], (kind, what, *differing(response, first[what]))
+
+
+def test_contexts_of_a_topics_questions_show_no_item_that_is_tested(tmp_path: Path) -> None:
+    """Each item that one question compares is in the context of every other question of its topic."""
+    with new_store(tmp_path / "c.db") as store:
+        crowd(store, "text")
+    seen: dict[str, list[tuple[set[str], set[str]]]] = {}
+    with served(tmp_path / "c.db") as app:
+        for worker in ("w1", "w2", "w3"):
+            person = Person(app, worker=worker)
+            for question in person.work()["questions"]:
+                query = select(schema.question.c.topic).where(schema.question.c.id == question["id"])
+                sides = {question[side]["text"] for side in ("left", "right")}
+                got = person.client.get(f"{person.base}/context/{question['id']}").json()["snippets"]
+                topic = app.state.store.read(
+                    lambda connection, query=query: connection.execute(query).scalar_one()
+                )
+                seen.setdefault(topic, []).append((sides, {each["text"] for each in got}))
+    assert any("no0" in text for asked in seen.values() for sides, _ in asked for text in sides)
+    for asked in seen.values():
+        compared = set().union(*(sides for sides, _ in asked))
+        for sides, context in asked:
+            assert compared - context == sides
 
 
 def differing(one: Any, other: Any) -> list[Any]:

@@ -583,6 +583,22 @@ def test_the_sweeper_continues_after_errors(target: str, monkeypatch: pytest.Mon
     assert states == [leases.EXPIRED]
 
 
+@pytest.mark.parametrize("judges", ["dedicated", "crowd"])
+def test_answers_that_the_page_does_not_offer_are_refused(target: str, judges: str) -> None:
+    """A worker who could skip would leave out the test pairs."""
+    made(target, pools={"one": "abcde"}, **(crowd_settings(tests=0) if judges == "crowd" else {"steps": ()}))
+    with served(target) as app:
+        person = Person(app, worker="w1")
+        question = person.work()["questions"][0]
+        for outcome in ("flip-tie", "flip-abstain", *(("skip",) if judges == "crowd" else ())):
+            assert outcome not in question["outcomes"]
+            got = person.answer(question, outcome)
+            assert got.status_code == 422
+            assert person.work()["questions"][0]["id"] == question["id"]
+        for outcome in question["outcomes"][-1:]:
+            assert person.answer(question, outcome).status_code == 200
+
+
 # ---- beside a question
 
 

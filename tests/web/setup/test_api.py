@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from duelpool.client import Refused, SetUp
 from duelpool.errors import BadParameter
 from duelpool.store import holdings
 from duelpool.web.manage.dashboard import Dashboard
+from duelpool.web.setup import drafts
 from duelpool.web.setup.drafts import SavedDrafts
 from duelpool.web.setup.keys import setup_address, setup_key
 from support.browsing import Site
@@ -264,3 +267,30 @@ def test_the_dashboard_reports_the_reading_of_a_long_log(
     while not app.state.dashboards._dashboards[campaign.id]._counted:
         time.sleep(0.01)
     assert mine.get(f"/api/v1/campaigns/{campaign.id}/leaderboard").json()["topics"] == 2
+
+
+def test_drafts_started_at_once_stay_within_the_limit(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that counts first and adds later would let all of them through."""
+    monkeypatch.setattr(drafts, "DRAFTS_AT_MOST", 3)
+    begun = threading.Barrier(8)
+
+    class Folder(type(app.state.drafts.folder)):  # type: ignore[misc]
+        def iterdir(self) -> Iterator[Path]:
+            listed = list(super().iterdir())
+            time.sleep(0.02)
+            return iter(listed)
+
+    def start(_: int) -> str:
+        begun.wait()
+        saved = SavedDrafts(app.state.store, Folder(app.state.drafts.folder))  # as another process has it
+        try:
+            return saved.new().id
+        except BadParameter as refused:
+            return refused.problem
+        finally:
+            saved.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(start, range(8)))
+    assert len(list(app.state.drafts.folder.iterdir())) == 3
+    assert got.count("3 campaigns are being set up already.") == 5

@@ -190,7 +190,7 @@ def answer(visit: Changing) -> Response:
     if visit.visitor.previews:
         return _previewed(visit, "answer")
     question = question_id(visit.values)
-    response = answer_of(visit.values)
+    response = answer_of(visit.values, visit.flow.campaign)
     campaign = visit.flow.campaign
     try:
         try:
@@ -312,10 +312,12 @@ def context(visit: Looking, question: str) -> Response:
         ]
         return JSONResponse({"snippets": shown[:CONTEXT_AT_MOST]})
     judged = (asked.left,) if asked.right is None else (asked.left, asked.right)
-    items = campaign.live.items(asked.topic)
+    # One item of a test pair isn't in the pool. It is context of the topic's other questions like any other item, so
+    # that neither the number of texts nor a comparison of several contexts shows which item that is.
+    tested = campaign.read(lambda tx: holdings.tested_items(tx, asked.topic))
+    items = sorted({*campaign.live.items(asked.topic), *tested})
     with_text = campaign.read(lambda tx: holdings.items_with_text(tx, items))
     others = [item for item in items if item in with_text and item not in judged]
-    # The number mustn't depend on whether the judged items are in the pool: one of a test pair's isn't.
     number = min(CONTEXT_AT_MOST, len(with_text) - len(judged))
     picked = [others[at] for at in rng.permutation(len(others))[: max(0, number)]]
     texts = campaign.read(lambda tx: holdings.passages(tx, picked))

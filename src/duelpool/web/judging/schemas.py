@@ -18,7 +18,7 @@ from duelpool.web.judging import passages
 
 NOTE_AT_MOST = 10_000
 SECONDS_AT_MOST = 7 * 86400.0
-_NEVER_SHOWN = (Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN, Outcome.GRADE)
+_OF_MODELS = frozenset({Outcome.FLIP_TIE, Outcome.FLIP_ABSTAIN})
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _FUNCTION_WORDS = frozenset(
@@ -59,13 +59,17 @@ def outcomes_of(campaign: Campaign, kind: Kind) -> list[str]:
     if kind is Kind.GRADE:
         offered = [Outcome.GRADE, Outcome.CANNOT_JUDGE, Outcome.SKIP]
     else:
-        offered = [
-            each
-            for each in Outcome
-            if each in campaign.settings.outcomes_of(kind) and each not in _NEVER_SHOWN
-        ]
-    crowd = campaign.settings.judges == "crowd"  # paid workers use "cannot judge" instead
-    return [str(each) for each in offered if not (crowd and each is Outcome.SKIP)]
+        offered = [each for each in Outcome if each in campaign.settings.outcomes_of(kind)]
+    return [str(each) for each in offered if each not in withheld(campaign)]
+
+
+def withheld(campaign: Campaign) -> frozenset[Outcome]:
+    """Return the answers that no page of a campaign offers, although others may give them.
+
+    Models alone notice that their answer depends on the sides. Paid workers use "cannot judge" instead of skipping,
+    which would let them choose their test pairs.
+    """
+    return _OF_MODELS | {Outcome.SKIP} if campaign.settings.judges == "crowd" else _OF_MODELS
 
 
 class Sheets:
@@ -151,8 +155,8 @@ def money(amount: int, currency: str) -> str:
 # ---- from the page
 
 
-def answer_of(values: Mapping[str, Any]) -> Answer:
-    """Return the answer in a form or in JSON."""
+def answer_of(values: Mapping[str, Any], campaign: Campaign) -> Answer:
+    """Return the answer in a form or in JSON; one that the page doesn't offer is refused."""
     try:
         outcome = Outcome(str(values.get("outcome", "")))
     except ValueError:
@@ -160,6 +164,8 @@ def answer_of(values: Mapping[str, Any]) -> Answer:
             f"There is no answer called '{str(values.get('outcome', ''))[:50]}'.",
             remedy="Use the buttons of the page.",
         ) from None
+    if outcome in withheld(campaign):
+        raise BadRecord(f"The answer '{outcome}' isn't offered here.", remedy="Use the buttons of the page.")
     uses = _number(values, "context_uses", 0, 10**6)
     attempt = _number(values, "attempt", 1, 10**6)
     return Answer(

@@ -141,7 +141,7 @@ class Connection(H11Protocol):
         self.look(time.monotonic())
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, unless too many of the same visitor are under way."""
+        """Answer a request, unless too many of the same visitor are in progress."""
         self._requests += 1
 
         async def count(message: Message) -> None:
@@ -149,20 +149,22 @@ class Connection(H11Protocol):
             await send(message)
 
         visitor = self._clients.behind_proxy(self.host, scope["headers"])
-        under_way = self._clients.under_way
-        if visitor and under_way[visitor] >= self._clients.limits.per_address:
-            logger.warning("An address behind the proxy has too many requests under way; others are refused.")
+        in_progress = self._clients.in_progress
+        if visitor and in_progress[visitor] >= self._clients.limits.per_address:
+            logger.warning(
+                "An address behind the proxy has too many requests in progress; others are refused."
+            )
             text = "There are too many requests from your address. Try again in a moment."
             headers = {**HEADERS, "Retry-After": "2", "Connection": "close"}
             await PlainTextResponse(text, 429, headers=headers)(scope, receive, count)
             return
-        under_way[visitor] += 1
+        in_progress[visitor] += 1
         try:
             await self._answer(scope, receive, count)
         finally:
-            under_way[visitor] -= 1
-            if not under_way[visitor]:
-                del under_way[visitor]
+            in_progress[visitor] -= 1
+            if not in_progress[visitor]:
+                del in_progress[visitor]
 
     def stage(self) -> Stage:
         """Return what the connection waits for."""
@@ -232,7 +234,7 @@ class Clients:
     def __init__(self, limits: ClientLimits, proxies: list[str] | str | None) -> None:
         self.limits = limits
         self.connections: set[Connection] = set()
-        self.under_way: Counter[str] = Counter()
+        self.in_progress: Counter[str] = Counter()
         self._proxies = ProxyHeadersMiddleware(_no_app, proxies or "127.0.0.1").trusted_hosts
         self._open: Counter[str] = Counter()
         self.leaving: Counter[str] = Counter()

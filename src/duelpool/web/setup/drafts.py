@@ -4,6 +4,7 @@ They are kept in a folder, since there may be several server processes, and dele
 """
 
 import dataclasses
+import fcntl
 import hashlib
 import os
 import re
@@ -12,6 +13,8 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -160,6 +163,17 @@ def _write(place: Path, text: str) -> None:
     part.replace(place)
 
 
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep the other threads and processes of a server from adding to a folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 @dataclass(slots=True)
 class SavedDrafts:
     """The drafts of a store."""
@@ -180,13 +194,14 @@ class SavedDrafts:
                 remedy="Name another: `duelpool serve --uploads DIR`.",
             )
         self.sweep()
-        if sum(1 for _ in self.folder.iterdir()) >= DRAFTS_AT_MOST:
-            raise BadParameter(
-                f"{DRAFTS_AT_MOST} campaigns are being set up already.",
-                remedy="Finish or discard some of them.",
-            )
         name = secrets.token_urlsafe(12)
-        (self.folder / name).mkdir(mode=0o700)
+        with _locked(self.folder):
+            if sum(1 for _ in self.folder.iterdir()) >= DRAFTS_AT_MOST:
+                raise BadParameter(
+                    f"{DRAFTS_AT_MOST} campaigns are being set up already.",
+                    remedy="Finish or discard some of them.",
+                )
+            (self.folder / name).mkdir(mode=0o700)
         return self.of(name)
 
     def of(self, name: str) -> SavedDraft:
