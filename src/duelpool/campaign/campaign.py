@@ -17,7 +17,7 @@ from duelpool.campaign.questions.dispatch import Dispatch
 from duelpool.campaign.questions.proposals import Proposals
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.settings.changes import same_fixed_settings
-from duelpool.campaign.work import assignments, exclusion, participants
+from duelpool.campaign.work import assignments, exclusion, holding, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
 from duelpool.campaign.work.participants import ParticipantState
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
@@ -321,6 +321,23 @@ class Campaign:
 
         return self.write(work)
 
+    def free_idle(self, besides: str) -> bool:
+        """Free questions of idle people for someone who finds none; return whether there were any.
+
+        Idle people keep their share; see `holding`.
+        """
+        if not self.read(lambda tx: holding.held(tx, besides).too_many()):
+            return False
+
+        def work(tx: Writing) -> bool:
+            over = holding.held(tx, besides).too_many()
+            if over:
+                holding.let_expire(tx, over)
+                self._expire(tx)
+            return bool(over)
+
+        return self.write(work)
+
     def give_back(self, question: str, assessor: str) -> None:
         """End a lease without an answer."""
 
@@ -333,13 +350,13 @@ class Campaign:
     def sweep(self) -> int:
         """Free the slots of expired leases, and end the assignments without a live lease."""
 
-        def work(tx: Writing) -> int:
-            freed = leases.expire(tx)
-            for assignment in assignments.overdue(tx):
-                assignments.finish(tx, self.settings, assignment, ending="timed-out")
-            return freed
+        return self.write(self._expire)
 
-        return self.write(work)
+    def _expire(self, tx: Writing) -> int:
+        freed = leases.expire(tx)
+        for assignment in assignments.overdue(tx):
+            assignments.finish(tx, self.settings, assignment, ending="timed-out")
+        return freed
 
     def finish(self, assignment: str, ending: Ending = "finished") -> Finished:
         """End an assignment: check the test pairs, release its judgments or exclude the assessor, and pay.

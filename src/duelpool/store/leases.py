@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Row, bindparam, select, text, update
+from sqlalchemy import Row, bindparam, func, select, text, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.records import Answer, Judgment, Kind, Outcome, Question
@@ -19,6 +19,9 @@ from duelpool.store.transactions import Reading, Writing
 LEASED, ANSWERED, EXPIRED = "leased", "answered", "expired"
 ASKED, REPEATED, FROM_FILE = "asked", "repeated", "file"
 RETURNED, SKIPPED, CANNOT_JUDGE, RETRACTED = "returned", "skipped", "cannot-judge", "retracted"
+
+EXTENSIONS = 3
+"""How many times the length of a lease it can be extended by without an answer."""
 
 _ENDED_AS = {Outcome.SKIP: SKIPPED, Outcome.CANNOT_JUDGE: CANNOT_JUDGE, Outcome.FLIP_ABSTAIN: CANNOT_JUDGE}
 
@@ -57,6 +60,13 @@ _LEASED_TO = Statement(
             _COLUMNS.assignment.is_(None),
         )
         .order_by(_COLUMNS.asked, _COLUMNS.id)
+    )
+)
+_LAST_ANSWER = Statement(
+    lambda _: select(func.max(schema.log.c.time).label("time")).where(
+        schema.log.c.campaign == bindparam("campaign"),
+        schema.log.c.assessor == bindparam("assessor"),
+        schema.log.c.event == log.JUDGMENT,
     )
 )
 _SETTLE = Statement(
@@ -445,13 +455,18 @@ def set_places(tx: Writing, question_ids: Sequence[str]) -> None:
 
 
 def extend(tx: Writing, row: Row[Any], *, seconds: float) -> float:
-    """Extend the lease of a locked question by these seconds from now; return when it ends."""
-    if row.state != LEASED:
+    """Extend the lease of a locked question by these seconds from now; return when it ends.
+
+    In all, a lease is extended by `EXTENSIONS` times these seconds, counted from the question or from the assessor's
+    last answer, whichever is later: whoever answers may read on, whoever doesn't can't hold a question for ever.
+    """
+    last = _LAST_ANSWER.run(tx.connection, {"campaign": row.campaign, "assessor": row.assessor})[0].time
+    latest = max(row.asked, last or 0.0) + (1 + EXTENSIONS) * seconds
+    if row.state != LEASED or max(latest, row.expires) < tx.now:
         raise TooLate("The time for this question has run out.", remedy="Ask for the next question.")
-    tx.connection.execute(
-        update(schema.question).where(schema.question.c.id == row.id).values(expires=tx.now + seconds)
-    )
-    return tx.now + seconds
+    ends = max(row.expires, min(tx.now + seconds, latest))
+    tx.connection.execute(update(schema.question).where(schema.question.c.id == row.id).values(expires=ends))
+    return float(ends)
 
 
 def extend_assignment(tx: Writing, assignment: str, ends: float) -> None:

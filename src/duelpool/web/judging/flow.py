@@ -172,7 +172,7 @@ class Flow:
         now = self._before_work(present, texts)
         return now is not None and replace(now, present=place.present) == place
 
-    def _crowd(self, assessor: str, present: VisitorState) -> Place:
+    def _crowd(self, assessor: str, present: VisitorState, *, may_free: bool = True) -> Place:
         try:
             assignment = self.campaign.next_assignment(assessor, state=present.participant)
         except BadParameter as error:  # this person has seen all test pairs
@@ -182,12 +182,18 @@ class Flow:
             self.campaign.finish(assignment.id)
             return self._after_work(self.look(assessor)) or Place("waiting", present)
         if assignment is None:
-            return Place(self._why_nothing(), present)
+            why = self._why_nothing()
+            if why == "waiting" and may_free and self.campaign.free_idle(assessor):
+                return self._crowd(assessor, present, may_free=False)
+            return Place(why, present)
         return Place("judging", present, questions=assignment.left, assignment=assignment)
 
     def _dedicated(self, assessor: str, present: VisitorState, stored: Receipt | None) -> Place:
-        questions = self.campaign.next_questions(assessor, AHEAD, one_topic=True, state=present.participant)
+        questions = self._leased(assessor, present)
         state = "judging" if questions else self._why_nothing()
+        if state == "waiting" and self.campaign.free_idle(assessor):
+            questions = self._leased(assessor, present)
+            state = "judging" if questions else state
         asked = questions[0].topic if questions else ""
         topic = (
             "" if stored is not None and stored.topic == asked else self._topic_left(assessor, present, asked)
@@ -197,6 +203,9 @@ class Flow:
         if topic:
             return Place("feedback", present, questions=questions, topic=topic)
         return Place(state, present, questions=questions)
+
+    def _leased(self, assessor: str, present: VisitorState) -> tuple[Question, ...]:
+        return self.campaign.next_questions(assessor, AHEAD, one_topic=True, state=present.participant)
 
     def _topic_left(self, assessor: str, present: VisitorState, asked: str) -> str:
         """Return the topic that an assessor has just finished and given no feedback on, an empty text for none."""

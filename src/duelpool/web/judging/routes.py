@@ -239,7 +239,8 @@ def extend(visit: Changing) -> Response:
     campaign = visit.flow.campaign
     ends = campaign.extend(question_id(visit.values), visit.assessor)
     now = campaign.read(lambda tx: tx.now)
-    return JSONResponse({"expires_in": int(ends - now)})
+    lease = campaign.settings.lease_seconds
+    return JSONResponse({"expires_in": int(ends - now), "last": ends - now < 0.95 * lease})
 
 
 @router.post("/j/{campaign}/stop")

@@ -32,6 +32,7 @@ let activeAt = 0;
 let expiring = ""; // the question whose lease was told to run out
 const known = new Map(); // questions by key, with their texts
 const ends = new Map(); // when each question's lease ends
+const lasts = new Set(); // questions whose lease can't be extended any further
 const answered = new Set();
 
 async function request(path, body) {
@@ -337,16 +338,19 @@ async function keep() {
   const reply = await request("extend", { question: question.id }).catch(() => null);
   if (reply?.status !== 200) return;
   ends.set(keyOf(question), performance.now() + reply.body.expires_in * 1000);
+  if (reply.body.last) lasts.add(keyOf(question)); // it can't be extended any further
   if (expiring === keyOf(question)) calm();
 }
 
 setInterval(() => {
   const left = shown ? (ends.get(keyOf(shown)) ?? Infinity) - performance.now() : Infinity;
   const soon = left > 0 && left < SOON;
-  if (soon && performance.now() - activeAt < ACTIVE && document.visibilityState === "visible") keep();
+  const last = shown && lasts.has(keyOf(shown));
+  if (soon && !last && performance.now() - activeAt < ACTIVE && document.visibilityState === "visible") keep();
   else if (soon && !root.dataset.trouble && expiring !== keyOf(shown)) {
     expiring = keyOf(shown);
-    warn(words.expiring, words.keep, keep);
+    if (last) warn(words["expiring.last"]);
+    else warn(words.expiring, words.keep, keep);
   } else if (!soon && expiring) calm();
 }, 5000);
 
