@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 
 from sqlalchemy import Connection
 
+from duelpool.store.damage import explained
 from duelpool.store.database import Database
 from duelpool.store.errors import StoreError
 from duelpool.store.opening import open_checked
@@ -68,7 +69,10 @@ class Store:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        damaged = explained(self.database, error)
         self.close()
+        if damaged is not None:
+            raise damaged from error
 
 
 def open_store(target: str | Path, *, create: bool = False, writable: bool = True) -> Store:

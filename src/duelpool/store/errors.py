@@ -16,13 +16,20 @@ class MaybeStored(StoreError):
     """The connection broke during a commit: the transaction may be stored. Work that can be repeated may run again."""
 
 
+RESTORE = (
+    "Restore a backup (`duelpool restore COPY -o NEW`); `duelpool export --as jsonl` or `duelpool log --json` may "
+    "still read later judgments of the damaged file."
+)
+"""What to do with a damaged file."""
+
 _REMEDIES = (
     ("readonly", "Check the file's rights, or copy it to a place where you may write."),
     ("disk is full", "Free some space; everything that was acknowledged is stored."),
     ("No space left", "Free some space; everything that was acknowledged is stored."),
     ("disk I/O", "Check the disk; everything that was acknowledged is stored."),
     ("not a database", "Name a file that `duelpool pool -o` has made."),
-    ("malformed", "Go back to a backup; `duelpool backup` makes them."),
+    ("malformed", RESTORE),
+    ("Could not decode", RESTORE),
     ("locked", "Another program holds the file for over a minute: end it, or try again."),
     ("unable to open", "Check the path and the rights of its folder."),
     ("NUL", "Leave out the characters with the code 0."),

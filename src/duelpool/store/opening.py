@@ -11,6 +11,7 @@ from types import ModuleType
 from sqlalchemy import Connection, inspect, text
 
 from duelpool.store.copies import backup_sqlite
+from duelpool.store.damage import explained
 from duelpool.store.database import (
     Database,
     SqliteDatabase,
@@ -151,7 +152,10 @@ def open_checked(target: str | Path, *, create: bool, writable: bool) -> Databas
                     remedy="Run `duelpool migrate`.",
                 )
             upgrade(database)
-    except BaseException:
+    except BaseException as error:
+        damaged = explained(database, error)
         database.close()
+        if damaged is not None:
+            raise damaged from error
         raise
     return database

@@ -1,0 +1,72 @@
+"""Damaged SQLite files: which tables can't be read any more, and what to do."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from duelpool.errors import DuelpoolError
+from duelpool.store.database import Database, SqliteDatabase, connect_to_read
+from duelpool.store.errors import RESTORE, StoreError
+from duelpool.store.schema import metadata
+
+_OF_JSON = {
+    "campaign": ("settings",),
+    "topic": ("conversation", "tags", "snippets"),
+    "log": ("survivors",),
+}  # columns of text that hold JSON
+
+
+def explained(database: Database, error: BaseException | None) -> StoreError | None:
+    """Return the error to raise instead of one that a damaged store has caused, None where the store is sound."""
+    if (
+        not isinstance(error, Exception)
+        or isinstance(error, DuelpoolError | OSError)
+        or not isinstance(database, SqliteDatabase)
+    ):
+        return None
+    found = damage_of(database.path)
+    if not found:
+        return None
+    return StoreError(
+        f"The file is damaged: {found}",
+        place=database.place,
+        remedy=RESTORE,
+    )
+
+
+def damage_of(path: Path) -> str:
+    """Say what is damaged in a SQLite file, from end to end; empty where nothing is."""
+    try:
+        with closing(connect_to_read(path.absolute())) as connection:
+            rows = connection.execute("select name from sqlite_schema where type = 'table'").fetchall()
+            tables = [str(name) for (name,) in rows]
+            unreadable = [name for name in tables if not _reads(connection, name)]
+            if unreadable:
+                sound = len(tables) - len(unreadable)
+                return f"{', '.join(sorted(unreadable))} can't be read, {sound} other tables can."
+            verdict = str(connection.execute("pragma quick_check(1)").fetchone()[0])
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        return f"{error}."
+    return "" if verdict == "ok" else f"{verdict.splitlines()[-1]}."
+
+
+def _reads(connection: sqlite3.Connection, name: str) -> bool:
+    """Say whether every row of a table can be read, and has values of the kinds that its columns hold."""
+    known = metadata.tables.get(name)
+    columns = () if known is None else tuple(known.columns)
+    needed = [column.name for column in columns if not column.nullable]
+    of_json = _OF_JSON.get(name, ())
+    quoted = name.replace('"', '""')
+    try:
+        rows = connection.execute(f'select * from "{quoted}"')
+        places = {column[0]: at for at, column in enumerate(rows.description)}
+        for row in rows:
+            for column in of_json:
+                if row[places[column]] is not None:
+                    json.loads(row[places[column]])
+            if any(row[places[column]] is None for column in needed):
+                return False
+    except (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError):
+        return False
+    return True
