@@ -11,9 +11,11 @@ from duelpool.agreement.campaigns import votes_of
 from duelpool.campaign.views.exports import write_csv, write_prefs
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.tally import pairs_of
+from duelpool.campaign.work import exclusion
 from duelpool.campaign.work.participants import ended_assignment
 from duelpool.leaderboard.scoring import labels_of
-from duelpool.records import Answer, Outcome, Question
+from duelpool.records import Answer, Judgment, Outcome, Question
+from duelpool.setup.pilots import observe
 from duelpool.store import Store, open_store
 from duelpool.store.holdings import TestPair
 from support.campaigns import judge_all, make_campaign
@@ -92,3 +94,65 @@ def test_a_skipped_question_is_no_answer_of_an_assignment(store: Store) -> None:
     ended = campaign.read(lambda tx: ended_assignment(tx, assignment.id))
     assert (ended.answered, ended.reward) == (finished.answered, finished.reward)
     assert finished.answered == len(assignment.questions) - 1
+
+
+def test_exclusion_ends_the_assignment_and_pays_what_is_answered(store: Store) -> None:
+    campaign = make_campaign(
+        store, {"one": LETTERS, "two": LETTERS}, known=KNOWN, judges="crowd", budget=1_000
+    )
+    campaign.enrol("w")
+    assignment = campaign.next_assignment("w")
+    assert assignment is not None
+    for question in assignment.questions[:4]:
+        campaign.answer(question.id, "w", better(question))
+    campaign.exclude("w", "by hand")
+    ended = campaign.read(lambda tx: ended_assignment(tx, assignment.id))
+    assert (ended.state, ended.answered, ended.reward) == ("stopped", 4, 62)  # 4 of 13 questions for 2.00
+    money = status(campaign).money
+    assert (money.committed, money.left) == (0, 1_000 - 62 - 13)
+    assert campaign.reinstate("w") > 0
+    again = campaign.next_assignment("w")
+    assert again is not None
+    assert again.id != assignment.id
+
+
+def test_sweep_ends_open_assignments_of_excluded_people(store: Store) -> None:
+    campaign = make_campaign(store, {"one": LETTERS, "two": LETTERS}, known=KNOWN, judges="crowd")
+    campaign.enrol("w")
+    assert campaign.next_assignment("w") is not None
+    campaign.write(lambda tx: exclusion.exclude(tx, "w", reason="as earlier releases did"))
+    assert status(campaign).money.committed == 240
+    campaign.sweep()
+    assert status(campaign).money.committed == 0
+
+
+def test_only_answers_that_count_park_a_pair(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "ab"}, parked_after=2)
+    for name in ("p", "q"):
+        campaign.enrol(name)
+        question = campaign.next_question(name)
+        assert question is not None
+        campaign.answer(question.id, name, Answer(Outcome.CANNOT_JUDGE))
+    assert (status(campaign).total("parked"), status(campaign).total("open")) == (1, 0)
+    campaign.exclude("p", "careless")
+    assert (status(campaign).total("parked"), status(campaign).total("open")) == (0, 1)
+    assert campaign.reinstate("p") == 1
+    assert (status(campaign).total("parked"), status(campaign).total("open")) == (1, 0)
+
+
+def test_agreement_is_with_others(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abc"}, strategy="allpairs:repeats=3")
+    votes = [("p", Outcome.LEFT), ("p", Outcome.LEFT), ("q", Outcome.RIGHT)]
+    campaign.add_judgments(Judgment("one", "a", "b", outcome, assessor=name) for name, outcome in votes)
+    compared = {each.assessor: (each.compared, each.agreement) for each in status(campaign).assessors}
+    assert compared == {"p": (2, 0.0), "q": (2, 0.0)}
+    seen = observe(campaign)
+    assert (seen.compared, seen.agreement) == (2, 0.0)
+
+
+def test_a_topic_that_goes_on_expects_what_is_open(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abcd"}, strategy="allpairs")
+    same = [Judgment("one", "a", "b", Outcome.LEFT, assessor=f"p{at}") for at in range(6)]
+    campaign.add_judgments(same)
+    now = status(campaign).topic_statuses[0]
+    assert (now.judgments, now.open, now.expected) == (6, 5, 11)

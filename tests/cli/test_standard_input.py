@@ -3,6 +3,7 @@
 import gzip
 import inspect
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -310,3 +311,19 @@ def test_a_pipe_of_qrels_is_evaluated(prepared: Path) -> None:
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "1.0000" in done.stdout
+
+
+def test_pipes_are_evaluated_by_several_processes(prepared: Path) -> None:
+    ends = os.pipe()
+    os.write(ends[1], gzip.compress((prepared / "one.run").read_bytes()))
+    os.close(ends[1])
+    named = f"/dev/fd/{ends[0]}"  # as the shell's <(cat FILE)
+    done = subprocess.run(
+        [sys.executable, "-m", "duelpool", "evaluate", "-", named, "two.run", "-m", "nDCG@5", "-j", "2", "--json"],
+        input=(prepared / "qrels.txt").read_bytes(), capture_output=True, check=False, cwd=prepared,
+        pass_fds=ends[:1],
+    )  # fmt: skip
+    os.close(ends[0])
+    assert done.returncode == 0, done.stderr.decode()
+    values = {each["tag"]: each["value"] for each in json.loads(done.stdout)}
+    assert values["one"] == 1.0 > values["two"]

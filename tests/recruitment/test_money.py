@@ -5,21 +5,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from duelpool.campaign import Campaign
+from duelpool.campaign.views.status import status
 from duelpool.campaign.work import ledger
 from duelpool.net.addresses import Address
 from duelpool.panels.base import PanelAccess, WorkerIdentity
 from duelpool.panels.calls import CallNotSent, CallUnsure, PanelAnswer, PanelApi
 from duelpool.panels.prolific import Prolific
+from duelpool.records import Judgment, Outcome
 from duelpool.recruitment.arrivals import Admitted, admit
 from duelpool.recruitment.payments import answer
-from duelpool.recruitment.settlement import settle, settlement_state, totals
-from duelpool.store import Store, Writing, schema
+from duelpool.recruitment.settlement import plan, reconcile, settle, settlement_state, totals
+from duelpool.store import Store, Writing, log, schema
 from support.campaigns import make_campaign
 from support.fake_prolific import TOKEN, FakeProlific, Fault, Submission
 from support.visitors import new_store
@@ -102,6 +105,8 @@ def worked(campaign: Campaign, fake: FakeProlific, took: Took) -> Submission:
                     closed=tx.now,
                 )
             )
+            answer_given = Judgment("one", "a", "b", Outcome.LEFT, assessor=who, seconds=float(done + 1))
+            log.append_judgment(tx, answer_given, at_once=True, attempt=1, assignment=name, test_pair=None)
             ledger.pay(
                 *(tx, who, name, campaign.settings),
                 answered=done,
@@ -177,3 +182,56 @@ def test_property_ledger_equals_what_the_panel_paid(
     assert sums["paid"] == sums["ledger"] == sum(each.received for each in worked_submissions)
     assert sums["ledger"] + sums["fees"] == fake.wallet
     assert len(fake.paid_calls) == len(set(fake.paid_calls))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_amount_of_the_ledger_is_paid_due_or_waiting(store: Store, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    fake = FakeProlific(page_size=3)
+    campaign = fresh(store, fake, fake.study)
+    first = ("ACTIVE", "AWAITING REVIEW", "TIMED-OUT", "RETURNED", "APPROVED", "REJECTED")
+    for status_there in first * 2:
+        done = tuple(int(each) for each in rng.choice([3, 9, 13], size=rng.integers(1, 4)))
+        took = Took(done, int(rng.choice([0, 45])), status_there, status_there)
+        become(fake, worked(campaign, fake, took), took.first)
+    campaign.enrol("nobody", "crowd")  # came by the link, not from the panel
+    campaign.write(lambda tx: ledger.compensate(tx, "nobody", campaign.settings, amount=77, reason="sorry"))
+    panel = Prolific(campaign.settings.panel_settings, PanelAccess(token=TOKEN))
+    panel._cached_api = Wire(fake)
+    reconcile(campaign, panel, carry_out=True)
+
+    def rows(table: Any) -> list[Any]:
+        query = select(table).where(table.c.campaign == campaign.id)
+        return campaign.read(lambda tx: list(tx.connection.execute(query)))
+
+    owed = sum(row.amount for row in rows(schema.ledger) if row.entry != "fee")
+    to_do = plan(campaign, panel)
+    waiting = sum(amount for _, amount in to_do.waiting)
+    by_panel = sum(each.row.amount for each in to_do.covered if each.row is not None)
+    assert min(to_do.due, waiting, by_panel) > 0
+    assert to_do.elsewhere == 77
+    assert to_do.due == sum(intent.amount for intent in to_do.intents)
+    assert owed == to_do.due + waiting + by_panel + to_do.elsewhere
+
+    settled = settle(campaign, panel, carry_out=True)
+    entries, paid = rows(schema.ledger), [row for row in rows(schema.payment) if row.kind != "withdrawal"]
+    states = {row.state for row in paid}
+    assert settled.payments == {
+        state: (
+            sum(row.state == state for row in paid),
+            sum(row.amount for row in paid if row.state == state),
+        )
+        for state in states
+    }
+    sums = totals(campaign)
+    assert sums["ledger"] == sum(row.amount for row in entries if row.entry != "fee")
+    assert sums["fees"] == sum(row.amount for row in entries if row.entry == "fee")
+    assert sums["paid"] == sum(row.amount for row in paid if row.state == "paid")
+    assert sums["ledger"] == sums["paid"] + waiting + to_do.elsewhere
+    money = status(campaign).money
+    assert money.spent == sum(row.amount for row in entries) == money.rewards + money.fees + money.others
+    withdrawn = {row.ledger for row in rows(schema.payment) if row.kind == "withdrawal"}
+    assert withdrawn
+    kept = {row.assignment for row in entries if row.entry == "reward" and row.id not in withdrawn} - {None}
+    hours = sum(row.seconds for row in rows(schema.log) if row.assignment in kept) / 3600
+    assert money.pay_per_hour == pytest.approx(money.rewards / hours)

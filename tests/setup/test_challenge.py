@@ -155,6 +155,25 @@ def test_rewinding_a_challenge_removes_it(store: Store) -> None:
     assert_replays(store, campaign)
 
 
+def test_rewinding_an_earlier_phase_keeps_the_challenge(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "cdefghij"}, strategy="prefbest:n=3,m=3")
+    judge_all(campaign)
+    first = campaign.live.state("one").closed_in_log[0]
+    challenge(campaign, find_challenges(campaign, run_of(one="abc")))
+    judge_all(campaign)
+    assert campaign.result("one").best == ("a",)
+    assert campaign.preview_rewind("one", first) == campaign.rewind("one", first, "to see") > 0
+    reopened = status(campaign).topic_statuses[0]
+    assert (reopened.done, reopened.items) == (False, 10)
+    strategy = campaign.live.state("one").strategy
+    assert reopened.expected == round(
+        own_strategy(strategy).expected_judgments(8) + 3
+    )  # 3 pairs of a, b and the best
+    judge_all(campaign)
+    assert (campaign.result("one").best, campaign.done) == (("a",), True)
+    assert_replays(store, campaign)
+
+
 def test_a_log_with_a_challenge_moves_to_another_campaign(store: Store, tmp_path: Path) -> None:
     campaign = make_campaign(store, {"one": "cd"})
     judge_all(campaign)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Literal, Self, TypeAlias, TypeVar
 
 from duelpool.campaign.log.live_topics import LiveTopics
-from duelpool.campaign.log.replay import TopicState, read_counted_lines, usable
+from duelpool.campaign.log.replay import TopicState, counted_lines, read_counted_lines, usable
 from duelpool.campaign.questions import grading
 from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.dispatch import Dispatch
@@ -24,6 +24,7 @@ from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.records import Answer, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic
 from duelpool.store import Reading, Store, Writing, holdings, imports, leases, log, retractions
 from duelpool.store.leases import Receipt
+from duelpool.strategies import make_strategy
 
 AssessorKind = Literal["crowd", "dedicated", "program", "llm"]
 Also: TypeAlias = Callable[[Writing], None]
@@ -96,6 +97,9 @@ class Campaign:
 
         Topics without a pool are left out.
         """
+        make_strategy(
+            settings.strategy, (), seed=settings.seed, cap=settings.cap
+        )  # refuses what only old stores have
         campaign_id = secrets.token_hex(8)
         pools, passages, test_pairs, runs = list(pools), list(passages), list(test_pairs), list(runs)
         by_id = {topic.id: topic for topic in topics}
@@ -356,6 +360,8 @@ class Campaign:
         freed = leases.expire(tx)
         for assignment in assignments.overdue(tx):
             assignments.finish(tx, self.settings, assignment, ending="timed-out")
+        for assignment in assignments.open_of_excluded(tx):  # earlier releases left them open
+            assignments.finish(tx, self.settings, assignment, ending="stopped")
         return freed
 
     def finish(self, assignment: str, ending: Ending = "finished") -> Finished:
@@ -372,8 +378,11 @@ class Campaign:
         return self.read(lambda tx: exclusion.preview(tx, assessor))
 
     def exclude(self, assessor: str, reason: str, *, also: Also | None = None) -> exclusion.Exclusion:
-        """Take an assessor's judgments out of every score and admit them no more; they are paid all the same."""
-        return self._step(lambda tx: exclusion.exclude(tx, assessor, reason=reason), also)
+        """Take an assessor's judgments out of every score and admit them no more; they are paid all the same.
+
+        An assignment that they are working on ends, and what they have answered is paid.
+        """
+        return self._step(lambda tx: assignments.exclude(tx, self.settings, assessor, reason=reason), also)
 
     def reinstate(self, assessor: str, reason: str = "re-instated", *, also: Also | None = None) -> int:
         """Admit an excluded assessor again; return how many of their judgments count again."""
@@ -394,11 +403,9 @@ class Campaign:
                     f"Phase '{phase}' of topic '{topic}' isn't closed.",
                     remedy=f"Closed: {', '.join(state.closed_in_log) or 'none'}.",
                 )
-            phases = {*state.closed_in_log[: state.closed_in_log.index(phase) + 1], ""}
-            return sum(
-                usable(line, state.counts) and line.judgment is not None and line.judgment.phase not in phases
-                for line in state.lines
-            )
+            rewound = log.Line(topic, state.position + 1, log.REWIND, 0.0, phase=phase)
+            after = counted_lines([*state.lines, rewound])
+            return sum(usable(line, state.counts) and line.seq in after.set_aside for line in state.lines)
 
         return self.live.with_state(topic, None, work)
 

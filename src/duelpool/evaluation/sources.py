@@ -19,6 +19,7 @@ TruthKind: TypeAlias = Literal["qrels", "preferences", "run"]
 RunSource: TypeAlias = "str | os.PathLike[str] | Run"
 
 _LOOK = 1 << 17
+_OPEN_FILES = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 _TOPIC = ("topic", "query_id", "qid", "query")
 _DOCNO = ("docno", "doc_id", "docid", "item", "iid", "passage_id")
 _SCORE = ("score", "sim")
@@ -72,20 +73,25 @@ def kind_of(path: Readable) -> TruthKind:
 def run_sources(runs: "RunSource | Iterable[RunSource]") -> list[RunSource]:
     """Return each run once; folders are replaced by their files, patterns by the files that match.
 
-    Standard input is read here: a process that scores runs has none.
+    Standard input and pipes are read here: a process that scores runs doesn't have them.
     """
     several = [runs] if isinstance(runs, str | os.PathLike | Run) else list(runs)
     sources: list[RunSource] = []
     for one in several:
         if isinstance(one, Run):
             sources.append(one)
-        elif os.fspath(one) == STANDARD_INPUT:
+        elif _is_pipe(os.fspath(one)):
             sources.append(read_run(one))
         else:
             sources += map(Path, expand_paths([one]))
     if not sources:
         raise BadParameter("No run was given.", remedy="Name files, folders or patterns.")
     return sources
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether a path is standard input, a named pipe, or an open file of this process, as the shell's `<(...)` is."""
+    return path == STANDARD_INPUT or path.startswith(_OPEN_FILES) or Path(path).is_fifo()
 
 
 def run_of(source: RunSource) -> Run:

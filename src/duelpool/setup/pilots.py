@@ -16,7 +16,7 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.log.replay import read_counted_lines
 from duelpool.campaign.views.reading import read_topic, topics_of
 from duelpool.campaign.views.status import better_items
-from duelpool.campaign.views.tally import TopicTally
+from duelpool.campaign.views.tally import TopicTally, agreement_with_others
 from duelpool.errors import BadParameter
 from duelpool.judges import JudgeModel, SimulatedJudge, make_judges
 from duelpool.records import Judgment, Levels, Outcome
@@ -41,8 +41,9 @@ _FIT_TRIALS = 30
 class Observed:
     """The figures of a pilot's judgments; shares are from 0 to 1, None without data.
 
-    `agreement` is the share of two votes on one pair that have the same winner, `usable` the share of paid questions
-    about target pairs whose answers count, `failed` the share of test pairs failed by those whose judgments count.
+    `agreement` is the share of two people's votes on one pair that have the same winner, `usable` the share of paid
+    questions about target pairs whose answers count, `failed` the share of test pairs failed by those whose judgments
+    count.
     """
 
     campaign: str
@@ -129,12 +130,13 @@ class _Paid:
 
 
 def _agreement(judged: Collection[Judgment]) -> tuple[int, int]:
-    """Return how many pairs of votes on one pair have the same winner, and how many pairs of votes there are."""
-    winners: dict[tuple[str, tuple[str, str]], Counter[str]] = {}
+    """Return how often two people name the same winner of a pair, and how often two people have voted on one."""
+    votes: dict[tuple[str, tuple[str, str]], list[tuple[str, str]]] = {}
     for each in judged:
         if each.winner is not None and each.right is not None:
-            winners.setdefault((each.topic, each.pair), Counter())[each.winner] += 1
-    return _same_of(winners.values())
+            votes.setdefault((each.topic, each.pair), []).append((each.assessor, each.winner))
+    sides = [counts for own in votes.values() for counts in agreement_with_others(own).values()]
+    return sum(same for same, _ in sides) // 2, sum(compared for _, compared in sides) // 2
 
 
 def _same_of(votes: Collection[Counter[str]]) -> tuple[int, int]:

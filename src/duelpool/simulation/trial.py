@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from duelpool.errors import BadParameter
 from duelpool.judges import Dice, JudgeModel, SimulatedJudge
@@ -58,7 +58,7 @@ def made_strategy(
         return strategy(items, seed=seed, topic=topic, cap=cap)
     name, parameters = split_spec(strategy)
     known = parameters_of(STRATEGIES[name]) if name in STRATEGIES else {}
-    offered = {"budget": budget, "prior": prior}
+    offered: dict[str, Any] = {"budget": budget, "prior": prior}
     extra = {
         key: value
         for key, value in offered.items()

@@ -337,7 +337,7 @@ def answer(tx: Writing, row: Row[Any], response: Answer, *, cap: int, at_once: b
         if last_answer(tx, row) is None:
             raise _too_late()
         raise Conflict("This answer was retracted since.", remedy="Ask for the next question.")
-    ended = _ENDED_AS.get(response.outcome, ANSWERED)
+    ended = state_after(response.outcome)
     slot, late = row.slot, row.state != LEASED
     if late and ended == ANSWERED:
         slot = slot_for_late(tx, row, cap)
@@ -373,6 +373,11 @@ def answer(tx: Writing, row: Row[Any], response: Answer, *, cap: int, at_once: b
     )
     settle(tx, row.id, ended, slot)
     return Receipt(row.id, row.topic, seq, late=late)
+
+
+def state_after(outcome: Outcome) -> str:
+    """Return the state of a question after an answer."""
+    return _ENDED_AS.get(outcome, ANSWERED)
 
 
 def settle(tx: Writing, question_id: str, state: str, slot: int | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, select, update
 
-from duelpool.records import Question
+from duelpool.records import Judgment, Question
 from duelpool.store import leases, log, schema
 from duelpool.store.leases import ANSWERED, CANNOT_JUDGE, LEASED, RETRACTED, SKIPPED
 from duelpool.store.transactions import Reading, Writing
@@ -61,7 +61,7 @@ def restore(tx: Writing, topic: str, seqs: Sequence[int], *, cap: int, reason: s
             row = leases.lock_question(tx, line.judgment.question)
             if row is None or leases.last_answer(tx, row) != line.seq:
                 continue
-            if not _take_slot_again(tx, row, cap):
+            if not _take_slot_again(tx, row, line.judgment, cap):
                 continue
         log.append(tx, topic, log.RESTORATION, refers_to=line.seq, reason=reason)
         restored.append(line.seq)
@@ -76,10 +76,11 @@ def free_slots(tx: Writing, topic: str, seqs: Sequence[int]) -> None:
 
 
 def _free_slot(tx: Writing, question: str) -> None:
+    """Free the slot of a question; "cannot judge" no longer counts towards parking its pair."""
     columns = schema.question.c
     tx.connection.execute(
         update(schema.question)
-        .where(columns.id == question, columns.state == ANSWERED)
+        .where(columns.id == question, columns.state.in_((ANSWERED, CANNOT_JUDGE)))
         .values(state=RETRACTED, live=None)
     )
 
@@ -108,10 +109,13 @@ def retracted_lines(
     return frozenset(retracted if places is None else retracted.intersection(places))
 
 
-def _take_slot_again(tx: Writing, row: Row[Any], cap: int) -> bool:
-    """Give a retracted question a slot again, if one is free; skipped ones need none."""
+def _take_slot_again(tx: Writing, row: Row[Any], judgment: Judgment, cap: int) -> bool:
+    """Give a retracted question a slot again, if one is free; one without a preference needs none."""
     if row.state != RETRACTED:
         return row.state in {SKIPPED, CANNOT_JUDGE}
+    if leases.state_after(judgment.outcome) != ANSWERED:
+        leases.settle(tx, row.id, leases.state_after(judgment.outcome), row.slot)
+        return True
     try:
         slot = leases.slot_for_late(tx, row, cap)
     except leases.TooLate:

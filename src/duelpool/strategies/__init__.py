@@ -38,11 +38,20 @@ STRATEGIES: dict[str, type[Strategy]] = {
 
 
 def make_strategy(
-    spec: str, items: Sequence[str], *, seed: int, topic: str = "", cap: int | None = None, **parameters: Any
+    spec: str,
+    items: Sequence[str],
+    *,
+    seed: int,
+    topic: str = "",
+    cap: int | None = None,
+    stored: bool = False,
+    **parameters: Any,
 ) -> Strategy:
     """Return a new strategy from a text such as `prefbest:n=7,final_phases=2`.
 
-    Parameters that can't be written as text, such as the two rankings of `difference`, are given by keyword.
+    Parameters that can't be written as text, such as the two rankings of `difference`, are given by keyword. A `stored`
+    text is that of a campaign, and may have what only earlier releases accepted: a budget of 0, with which it asks
+    nothing.
     """
     name, texts = split_spec(spec)
     if name not in STRATEGIES:
@@ -59,4 +68,6 @@ def make_strategy(
             f"'{repeated[0]}' is given twice, in '{spec}' and by keyword.", remedy="Give it once."
         )
     values = {key: read_value(name, key, text, known[key]) for key, text in texts.items()}
+    if not stored and {**values, **parameters}.get("budget") == 0:
+        raise BadParameter("The budget must be a number of judgments from 1 on, not 0.")
     return make(tuple(items), seed=seed, topic=topic, cap=cap, **values, **parameters)

@@ -441,7 +441,7 @@ def _check_parameters(  # noqa: PLR0917
         raise BadParameter(
             f"The cap must be at least 1 judgment of a pair, not {cap}.", remedy="None: no cap."
         )
-    if budget is not None and budget < 1:
+    if budget is not None and budget < 0:  # of 0: see `make_strategy`
         raise BadParameter(f"The budget must be a number of judgments from 1 on, not {budget}.")
     if finalists is not None and not 2 <= finalists <= MOST_ITEMS:
         raise BadParameter(f"There are 2 to {MOST_ITEMS} finalists, not {finalists}.")

@@ -397,7 +397,8 @@ def check_asks_first(name: str) -> None:
     specs = [own, *(f"{own}:{each}={value}" for each in parameters_of(made) for value in EXTREMES)]
     for spec in specs:
         for size, seed in product(range(2, 16), SEEDS):
-            runs = {"run_a": pool_of(size), "run_b": pool_of(size)[::-1]} if made.goal == "difference" else {}
+            runs: dict[str, Any] = {"run_a": pool_of(size), "run_b": pool_of(size)[::-1]}
+            runs = runs if made.goal == "difference" else {}
             try:
                 strategy = make_strategy(spec, pool_of(size), seed=seed, topic=TOPIC, cap=6, **runs)
             except BadParameter:

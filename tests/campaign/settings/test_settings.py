@@ -14,6 +14,7 @@ from duelpool.campaign.settings.file import read_changes, read_settings
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
 from duelpool.cli import app
 from duelpool.errors import BadFile, BadParameter, DuelpoolError, UnknownName
+from duelpool.records import Judgment, Outcome
 from duelpool.store import holdings, open_store
 from duelpool.web.i18n import FOLDER, catalogue, choose, languages
 from support.campaigns import make_campaign
@@ -196,6 +197,23 @@ def test_stored_settings_that_decide_what_counts_are_refused_with_their_name(tmp
         campaign.write(lambda tx: holdings.set_campaign(tx, settings=stored))
         with pytest.raises(BadParameter, match="'cap' can't be 0"):
             Campaign.open(store)
+
+
+def test_a_stored_budget_of_0_opens_and_asks_nothing_and_a_new_campaign_is_refused_it(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = make_campaign(store, strategy="swissfinals:budget=9")
+        stored = {**campaign.settings.as_json(), "strategy": "swissfinals:budget=0"}
+        campaign.write(lambda tx: holdings.set_campaign(tx, settings=stored))
+        opened = Campaign.open(store)
+        assert opened.done
+        opened.add_judgments([Judgment("one", "a", "b", Outcome.LEFT)])
+        assert opened.result("one").best[0] == "a"
+        opened.enrol("p")
+        assert opened.next_question("p") is None
+        with pytest.raises(BadParameter, match="from 1 on, not 0"):
+            make_campaign(store, name="new", strategy="swissfinals:budget=0")
+        assert [row.name for row in store.read(holdings.campaigns)] == ["letters"]
+    assert CliRunner().invoke(app, ["status", str(tmp_path / "c.db")]).exit_code == 0
 
 
 # ---- the catalogue

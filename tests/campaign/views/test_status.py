@@ -9,7 +9,7 @@ from sqlalchemy import event
 from duelpool.campaign.views.status import status
 from duelpool.campaign.views.watch import Watch
 from duelpool.cli.campaign.status import shared_beginning, show
-from duelpool.records import Answer, Judgment, Outcome, Pool, Question
+from duelpool.records import Answer, Judgment, Kind, Outcome, Pool, Question
 from duelpool.store import Store, holdings, open_store
 from duelpool.store.holdings import TestPair
 from support.campaigns import judge_all, make_campaign
@@ -171,6 +171,29 @@ def test_the_grading_stage(store: Store) -> None:
     )
     campaign.retract("one", [seq], "mistaken")
     assert status(campaign).topic_statuses[0].open == 4
+
+
+def test_open_grades_are_counted_by_item(store: Store) -> None:
+    campaign = make_campaign(store, {"one": "abc"}, stage="grading", grades_per_item=2, parked_after=1)
+    for name in ("p", "q"):
+        campaign.enrol(name)
+    parked = campaign.next_question("p")
+    assert parked is not None
+    campaign.answer(parked.id, "p", Answer(Outcome.CANNOT_JUDGE))
+    (topic,) = status(campaign).topic_statuses
+    assert (topic.open, topic.parked, topic.expected) == (4, 1, 6)  # two grades of each of two items
+    others = [item for item in "abc" if item != parked.left]
+    given = [
+        Judgment("one", others[0], None, Outcome.GRADE, kind=Kind.GRADE, grade=1.0, assessor=name)
+        for name in "rst"
+    ]
+    campaign.add_judgments(given)
+    leased = campaign.next_question("q")
+    assert leased is not None
+    (topic,) = status(campaign).topic_statuses
+    # three grades of an item that takes two leave two of the other one; one of them is leased
+    assert (topic.judgments, topic.expected, topic.leased) == (3, 3 + 2 + 2, 1)
+    assert topic.open == (1 if leased.left == others[1] else 2)
 
 
 def test_status_writes_nothing_and_runs_a_bounded_number_of_queries(store: Store) -> None:

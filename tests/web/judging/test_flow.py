@@ -134,6 +134,16 @@ def test_an_outside_identity_has_one_pseudonym_in_every_browser(target: str) -> 
 # ---- a crowd
 
 
+def test_a_skipped_question_earns_nothing(tmp_path: Path) -> None:
+    where = str(tmp_path / "c.db")
+    made_crowd(where)
+    with served(where) as app:
+        person = Person(app, worker="w1")
+        got = person.answer(person.work()["questions"][0], "skip").json()
+        assert got["progress"] == {"done": 1, "of": 13}
+        assert got["credit"] == {"done": 0, "of": 13, "pay": "0.00 USD"}
+
+
 def test_a_whole_assignment(anywhere: str) -> None:
     made_crowd(
         anywhere, feedback=True, completion_code="CODE-7", completion_url="https://panel.example/?cc=7"

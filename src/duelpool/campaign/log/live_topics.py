@@ -274,7 +274,13 @@ class LiveTopics:
 
         def make(items: tuple[str, ...], name: str) -> Strategy:
             return make_strategy(
-                pool.strategy, items, seed=self._settings.seed, topic=name, cap=self._settings.cap, **more
+                pool.strategy,
+                items,
+                seed=self._settings.seed,
+                topic=name,
+                cap=self._settings.cap,
+                stored=True,
+                **more,
             )
 
         return with_newcomers(

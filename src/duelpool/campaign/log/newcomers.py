@@ -30,6 +30,12 @@ def is_in_challenge(phase: str) -> bool:
     return phase.startswith(CHALLENGE) and _BETWEEN in phase
 
 
+def round_of(phase: str) -> int:
+    """Return which round a phase belongs to: 0 for the topic's own, and the number of a challenge."""
+    number = phase.removeprefix(CHALLENGE).partition(_BETWEEN)[0]
+    return int(number) if phase.startswith(CHALLENGE) and number.isdigit() else 0
+
+
 def challenges_so_far(tx: Reading, topic: str) -> int:
     """Return the number of challenges that a topic's log has."""
     return sum(is_challenge(phase) for phase in log.closed_phases(tx, topic))
@@ -150,18 +156,34 @@ class WithNewcomers:
     # ---- judgments needed
 
     def most_judgments(self, n_items: int) -> int | None:
-        """Return the most judgments that all rounds take."""
+        """Return the most judgments that all rounds take, those of waiting challenges too."""
         parts = [each.strategy.most_judgments(len(each.items)) for each in self._rounds]
+        parts += [self.own.most_judgments(size) for size in self._waiting_sizes()]
         return None if any(part is None for part in parts) else sum(part or 0 for part in parts)
 
     def expected_judgments(self, n_items: int) -> float:
-        """Return about how many judgments all rounds take."""
-        return sum(each.strategy.expected_judgments(len(each.items)) for each in self._rounds)
+        """Return about how many judgments all rounds take, those of waiting challenges too."""
+        rounds = sum(each.strategy.expected_judgments(len(each.items)) for each in self._rounds)
+        return rounds + sum(self.own.expected_judgments(size) for size in self._waiting_sizes())
+
+    @property
+    def waiting_items(self) -> int:
+        """How many newcomers wait for their challenge: no level has them yet."""
+        return len({item for challenge in self._waiting for item in challenge.survivors})
+
+    def _waiting_sizes(self) -> list[int]:
+        """Return how many items each waiting challenge will have: its newcomers, and one of the best items."""
+        return [len(challenge.survivors) + 1 for challenge in self._waiting]
 
 
 def with_newcomers(strategy: Strategy, items: Iterable[str], make_duel: MakeDuel) -> Strategy:
     """Return a strategy that accepts challenges."""
     return cast("Strategy", WithNewcomers(strategy, items, make_duel))
+
+
+def waiting_newcomers(strategy: Strategy) -> int:
+    """Return how many newcomers wait for their challenge."""
+    return strategy.waiting_items if isinstance(strategy, WithNewcomers) else 0
 
 
 def own_strategy(strategy: Strategy) -> Strategy:

@@ -2,7 +2,8 @@
 
 A judgment of a crowd worker is held back until its assignment is released. A retracted judgment is left out. A
 closed phase stays closed, with the survivors that the log names, whatever is retracted later, unless the manager
-rewinds it: then the closings from that phase on don't count, and the judgments of later phases are set aside.
+rewinds it: then the closings from that phase on don't count, and the judgments of later phases are set aside. A later
+challenge stays, and its newcomers wait again; to undo a challenge, it is rewound itself.
 """
 
 import math
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import select
 
+from duelpool.campaign.log.newcomers import is_challenge, round_of
 from duelpool.records import Judgment, Kind, PhaseClosed
 from duelpool.store import Reading, log, retractions, schema
 from duelpool.store.log import Line
@@ -64,12 +66,16 @@ def counted_lines(
         elif line.event == log.PHASE_CLOSED:
             closings.append(line)
         elif line.event == log.REWIND:
+            # A challenge may be announced before the topic's own phases have closed.
+            closings.sort(key=lambda closing: (round_of(closing.phase), not is_challenge(closing.phase)))
             names = [closing.phase for closing in closings]
             at = names.index(line.phase) if line.phase in names else len(names)
             gone, closings = closings[at:], closings[:at]
-            rewound.update(closing.seq for closing in gone)
             phases = {closing.phase for closing in closings} | {line.phase, ""}
             set_aside.update(find(line.seq, phases))
+            waiting = [each for each in gone if is_challenge(each.phase) and each.phase != line.phase]
+            rewound.update(closing.seq for closing in gone if closing not in waiting)
+            closings += waiting
     closed = tuple(closing.phase for closing in closings)
     return CountedLines(frozenset(retracted), frozenset(set_aside), frozenset(rewound), closed)
 

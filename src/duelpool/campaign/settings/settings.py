@@ -388,9 +388,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check what depends on several settings."""
-        strategy = make_strategy(
-            self.strategy, (), seed=self.seed, cap=self.cap
-        )  # refuses what it can't be made of
+        # Refuses what it can't be made of; `Campaign.create` also what a new campaign can't have.
+        strategy = make_strategy(self.strategy, (), seed=self.seed, cap=self.cap, stored=True)
         if self.crossed and (self.judges != "dedicated" or self.stage != "preferences"):
             raise BadParameter(
                 "A crossed study is for dedicated assessors, without stages.",

@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 
 from duelpool.campaign.campaign import Campaign
 from duelpool.campaign.log.live_topics import ALL
+from duelpool.campaign.log.newcomers import waiting_newcomers
 from duelpool.campaign.log.replay import read_counted_lines
 from duelpool.campaign.questions.proposals import Outstanding, read_outstanding
 from duelpool.campaign.settings import Settings
@@ -33,7 +34,8 @@ class TopicStatus:
     """The state of one topic.
 
     `open` are questions that could be asked now, `held` judgments that wait for their assignment to end (they
-    are among `judgments`), `parked` pairs that too many people could not judge.
+    are among `judgments`), `parked` pairs that too many people could not judge. `expected` is about how many judgments
+    the topic takes in all: what the strategy expects, at least those that are there, leased and open.
     """
 
     topic: str
@@ -107,7 +109,8 @@ class AssessorStatus:
 class MoneyStatus:
     """What a campaign cost, in minor units.
 
-    `left` is None without a budget; `per_usable_judgment` and `pay_per_hour` are None without figures.
+    `left` is None without a budget; `per_usable_judgment` and `pay_per_hour` are None without figures. The hours are
+    those of paid assignments, without those whose reward was withdrawn.
     """
 
     currency: str
@@ -255,8 +258,12 @@ def money_status(tx: Reading, settings: Settings, usable: int) -> MoneyStatus:
     """Return what a campaign has cost; `usable` is the number of usable judgments by its own assessors."""
     sums = money(tx, settings)
     columns = schema.log.c
-    paid = select(schema.ledger.c.assignment).where(
-        schema.ledger.c.campaign == tx.campaign, schema.ledger.c.entry == REWARD
+    ledger, payment = schema.ledger.c, schema.payment.c
+    withdrawn = select(payment.ledger).where(
+        payment.campaign == tx.campaign, payment.kind == "withdrawal", payment.ledger.is_not(None)
+    )
+    paid = select(ledger.assignment).where(
+        ledger.campaign == tx.campaign, ledger.entry == REWARD, ledger.id.not_in(withdrawn)
     )
     seconds = tx.connection.execute(
         select(func.sum(columns.seconds)).where(
@@ -304,8 +311,8 @@ def topic_view(
             items=graded,
             per_item=settings.slots,
             grades=tally.grades,
-            leased=len(leased),
-            parked=len(parked),
+            leased=Counter(each.pair[0] for each in leased),
+            parked={item for item, _ in parked},
         )
     closings = tuple(
         Closing(line.phase, line.seq, log.iso_time(line.time), line.survivors) for line in tally.closings
@@ -329,16 +336,17 @@ def _judged_topic(
     pending = [*leased, *(Proposal(each.pair, each.phase, each.proposal) for each in read.held)]
     proposals = [each for each in strategy.ask(ALL, pending) if each.pair not in parked]
     levels = strategy.result()
-    items = sum(map(len, levels.levels))
+    items = sum(map(len, levels.levels)) + waiting_newcomers(strategy)
     phases = [each.phase for each in (*proposals, *pending)]
-    expected = read.usable if strategy.done else round(strategy.expected_judgments(items))
+    asked = read.usable + len(leased) + len(proposals)
+    expected = read.usable if strategy.done else max(asked, round(strategy.expected_judgments(items)))
     return TopicStatus(
         topic=read.topic,
         text=text,
         phase="done" if strategy.done else next(iter(phases), ""),
         items=items,
         judgments=read.usable,
-        expected=max(read.usable, expected),
+        expected=expected,
         open=len(proposals),
         leased=len(leased),
         held=len(read.held),
@@ -360,26 +368,27 @@ def _graded_topic(
     items: Sequence[str],
     per_item: int,
     grades: Counter[str],
-    leased: int,
-    parked: int,
+    leased: Counter[str],
+    parked: Collection[str],
 ) -> TopicStatus:
-    left = sum(max(0, per_item - grades[item]) for item in items)
-    open_now = max(0, left - leased - parked)
+    lacking = {item: max(0, per_item - grades[item]) for item in items}
+    left = sum(lacking.values())
+    open_now = sum(max(0, lacking[item] - leased[item]) for item in items if item not in parked)
     return TopicStatus(
         topic=topic,
         text=text,
         phase="grading" if left else "done",
         items=len(items),
         judgments=grades.total(),
-        expected=len(items) * per_item,
+        expected=grades.total() + left,
         open=open_now,
-        leased=leased,
-        held=0,
-        parked=parked,
+        leased=leased.total(),
+        held=0,  # a grade counts at once
+        parked=len(parked),
         done=not left,
         best=(),
         confidence=None,
-        waits=_waits(state, open_now, leased, 0, parked) if left else "",
+        waits=_waits(state, open_now, leased.total(), 0, len(parked)) if left else "",
     )
 
 

@@ -1,7 +1,7 @@
 """One tally of what people did: per assessor, per pair and per topic, and what of it counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from duelpool.campaign.log.replay import CountedLines, TopicState, counted, usable
@@ -173,6 +173,23 @@ def passed_test(judgment: Judgment, better: str | None) -> bool | None:
     return judgment.winner is not None and judgment.winner == better
 
 
+def agreement_with_others(votes: Sequence[tuple[str, str]]) -> dict[str, tuple[int, int]]:
+    """Return, by assessor, how many votes of others on a pair name the same winner as theirs, and of how many.
+
+    `votes` are assessors and winners. Unnamed votes count as those of different people; their pairs count twice, as
+    those of two names do: once from each side.
+    """
+    winners = Counter(winner for _, winner in votes)
+    own_votes = Counter(assessor for assessor, _ in votes)
+    own_winners = Counter(votes)
+    result: dict[str, tuple[int, int]] = {}
+    for assessor, winner in votes:
+        same, own = (own_winners[assessor, winner], own_votes[assessor]) if assessor else (1, 1)
+        agreed, compared = result.get(assessor, (0, 0))
+        result[assessor] = (agreed + winners[winner] - same, compared + len(votes) - own)
+    return result
+
+
 @dataclass(slots=True)
 class AssessorTally:
     """Counts of one assessor's work, added up over topics."""
@@ -257,12 +274,11 @@ class TopicTally:
                 self._winners.setdefault(judgment.pair, []).append((judgment.assessor, judgment.winner))
 
     def finish(self) -> "TopicTally":
-        """Compare each vote that prefers an item with every other vote on the same pair."""
+        """Compare each vote that prefers an item with the votes of others on the same pair."""
         for votes in self._winners.values():
-            same = Counter(winner for _, winner in votes)
-            for assessor, winner in votes:
+            for assessor, (agreed, compared) in agreement_with_others(votes).items():
                 own = self.assessors[assessor]
-                own.agreed += same[winner] - 1
-                own.compared += len(votes) - 1
+                own.agreed += agreed
+                own.compared += compared
         self._winners.clear()
         return self

@@ -9,7 +9,7 @@ from sqlalchemy import Row, delete, func, insert, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import exclusion, ledger
-from duelpool.campaign.work.participants import answered_in
+from duelpool.campaign.work.participants import WORKED, answered_in
 from duelpool.records import Question
 from duelpool.store import Reading, Writing, leases, log, retractions, schema
 from duelpool.store.leases import Wanted
@@ -23,12 +23,16 @@ PAID: tuple[Ending, ...] = ("finished", "stopped")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Some questions for one assessor in order, test pairs among them; `done` are those that need no answer."""
+    """Some questions for one assessor in order, test pairs among them; `done` are those that need no answer.
+
+    `answered` counts those of them that are paid for: a skipped question isn't.
+    """
 
     id: str
     assessor: str
     questions: tuple[Question, ...]
     done: frozenset[str] = frozenset()
+    answered: int = 0
 
     @property
     def left(self) -> tuple[Question, ...]:
@@ -134,6 +138,7 @@ def find_open(tx: Reading, assessor: str) -> Assignment | None:
         assessor,
         tuple(leases.question_of(row) for row in rows),
         frozenset(row.id for row in rows if row.state not in (leases.LEASED, leases.EXPIRED)),
+        sum(row.state in WORKED for row in rows),
     )
 
 
@@ -180,6 +185,34 @@ def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) 
         _settle(tx, settings, row, ending=ending)
     ended = tx.connection.execute(select(schema.assignment).where(columns.id == assignment)).one()
     return _as_finished(tx, settings, ended)
+
+
+def exclude(tx: Writing, settings: Settings, assessor: str, *, reason: str) -> exclusion.Exclusion:
+    """Exclude an assessor, end the assignment that they are working on, and pay what they have answered."""
+    columns = schema.assignment.c
+    working_on = tx.lock(  # first, as `finish` does: no deadlocks
+        select(columns.id).where(
+            columns.campaign == tx.campaign, columns.assessor == assessor, columns.state == "open"
+        )
+    ).scalar_one_or_none()
+    excluded = exclusion.exclude(tx, assessor, reason=reason)
+    if working_on is not None:
+        finish(tx, settings, working_on, ending="stopped")
+    return excluded
+
+
+def open_of_excluded(tx: Reading) -> list[str]:
+    """Return the open assignments of excluded assessors: nobody answers them, and no money should wait for them."""
+    assignments, people = schema.assignment.c, schema.assessor.c
+    rows = tx.connection.execute(
+        select(assignments.id)
+        .join(
+            schema.assessor,
+            (people.campaign == assignments.campaign) & (people.id == assignments.assessor),
+        )
+        .where(assignments.campaign == tx.campaign, assignments.state == "open", people.state == "excluded")
+    )
+    return list(rows.scalars())
 
 
 def _settle(tx: Writing, settings: Settings, row: Row[Any], *, ending: Ending) -> None:

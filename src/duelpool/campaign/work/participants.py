@@ -15,7 +15,7 @@ from duelpool.store import Reading, Writing, holdings, leases, log, schema
 from duelpool.store.statements import Statement
 
 _ENDED = (leases.ANSWERED, leases.SKIPPED, leases.CANNOT_JUDGE)
-_WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)  # what is paid: a skip is no answer
+WORKED = (leases.ANSWERED, leases.CANNOT_JUDGE, leases.RETRACTED)  # what is paid: a skip is no answer
 _ONE_AT_A_TIME = text("select pg_advisory_xact_lock(hashtextextended(:person, 0))")
 _LOOK_BACK = 20  # latest answers among which the last one that wasn't undone is looked for
 
@@ -323,7 +323,7 @@ def feedback_count(tx: Reading) -> int:
 def answered_in(tx: Reading, assignment: str) -> int:
     """Return how many questions of an assignment were answered: those that are paid for, skips left out."""
     columns = schema.question.c
-    query = select(func.count()).where(columns.assignment == assignment, columns.state.in_(_WORKED))
+    query = select(func.count()).where(columns.assignment == assignment, columns.state.in_(WORKED))
     return int(tx.connection.execute(query).scalar_one())
 
 

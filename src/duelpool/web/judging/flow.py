@@ -284,7 +284,7 @@ class Flow:
         if settings.judges != "crowd":
             return None
         if place.assignment is not None:
-            of, done = len(place.assignment.questions), len(place.assignment.done)
+            of, done = len(place.assignment.questions), place.assignment.answered
             return {
                 "done": done,
                 "of": of,
