@@ -1,5 +1,6 @@
 """A plan as a campaign: its sample is asked with its propensities, and the estimate reads the campaign."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from duelpool.budget.plans.judged import from_grades, from_judgments
 from duelpool.budget.plans.plan import make_plan, write_plan
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.log.plan_source import PlanSource
+from duelpool.campaign.views.status import status
 from duelpool.cli import app
 from duelpool.errors import BadParameter
 from duelpool.files import write_run
@@ -153,3 +155,30 @@ def test_unfit_campaigns_and_plans_are_refused(tmp_path: Path) -> None:
         other = Campaign.create(store, "other", Settings(), topics=(), pools=plan_pools(plan))
         with pytest.raises(BadParameter, match="has no budget plan"):
             plan_judgments(other)
+
+
+def test_drawn_items_get_the_grades_of_their_draws_and_no_more(tmp_path: Path) -> None:
+    population = item_population(RUNS, parse_metric("P@5"))
+    plan = make_plan(population, 24, design="P", estimator="importance", draw="replacing", repeats=2, seed=1)
+    wanted = {each.key: 2 * each.times for each in plan.questions}  # each draw is judged twice
+    assert len(set(wanted.values())) > 1
+    with open_store(str(tmp_path / "c.db"), create=True) as store:
+        settings = plan_settings(plan, Settings())
+        campaign = Campaign.create(store, "budget", settings, topics=(), pools=plan_pools(plan))
+
+        def left() -> list[int]:
+            now = status(campaign)
+            return [now.total(name) for name in ("judgments", "expected", "open")]
+
+        assert left() == [0, 24, 24]
+        campaign.enrol("p0", "dedicated")
+        first = campaign.next_question("p0")
+        assert first is not None
+        assert left() == [0, 24, 23]
+        campaign.answer(first.id, "p0", Answer(Outcome.GRADE, grade=0.0))
+        assert left() == [1, 24, 23]
+        judge_items(campaign, people=max(wanted.values()))
+        assert left() == [24, 24, 0]
+        assert campaign.done
+        judgments = plan_judgments(campaign)
+    assert Counter((each.topic, each.left) for each in judgments) == wanted

@@ -278,7 +278,8 @@ class Campaign:
                 raise leases.TooLate("Your participation has ended.", remedy="Finished work is paid.")
             # The release of an assignment that has ended is past: its late answers don't wait for it.
             at_once = kind != "crowd" or assignment not in (None, "open")
-            return leases.answer(tx, row, response, cap=self.settings.slots, at_once=at_once)
+            slots = self._proposals.slots(row.topic, row.left_item)
+            return leases.answer(tx, row, response, cap=slots, at_once=at_once)
 
         return self.write(work)
 
@@ -291,7 +292,8 @@ class Campaign:
                 held = assignments.find_open(tx, assessor)
                 if held is None or held.id != row.assignment:
                     raise leases.Conflict("The assignment is finished.", remedy="Its answers count.")
-            return retractions.undo(tx, row, cap=self.settings.slots, seconds=self.settings.lease_seconds)
+            slots = self._proposals.slots(row.topic, row.left_item)
+            return retractions.undo(tx, row, cap=slots, seconds=self.settings.lease_seconds)
 
         return self.write(work)
 

@@ -103,6 +103,12 @@ class Proposals:
         self._store = store
         self._settings = settings
         self._live = live
+        graded = settings.plan if settings.stage == "grading" else ()
+        self._grades_wanted = {(row[0], row[1]): row[4] for row in graded}
+
+    def slots(self, topic: str, item: str) -> int:
+        """Return how many judgments a pair may get, or an item: those of the plan, if there is one."""
+        return self._grades_wanted.get((topic, item), self._settings.slots)
 
     def of_topic(
         self, topic: str, head: int, outstanding: Outstanding, assessor: str, n: int = ALL
@@ -210,6 +216,7 @@ class Proposals:
                 kind=kind,
                 propensity=proposal.propensity,
                 strategy=self._live.version_of(topic) if self._settings.plan else "",
+                at_most=self._grades_wanted.get((topic, first)),
             )
         swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
         low, high = sorted((first, second))

@@ -4,6 +4,7 @@ The command line, settings files, the dashboard's form, the API and the document
 defaults, labels and effects from here (`SETTINGS`).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Self
@@ -407,6 +408,10 @@ class Settings:
     def planned(self, topic: str) -> tuple[PlannedRow, ...]:
         """Return a topic's questions of the plan."""
         return tuple(row for row in self.plan if row[0] == topic)
+
+    def grades_wanted(self, topic: str) -> Counter[str]:
+        """Return how many grades each item of a topic gets where a plan says so for each; empty without a plan."""
+        return Counter({row[1]: row[4] for row in self.planned(topic)} if self.stage == "grading" else {})
 
     @property
     def panel_settings(self) -> PanelSettings:

@@ -304,12 +304,12 @@ def topic_view(
     if graded is None:
         own = _judged_topic(read, text.text, state, leased, parked)
     else:
+        planned = settings.grades_wanted(read.topic)
         own = _graded_topic(
             read.topic,
             text.text,
             state,
-            items=graded,
-            per_item=settings.slots,
+            wanted={item: planned[item] or settings.slots for item in graded},
             grades=tally.grades,
             leased=Counter(each.pair[0] for each in leased),
             parked={item for item, _ in parked},
@@ -365,20 +365,19 @@ def _graded_topic(
     text: str,
     state: str,
     *,
-    items: Sequence[str],
-    per_item: int,
+    wanted: Mapping[str, int],
     grades: Counter[str],
     leased: Counter[str],
     parked: Collection[str],
 ) -> TopicStatus:
-    lacking = {item: max(0, per_item - grades[item]) for item in items}
+    lacking = {item: max(0, most - grades[item]) for item, most in wanted.items()}
     left = sum(lacking.values())
-    open_now = sum(max(0, lacking[item] - leased[item]) for item in items if item not in parked)
+    open_now = sum(max(0, number - leased[item]) for item, number in lacking.items() if item not in parked)
     return TopicStatus(
         topic=topic,
         text=text,
         phase="grading" if left else "done",
-        items=len(items),
+        items=len(wanted),
         judgments=grades.total(),
         expected=grades.total() + left,
         open=open_now,
