@@ -137,7 +137,7 @@ class Wanted:
     strategy: str = ""
     test_pair: str | None = None
     occasion: int = 1
-    at_most: int | None = None  # judgments, where a plan says so; else the cap
+    most: int | None = None  # judgments, where a plan says so; else the cap
 
     @property
     def takes_slot(self) -> bool:
@@ -201,7 +201,7 @@ def lease(
         slots = _slots(tx, want, assessor)
         if slots is None:
             continue
-        for slot in _free(slots, want.at_most or cap) if want.takes_slot else [None]:
+        for slot in _free(slots, want.most or cap) if want.takes_slot else [None]:
             row = {
                 "id": question_id,
                 "campaign": tx.campaign,

@@ -216,7 +216,7 @@ class Proposals:
                 kind=kind,
                 propensity=proposal.propensity,
                 strategy=self._live.version_of(topic) if self._settings.plan else "",
-                at_most=self._grades_wanted.get((topic, first)),
+                most=self._grades_wanted.get((topic, first)),
             )
         swap = rng_for(self._settings.seed, topic, *sorted(pair), assessor, "side").random() < 0.5
         low, high = sorted((first, second))
