@@ -152,9 +152,7 @@ def test_a_rejection_that_failed_isnt_recorded_as_done(home: House) -> None:
     guest.finish()
     call(home, "reconcile", "--yes")
     name = home.pseudonyms()[guest.submission.id]
-    message = (
-        "The texts were answered in half a second each, from the first to the last: no one can read so fast."
-    )
+    message = "The texts were answered in half a second each, from the first to the last: nobody can read that fast."
     words = ("reject", name, "--category", "TOO_QUICKLY", "--message", message, "--yes")
     home.fake.faults.append(Fault("/transition/", status=400))
     call(home, *words, code=2)

@@ -168,7 +168,7 @@ NOT_FILES = frozenset(
         "message", "rows", "phases", "to", "metric", "goal", "design", "estimator", "draw", "scale",
         "interval", "others", "topic", "phase", "role", "label", "scope", "id", "event", "copy",
         "folder", "case", "assessors", "budget", "growth", "data", "out", "strategy", "output",
-        "name", "judges", "learn_from",
+        "name", "judges", "learn_from", "session",
     )
 )  # fmt: skip
 """Parameters that take a text, a store or a place to write to."""
