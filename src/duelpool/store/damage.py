@@ -14,6 +14,7 @@ _OF_JSON = {
     "campaign": ("settings",),
     "topic": ("conversation", "tags", "snippets"),
     "log": ("survivors",),
+    "llm_judge": ("parameters",),
 }  # columns of text that hold JSON
 
 
