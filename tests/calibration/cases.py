@@ -18,22 +18,39 @@ from duelpool.agreement.coefficients import krippendorff_alpha
 from duelpool.agreement.differences import Clusters, ranks_go_together, shares_differ
 from duelpool.agreement.shares import Counts
 from duelpool.arrays import Floats
-from duelpool.budget import Beliefs, Population, item_population, parse_metric, prior_by_rank, simulate_budget
+from duelpool.budget import (
+    Beliefs,
+    Population,
+    item_population,
+    parse_metric,
+    prior_by_rank,
+    simulate_budget,
+    simulation,
+)
+from duelpool.budget.plans.plan import make_plan
+from duelpool.campaign.runners.llm_figures import CountedShare
 from duelpool.comparison import (
     TESTS,
     ScoreTable,
     against_baseline,
     all_pairs,
     behind_leader,
+    plan_topics,
     significance,
+    topics_needed,
     tukey_hsd,
 )
-from duelpool.files import read_qrels, read_run
+from duelpool.evaluation.compare import compare_runs
+from duelpool.files import Preferences, Run, read_qrels, read_run
 from duelpool.measures import ReadyRun, Truth, parse_measure
+from duelpool.preferences import WinMatrix, bradley_terry
+from duelpool.records import Judgment, Outcome
 from duelpool.seeds import rng_for
 from duelpool.shares import Share, clustered_share, share_over, simple_share
+from duelpool.simulation import SimulationResult
+from duelpool.simulation import Trial as SimulatedTrial
 
-Trial = Callable[[np.random.Generator, Path | None], bool]
+Trial = Callable[[np.random.Generator, Path | None], float]
 LEVEL = 0.05
 
 
@@ -45,7 +62,8 @@ class Case:
     shape: str
     trial: Trial | None
     data: bool = False
-    holds: bool = True  # False: it can't hold here, and the command says so
+    holds: bool = True  # False: it can't hold here, and `says` is what the page says of that
+    says: str = "can't hold; the command says so"
     trials: int = 2000
     whole: Callable[[Path, int], float] | None = None  # all trials at once
 
@@ -65,6 +83,7 @@ class Case:
 
 LEVELS: list[Case] = []
 COVERAGE: list[Case] = []
+POWER: list[Case] = []
 
 
 # ---- agreement of one kind of votes against that of another
@@ -176,6 +195,10 @@ def _rr(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     return np.asarray(1 / np.minimum(rng.geometric(0.4, shape), 10), dtype=np.float64)
 
 
+def _p1_of_9(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return (rng.random(shape) < 0.9).astype(np.float64)
+
+
 def _p1(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     return (rng.random(shape) < 0.4).astype(np.float64)
 
@@ -185,7 +208,7 @@ def _tied(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
     return np.where(rng.random(shape) < 0.8, shared, rng.beta(1, 3, shape))
 
 
-SCORES = {"AP": _ap, "RR": _rr, "P@1": _p1, "AP, 4 of 5 topics tied": _tied}
+SCORES = {"AP": _ap, "RR": _rr, "P@1": _p1, "P@1 of .9": _p1_of_9, "AP, 4 of 5 topics tied": _tied}
 
 
 def _table(values: Floats) -> ScoreTable:
@@ -395,6 +418,13 @@ COVERAGE += [
     Case("mean, bootstrap", "AP, 10 topics", _mean("bootstrap", "AP", 10)),
     Case("mean, bootstrap", "RR, 50 topics", _mean("bootstrap", "RR", 50)),
 ]
+for way in ("t", "bootstrap"):
+    COVERAGE += [
+        Case(f"mean, {way}", "RR, 10 topics", _mean(way, "RR", 10), trials=1000),
+        Case(f"mean, {way}", "P@1 of .9, 25 topics", _mean(way, "P@1 of .9", 25), trials=1000),
+        Case(f"mean, {way}", "RR, 5 topics", _mean(way, "RR", 5), holds=way == "bootstrap", trials=1000),
+        Case(f"mean, {way}", "P@1 of .9, 10 topics", _mean(way, "P@1 of .9", 10), holds=False, trials=1000),
+    ]
 
 
 @cache
@@ -451,3 +481,241 @@ for way, design, estimator in (("clt", "SQRT", "importance"), ("pivotal", "hedge
             whole=_worst("dl21", 250, design=design, estimator=estimator),
         )
     )
+
+
+def _promised(collection: str, n: int, *, right: bool, most: bool = False) -> Callable[[Path, int], float]:
+    """Return how often an estimate lies within half the width that its plan states, over all systems.
+
+    `right`: utilities are drawn by the beliefs. Otherwise they are the real ones.
+    """
+
+    def whole(data: Path, trials: int) -> float:
+        population, utility = _population(data, collection)
+        beliefs = Beliefs(prior_by_rank(population))
+        if right:
+            assert beliefs.prior is not None
+            utility = (rng_for(1, "utilities").random(len(population)) < beliefs.prior).astype(np.float64)
+        outlook = make_plan(population, n, estimator="ht", beliefs=beliefs).outlook
+        found: list[float] = []
+
+        def kept(name: str, true: float, values: Floats, *ends: Floats) -> None:
+            width = outlook[len(found)].most if most else outlook[len(found)].width
+            assert width is not None
+            found.append(float(np.mean(np.abs(values - true) <= width / 2)))
+
+        with patch.object(simulation, "_target", kept):
+            simulate_budget(
+                population,
+                utility,
+                n=n,
+                trials=trials,
+                seed=1,
+                beliefs=beliefs,
+                design="hedged",
+                estimator="ht",
+            )
+        return float(np.mean(found))
+
+    return whole
+
+
+for shape, right, most in (("beliefs that are right", True, False), ("real utilities", False, True)):
+    COVERAGE.append(
+        Case(
+            "budget plan, width at most" if most else "budget plan, expected width",
+            f"dl21, P@10, 250 judgments, {shape}",
+            None,
+            data=True,
+            trials=400,
+            whole=_promised("dl21", 250, right=right, most=most),
+        )
+    )
+COVERAGE.append(
+    Case(
+        "budget plan, expected width",
+        "dl21, P@10, 250 judgments, beliefs far too low",
+        None,
+        data=True,
+        holds=False,
+        says="the command says what it rests on",
+        trials=400,
+        whole=_promised("dl21", 250, right=False),
+    )
+)
+
+
+# ---- strengths of items, models as judges, simulated shares
+
+
+def _strengths(
+    items: int, votes: int, *, tied: float = 0.0, taste: float = 0.0, method: str = "sandwich"
+) -> Trial:
+    """Bradley-Terry strengths from so many votes a pair; the share of items whose interval holds the truth.
+
+    `tied` of the votes are ties. With a `taste`, an assessor judges each pair once by strengths of their own, which
+    vary that much around the true ones.
+    """
+    i, j = np.triu_indices(items, 1)
+
+    def chances(strengths: Floats, noise: Floats) -> Floats:
+        gaps = strengths[:, None] - strengths[None, :]
+        return np.asarray((1 / (1 + np.exp(-(gaps[..., None] + noise)))).mean(axis=-1), dtype=np.float64)
+
+    def trial(rng: np.random.Generator, data: Path | None) -> float:
+        strengths = rng.normal(0, 1, items)
+        own = strengths + taste * rng.normal(size=(votes, items))  # a row an assessor
+        chance = 1 / (1 + np.exp(own[:, j] - own[:, i]))
+        draw = rng.random(chance.shape)
+        tie = rng.random(chance.shape) < tied
+        wins, ties = np.zeros((items, items)), np.zeros((items, items))
+        wins[i, j], wins[j, i] = ((draw < chance) & ~tie).sum(axis=0), ((draw >= chance) & ~tie).sum(axis=0)
+        ties[i, j] = ties[j, i] = tie.sum(axis=0)
+        names = tuple(map(str, range(items)))
+        noise = taste * np.sqrt(2) * np.random.default_rng(0).normal(size=400) if taste else np.zeros(1)
+        expected = (1 - tied) * chances(strengths, noise) + tied / 2
+        np.fill_diagonal(expected, 0.0)
+        truth = bradley_terry(WinMatrix(names, 1000 * expected, np.zeros_like(ties))).values
+        low, high = bradley_terry(WinMatrix(names, wins, ties)).intervals(method, resamples=200).T  # type: ignore[arg-type]
+        return float(np.mean((low <= truth) & (truth <= high)))
+
+    return trial
+
+
+COVERAGE += [
+    Case("Bradley-Terry, sandwich", "5 items, 3 votes a pair", _strengths(5, 3), trials=1000),
+    Case("Bradley-Terry, sandwich", "8 items, 5 votes a pair", _strengths(8, 5), trials=1000),
+    Case(
+        "Bradley-Terry, sandwich",
+        "8 items, 5 votes a pair, 3 of 10 tied",
+        _strengths(8, 5, tied=0.3),
+        trials=1000,
+    ),
+    Case("Bradley-Terry, sandwich", "8 items, 20 votes a pair", _strengths(8, 20), trials=1000),
+    Case(
+        "Bradley-Terry, bootstrap",
+        "8 items, 20 votes a pair",
+        _strengths(8, 20, method="bootstrap"),
+        trials=400,
+    ),
+    Case(
+        "Bradley-Terry, sandwich",
+        "8 items, 10 assessors with a taste of their own",
+        _strengths(8, 10, taste=1.0),
+        holds=False,
+        says="can't hold; see below",
+        trials=1000,
+    ),
+]
+
+
+def _with_model(topics: int, *, these: bool = False) -> Trial:
+    """Three votes on each of 12 pairs a topic agree with a model by the topic's and the pair's chance.
+
+    The truth is that of all topics, or of `these`.
+    """
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        of_topic = rng.beta(6, 4, topics)
+        chance = rng.beta(5 * of_topic[:, None], 5 * (1 - of_topic[:, None]), (topics, 12))
+        votes = rng.binomial(3, chance)
+        counts = [
+            ((str(topic), "", "", str(pair)), int(votes[topic, pair]), 3)
+            for topic in range(topics)
+            for pair in range(12)
+        ]
+        found = CountedShare.of(counts)
+        assert found.low is not None
+        assert found.high is not None
+        return bool(found.low <= (of_topic.mean() if these else 0.6) <= found.high)
+
+    return trial
+
+
+def _simulated(trials: int, chance: float) -> Trial:
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        one = SimulatedTrial("t", 10, (0,), 1, True, True, 1.0, 10, 1, 1)
+        result = SimulationResult("s", "A", 10, "", None, 0, (one,) * trials)
+        low, high = result.interval(rng.binomial(trials, chance) / trials)
+        return bool(low <= chance <= high)
+
+    return trial
+
+
+COVERAGE += [
+    Case("votes that agree with a model", "20 topics", _with_model(20), trials=1000),
+    Case("votes that agree with a model", "10 topics", _with_model(10), trials=1000),
+    Case("votes that agree with a model", "5 topics, these alone", _with_model(5, these=True), trials=1000),
+    Case("share of simulated trials", "20 trials, .95", _simulated(20, 0.95)),
+    Case("share of simulated trials", "200 trials, .5", _simulated(200, 0.5)),
+]
+
+
+# ---- two runs compared by preferences; planned power
+
+
+def _compared(topics: int) -> Trial:
+    """Two runs of eight items in random orders, judged by chance on ten pairs a topic; one in five is a tie."""
+    items = [f"d{at}" for at in range(8)]
+    outcomes = [Outcome.LEFT, Outcome.LEFT, Outcome.RIGHT, Outcome.RIGHT, Outcome.TIE]
+
+    def run(name: str, rng: np.random.Generator) -> Run:
+        orders = {str(topic): rng.permutation(8) for topic in range(topics)}
+        return Run.from_rankings(
+            name,
+            {
+                topic: [(items[at], 8.0 - place) for place, at in enumerate(order)]
+                for topic, order in orders.items()
+            },
+        )
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        judgments = []
+        for topic in range(topics):
+            for _ in range(10):
+                one, other = rng.permutation(8)[:2]
+                outcome = outcomes[rng.integers(5)]
+                judgments.append(Judgment(str(topic), items[one], items[other], outcome))
+        preferences = Preferences.from_judgments(judgments)
+        p = compare_runs(run("a", rng), run("b", rng), preferences=preferences, depth=8, ask=1).p
+        return p is not None and p < LEVEL
+
+    return trial
+
+
+LEVELS += [
+    Case("compare", "4 topics, ppref, votes by chance with ties", _compared(4), trials=1000),
+    Case("compare", "10 topics, ppref, votes by chance with ties", _compared(10), trials=1000),
+]
+
+PLANNED_POWER = 0.8
+
+
+def _gaps(score: str, rng: np.random.Generator, topics: int) -> Floats:
+    if score == "normal":
+        return rng.normal(0, 1, topics)
+    one, other = SCORES[score](rng, (2, topics))
+    return np.asarray(one - other, dtype=np.float64)
+
+
+def _planned(score: str, apart: float, pilot: int = 0) -> Trial:
+    """A paired t-test with as many topics as are planned from the true spread, or from a pilot's."""
+    spread = float(_gaps(score, np.random.default_rng(0), 1_000_000).std())
+    known = topics_needed(apart, spread, PLANNED_POWER)
+
+    def trial(rng: np.random.Generator, data: Path | None) -> bool:
+        topics = known
+        if pilot:
+            before = np.stack((_gaps(score, rng, pilot), np.zeros(pilot)))
+            topics = plan_topics(_table(before), apart, "run1", power=PLANNED_POWER, rounds=1)[0].needed
+        return bool(TESTS["t"](_gaps(score, rng, topics) + apart, 1, rng)[1] < LEVEL)
+
+    return trial
+
+
+POWER += [
+    Case(".8, paired t", "normal differences, half their spread", _planned("normal", 0.5)),
+    Case(".8, paired t", "AP, .1 apart", _planned("AP", 0.1)),
+    Case(".8, paired t", "RR, .2 apart", _planned("RR", 0.2)),
+    Case(".8, paired t", "P@1, .25 apart", _planned("P@1", 0.25)),
+    Case(".8, paired t", "AP, .1 apart, planned from 25 topics", _planned("AP", 0.1, pilot=25), trials=1000),
+]

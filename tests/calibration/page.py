@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from calibration.cases import COVERAGE, LEVELS, Case
+from calibration.cases import COVERAGE, LEVELS, POWER, Case
 
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
 
@@ -23,7 +23,7 @@ def figures() -> dict[str, float]:
 
 def row(case: Case, share: float) -> str:
     """Return a case's row of the page."""
-    said = "" if case.holds else " (can't hold; the command says so)"
+    said = "" if case.holds else f" ({case.says})"
     return f"| {case.what} | {case.shape} | {f'{share:.3f}'.removeprefix('0')}{said} |"
 
 
@@ -34,12 +34,12 @@ def measured(case: Case) -> float:
 
 def measured_at(at: int) -> float:
     """Return the share of a case by its place, for another process."""
-    return measured((LEVELS + COVERAGE)[at])
+    return measured((LEVELS + COVERAGE + POWER)[at])
 
 
 def main() -> None:
     """Measure the cases that the page lacks, and those whose names contain a given word; write all rows."""
-    known, cases = figures(), LEVELS + COVERAGE
+    known, cases = figures(), LEVELS + COVERAGE + POWER
     asked = [
         at
         for at, case in enumerate(cases)
@@ -50,8 +50,12 @@ def main() -> None:
             known[cases[at].name] = share
             print(row(cases[at], share), flush=True)
     text = PAGE.read_text(encoding="utf-8")
-    heads = {"levels": "| test | null data | share of p < .05 |", "coverage": "| interval | data | covered |"}
-    for mark, some in (("levels", LEVELS), ("coverage", COVERAGE)):
+    heads = {
+        "levels": "| test | null data | share of p < .05 |",
+        "coverage": "| interval | data | covered |",
+        "power": "| planned for | data | share of p < .05 |",
+    }
+    for mark, some in (("levels", LEVELS), ("coverage", COVERAGE), ("power", POWER)):
         start, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->"
         rows = [heads[mark], "|---|---|---:|", *(row(case, known[case.name]) for case in some)]
         text = text.split(start)[0] + start + "\n".join(rows) + "\n" + end + text.split(end)[1]

@@ -19,6 +19,7 @@ from duelpool.comparison import (
     corrected,
     difference,
     doubts,
+    interval_doubts,
     kendall_tau,
     leave_group_out,
     measure_agreement,
@@ -152,6 +153,17 @@ def test_few_topics_with_few_values_have_no_tiny_p(test: str) -> None:
         tested = difference(table_of(gaps, [0.0] * len(gaps)), "a", "b", test, rounds=500)
         assert tested.p > 0.01
     assert difference(table_of([1.0, 1.0], [0.0, 0.0]), "a", "b", test).p == 0.5
+
+
+def test_intervals_on_few_or_equal_or_skewed_scores_are_doubted() -> None:
+    even = [0.1 * at for at in range(10)]
+    assert interval_doubts(table_of(even)) == []
+    assert "fewer than 10 topics" in interval_doubts(table_of(even[:9]))[0]
+    for odd in ([1.0] * 10, [1.0] * 9 + [0.0], [1.0] * 8 + [0.0] * 2):
+        assert interval_doubts(table_of(odd, even)) == [
+            "the scores of a are equal or skewed on few topics: intervals may be too short"
+        ]
+    assert interval_doubts(table_of(odd * 5)) == []
 
 
 def test_runs_behind_a_leader_that_the_scores_picked_are_corrected_for_all_pairs() -> None:

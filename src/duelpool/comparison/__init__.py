@@ -22,6 +22,7 @@ from duelpool.comparison.significance import (
     corrected,
     difference,
     doubts,
+    interval_doubts,
     sensitivity,
     tukey_hsd,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "corrected",
     "difference",
     "doubts",
+    "interval_doubts",
     "kendall_tau",
     "leave_group_out",
     "measure_agreement",

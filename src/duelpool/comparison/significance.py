@@ -18,6 +18,8 @@ from duelpool.seeds import rng_for
 _KNOTS = 64
 _EXACT_RANKS = 50  # differences: Wilcoxon's distribution is exact up to here
 SKEWED = 1.0
+SKEWED_SCORES = 1.4  # from here on intervals of means cover less than .90 on ten topics
+FEW_TOPICS = 10
 ENOUGH_TOPICS = 50  # from here on skewed differences hardly matter
 UNALIKE = 4.0
 TUKEY = "tukey"
@@ -289,13 +291,31 @@ def doubts(table: ScoreTable, test: str = "t", baseline: str | None = None) -> l
     return [f"the differences of {skewed[0]}{more} are skewed on few topics: p may be too small"]
 
 
-def _is_skewed(gaps: Floats) -> bool:
+def interval_doubts(table: ScoreTable) -> list[str]:
+    """Return where intervals of means may be too short: few topics, or equal or skewed scores on few topics."""
+    known = {run: row[~np.isnan(row)] for run, row in zip(table.runs, table.values, strict=True)}
+    short = [run for run, scores in known.items() if 1 < len(scores) < FEW_TOPICS]
+    if short:
+        return [f"intervals over fewer than {FEW_TOPICS} topics may be too short"]
+    odd = [
+        run
+        for run, scores in known.items()
+        if FEW_TOPICS <= len(scores) < ENOUGH_TOPICS
+        and (np.ptp(scores) <= 1e-12 or _is_skewed(scores, SKEWED_SCORES))
+    ]
+    if not odd:
+        return []
+    more = f" and {len(odd) - 1} more runs" if len(odd) > 1 else ""
+    return [f"the scores of {odd[0]}{more} are equal or skewed on few topics: intervals may be too short"]
+
+
+def _is_skewed(gaps: Floats, limit: float = SKEWED) -> bool:
     known = gaps[~np.isnan(gaps)]
     if not 2 < len(known) < ENOUGH_TOPICS:
         return False
     off = known - known.mean()
     spread = float(np.sqrt(np.mean(off**2)))
-    return spread > 1e-12 and abs(float(np.mean(off**3))) > SKEWED * spread**3
+    return spread > 1e-12 and abs(float(np.mean(off**3))) >= limit * spread**3
 
 
 @dataclass(frozen=True, slots=True)

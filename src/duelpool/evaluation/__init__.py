@@ -17,6 +17,7 @@ from duelpool.comparison import (
     ScoreTable,
     against_baseline,
     doubts,
+    interval_doubts,
 )
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.evaluation.reports import REPORTS, leave_out_report, report, report_doubts, report_note
@@ -188,6 +189,8 @@ class _Statistics:
         lines = []
         if self.interval is not None:
             lines.append(f"[low, high]: {self.level:.0%} interval of the mean ({self.interval})")
+            for name, table in tables.items():
+                lines += [f"{name}: {doubt}" for doubt in interval_doubts(table)]
         if self.baseline is not None:
             lines.append(
                 f"* p < .05, ** p < .01 against {self.baseline}: {self.test} test, "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
-from duelpool.comparison import ScoreTable, difference, doubts
+from duelpool.comparison import ScoreTable, difference, doubts, interval_doubts
 from duelpool.errors import BadParameter
 from duelpool.files import Preferences, Qrels, Run
 from duelpool.records import Judgment
@@ -43,7 +43,7 @@ class RunComparison:
     low: float | None  # of the mean difference a - b, over topics with judgments
     high: float | None
     p: float | None
-    doubt: str = ""  # why p may be too small
+    doubt: str = ""  # why p may be too small, or the interval too short
 
     def won_by(self, leader: str) -> int:
         """Return on how many topics the sign is settled for "a", for "b", or not yet ("")."""
@@ -152,5 +152,7 @@ def _over_topics(a: str, b: str, measure: str, topics: Sequence[TopicVerdict]) -
         p = difference(ScoreTable.of(scores), "a", "b").p
         doubt = "".join(doubts(ScoreTable.of(scores)))
         gaps = {topic: scores["a"][topic] - scores["b"][topic] for topic in scores["a"]}
-        (low, high), *_ = ScoreTable.of({"a - b": gaps}).intervals()
+        between = ScoreTable.of({"a - b": gaps})
+        (low, high), *_ = between.intervals()
+        doubt = doubt or "".join(interval_doubts(between))
     return RunComparison(a, b, measure, tuple(topics), mean_a, mean_b, low, high, p, doubt)

@@ -57,6 +57,9 @@ class Strengths:
 
         sandwich   normal, with the variance that holds even where judgments don't follow the model
         bootstrap  percentiles over fits to resampled judgments
+
+        Both take judgments as independent: where a few assessors with tastes of their own give many each, they are
+        too short.
         """
         if not 0 < level < 1:
             raise BadParameter(f"A level of confidence lies between 0 and 1, not at {level}.")

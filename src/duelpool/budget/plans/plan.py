@@ -55,6 +55,7 @@ class Outlook:
     name: str
     width: float | None  # of a 95 % interval, if the beliefs hold; None where nothing is believed
     unreachable: float  # the most that units which no draw can reach could add
+    most: float | None = None  # the width whatever the utilities are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,17 +208,21 @@ def _outlook(
 ) -> tuple[Outlook, ...]:
     weights = np.where(settled[:, None], 0.0, targets.weights)
     beyond = beyond_reach(weights, chances.expected, beliefs.top)
-    spread = expected_spread(beliefs, estimator)
-    widths: list[float | None] = [None] * len(targets)
-    if spread is not None and chances.kind in ("replacing", "pivotal"):
+    widths: list[list[float | None]] = [[None] * len(targets)] * 2
+    if chances.kind in ("replacing", "pivotal"):
         reach = chances.expected > 0
         open_part = (
             1.0 - np.minimum(chances.expected, 1.0) if chances.kind == "pivotal" else np.ones(len(reach))
         )
-        factor = np.divide(spread * open_part, chances.expected, out=np.zeros(len(reach)), where=reach)
-        variance = np.einsum("i,ij,ij->j", factor, weights, weights)
-        widths = (2 * NORMAL_95 * np.sqrt(variance)).tolist()
-    return tuple(Outlook(name, widths[at], float(beyond[at])) for at, name in enumerate(targets.names))
+        factor = np.divide(open_part, chances.expected, out=np.zeros(len(reach)), where=reach)
+        for at, spread in enumerate((expected_spread(beliefs, estimator), most_spread(beliefs, estimator))):
+            if spread is not None:
+                variance = np.einsum("i,ij,ij->j", factor * spread, weights, weights)
+                widths[at] = (2 * NORMAL_95 * np.sqrt(variance)).tolist()
+    return tuple(
+        Outlook(name, widths[0][at], float(beyond[at]), widths[1][at])
+        for at, name in enumerate(targets.names)
+    )
 
 
 def expected_spread(beliefs: Beliefs, estimator: str) -> Floats | None:
@@ -228,6 +233,16 @@ def expected_spread(beliefs: Beliefs, estimator: str) -> Floats | None:
     if estimator_named(estimator).guess == "none":
         return believed * beliefs.top  # of a utility that is 0 or the highest
     return np.maximum(believed * (beliefs.top - believed), LEAST_DOUBT * beliefs.top**2)
+
+
+def most_spread(beliefs: Beliefs, estimator: str) -> Floats | None:
+    """Return the largest square that each unit can have in an estimator; None without beliefs."""
+    believed = beliefs.guess if beliefs.guess is not None else beliefs.prior
+    if believed is None:
+        return None
+    if estimator_named(estimator).guess == "none":
+        return np.full(len(believed), beliefs.top**2)
+    return np.maximum(believed, beliefs.top - believed) ** 2
 
 
 def propensities_beside(path: str | os.PathLike[str]) -> Path:

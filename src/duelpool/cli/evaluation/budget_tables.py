@@ -17,16 +17,19 @@ def show_plan(made: Plan) -> None:
     )
     table.add_column("target", overflow="fold")
     table.add_column("expected width", justify="right")
+    table.add_column("at most", justify="right")
     table.add_column("out of reach", justify="right")
     for each in made.outlook:
-        width = "" if each.width is None else f"{each.width:.4g}"
-        table.add_row(each.name, width, f"{each.unreachable:.4g}")
+        widths = ("" if width is None else f"{width:.4g}" for width in (each.width, each.most))
+        table.add_row(each.name, *widths, f"{each.unreachable:.4g}")
     print_table(table)
     cost = f" for {made.cost / 100:.2f}" if made.price else ""
     typer.echo(
         f"{len(made.questions)} questions of {len(made.propensities)} units, {made.judgments} judgments{cost}."
     )
-    typer.echo("The widths (of 95 % intervals) hold if the believed utilities are right.")
+    typer.echo(
+        "Widths are of 95 % intervals: expected if the believed utilities are right, at most whatever they are."
+    )
     for note in made.notes:
         typer.echo(note)
 
