@@ -1,6 +1,8 @@
 """Slow clients: they are cut off, others keep getting answers, and the log stays small."""
 
 import logging
+import os
+import resource
 import select
 import socket
 import time
@@ -11,7 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from duelpool.web.server.connections import ClientLimits, limits_within
+from duelpool.web.server.connections import ClientLimits, Clients, limits_within
+from duelpool.web.server.listening import Listener
 from duelpool.web.server.repeats import RepeatsCounted
 from support.campaigns import make_campaign
 from support.serving import Server, serving
@@ -170,6 +173,34 @@ def test_idle_connections_make_way_first(patient: Server, lines: ExitStack) -> N
     assert not closed_at_the_other_end(sending)
     assert closed_at_the_other_end(idle[0])
     assert not closed_at_the_other_end(idle[-1])
+
+
+def test_a_process_without_files_refuses_connections_and_says_so_once(
+    lines: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    bound = socket.create_server(("127.0.0.1", 0))
+    clients = Clients(ClientLimits(), "127.0.0.1")
+    listener = lines.enter_context(Listener(clients, bound))
+    listener.setblocking(False)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    waiting = [lines.enter_context(socket.create_connection(listener.getsockname())) for _ in range(3)]
+    highest = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
+    taken = [lines.enter_context(Path(os.devnull).open("rb")) for _ in range(highest)]  # noqa: SIM115 (closed by the stack)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(each.fileno() for each in taken) + 1, before[1]))
+    try:
+        for each in waiting:
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+            assert each.recv(100).startswith(b"HTTP/1.1 503")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert "no files left" in caplog.text
+    waiting.append(lines.enter_context(socket.create_connection(listener.getsockname())))
+    accepted, _ = listener.accept()  # as soon as there are files again
+    assert clients.open_connections == 1
+    accepted.close()
+    accepted.close()
+    assert clients.open_connections == 0
 
 
 def test_limits_leave_files_to_the_store() -> None:

@@ -239,7 +239,7 @@ class Clients:
         self._open: Counter[str] = Counter()
         self.leaving: Counter[str] = Counter()
         """Connections that were ended, and whose files the event loop has yet to close."""
-        self._in_all = 0
+        self.open_connections = 0
 
     def behind_proxy(self, host: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
         """Return the visitor's address that a trusted proxy names, or "" if there is none to be limited."""
@@ -254,7 +254,7 @@ class Clients:
         return self._staying() >= self.limits.connections and not self.make_room()
 
     def _staying(self) -> int:
-        return self._in_all - self.leaving.total()
+        return self.open_connections - self.leaving.total()
 
     def admits(self, host: str) -> bool:
         """Return whether an address may have one more connection; if few are left in all, idle ones are ended."""
@@ -290,11 +290,11 @@ class Clients:
     def opened(self, host: str) -> None:
         """Count a connection."""
         self._open[host] += 1
-        self._in_all += 1
+        self.open_connections += 1
 
     def closed(self, host: str) -> None:
         """Count a connection that has ended."""
-        self._in_all -= 1
+        self.open_connections -= 1
         self._open[host] -= 1
         if not self._open[host]:
             del self._open[host]

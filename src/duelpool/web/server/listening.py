@@ -63,7 +63,7 @@ class Listener(socket.socket):
     def __init__(self, clients: Clients, given: socket.socket) -> None:
         super().__init__(given.family, given.type, given.proto, fileno=given.detach())
         self._clients = clients
-        self._spare = os.open(os.devnull, os.O_RDONLY)
+        self._spare: int | None = os.open(os.devnull, os.O_RDONLY)
         self._full_since: float | None = None
         self._asks_again = 0.0
 
@@ -110,19 +110,21 @@ class Listener(socket.socket):
 
     def _refuse_one(self) -> None:
         """Refuse the connection that waits, by means of the file that is kept for that."""
-        os.close(self._spare)
-        try:
-            with suppress(OSError):
-                _refuse(super().accept()[0])
-        finally:
-            with suppress(OSError):
-                self._spare = os.open(os.devnull, os.O_RDONLY)
+        self._give_up_spare()
+        with suppress(OSError):
+            _refuse(super().accept()[0])
+        with suppress(OSError):
+            self._spare = os.open(os.devnull, os.O_RDONLY)
+
+    def _give_up_spare(self) -> None:
+        spare, self._spare = self._spare, None  # a number that is closed twice may be another's file by then
+        if spare is not None:
+            os.close(spare)
 
     def close(self) -> None:
         """Close it."""
         super().close()
-        with suppress(OSError):
-            os.close(self._spare)
+        self._give_up_spare()
 
 
 def _refuse(connection: socket.socket) -> None:
