@@ -64,7 +64,9 @@ def test_plan_reads_back_equal(tmp_path: Path, population: Population) -> None:
     assert sum(each.times for each in plan.questions) == 30
     assert {each.name for each in plan.outlook} == set(population.systems)
     assert all(each.width is not None and each.width > 0 and each.unreachable == 0 for each in plan.outlook)
-    assert all(each.most is not None and each.width is not None and each.most > each.width for each in plan.outlook)
+    assert all(
+        each.most is not None and each.width is not None and each.most > each.width for each in plan.outlook
+    )
 
 
 def test_the_seed_fixes_the_plan(population: Population) -> None:

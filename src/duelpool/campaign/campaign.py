@@ -5,6 +5,7 @@ transaction: what it returns is stored, and one that raises has changed nothing.
 """
 
 import secrets
+import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, Self, TypeAlias, TypeVar
@@ -32,8 +33,12 @@ Also: TypeAlias = Callable[[Writing], None]
 T = TypeVar("T")
 
 
+ARRIVING_AT_MOST = 40
+"""How many people at once wait in a process for a new assignment: others ask again, and leave threads to answers."""
+
+
 class NotAllowed(DuelpoolError):
-    """The campaign is paused or closed, or this assessor may not judge in it."""
+    """The campaign is paused or closed, this assessor may not judge in it, or too many arrive at once."""
 
 
 def _refuse_outcome(outcome: Outcome, allowed: Collection[Outcome]) -> None:
@@ -68,6 +73,7 @@ class Campaign:
         self._proposals = Proposals(self.own_store, settings, self.live)
         self._crossed_design = CrossedDesign(self.own_store, settings, self.live, self._proposals)
         self._dispatch = Dispatch(self.own_store, settings, self._proposals, self._crossed_design)
+        self._arriving = threading.BoundedSemaphore(ARRIVING_AT_MOST)
 
     def read(self, work: Callable[[Reading], T], *, once: bool = False) -> T:
         """Run work on a consistent snapshot of the campaign; it may run again, unless `once`."""
@@ -251,7 +257,12 @@ class Campaign:
         held = self.open_assignment(assessor)
         if held is not None:
             return held
-        return self._dispatch.new_assignment(assessor)
+        if not self._arriving.acquire(blocking=False):
+            raise NotAllowed("Many people have arrived at once.", remedy="Ask again in a few seconds.")
+        try:
+            return self._dispatch.new_assignment(assessor)
+        finally:
+            self._arriving.release()
 
     def open_assignment(self, assessor: str) -> Assignment | None:
         """Return the assessor's open assignment, with all its questions in order."""

@@ -1,5 +1,6 @@
 """What visitors may hold is bounded: extensions of a question, the work of idle visitors, people from an address."""
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select
 
+from duelpool.campaign import Campaign
+from duelpool.campaign.campaign import ARRIVING_AT_MOST
 from duelpool.campaign.work.holding import IDLE_SECONDS
 from duelpool.records import Pool
 from duelpool.store import schema
@@ -144,3 +147,44 @@ def test_the_dashboard_says_who_holds_how_much(target: str, monkeypatch: pytest.
         page = " ".join(client.get(f"/manage/{busy.campaign}/assessors").text.split())
         assert "4 people hold 51 questions" in page
         assert "3 of them have given no answer for 10 minutes, and hold 39" in page
+
+
+def test_a_hundred_arrivals_leave_threads_to_those_who_answer(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(target)
+    with served(target) as app:
+        busy, late = Person(app), Person(app)
+        question = busy.work()["questions"][0]
+        campaign = app.state.campaigns.flow(busy.campaign).campaign
+        waiting, go_on = threading.Semaphore(0), threading.Event()
+
+        def slow(assessor: str) -> None:  # one assignment is being drawn; the others wait for it
+            waiting.release()
+            assert go_on.wait(60)
+
+        monkeypatch.setattr(campaign._dispatch, "new_assignment", slow)
+        crowd = [
+            threading.Thread(target=campaign.next_assignment, args=(name,))
+            for name in enrolled(app, campaign)
+        ]
+        for each in crowd:
+            each.start()
+        try:
+            for _ in crowd:
+                assert waiting.acquire(timeout=60)
+            assert late.state == "waiting"  # at once: the page asks again by itself
+            assert busy.answer(question).status_code == 200
+        finally:
+            go_on.set()
+            for each in crowd:
+                each.join()
+        monkeypatch.undo()
+        assert late.state == "judging"
+
+
+def enrolled(app: FastAPI, campaign: Campaign) -> list[str]:
+    names = [f"worker-{at}" for at in range(ARRIVING_AT_MOST)]
+    for name in names:
+        campaign.enrol(name, "crowd")
+    return names
