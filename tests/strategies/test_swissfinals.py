@@ -7,7 +7,7 @@ from duelpool.records import Judgment
 from duelpool.seeds import rng_for
 from duelpool.simulation import simulate
 from duelpool.strategies.swissfinals import SwissFinals
-from duelpool.testing.strategies import Loop, consistent, pool_of
+from duelpool.testing.strategies import Loop, consistent, noisy, pool_of
 
 TRIALS = 60
 
@@ -64,6 +64,18 @@ def test_it_stops_at_the_wanted_confidence() -> None:
     assert confidence is not None
     assert confidence >= 0.5
     assert early.strategy.result().best == (truth[0],)
+
+
+@pytest.mark.parametrize("size", [3, 8, 12, 20])
+@pytest.mark.parametrize("wanted", [0.05, 0.5, 0.85])
+def test_it_is_not_sure_before_every_finalist_was_judged(size: int, wanted: float) -> None:
+    for seed in range(8):
+        truth = pool_of(size)
+        loop = Loop(SwissFinals(truth, seed=seed, cap=6, confidence=wanted), noisy(truth, seed=seed)).play(
+            batch=10
+        )
+        judged = {item for line in loop.log if isinstance(line, Judgment) for item in line.pair}
+        assert judged.issuperset(loop.strategy.result().best)
 
 
 @pytest.mark.parametrize("size", [10, 25])

@@ -265,10 +265,15 @@ class SwissFinals:
         if not self._table.judgments or self._pruning():
             return False
         finals = self.finals()
-        if self.confidence is not None and (self._stated_confidence() or 0.0) >= self.confidence:
+        if self.confidence is not None and self._is_sure(finals, self.confidence):
             return True
         pairs = np.triu_indices(len(finals.members), 1)
         return bool((finals.met[pairs] >= self.cap).all())
+
+    def _is_sure(self, finals: Finals, wanted: float) -> bool:
+        """Whether the wanted confidence is reached, and by judgments of every finalist."""
+        judged = bool((self._table.games[finals.members] > 0).all())
+        return judged and (self._stated_confidence() or 0.0) >= wanted
 
     def most_judgments(self, n_items: int) -> int | None:
         """Return the budget."""
