@@ -16,7 +16,8 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.seeds import rng_for
 
 _KNOTS = 64
-_EXACT_RANKS = 50  # differences: Wilcoxon's distribution is exact up to here
+_EXACT_RANKS = 50  # differences: Wilcoxon's distribution is exact up to here, as in scipy
+_EXACT_TIED_RANKS = 13  # ... with ties among them, or topics without a difference
 SKEWED = 1.0
 SKEWED_SCORES = 1.4  # from here on intervals of means cover less than .90 on ten topics
 FEW_TOPICS = 10
@@ -55,8 +56,9 @@ def paired_t(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
 def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tuple[float, float]:
     """Wilcoxon's signed-rank test; topics without a difference are left out.
 
-    Exact for up to 50 differences, with ties too. scipy's is exact for 13 with ties, and takes a thousand times as
-    long; its normal approximation gives four equal differences among 20 topics p = .046, and equal signs have .125.
+    Exact for up to 50 different differences, and for up to 13 with ties, as in scipy; a normal approximation otherwise.
+    scipy also approximates where few of many topics differ, and gives four equal differences among 20 topics
+    p = .046, where equal signs have .125: here that is exact, too.
     """
     known = differences[differences != 0]
     n = len(known)
@@ -65,7 +67,8 @@ def wilcoxon(differences: Floats, rounds: int, rng: np.random.Generator) -> tupl
     ranks = scipy.stats.rankdata(np.abs(known))
     above = float(ranks[known > 0].sum())
     statistic = min(above, n * (n + 1) / 2 - above)
-    if n <= _EXACT_RANKS:
+    distinct = n == len(differences) == len(np.unique(ranks))
+    if n <= (_EXACT_RANKS if distinct else _EXACT_TIED_RANKS):
         sums = _signed_rank_sums(tuple(np.sort(np.rint(2 * ranks)).astype(int).tolist()))
         return statistic, min(1.0, 2 * float(sums[: round(2 * statistic) + 1].sum()))
     tied = np.unique(ranks, return_counts=True)[1].astype(np.float64)
