@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.welcome import CheckQuestion, PracticePair
-from duelpool.records import Kind, Passage, Pool
+from duelpool.records import Answer, Kind, Outcome, Passage, Pool
 from duelpool.store import holdings, leases, log, schema
 from support.campaigns import make_campaign
 from support.stores import BACK_ENDS, new_target
@@ -139,9 +139,13 @@ def test_a_skipped_question_earns_nothing(tmp_path: Path) -> None:
     made_crowd(where)
     with served(where) as app:
         person = Person(app, worker="w1")
-        got = person.answer(person.work()["questions"][0], "skip").json()
-        assert got["progress"] == {"done": 1, "of": 13}
-        assert got["credit"] == {"done": 0, "of": 13, "pay": "0.00 USD"}
+        skipped, judged = person.work()["questions"][:2]
+        campaign = open_campaign(app)
+        assessor = campaign.read(lambda tx: tx.connection.execute(select(schema.assessor.c.id)).scalar_one())
+        campaign.answer(skipped["id"], assessor, Answer(Outcome.SKIP))  # an earlier release's page took it
+        got = person.answer(judged, "left").json()
+        assert got["progress"] == {"done": 2, "of": 13}
+        assert got["credit"]["done"] == 1
 
 
 def test_a_whole_assignment(anywhere: str) -> None:
