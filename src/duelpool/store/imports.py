@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import select
@@ -93,14 +94,15 @@ def create_questions(
     judgments: Mapping[int, Judgment],
     *,
     retracted: Collection[int] = (),
+    given: Mapping[int, str] = MappingProxyType({}),
 ) -> dict[int, str]:
     """Create a question for each judgment that counts towards the cap, and return their ids by place.
 
-    The judgments at the places `retracted` take no slot. When another transaction takes a slot first, the judgment
-    takes the next one.
+    The judgments at the places `retracted` take no slot. `given` are ids by place; other ids are random. When another
+    transaction takes a slot first, the judgment takes the next one.
     """
     waiting = [at for at, judgment in judgments.items() if judgment.effect.usable and not judgment.inferred]
-    ids = {at: secrets.token_hex(8) for at in waiting}
+    ids = {at: given.get(at) or secrets.token_hex(8) for at in waiting}
     _enrol(tx, {judgments[at].assessor for at in waiting})
     for _ in range(_TRIES):
         taken = _Taken.of(tx, {judgments[at].topic for at in waiting})

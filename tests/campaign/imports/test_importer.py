@@ -526,3 +526,126 @@ def test_assessors_judge_between_the_pieces_of_an_import(
     assert len(own) == 30
     assert len(set(own)) == 30
     assert audit(store, campaign.id, 10**6) == []
+
+
+# ---- lines that are there twice
+
+
+def judged_log(store: Store, tmp_path: Path, strategy: str) -> list[str]:
+    """Return the lines of the log of a campaign that is judged to its end."""
+    first = make_campaign(store, {"one": "abcd", "two": "abc"}, strategy=strategy, name="origin")
+    judge_all(first)
+    write_log(first, tmp_path / "origin.jsonl")
+    return (tmp_path / "origin.jsonl").read_text().splitlines()
+
+
+@pytest.mark.parametrize("strategy", ["prefbest", "topk", "swissfinals", "round-efficient", "allpairs"])
+def test_line_of_a_log_that_is_there_twice_is_refused(store: Store, tmp_path: Path, strategy: str) -> None:
+    lines = judged_log(store, tmp_path, strategy)
+    campaign = make_campaign(store, {"one": "abcd", "two": "abc"}, strategy=strategy, name="second")
+    before = lines_in(store)
+    whole = [*lines, *lines]
+    repeated = [*lines[:3], "", lines[1], *lines[3:]]
+    for at, bad, place in ((0, whole, f":{len(lines) + 1}:"), (1, repeated, ":5:")):
+        file = file_of(tmp_path, *bad, name=f"bad-{at}.jsonl")
+        with pytest.raises(BadFile, match=rf"repeats row {at + 1} \(line {at + 1}\)") as caught:
+            import_file(campaign, file)
+        assert place in str(caught.value)
+        assert "Remove one of them" in str(caught.value)
+    closings = [line for line in lines if '"phase-closed"' in line]
+    for closing in closings[:1]:
+        with pytest.raises(BadFile, match="repeats row"):
+            import_file(campaign, file_of(tmp_path, *lines, closing, name="closing.jsonl"))
+    assert lines_in(store) == before
+
+
+def test_judgment_without_seq_is_recognised_by_its_question_time_and_assessor(
+    store: Store, tmp_path: Path
+) -> None:
+    row = {"topic": "one", "left": "a", "right": "b", "outcome": "left", "question": "q7", "assessor": "anna"}
+    timed = json.dumps(row | {"time": "2026-01-01T00:00:00Z"})
+    campaign = make_campaign(store, strategy="allpairs")
+    with pytest.raises(BadFile, match="Row 2 repeats row 1"):
+        import_file(campaign, file_of(tmp_path, timed, timed))
+    with pytest.raises(BadFile, match="Row 2 repeats row 1"):
+        import_file(campaign, file_of(tmp_path, f"[{timed},{timed}]"))
+    other = json.dumps(row | {"time": "2026-01-01T00:00:00Z", "assessor": "bert"})
+    assert import_file(campaign, file_of(tmp_path, timed, other)).judgments == 2
+
+
+def test_rows_that_name_no_question_may_repeat(store: Store, tmp_path: Path) -> None:
+    campaign = make_campaign(store, strategy="allpairs")
+    row = '{"topic": "one", "left": "a", "right": "b", "outcome": "left", "question": "pair-1"}'
+    assert import_file(campaign, file_of(tmp_path, row, row)).judgments == 2
+    assert import_file(campaign, file_of(tmp_path, "one a b a", "one a b a")).judgments == 2
+    assert import_file(campaign, file_of(tmp_path, row, row, row)).judgments == 3
+
+
+@pytest.mark.parametrize("refers_to", [2, 3, 9])
+def test_retraction_refers_to_a_judgment_above_it(store: Store, tmp_path: Path, refers_to: int) -> None:
+    rows = [
+        {"topic": "one", "left": "a", "right": "b", "outcome": "left", "seq": 1},
+        {"event": "retraction", "topic": "one", "refers_to": refers_to, "seq": 2},
+        {"topic": "one", "left": "a", "right": "c", "outcome": "left", "seq": 3},
+    ]
+    with pytest.raises(BadFile, match="isn't in the file as a judgment above it") as caught:
+        import_file(make_campaign(store, strategy="allpairs"), file_of(tmp_path, *map(json.dumps, rows)))
+    assert ":2:" in str(caught.value)
+    assert lines_in(store) == 0
+
+
+@pytest.mark.parametrize("strategy", ["prefbest", "swissfinals", "allpairs"])
+def test_growing_log_counts_once(store: Store, tmp_path: Path, strategy: str) -> None:
+    lines = judged_log(store, tmp_path, strategy)
+    first = make_campaign(store, {"one": "abcd", "two": "abc"}, strategy=strategy, name="second")
+    import_file(first, file_of(tmp_path, *lines[:4], name="part.jsonl"))
+    before = lines_in(store)
+    known = sum('"event": "judgment"' in line for line in lines[:4])
+    with pytest.raises(BadFile, match=f"{known} judgments of the file are in the campaign already") as caught:
+        import_file(first, tmp_path / "origin.jsonl")
+    assert f"--rows 5-{len(lines)}" in str(caught.value)
+    assert lines_in(store) == before
+    import_file(first, tmp_path / "origin.jsonl", rows=[(5, len(lines))])
+    assert lines_in(store) == 2 * len(lines)
+    assert audit(store, first.id, 10**6) == []
+    with pytest.raises(BadFile, match="Nothing to do"):
+        import_file(first, file_of(tmp_path, *lines, "", name="same-lines.jsonl"))
+
+
+def test_own_log_is_recognised(store: Store, tmp_path: Path) -> None:
+    judged_log(store, tmp_path, "allpairs")
+    with pytest.raises(BadFile, match="in the campaign already"):
+        import_file(Campaign.open(store, "origin"), tmp_path / "origin.jsonl")
+
+
+def test_log_counts_again_when_told_so(store: Store, tmp_path: Path) -> None:
+    lines = judged_log(store, tmp_path, "allpairs")
+    campaign = make_campaign(store, {"one": "abcd", "two": "abc"}, strategy="allpairs", name="second")
+    import_file(campaign, file_of(tmp_path, *lines[:2], name="part.jsonl"))
+    for _ in range(2):
+        assert import_file(campaign, tmp_path / "origin.jsonl", again=True).judgments == len(lines)
+    assert lines_in(store) == len(lines) + 2 + 2 * len(lines)
+    assert audit(store, campaign.id, 10**6) == []
+
+
+def test_interrupted_import_of_a_log_resumes(
+    store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = judged_log(store, tmp_path, "allpairs")
+    campaign = make_campaign(store, {"one": "abcd", "two": "abc"}, strategy="allpairs", name="second")
+    write, left = store.database.write, 2
+
+    def dies(work: object) -> object:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        return write(work)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store.database, "write", dies)
+    with pytest.raises(KeyboardInterrupt):
+        import_file(campaign, tmp_path / "origin.jsonl")
+    monkeypatch.setattr(store.database, "write", write)
+    assert len(lines) < lines_in(store) < 2 * len(lines)
+    import_file(campaign, tmp_path / "origin.jsonl")
+    assert lines_in(store) == 2 * len(lines)

@@ -224,7 +224,8 @@ def test_a_log_that_closes_a_phase_that_has_not_begun_is_refused(
     closings = [at for at, line in enumerate(lines) if '"phase-closed"' in line]
     assert len(closings) > 1
     second = make_campaign(store, {"one": ITEMS}, strategy=strategy, name="second")
-    early = file_of(tmp_path, [lines[closings[-1]], *lines], "early.jsonl")
+    last = closings[-1]
+    early = file_of(tmp_path, [lines[last], *lines[:last], *lines[last + 1 :]], "early.jsonl")
     with pytest.raises(BadFile, match=r"early.jsonl:1: This line doesn't follow"):
         import_file(second, early)
 

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 
 from duelpool.campaign.imports.entries import FOLLOW_UPS, Entry
+from duelpool.campaign.imports.overlaps import question_id
 from duelpool.campaign.log.newcomers import is_challenge
 from duelpool.campaign.log.replay import counted_lines
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
@@ -235,7 +236,8 @@ def _held(tx: Writing, part: Part, seqs: Mapping[int | None, int]) -> dict[int, 
     counts = counted_lines(lines)
     judged = {at: line.judgment for at, line in enumerate(lines) if line.judgment and line.test_pair is None}
     retracted_at = {at for at in judged if not counts.keeps(lines[at].seq)}
-    return imports.create_questions(tx, judged, retracted=retracted_at)
+    given = {at: question_id(tx.campaign, entry) for at, entry in enumerate(part.entries)}
+    return imports.create_questions(tx, judged, retracted=retracted_at, given=given)
 
 
 def _row(entry: Entry, campaign: str, seq: int, seqs: Mapping[int | None, int], now: float) -> dict[str, Any]:

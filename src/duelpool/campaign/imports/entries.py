@@ -1,7 +1,9 @@
 """The lines of a file as entries of a campaign's log: read, chosen, and matched with its topics and items."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import select
@@ -39,6 +41,11 @@ class Entry:
     part: int = 0  # which of the chosen ranges of rows it belongs to
     block: int = 0  # which run of consecutive rows of a topic it belongs to
     given: tuple[str, ...] = ()  # the items of its judgment as the file has them, where they are duplicates
+    row: int = 0  # which row of the file it is, from 1
+    question: str = ""  # the id of its question in the campaign that wrote the file
+    fingerprint: str = (
+        ""  # of a judgment that names its question and its seq or time there; see `_fingerprint`
+    )
 
 
 def entries_of(source: Source, form: PreferenceForm | None, tally: Tally) -> Iterator[Entry]:
@@ -69,7 +76,8 @@ def _entry_from_json(row: Row, line: int) -> Entry:
         "reason": text_of(row, "reason") or "",
     }
     if event == log.JUDGMENT:
-        judgment = replace(judgment_from_json(row), question="", seq=None, time="")
+        given = judgment_from_json(row)
+        judgment = replace(given, question="", seq=None, time="")
         at_once = row.get("told", True)
         if not isinstance(at_once, bool):
             raise BadRecord('"told" must be true or false.')
@@ -79,6 +87,8 @@ def _entry_from_json(row: Row, line: int) -> Entry:
             judgment=judgment,
             at_once=at_once,
             test_pair=text_of(row, "test_pair"),
+            question=given.question,
+            fingerprint=_fingerprint(given),
             **common,
         )
     topic = text_of(row, "topic")
@@ -93,6 +103,14 @@ def _entry_from_json(row: Row, line: int) -> Entry:
     if not isinstance(survivors, list) or not all(isinstance(item, str) for item in survivors):
         raise BadRecord('"survivors" must be a list of ids.')
     return Entry(topic, event, phase=text_of(row, "phase") or "", survivors=tuple(survivors), **common)
+
+
+def _fingerprint(given: Judgment) -> str:
+    """Return what a judgment is recognised by in any file of the log that it came from; "" where nothing tells."""
+    if not given.question or (given.seq is None and not given.time):
+        return ""
+    place = given.assessor if given.seq is None else given.seq
+    return sha256(json.dumps([given.topic, given.question, given.time, place]).encode()).hexdigest()
 
 
 def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, int]]) -> Iterator[Entry]:
@@ -112,7 +130,7 @@ def chosen(source: Source, entries: Iterator[Entry], rows: Sequence[tuple[int, i
         if rows and part is None:
             continue
         line = entry.line if entry.line is not None else -number
-        parts[part or 0].append(replace(entry, line=line))
+        parts[part or 0].append(replace(entry, line=line, row=number))
     if end > number:
         raise BadFile.at(
             source.name, None, f"The file has {number} rows, and --rows names row {end}.", "Check --rows."
@@ -164,7 +182,9 @@ def match_entries(
 ) -> Iterator[Entry]:
     """Yield the entries that match the campaign, by canonical ids; count the others, or refuse them with their line."""
     left_out: set[tuple[str, int]] = set()
+    above = _LinesAbove(source)
     for entry in entries:
+        above.add(entry)
         unknown = _unknown(entry, known)
         if unknown:
             line = line_of(source, entry)
@@ -175,10 +195,52 @@ def match_entries(
             if entry.event in FOLLOW_UPS and (entry.topic, entry.refers_to) in left_out:
                 tally.add("retractions and restorations of judgments that were left out, left out too")
                 continue
+            above.refuse_unknown_reference(entry)
             yield canonical
             continue
         if entry.seq is not None:
             left_out.add((entry.topic, entry.seq))
+
+
+class _LinesAbove:
+    """The lines of a log so far: each is there once, and what refers to a judgment comes below it."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._by_seq: dict[tuple[str, int], Entry] = {}
+        self._by_fingerprint: dict[str, Entry] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Take in a line; refuse one that repeats a line above."""
+        first = None
+        if entry.seq is not None:
+            first = self._by_seq.setdefault((entry.topic, entry.seq), entry)
+        elif entry.fingerprint:
+            first = self._by_fingerprint.setdefault(entry.fingerprint, entry)
+        if first is None or first is entry:
+            return
+        both = f"question '{entry.question}'" if entry.seq is None else f"seq {entry.seq}"
+        raise BadFile.at(
+            self._source.name,
+            line_of(self._source, entry),
+            f"Row {entry.row} repeats row {first.row} (line {line_of(self._source, first)}): "
+            f"both have {both} of topic '{entry.topic}'.",
+            "Remove one of them. Import the logs of several campaigns one by one.",
+        )
+
+    def refuse_unknown_reference(self, entry: Entry) -> None:
+        """Refuse a retraction or restoration of what isn't a judgment above it."""
+        if entry.event not in FOLLOW_UPS or entry.refers_to is None:
+            return
+        referred = self._by_seq.get((entry.topic, entry.refers_to))
+        if referred is None or referred.judgment is None:
+            raise BadFile.at(
+                self._source.name,
+                line_of(self._source, entry),
+                f"A line of topic '{entry.topic}' refers to line {entry.refers_to}, which isn't in the file "
+                "as a judgment above it.",
+                "Import the whole log in its order, or leave out retractions.",
+            )
 
 
 def line_of(source: Source, entry: Entry) -> int | None:

@@ -38,6 +38,7 @@ from duelpool.campaign.imports.entries import (
     match_entries,
     read_ids,
 )
+from duelpool.campaign.imports.overlaps import counting_again, refuse_overlap, times_in_campaign
 from duelpool.campaign.imports.phases import BadPhase, PhaseReader, PhaseRow
 from duelpool.campaign.log.newcomers import CHALLENGE, own_strategy
 from duelpool.campaign.log.replay import LogReplay, TopicState, counted_lines, usable
@@ -123,6 +124,7 @@ def import_file(
         raise BadFile.at(
             source.name, None, "No line of the file belongs to this campaign.", "Check its topics and items."
         )
+    entries = _without_overlap(campaign, batch, entries, source)
     _warn_of_missing_phases(campaign, entries, phases, tally)
     how = _HowToPlan(source, known, phases, skip_finals)
     plan = _plan_and_write(campaign, batch, entries, how)
@@ -138,6 +140,19 @@ def import_file(
     closings = sum(entry.event == log.PHASE_CLOSED for entry in written)
     topics = len({entry.topic for entry in entries})
     return ImportSummary(judgments, len(written) - judgments, topics, closings, tally.notices)
+
+
+def _without_overlap(campaign: Campaign, batch: Batch, entries: list[Entry], source: Source) -> list[Entry]:
+    """Refuse judgments of a log that are in the campaign already, or let them count again."""
+    times = campaign.read(lambda tx: times_in_campaign(tx, entries))
+    if batch.again:
+        return counting_again(entries, times)
+    written = campaign.read(batch.interrupted) or {}
+    rest = [
+        entry for topic, own in _by_topic(entries).items() for entry in own[written.get(topic, 0) :]
+    ]  # without what the interrupted import of this very file wrote
+    campaign.read(lambda tx: refuse_overlap(tx, source, rest, times))
+    return entries
 
 
 def _plan_and_write(
