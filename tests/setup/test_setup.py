@@ -17,7 +17,10 @@ from duelpool.campaign import Settings
 from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.campaign.settings import CHANGEABLE, FIXED
 from duelpool.campaign.settings.changes import changed, changes
+from duelpool.campaign.views.reading import topics_of
 from duelpool.cli import app
+from duelpool.cli.campaign.pool import pilot_summary
+from duelpool.cli.opening import opened
 from duelpool.errors import BadFile, BadParameter, BadRecord, UnknownName
 from duelpool.leaderboard.scoring import runs_of
 from duelpool.records import Judgment, Outcome, Pool
@@ -179,9 +182,13 @@ def test_observed_test_pairs_are_those_of_people_who_count(tmp_path: Path) -> No
             campaign.write(partial(log.append_judgment, judgment=judgment, at_once=False, test_pair="k1"))
         seen = observe(campaign)
         assert (seen.tests, seen.failed) == (2, 0.5)
+        assert seen.test_pairs == "1 of 2 test pairs failed"
         campaign.exclude("ben", "careless")
         seen = observe(campaign)
         assert (seen.tests, seen.failed) == (1, 0.0)
+        assert seen.test_pairs == "1 of 2 test pairs failed; 0 of 1 by people whose judgments count"
+        said = pilot_summary(seen, campaign.settings)
+        assert "1 of 2 test pairs failed; 0 of 1 by people whose judgments count" in said
 
 
 def test_comparison_survives_json_and_another_process() -> None:
@@ -224,6 +231,61 @@ def test_dry_run_creates_nothing_and_reads_a_pilot(files: Files, tmp_path: Path)
     assert "was not written" in output
     assert not whole.exists()
     assert "share of the topics" in call("pool", run, "--pilot", "2", code=2)
+
+
+@pytest.fixture
+def half_usable(files: Files, tmp_path: Path) -> str:
+    """Return the store of a pilot of which half of the paid judgments count."""
+    pilot = str(tmp_path / "half.db")
+    call("pool", files.runs[0], "--strategy", "allpairs", "--pilot", "0.2", "-o", pilot)
+    with opened(pilot, None, writable=True) as campaign:
+        for name in ("anna", "ben"):
+            campaign.enrol(name, "dedicated")
+        (topic, *_) = campaign.read(topics_of)
+        a, b, c, d = campaign.live.items(topic)[:4]
+        for name, pair in (("anna", (a, b)), ("ben", (c, d))):
+            judgment = Judgment(topic, *pair, Outcome.LEFT, assessor=name)
+            campaign.write(partial(log.append_judgment, judgment=judgment, at_once=True))
+        campaign.exclude("ben", "careless")
+        assert observe(campaign).usable == 0.5
+    return pilot
+
+
+@pytest.mark.parametrize("strategy", ["prefbest", "swissfinals"])
+def test_pools_and_strategies_give_one_cost(files: Files, half_usable: str, strategy: str) -> None:
+    words = (
+        "pool",
+        files.runs[0],
+        "--learn-from",
+        half_usable,
+        "--strategy",
+        strategy,
+        "--dry-run",
+        "--json",
+    )
+    told = json.loads(call(*words))
+    (forecast_of,) = (each for each in told["comparison"]["forecasts"] if each["strategy"] == strategy)
+    for part in ("judgments", "assignments", "cost", "found"):
+        assert told["estimate"][part] == forecast_of[part]
+    assert told["estimate"]["assignments"] >= told["estimate"]["judgments"] / 0.5 / 10
+
+
+def test_cost_of_a_pilot_holds_judgments_that_do_not_count(files: Files, half_usable: str) -> None:
+    words = ("pool", files.runs[0], "--pilot", "0.5", "--strategy", "allpairs", "--json")
+    plain = json.loads(call(*words))["estimate"]
+    learnt = json.loads(call(*words, "--learn-from", half_usable))["estimate"]
+    assert learnt["judgments"] == plain["judgments"]
+    assert learnt["assignments"] == math.ceil(plain["judgments"] / 0.5 / 10)
+
+
+def test_campaign_above_the_highest_cost_is_made_and_named_too_dear(files: Files, tmp_path: Path) -> None:
+    made = tmp_path / "dear.db"
+    words = ("pool", files.runs[0], "--strategy", "allpairs")
+    output = call(*words, "--max-cost", "1000", "-o", str(made))
+    assert made.exists()
+    assert "Notice: allpairs would cost about" in output
+    assert "above the limit of 10.00" in output
+    assert "above the limit" not in call(*words, "--max-cost", "20000", "--dry-run")
 
 
 # ---- settings

@@ -1,6 +1,6 @@
 """Setting up a campaign: read the files, forecast it in a dry run, and create it in one transaction."""
 
-from duelpool.setup.comparisons import Compared, Comparison, compare
+from duelpool.setup.comparisons import Compared, Comparison, above_limit, compare, pay_of, planned_cost
 from duelpool.setup.drafts import Draft, Holdings, ReadyDraft, Rules, build_draft
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
 from duelpool.setup.inputs import Files, Inputs, read_files
@@ -27,6 +27,7 @@ __all__ = [
     "ReadyDraft",
     "Recommendation",
     "Rules",
+    "above_limit",
     "build_draft",
     "candidates",
     "compare",
@@ -34,6 +35,8 @@ __all__ = [
     "fit_judges",
     "forecast",
     "observe",
+    "pay_of",
+    "planned_cost",
     "read_files",
     "recommend",
 ]

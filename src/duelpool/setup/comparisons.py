@@ -7,6 +7,7 @@ from typing import Any
 
 from duelpool.campaign import Settings
 from duelpool.errors import BadParameter, DuelpoolError
+from duelpool.setup.drafts import Draft
 from duelpool.setup.forecasts import Forecast, every_strategy, forecast
 from duelpool.setup.pilots import (
     FittedJudges,
@@ -16,11 +17,44 @@ from duelpool.setup.pilots import (
     fit_judges,
     recommend,
 )
-from duelpool.simulation.cost import SIMULATED_JUDGES, Pay
+from duelpool.simulation.cost import SIMULATED_JUDGES, Estimate, Pay, estimate
 
 USUAL = FittedJudges(
     SIMULATED_JUDGES, "Simulated judges with default noise; a pilot measures the noise of yours."
 )
+
+
+def pay_of(settings: Settings) -> Pay:
+    """Return the pay of a campaign's assignments."""
+    return Pay(settings.reward, settings.fee_percent, settings.targets)
+
+
+def planned_cost(
+    draft: Draft,
+    observed: Observed | None = None,
+    forecasts: Iterable[Forecast] = (),
+    *,
+    simulated: bool = False,
+) -> Estimate:
+    """Return the judgments and the cost of a draft's campaign, the same in every table and on every page.
+
+    They are those of its strategy's forecast, where one is for all of the draft's pools; else an estimate, with the
+    share of judgments that counted in a pilot.
+    """
+    settings = draft.settings
+    if dict(draft.whole) == dict(draft.pools.sizes):  # forecasts are about all topics
+        for each in forecasts:
+            if each.strategy == settings.strategy:
+                return Estimate(each.strategy, each.judgments, each.assignments, each.cost, each.found)
+    return estimate(
+        draft.pools.sizes.values(),
+        settings.strategy,
+        pay_of(settings),
+        cap=settings.cap,
+        simulated=simulated,
+        usable=1.0 if observed is None else observed.usable,
+        seed=settings.seed,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +78,15 @@ class Comparison:
         observed: Observed | None = None,
     ) -> "Comparison":
         """Return the comparison for a campaign's settings."""
-        pay = Pay(settings.reward, settings.fee_percent, settings.targets)
-        return cls(tuple(sizes), settings.strategy, pay, settings.cap, settings.seed, max_cost, observed)
+        return cls(
+            tuple(sizes),
+            settings.strategy,
+            pay_of(settings),
+            settings.cap,
+            settings.seed,
+            max_cost,
+            observed,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison for another process."""
@@ -124,3 +165,16 @@ def compare(comparison: Comparison, on_step: Callable[[Compared], None] | None =
     if on_step is not None:
         on_step(whole)
     return whole
+
+
+def above_limit(comparison: Comparison, forecasts: Iterable[Forecast]) -> str | None:
+    """Return what to say where the chosen strategy's forecast costs more than the limit; None where it doesn't."""
+    limit = comparison.max_cost
+    for each in forecasts:
+        if limit is not None and each.strategy == comparison.strategy and each.cost > limit:
+            return (
+                f"{each.strategy} would cost about {each.cost / 100:,.2f} on all topics, above the limit of "
+                f"{limit / 100:,.2f}. The limit only guides the recommendation: choose the recommended strategy, "
+                "or set a budget, beyond which no new assignments start."
+            )
+    return None

@@ -65,9 +65,8 @@ def forecast(
     """
     if not sizes:
         raise BadParameter("There are no pools to simulate.")
-    if not 0 < usable <= 1:
-        raise BadParameter(f"The usable share is above 0 and at most 1, not {usable}.")
     pay = pay or Pay()
+    pay.assignments_for(0, usable)  # refuses a share that there can't be before the simulation
     drawn = _drawn(sizes, _trials(sizes, strategy, cap, judgments_at_most), seed)
     comparisons = rounds = right = 0.0
     for size, trials in sorted(drawn.items()):
@@ -80,7 +79,7 @@ def forecast(
         right += trials * result.single
     trials = drawn.total()
     judgments = comparisons / trials * len(sizes)
-    assignments = math.ceil(judgments / usable / pay.questions)
+    assignments = pay.assignments_for(judgments, usable)
     share = right / trials
     return Forecast(
         strategy,

@@ -43,7 +43,8 @@ class Observed:
 
     `agreement` is the share of two people's votes on one pair that have the same winner, `usable` the share of paid
     questions about target pairs whose answers count, `failed` the share of test pairs failed by those whose judgments
-    count.
+    count. `answered` and `missed` count the test pairs that all own assessors were asked and failed, those of excluded
+    people too.
     """
 
     campaign: str
@@ -58,6 +59,17 @@ class Observed:
     tests: int
     failed: float | None
     usable: float
+    answered: int = 0
+    missed: int = 0
+
+    @property
+    def test_pairs(self) -> str:
+        """How many test pairs were failed, in words: by all, and by the people whose judgments count."""
+        counted = round(self.tests * (self.failed or 0.0))
+        said = f"{self.missed} of {self.answered} test pairs failed"
+        if (counted, self.tests) != (self.missed, self.answered):
+            said += f"; {counted} of {self.tests} by people whose judgments count"
+        return said
 
     def hourly(self, pay: Pay) -> float | None:
         """Return the hourly pay at these seconds per judgment, in minor units."""
@@ -72,7 +84,7 @@ def observe(campaign: Campaign) -> Observed:
 def _observe(tx: Reading, campaign: Campaign) -> Observed:
     judged: list[Judgment] = []
     sizes = []
-    tests = passed = 0
+    tests = passed = answered = missed = 0
     better = better_items(tx)
     enrolled = {name: row for name, row in holdings.assessors(tx).items() if row.kind != "imported"}
     paid = _Paid(enrolled)
@@ -88,9 +100,12 @@ def _observe(tx: Reading, campaign: Campaign) -> Observed:
         if len(judged) > before:
             sizes.append(len(campaign.live.items(topic)))
         for assessor, own in tally.assessors.items():
-            if assessor in enrolled and enrolled[assessor].state != "excluded":
-                tests += own.tests_seen
-                passed += own.tests_passed
+            if assessor in enrolled:
+                answered += own.tests_seen
+                missed += own.tests_seen - own.tests_passed
+                if enrolled[assessor].state != "excluded":
+                    tests += own.tests_seen
+                    passed += own.tests_passed
     timed = [each.seconds for each in judged if each.seconds is not None]
     same, compared = _agreement(judged)
     own_judged = sum(each.assessor in enrolled for each in judged)
@@ -107,6 +122,8 @@ def _observe(tx: Reading, campaign: Campaign) -> Observed:
         tests=tests,
         failed=1.0 - passed / tests if tests else None,
         usable=own_judged / len(paid.questions) if own_judged else 1.0,
+        answered=answered,
+        missed=missed,
     )
 
 

@@ -35,6 +35,12 @@ class Pay:
         """Reward and fee in minor units, the fee rounded up."""
         return self.reward + math.ceil(self.reward * self.fee_percent / 100)
 
+    def assignments_for(self, judgments: float, usable: float = 1.0) -> int:
+        """Return how many assignments give so many judgments that count, where `usable` is the share that does."""
+        if not 0 < usable <= 1:
+            raise BadParameter(f"The usable share is above 0 and at most 1, not {usable}.")
+        return math.ceil(judgments / usable / self.questions)
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -54,16 +60,20 @@ def estimate(
     *,
     cap: int | None = 6,
     simulated: bool = False,
+    usable: float = 1.0,
     seed: int = 1,
 ) -> Estimate:
-    """Estimate judgments, assignments and cost for pools of these sizes."""
+    """Estimate judgments, assignments and cost for pools of these sizes.
+
+    `usable` is the share of paid judgments that count.
+    """
     counts = Counter(sizes)
     if simulated:
         judgments, found_rate = _by_simulation(counts, strategy, cap, seed)
     else:
         judgments, found_rate = _in_closed_form(counts, strategy, cap), None
     pay = pay or Pay()
-    assignments = math.ceil(judgments / pay.questions)
+    assignments = pay.assignments_for(judgments, usable)
     return Estimate(strategy, round(judgments), assignments, assignments * pay.per_assignment, found_rate)
 
 

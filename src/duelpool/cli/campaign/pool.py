@@ -26,13 +26,16 @@ from duelpool.setup import (
     Files,
     Observed,
     Rules,
+    above_limit,
     build_draft,
     compare,
     observe,
+    pay_of,
+    planned_cost,
     read_files,
 )
 from duelpool.setup.priors import set_prior
-from duelpool.simulation.cost import Estimate, Pay, estimate
+from duelpool.simulation.cost import Estimate
 from duelpool.store import open_store
 
 DEFAULTS = Settings()
@@ -151,16 +154,12 @@ def pool(
     rules = Rules(depth, thin, relevant_from, keep_ungraded, keep_twins)
     draft = build_draft(inputs, settings, rules, share=pilot)
     pools = draft.pools
-    expected = estimate(
-        pools.sizes.values(),
-        settings.strategy,
-        Pay(settings.reward, settings.fee_percent, settings.targets),
-        cap=settings.cap,
-        simulated=simulated,
-        seed=settings.seed,
-    )
     seen = _observed(learn_from) if learn_from else None
-    compared = _compared(draft, max_cost, seen) if dry_run or max_cost is not None or seen else None
+    comparison = Comparison.of(draft.whole.values(), settings, max_cost, seen)
+    compared = _compared(comparison) if dry_run or max_cost is not None or seen else None
+    forecasts = () if compared is None else compared.forecasts
+    expected = planned_cost(draft, seen, forecasts, simulated=simulated)
+    dear = above_limit(comparison, forecasts)
     message = ""
     if output and not dry_run:
         message = written(output, name, draft, prior_read(prior, [settings.strategy]))
@@ -171,7 +170,10 @@ def pool(
         if pilot is not None:
             whole["pilot_of"] = {"topics": len(draft.whole), "candidates": sum(draft.whole.values())}
         if compared is not None:
-            whole["comparison"] = compared.as_json() | {"pilot": None if seen is None else asdict(seen)}
+            whole["comparison"] = compared.as_json() | {
+                "pilot": None if seen is None else asdict(seen),
+                "above_limit": dear,
+            }
         print_json(whole)
     else:
         show(pools, expected)
@@ -179,6 +181,8 @@ def pool(
             show_comparison(compared, seen, settings)
     if message:
         tell(message)
+    if dear:
+        tell(f"Notice: {dear}")
     if output and dry_run:
         tell(f"This was a dry run: {output} was not written.")
 
@@ -197,8 +201,7 @@ def _observed(store: str) -> Observed:
         return observe(campaign)
 
 
-def _compared(draft: Draft, max_cost: int | None, seen: Observed | None) -> Compared:
-    comparison = Comparison.of(draft.whole.values(), draft.settings, max_cost, seen)
+def _compared(comparison: Comparison) -> Compared:
     with progress_bar("Simulating strategies", len(comparison.strategies())) as advance:
         return compare(comparison, lambda now: advance(1) if now.forecasts else None)
 
@@ -336,11 +339,11 @@ def pilot_summary(seen: Observed, settings: Settings) -> str:
         parts.append(f"two votes on a pair agree {seen.agreement:.0%}")
     if seen.ties:
         parts.append(f"{seen.ties:.0%} ties")
-    if seen.failed is not None:
-        parts.append(f"{seen.failed:.0%} of {seen.tests} test pairs failed")
+    if seen.answered:
+        parts.append(seen.test_pairs)
     if seen.usable < 1:
         parts.append(f"{seen.usable:.0%} of the judgments usable")
     if seen.seconds is not None:
-        hourly = seen.hourly(Pay(settings.reward, settings.fee_percent, settings.targets))
+        hourly = seen.hourly(pay_of(settings))
         parts.append(f"{seen.seconds:.0f} seconds each, {(hourly or 0) / 100:,.2f} an hour")
-    return f"The pilot '{seen.campaign}': {', '.join(parts)}."
+    return f"The pilot '{seen.campaign}': {'; '.join(parts)}."

@@ -1,13 +1,13 @@
 """The records of drafts, for the API and the pages."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from duelpool.errors import DuelpoolError
 from duelpool.files import describe
-from duelpool.setup import Draft, Forecast, Observed, Recommendation
-from duelpool.simulation.cost import Pay, estimate
-from duelpool.web.setup.drafts import SavedDraft
+from duelpool.setup import Draft, Forecast, Observed, Recommendation, above_limit, planned_cost
+from duelpool.web.setup.drafts import DryRun, SavedDraft
 from duelpool.web.setup.options import Options
 
 SHOWN_AT_MOST = 20
@@ -145,15 +145,17 @@ def draft_detail(draft: SavedDraft, simulate: bool = True) -> DraftDetail:
         FileShown(kind, name, size, notices_of.get(f"{kind}/{name}", []))
         for kind, name, size in draft.uploads.listed()
     ]
+    simulated = _simulated(draft.simulated()) if simulate and dry_run.draft is not None else None
+    forecasts = () if simulated is None else simulated.forecasts
     return DraftDetail(
         id=draft.id,
         files=files,
         options=draft.options,
         ready=dry_run.draft is not None and dry_run.trouble is None,
         trouble=None if dry_run.trouble is None else trouble_of(dry_run.trouble),
-        warnings=[] if dry_run.draft is None else _warnings(dry_run.draft),
-        pools=None if dry_run.draft is None else _figures(dry_run.draft),
-        simulated=_simulated(draft.simulated()) if simulate and dry_run.draft is not None else None,
+        warnings=[] if dry_run.draft is None else _warnings(dry_run.draft) + _dear(dry_run, forecasts),
+        pools=None if dry_run.draft is None else _figures(dry_run.draft, dry_run.observed, forecasts),
+        simulated=simulated,
         pilot=dry_run.observed,
     )
 
@@ -179,16 +181,10 @@ def _simulated(state: dict[str, Any] | None) -> Simulated | None:
     )
 
 
-def _figures(draft: Draft) -> PoolFigures:
+def _figures(draft: Draft, observed: Observed | None, forecasts: Iterable[Forecast]) -> PoolFigures:
     pools = draft.pools
     sizes = sorted(pools.sizes.values())
-    settings = draft.settings
-    expected = estimate(
-        sizes,
-        settings.strategy,
-        Pay(settings.reward, settings.fee_percent, settings.targets),
-        cap=settings.cap,
-    )
+    expected = planned_cost(draft, observed, forecasts)
     largest = pools.largest
     try:
         tests = len(draft.test_pairs()[0])
@@ -220,6 +216,12 @@ def _figures(draft: Draft) -> PoolFigures:
         cost=expected.cost,
         pilot_of=len(draft.whole) if len(draft.whole) != len(pools.pools) else None,
     )
+
+
+def _dear(dry_run: DryRun, forecasts: Iterable[Forecast]) -> list[str]:
+    """Return the warning that the chosen strategy costs more than the limit, where it does."""
+    said = None if dry_run.comparison is None else above_limit(dry_run.comparison, forecasts)
+    return [] if said is None else [said]
 
 
 def _warnings(draft: Draft) -> list[str]:
