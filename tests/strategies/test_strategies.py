@@ -73,6 +73,15 @@ def test_a_bad_parameter_is_refused_with_a_remedy(spec: str, message: str) -> No
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize("given", [{}, {"run_a": ITEMS}, {"run_b": ITEMS}])
+def test_difference_without_its_two_rankings_is_refused(given: dict[str, Any]) -> None:
+    for items in (ITEMS, ()):
+        with pytest.raises(BadParameter, match="compares two rankings") as refused:
+            make_strategy("difference:measure=wpref", items, seed=1, **given)
+        assert "in Python" in str(refused.value)
+    assert make_strategy("difference", ITEMS, seed=1, stored=True).done  # as a campaign of an earlier release
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UnknownName, match=r"Did you mean 'prefbest'\?.*swissfinals"):
         make_strategy("prefbst", ITEMS, seed=1)

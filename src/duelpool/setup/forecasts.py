@@ -39,11 +39,10 @@ def every_strategy(cap: int | None = 6) -> tuple[str, ...]:
     names = []
     for name in STRATEGIES:
         try:
-            made = make_strategy(name, ("a", "b"), seed=0, cap=cap)
-        except BadParameter:
+            make_strategy(name, ("a", "b"), seed=0, cap=cap)
+        except BadParameter:  # it needs two rankings, or a larger cap
             continue
-        if made.ask(1):  # a strategy that compares two rankings asks nothing without them
-            names.append(name)
+        names.append(name)
     return tuple(names)
 
 

@@ -50,8 +50,8 @@ def make_strategy(
     """Return a new strategy from a text such as `prefbest:n=7,final_phases=2`.
 
     Parameters that can't be written as text, such as the two rankings of `difference`, are given by keyword. A `stored`
-    text is that of a campaign, and may have what only earlier releases accepted: a budget of 0, with which it asks
-    nothing.
+    text is that of a campaign, and may have what only earlier releases accepted: a budget of 0, or no rankings, with
+    which it asks nothing.
     """
     name, texts = split_spec(spec)
     if name not in STRATEGIES:
@@ -70,4 +70,11 @@ def make_strategy(
     values = {key: read_value(name, key, text, known[key]) for key, text in texts.items()}
     if not stored and {**values, **parameters}.get("budget") == 0:
         raise BadParameter("The budget must be a number of judgments from 1 on, not 0.")
-    return make(tuple(items), seed=seed, topic=topic, cap=cap, **values, **parameters)
+    made = make(tuple(items), seed=seed, topic=topic, cap=cap, **values, **parameters)
+    needs: Sequence[str] = getattr(made, "needs", ())
+    if not stored and (missing := [each for each in needs if each not in parameters]):
+        raise BadParameter(
+            f"{name} compares two rankings, and has no '{missing[0]}'.",
+            remedy=f"Give {' and '.join(needs)} in Python; a campaign takes another strategy.",
+        )
+    return made

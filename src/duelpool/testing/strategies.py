@@ -391,9 +391,19 @@ def _require_all_items(result: Levels, items: Sequence[str]) -> None:
 
 
 def check_asks_first(name: str) -> None:
-    """Two or more items are never done without a judgment, and before the first no confidence is stated."""
+    """Two or more items are never done without a judgment, and before the first no confidence is stated.
+
+    Made as a campaign makes it, from text alone, a strategy asks too, or is refused for what it lacks.
+    """
     made = _row_of(name)
     own = made.name
+    try:
+        plain = make_strategy(own, pool_of(5), seed=1, topic=TOPIC, cap=6)
+    except BadParameter:
+        lacks: Sequence[str] = getattr(made, "needs", ())
+        require(bool(lacks), "It is made from its name alone, or says what it needs")
+    else:
+        require(bool(plain.ask(1)), "It asks when it is made from its name alone")
     specs = [own, *(f"{own}:{each}={value}" for each in parameters_of(made) for value in EXTREMES)]
     for spec in specs:
         for size, seed in product(range(2, 16), SEEDS):

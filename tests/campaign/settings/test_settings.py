@@ -216,6 +216,27 @@ def test_a_stored_budget_of_0_opens_and_asks_nothing_and_a_new_campaign_is_refus
     assert CliRunner().invoke(app, ["status", str(tmp_path / "c.db")]).exit_code == 0
 
 
+def test_stored_difference_opens_and_a_new_campaign_is_refused_it(tmp_path: Path) -> None:
+    with open_store(tmp_path / "c.db", create=True) as store:
+        campaign = make_campaign(store, strategy="allpairs")
+        stored = {**campaign.settings.as_json(), "strategy": "difference"}
+        campaign.write(lambda tx: holdings.set_campaign(tx, settings=stored))
+        assert Campaign.open(store).done
+        with pytest.raises(BadParameter, match="compares two rankings"):
+            make_campaign(store, name="new", strategy="difference")
+        assert [row.name for row in store.read(holdings.campaigns)] == ["letters"]
+    assert CliRunner().invoke(app, ["status", str(tmp_path / "c.db")]).exit_code == 0
+
+
+def test_pool_with_difference_is_refused_and_writes_no_store(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n")
+    words = ["pool", str(tmp_path / "a.run"), "--strategy", "difference", "-o", str(tmp_path / "new.db")]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "compares two rankings" in refused.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.run"]
+
+
 # ---- the catalogue
 
 
