@@ -269,7 +269,8 @@ NO_URLS = {
 # Options of the command line: URLs that are called, URLs that only make links, and the operator's own hosts.
 CALLED_OPTIONS = {("judge", "llm", "url")}
 LINK_OPTIONS = {("serve", "url"), ("link", "url"), ("panel", "show", "url"), ("panel", "check", "url")}
-OWN_OPTIONS = {"host", "proxy", "allow_host"}  # where to listen, which proxies to trust, which hosts to allow
+# Where to listen, which proxies to trust, which hosts to allow, how many connections an address may have.
+OWN_OPTIONS = {"host", "proxy", "allow_host", "per_address"}
 
 
 def texts_of(record: type) -> set[str]:

@@ -140,6 +140,7 @@ def test_cheapest_within_one_standard_error_is_recommended() -> None:
     within = candidates([4] * 10, pay, 1000)  # ten assignments: a hundred judgments, ten a topic
     assert "swissfinals:budget=10" in within
     assert candidates([40] * 10, pay, 1000) == candidates([], pay, None)
+    assert "swissfinals:budget=80" in candidates([4] * 10, pay, 10**8)  # not what a million would buy
 
 
 def test_fitted_judges_recover_a_pilots_noise() -> None:

@@ -5,9 +5,18 @@ A load generator shares the machine with the servers that it measures, so each m
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def alone(work: Coroutine[Any, Any, T]) -> T:
+    """Run work in a thread of its own, since a browser of other tests may use this thread's event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 class Dropped(Exception):

@@ -200,8 +200,6 @@ class Assessor:
         left, right = question["left"]["text"][:3], question["right"]["text"][:3]
         dice = self.rng.random()
         if "999" not in (left, right):
-            if dice < 0.02:
-                return "skip"
             if dice < 0.03:
                 return "cannot-judge"
             if dice < 0.15:

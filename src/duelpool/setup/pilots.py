@@ -33,6 +33,8 @@ VARIANTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"prefbest": ("n=3,m=5", "n=5,m=7", "final_phases=2"), "allpairs": ("repeats=3",)}
 )
 """Parameters of strategies that are compared besides their defaults."""
+MOST_AN_ITEM = 20
+"""Judgments an item of the largest budget to compare: more find hardly more, and take long to simulate."""
 _FIT_JUDGMENTS = 4_000
 _FIT_TRIALS = 30
 
@@ -285,6 +287,7 @@ def candidates(
         allowed = pay.questions * (max_cost // max(1, pay.per_assignment)) * usable
         per_topic = int(allowed / len(sizes)) if sizes else 0
         largest = max(sizes, default=0)
+        per_topic = min(per_topic, MOST_AN_ITEM * largest)
         if per_topic > largest:
             takers = [name for name in names if "budget" in parameters_of(STRATEGIES[name])]
             specs += [f"{name}:budget={per_topic}" for name in takers]

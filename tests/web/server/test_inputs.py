@@ -18,6 +18,7 @@ from duelpool.access import accounts
 from duelpool.store import schema
 from duelpool.web.setup.keys import setup_key
 from support.managed import judge, key_for, managed
+from support.plainhttp import alone
 from support.routes import routes_of
 from support.stores import BACK_ENDS, new_target
 from support.visitors import ORIGIN, Person, new_store, served
@@ -211,8 +212,6 @@ def test_names_of_uploads_are_checked(app: FastAPI) -> None:
 
 def test_a_body_that_breaks_off_is_no_request(app: FastAPI) -> None:
     """A client that goes away midway must not have its half form taken for a whole one."""
-    import asyncio
-
     sent: list[Any] = []
 
     async def ask() -> None:
@@ -250,5 +249,5 @@ def test_a_body_that_breaks_off_is_no_request(app: FastAPI) -> None:
         }
         await app(scope, receive, send)
 
-    asyncio.run(ask())
+    alone(ask())
     assert sent == []

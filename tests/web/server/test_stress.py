@@ -6,27 +6,16 @@
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 
 from duelpool.store import open_store
 from stress_http import Trial, beside_import, soak
-from support.plainhttp import Wire
+from support.plainhttp import Wire, alone
 from support.serving import serving
 from support.simulated_visitors import Seen, doors_of, set_up, ten_at_once, verdict, visit_all
 from support.stores import new_target
-
-T = TypeVar("T")
-
-
-def alone(work: Coroutine[Any, Any, T]) -> T:
-    """Run work in a thread of its own, since a browser of other tests may use this thread's event loop."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
 
 
 @pytest.mark.parametrize("back_end", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
