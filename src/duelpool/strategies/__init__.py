@@ -72,7 +72,7 @@ def make_strategy(
         raise BadParameter("The budget must be a number of judgments from 1 on, not 0.")
     made = make(tuple(items), seed=seed, topic=topic, cap=cap, **values, **parameters)
     needs: Sequence[str] = getattr(made, "needs", ())
-    if items and not stored and (missing := [each for each in needs if each not in parameters]):
+    if not stored and (missing := [each for each in needs if each not in parameters]):
         raise BadParameter(
             f"{name} compares two rankings, and has no '{missing[0]}'.",
             remedy=f"Give {' and '.join(needs)} in Python; a campaign takes another strategy.",
