@@ -11,8 +11,8 @@ from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, Run, read_passages, read_preferences, read_qrels, read_run
 from duelpool.pool import Contribution, build_pools, group_duplicates, near_duplicates, thin_by_grade
 from duelpool.records import Judgment, Outcome, Passage
+from duelpool.setup import every_strategy
 from duelpool.simulation.cost import Pay, estimate
-from duelpool.strategies import STRATEGIES
 
 
 def run(name: str, **rankings: str) -> Run:
@@ -158,7 +158,7 @@ def test_cost_of_a_campaign_adds_up() -> None:
         Pay(questions=0)
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", every_strategy(None))
 def test_estimates_grow_with_the_pool_from_zero(name: str) -> None:
     counts = [estimate([size], name).judgments for size in (0, 1, 2, 5, 9, 10, 50, 1000)]
     assert counts[:2] == [0, 0]
