@@ -54,6 +54,7 @@ def test_uploads_that_take_too_much_memory_are_refused(tmp_path: Path) -> None:
         check_uploads([("texts", path)], Allowance(60, 20 << 20))
 
 
+@pytest.mark.slow
 def test_the_calling_process_does_little_while_an_upload_is_read(tmp_path: Path) -> None:
     path = many_passages(tmp_path / "texts.tsv", 2 << 20)
     own, others = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
