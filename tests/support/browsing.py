@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, sync_playwright
 from sqlalchemy import Connection, select, text
 
@@ -21,6 +19,7 @@ from duelpool.store import open_store, schema
 from duelpool.store.holdings import TestPair
 from duelpool.web.server.app import make_app
 from support.accessibility import name_templates
+from support.serving import serving_in_thread
 
 CHROMIUM = "DUELPOOL_CHROMIUM"
 FLAGS = (
@@ -29,7 +28,6 @@ FLAGS = (
 )
 OFF_TOPIC = "Something else entirely"
 PATIENCE = 60_000  # milliseconds; a loaded machine is slow, and a test that waits costs nothing
-STREAM_SECONDS = 65.0  # longer than a stream of events lasts
 
 
 def chromium_path() -> str | None:
@@ -151,22 +149,9 @@ def open_site(folder: Path) -> Iterator[Site]:
     open_store(folder / "campaigns.db", create=True).close()
     name_templates()
     app = make_app(folder / "campaigns.db", sweep_seconds=3600, uploads=folder / "uploads")
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    app.state.url = f"http://127.0.0.1:{port}"
-    try:
-        yield Site(app, f"http://127.0.0.1:{port}")
-    finally:
-        server.should_exit = True
-        thread.join(STREAM_SECONDS)  # streams of events that are still open end by themselves
-        server.force_exit = True
-        thread.join()
+    with serving_in_thread(app) as port:
+        app.state.url = f"http://127.0.0.1:{port}"
+        yield Site(app, app.state.url)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""`duelpool serve` as a process of its own, with several processes under it that may be killed."""
+"""Servers on loopback: `duelpool serve` with processes that may be killed, and an application in a thread."""
 
 import contextlib
 import os
@@ -6,12 +6,18 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
+
+import uvicorn
+from fastapi import FastAPI
+
+STREAM_SECONDS = 65.0  # longer than a stream of events lasts
 
 
 def free_port() -> int:
@@ -140,3 +146,22 @@ def serving(
     finally:
         if server.process.poll() is None:
             server.stop()
+
+
+@contextmanager
+def serving_in_thread(app: FastAPI) -> Iterator[int]:
+    """Serve an application from a thread of this process; give the port."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(STREAM_SECONDS)  # streams of events that are still open end by themselves
+        server.force_exit = True
+        thread.join()

@@ -1,12 +1,9 @@
 """Opening a store: create it, check its schema, upgrade it after a backup."""
 
-import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
 
 from sqlalchemy import Connection, inspect, text
 
@@ -19,13 +16,8 @@ from duelpool.store.database import (
     sqlite_path,
 )
 from duelpool.store.errors import StoreError
+from duelpool.store.folder_lock import locked_folder
 from duelpool.store.schema import SCHEMA_VERSION
-
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ONE_AT_A_TIME = threading.Lock()  # Alembic keeps its state in module globals
@@ -83,22 +75,14 @@ def upgrade(database: Database) -> None:
         database.write(work)
 
 
-@contextmanager
-def _one_process(database: Database) -> Iterator[None]:
-    """Wait until no other process upgrades a SQLite store of this folder; the lock ends with its process.
+def _one_process(database: Database) -> AbstractContextManager[None]:
+    """Wait until no other process upgrades a SQLite store of this folder.
 
     The folder is locked, not the file: closing a file gives up the locks that SQLite has on it.
     """
-    if fcntl is None or not isinstance(database, SqliteDatabase):
-        yield
-        return
-    folder = os.open(database.path.absolute().parent, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without such locks: SQLite's own let one of them write
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
+    if not isinstance(database, SqliteDatabase):
+        return nullcontext()
+    return locked_folder(database.path.absolute().parent)
 
 
 def _copy_tables(connection: Connection, name: str) -> None:

@@ -468,15 +468,12 @@ def logged(campaign: Campaign) -> list[tuple[object, ...]]:
     return campaign.read(look)
 
 
-@pytest.mark.parametrize("stop_after", range(1, 11))
-def test_interrupted_import_resumes(
-    store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch, stop_after: int
+def interrupt_import(
+    campaign: Campaign, file: Path, stop_after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    campaign = make_campaign(store, POOLS, strategy="allpairs")
-    other = make_campaign(store, POOLS, strategy="allpairs", name="undisturbed")
-    file = long_file(tmp_path)
-    import_file(other, file)
-    write, left = store.database.write, stop_after
+    """Begin an import that ends after some of its writes."""
+    database, left = campaign.store.database, stop_after
+    write = database.write
 
     def dies(work: object) -> object:
         nonlocal left
@@ -485,10 +482,21 @@ def test_interrupted_import_resumes(
         left -= 1
         return write(work)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(store.database, "write", dies)
-    with pytest.raises(KeyboardInterrupt):
-        import_file(campaign, file)
-    monkeypatch.setattr(store.database, "write", write)
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "write", dies)
+        with pytest.raises(KeyboardInterrupt):
+            import_file(campaign, file)
+
+
+@pytest.mark.parametrize("stop_after", range(1, 11))
+def test_interrupted_import_resumes(
+    store: Store, tmp_path: Path, in_pieces: None, monkeypatch: pytest.MonkeyPatch, stop_after: int
+) -> None:
+    campaign = make_campaign(store, POOLS, strategy="allpairs")
+    other = make_campaign(store, POOLS, strategy="allpairs", name="undisturbed")
+    file = long_file(tmp_path)
+    import_file(other, file)
+    interrupt_import(campaign, file, stop_after, monkeypatch)
     assert (
         len(logged(campaign)) < 31 or stop_after == 10
     )  # all is written then, but the import is not marked done
@@ -633,19 +641,7 @@ def test_interrupted_import_of_a_log_resumes(
 ) -> None:
     lines = judged_log(store, tmp_path, "allpairs")
     campaign = make_campaign(store, {"one": "abcd", "two": "abc"}, strategy="allpairs", name="second")
-    write, left = store.database.write, 2
-
-    def dies(work: object) -> object:
-        nonlocal left
-        if not left:
-            raise KeyboardInterrupt
-        left -= 1
-        return write(work)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(store.database, "write", dies)
-    with pytest.raises(KeyboardInterrupt):
-        import_file(campaign, tmp_path / "origin.jsonl")
-    monkeypatch.setattr(store.database, "write", write)
+    interrupt_import(campaign, tmp_path / "origin.jsonl", 2, monkeypatch)
     assert len(lines) < lines_in(store) < 2 * len(lines)
     import_file(campaign, tmp_path / "origin.jsonl")
     assert lines_in(store) == 2 * len(lines)

@@ -15,7 +15,6 @@ from typing import Any
 
 import psycopg
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from httpx2 import Response
 from sqlalchemy import event, func, select
@@ -29,6 +28,7 @@ from duelpool.web.server.inputs import READ_ON_AT_MOST
 from duelpool.web.server.reports import REPORTS_A_MINUTE
 from duelpool.web.setup.keys import setup_key
 from support.managed import key_for, managed
+from support.serving import serving_in_thread
 from support.stores import new_target
 from support.visitors import ORIGIN, Person, new_store, served
 
@@ -124,19 +124,11 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, FastAP
     folder = tmp_path_factory.mktemp("wire")
     with new_store(folder / "c.db") as store:
         managed(store)
-    with served(folder / "c.db", uploads=folder / "uploads", sweep_seconds=3600) as app:
-        config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        try:
-            yield server.servers[0].sockets[0].getsockname()[1], app
-        finally:
-            server.should_exit = True
-            thread.join()
+    with (
+        served(folder / "c.db", uploads=folder / "uploads", sweep_seconds=3600) as app,
+        serving_in_thread(app) as port,
+    ):
+        yield port, app
 
 
 def exchange(port: int, head: str, endless: bool = False) -> tuple[bytes, int]:

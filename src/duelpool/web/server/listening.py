@@ -4,7 +4,6 @@ import asyncio
 import errno
 import logging
 import os
-import resource
 import socket
 import time
 from contextlib import suppress
@@ -21,18 +20,22 @@ BUSY = (
     b"The server is very busy. Try again in a moment.\n"
 )
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_MACOS_AT_MOST = 10240  # what it accepts where the hard limit is none
+_AT_MOST = 10240  # where the system names no limit; macOS accepts no more
 
 
 def raise_file_limit() -> int:
     """Raise this process's limit of open files as far as it may, and return it; new processes inherit it."""
+    try:
+        import resource
+    except ImportError:  # not on Windows, whose sockets are no files
+        return _AT_MOST
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for wanted in (hard, _MACOS_AT_MOST):
+    for wanted in (hard, _AT_MOST):
         if wanted != resource.RLIM_INFINITY and (wanted > soft or soft == resource.RLIM_INFINITY):
             with suppress(ValueError, OSError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
                 return wanted
-    return soft if soft != resource.RLIM_INFINITY else _MACOS_AT_MOST
+    return soft if soft != resource.RLIM_INFINITY else _AT_MOST
 
 
 class Accepted(socket.socket):

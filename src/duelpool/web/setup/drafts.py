@@ -4,7 +4,6 @@ They are kept in a folder, since there may be several server processes, and dele
 """
 
 import dataclasses
-import fcntl
 import hashlib
 import os
 import re
@@ -13,8 +12,6 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +23,7 @@ from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, obs
 from duelpool.setup.reading import read_uploads
 from duelpool.setup.uploads import Limits, UploadFolder
 from duelpool.store import Store, StoreError, holdings, log
+from duelpool.store.folder_lock import locked_folder
 from duelpool.web.setup.options import Options
 from duelpool.web.setup.simulations import Simulations
 
@@ -163,17 +161,6 @@ def _write(place: Path, text: str) -> None:
     part.replace(place)
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep the other threads and processes of a server from adding to a folder."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 @dataclass(slots=True)
 class SavedDrafts:
     """The drafts of a store."""
@@ -195,7 +182,7 @@ class SavedDrafts:
             )
         self.sweep()
         name = secrets.token_urlsafe(12)
-        with _locked(self.folder):
+        with locked_folder(self.folder):
             if sum(1 for _ in self.folder.iterdir()) >= DRAFTS_AT_MOST:
                 raise BadParameter(
                     f"{DRAFTS_AT_MOST} campaigns are being set up already.",

@@ -1,0 +1,31 @@
+"""A lock on a folder, for threads and processes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other thread or process has locked this folder; the lock ends with its process.
+
+    It does nothing where the system or the file system has no such locks.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
