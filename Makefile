@@ -16,13 +16,13 @@ RELEASE_TOOLS := build twine uv cyclonedx-bom
 # PIP_CONSTRAINT holds for the packages that build the package, too; newer releases of pip have a name of its own for that.
 PINNED := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
 INSTALL := $(PINNED) $(BIN)/python -m pip install --quiet --disable-pip-version-check
-FAST := 'not slow and not statistics'
+FAST := 'not slow and not long and not statistics'
 STYLE = $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 
 # Compiled once, not in each of the many processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: build/plain help setup browser demo test test-statistics test-all test-lowest lint docs stress bench record dist check-dist check-tag lock sbom licences \
+.PHONY: build/plain help setup browser demo test test-long test-statistics test-all test-lowest lint docs stress bench record dist check-dist check-tag lock sbom licences \
 	clean
 
 help:  ## show what there is to make
@@ -87,6 +87,9 @@ test: $(VENV)/.ready browser  ## style, types and all tests that fit in eight mi
 	@told=$$(mktemp); $(BIN)/mypy >"$$told" 2>&1 & types=$$!; \
 		$(BIN)/pytest -m $(FAST) -n $(WORKERS) --dist worksteal; tested=$$?; \
 		wait $$types; typed=$$?; cat "$$told"; rm -f "$$told"; [ $$tested = 0 ] && [ $$typed = 0 ]
+
+test-long: $(VENV)/.ready browser  ## whole pages, servers and documents; about three minutes
+	@$(BIN)/pytest -m 'long and not slow' -n $(WORKERS) --dist worksteal
 
 test-statistics: $(VENV)/.ready  ## levels of tests, coverage of intervals, figures of simulations; about ten minutes
 	@$(BIN)/pytest -m 'statistics and not slow' -n $(WORKERS) --dist worksteal

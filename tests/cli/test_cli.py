@@ -184,6 +184,7 @@ def story(seed: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in files if path.is_file()}
 
 
+@pytest.mark.long
 def test_demo_writes_its_files_and_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = story("1")

@@ -65,6 +65,7 @@ def managed(output: Path) -> str | None:
     return link[1] if link else None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sign", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)], ids=lambda sign: sign.name
 )

@@ -81,6 +81,7 @@ def test_best_item_evaluation_of_the_63_runs(deep_learning: dict[str, dict[str, 
     assert kendall_tau(deep_learning["nDCG@10"], best) == pytest.approx(0.681, abs=0.005)
 
 
+@pytest.mark.long
 def test_preference_graph_compatibility_orders_runs_as_the_best_items_do(
     real: Path, deep_learning: dict[str, dict[str, float]], tmp_path: Path, record_property: object
 ) -> None:

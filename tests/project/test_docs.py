@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -104,7 +105,18 @@ def test_output_comparison_accepts_ellipses_and_refuses_differences() -> None:
     assert {each.language for each in EXAMPLES} <= {"python", "console", "sh", "toml", "bibtex", "text"}
 
 
-@pytest.mark.parametrize("example", [each for each in EXAMPLES if each.language == "python"], ids=str)
+SIMULATIONS = {"docs/simulation.md", "docs/guides/how-many.md"}
+
+
+def long_if_simulated(given: Any, page: Path) -> Any:
+    return pytest.param(given, marks=pytest.mark.long) if named(page) in SIMULATIONS else given
+
+
+@pytest.mark.parametrize(
+    "example",
+    [long_if_simulated(each, each.page) for each in EXAMPLES if each.language == "python"],
+    ids=str,
+)
 def test_python_examples_run(example: Example, workplace: Path) -> None:
     path = workplace / "example.py"
     path.write_text(example.text)
@@ -114,7 +126,11 @@ def test_python_examples_run(example: Example, workplace: Path) -> None:
 CONSOLE = [each for each in EXAMPLES if each.language in {"console", "toml"}]
 
 
-@pytest.mark.parametrize("page", list(dict.fromkeys(each.page for each in CONSOLE)), ids=named)
+@pytest.mark.parametrize(
+    "page",
+    [long_if_simulated(page, page) for page in dict.fromkeys(each.page for each in CONSOLE)],
+    ids=named,
+)
 def test_console_examples_print_what_the_page_says(page: Path, workplace: Path) -> None:
     """The examples of a page run in order: later ones use the files of earlier ones."""
     for example in (each for each in CONSOLE if each.page == page):

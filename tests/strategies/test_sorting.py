@@ -59,6 +59,7 @@ def test_sorting_is_exact_within_merge_sorts_worst_case(size: int, seed: int) ->
     assert len(loop.judgments) <= most
 
 
+@pytest.mark.long
 def test_sortings_expected_count_is_the_mean_over_random_orders() -> None:
     counts = []
     for seed in range(300):

@@ -450,6 +450,7 @@ def fill(campaign: Campaign, judgments: int) -> None:
     campaign.store.write(work)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("judgments", "measured", "bound"),
     [(8_000, "traced", 7), pytest.param(1_000_000, "resident", 50, marks=pytest.mark.slow)],

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from typing import Any
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
@@ -50,6 +51,7 @@ def expected(text: str) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.long
 def test_payloads_are_shown_literally_by_server_and_script(site: Site, people: People) -> None:
     topics = tuple(
         Topic(f"t{at}", text, description=text, conversation=(text, text), snippets=(text,))
@@ -190,6 +192,7 @@ def test_html_of_payloads_stays_in_its_frame(site: Site, people: People) -> None
     assert page.get_attribute("#left iframe", "title") == "<b>"
 
 
+@pytest.mark.long
 def test_worker_ids_of_payloads_are_stored_literally(site: Site, people: People) -> None:
     campaign = site.crowd(steps=("consent",))
     person = people()

@@ -208,6 +208,7 @@ def test_every_action_works_without_scripts(site: Site, people: People, letters:
     assert manager.figure("Usable judgments").startswith("4 ")
 
 
+@pytest.mark.long
 def test_every_page_passes_axe(manager: Manager, letters: Campaign) -> None:
     judge(letters, 14, "pq")
     first = letters.live.state("one").lines[0].judgment
@@ -233,6 +234,7 @@ def test_every_empty_page_passes_axe(site: Site, people: People) -> None:
                 assert manager.page.locator(".empty .command code").count() >= 1
 
 
+@pytest.mark.long
 def test_untrusted_texts_are_shown_literally(site: Site, people: People) -> None:
     """Payloads in names of runs, topics, items, assessors and tags, in notes and reasons: none runs."""
     chosen = [each for each in PAYLOADS if each.strip() and not {"\0", "\n", "\r"} & set(each)]
@@ -303,6 +305,7 @@ def crossed(site: Site) -> Campaign:
     return campaign
 
 
+@pytest.mark.long
 def test_agreement_is_shown_in_every_table(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:

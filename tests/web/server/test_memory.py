@@ -209,6 +209,7 @@ def bytes_a_judgment(strategy: str, items: int, judgments: int) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("strategy", "judgments", "at_most"),
     [("prefbest", 240, 60), ("round-efficient", 120, 120), ("swissfinals", 120, 60), ("allpairs", 780, 60)],

@@ -89,6 +89,7 @@ def closed_at_the_other_end(line: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
+@pytest.mark.long
 def test_slow_clients_stop_no_one_else(target: str, tmp_path: Path, lines: ExitStack) -> None:
     with serving(target, tmp_path, more=("--patience", "2"), files=FILES) as server:
         opened = []

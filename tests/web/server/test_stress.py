@@ -18,6 +18,7 @@ from support.simulated_visitors import Seen, doors_of, set_up, ten_at_once, verd
 from support.stores import new_target
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("back_end", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_a_killed_process_and_a_stopped_server_lose_nothing(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target:

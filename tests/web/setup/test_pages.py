@@ -208,6 +208,7 @@ def _nothing_simulated(self: Simulations, place: Path, asked: Comparison) -> dic
     return {"state": "failed", "total": 1, "problem": "Not in this test."}
 
 
+@pytest.mark.long
 def test_untrusted_files_and_settings_are_shown_literally(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +292,7 @@ def _plain(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
+@pytest.mark.long
 def test_every_setting_is_refused_or_shown_literally(site: Site, people: People) -> None:
     """Every payload in every setting of the form, from the declaration of the settings."""
     campaign = site.crowd(targets=2, tests=2, steps=STEPS)
@@ -337,6 +339,7 @@ def test_every_setting_is_refused_or_shown_literally(site: Site, people: People)
     _read_by_a_worker(people(), site.link(campaign))
 
 
+@pytest.mark.long
 def test_every_option_of_a_draft_is_refused_or_shown_literally(
     site: Site, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
