@@ -44,6 +44,7 @@ def make(target: Path, judges: str) -> None:
                 strategy="prefbest",
                 judges=judges,  # type: ignore[arg-type]
                 steps=(),
+                visitors_per_address=0,  # all of them come from here
                 feedback=False,
                 assignments_each=1000,
                 test_share=0.0,

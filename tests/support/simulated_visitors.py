@@ -70,6 +70,7 @@ def set_up(
                 "judges": judges,
                 "cap": CAP,
                 "steps": (),
+                "visitors_per_address": 0,  # all of them come from here
                 "feedback": False,
                 "lease_seconds": 60.0,
                 **settings,

@@ -8,6 +8,7 @@ therefore let one batch go over the limit.
 Names and addresses are stored as hashes only, with a key that lasts a day.
 """
 
+import ipaddress
 import secrets
 import threading
 import time
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from duelpool.errors import DuelpoolError
 from duelpool.store import Store, schema
@@ -36,6 +37,7 @@ class Limit:
     name: str
     most: int
     seconds: int
+    by_address: bool = False  # who is counted is an address
 
     def span(self, now: float) -> int:
         """Return the number of the current span of time."""
@@ -43,14 +45,35 @@ class Limit:
 
 
 PASSWORD_BY_NAME = Limit("password of", 10, 900)
-PASSWORD_BY_ADDRESS = Limit("passwords from", 50, 900)
-KEY_BY_ADDRESS = Limit("keys from", 200, 900)
+PASSWORD_BY_ADDRESS = Limit("passwords from", 50, 900, by_address=True)
+KEY_BY_ADDRESS = Limit("keys from", 200, 900, by_address=True)
 PACE = Limit("requests of", 1200, 60)
+VISITOR_SECONDS = 3600  # in which new visitors from one address are counted
+TURNED_AWAY_DAYS = 7  # for which it is known how many visitors were turned away
 _KEY = "limits"
+_TURNED_AWAY = "turned away from"
 _DAY = 86400
 BATCH = 200  # requests of one visitor that a process counts before it writes them to the store
 
-LIMITS = {each.name: each for each in (PASSWORD_BY_NAME, PASSWORD_BY_ADDRESS, KEY_BY_ADDRESS, PACE)}
+
+def new_visitors(campaign: str, most: int) -> Limit:
+    """Return a campaign's limit of new visitors from one address."""
+    return Limit(f"new visitors of {campaign} from", most, VISITOR_SECONDS, by_address=True)
+
+
+def line_of(address: str) -> str:
+    """Return what stands for one line to the internet: an IPv4 address, or the network of an IPv6 address.
+
+    Whoever has a line has all 2^64 IPv6 addresses of its network.
+    """
+    try:
+        known = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if known.version == 4:
+        return str(known)
+    mapped = known.ipv4_mapped
+    return str(mapped) if mapped is not None else str(ipaddress.ip_network((known, 64), strict=False))
 
 
 def add_attempts(connection: Connection, limit: Limit, whose: str, now: float, times: int = 1) -> int:
@@ -128,8 +151,29 @@ def sweep(store: Store) -> None:
         store.write(forget_past)
 
 
+def count_turned_away(connection: Connection, campaign: str, now: float) -> None:
+    """Count a visitor who was turned away because of too many new ones from their address."""
+    table, day = schema.limit_count, int(now // _DAY)
+    until = float((day + TURNED_AWAY_DAYS) * _DAY)
+    values = {"what": f"{_TURNED_AWAY} {campaign}", "span": day, "count": 1, "until": until}
+    new = dialect_of(connection).insert(table).values(values)
+    connection.execute(
+        new.on_conflict_do_update(index_elements=["what", "span"], set_={"count": table.c.count + 1})
+    )
+
+
+def turned_away(connection: Connection, campaign: str, now: float) -> int:
+    """Return how many visitors were turned away in the last days."""
+    columns = schema.limit_count.c
+    query = select(func.sum(columns.count)).where(
+        columns.what == f"{_TURNED_AWAY} {campaign}", columns.until > now
+    )
+    return int(connection.execute(query).scalar() or 0)
+
+
 def _what(connection: Connection, limit: Limit, whose: str, now: float) -> str:
     """Return the name of a count: who it is of is hashed, with a key that is deleted when its day is over."""
+    whose = line_of(whose) if limit.by_address else whose
     lasts = max(_DAY, limit.seconds)
     number = int(limit.span(now) * limit.seconds // lasts)
     keys, name, ends = schema.secret, f"{_KEY} {number} {lasts}", float((number + 1) * lasts)

@@ -194,7 +194,7 @@ def test_html_of_payloads_stays_in_its_frame(site: Site, people: People) -> None
 
 @pytest.mark.long
 def test_worker_ids_of_payloads_are_stored_literally(site: Site, people: People) -> None:
-    campaign = site.crowd(steps=("consent",))
+    campaign = site.crowd(steps=("consent",), visitors_per_address=0)
     person = people()
     for payload in PAYLOADS:
         reply = person.context.request.get(site.link(campaign, worker=payload))

@@ -214,6 +214,13 @@ class Settings:
         effect="Apply to visitors who arrive from now on; current assessors continue.",
         section=_BEFORE,
     )
+    visitors_per_address: FromZero = setting(
+        100,
+        "New visitors per address and hour",
+        "New visitors by an open link from one network address within an hour. 0: any number.",
+        effect="Applies to visitors who arrive from now on.",
+        section=_BEFORE,
+    )
     feedback: Flag = setting(
         True,
         "Ask for feedback afterwards",

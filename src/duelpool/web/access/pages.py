@@ -167,7 +167,7 @@ def judge(request: Request, campaign: str, session: SignedIn, values: FormValues
         )
     fresh = f"v-{secrets.token_hex(6)}"
     visitor = Visitor(campaign, fresh, "personal", external=session.who, session=session.id)
-    visitor = settled(flow, replace(visitor, until=session.expires))
+    visitor = settled(flow, replace(visitor, until=session.expires), address_of(request))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links_of(request), visitor)
     return response

@@ -1,9 +1,17 @@
 """Admission: what is known about a visitor stays in their signed cookie until they agree, and is stored then.
 
 A campaign that asks for no consent stores it when they enter.
+
+An open link lets anyone in, so new people are counted by their address, and turned away beyond the campaign's limit.
+Ids in the link and those of panels count like no id: they aren't signed, and anyone can make them up. Personal links
+and accounts are for people who were invited; they aren't counted.
 """
 
-from duelpool.campaign import Settings
+from collections.abc import Callable
+from typing import TypeVar
+
+from duelpool.access import limits
+from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.work import participants
 from duelpool.panels.base import RefusedVisit, WorkerIdentity
 from duelpool.recruitment import arrivals
@@ -12,7 +20,9 @@ from duelpool.store import Reading, Writing
 from duelpool.web.access.links import ExpiredLink
 from duelpool.web.judging.flow import Flow
 from duelpool.web.judging.visitors import Visitor
-from duelpool.web.server.guard import TurnedAway
+from duelpool.web.server.guard import CrowdedAddress, TurnedAway
+
+T = TypeVar("T")
 
 
 def turned_away(refused: RefusedVisit) -> TurnedAway:
@@ -22,7 +32,7 @@ def turned_away(refused: RefusedVisit) -> TurnedAway:
     )
 
 
-def settled(flow: Flow, visitor: Visitor) -> Visitor:
+def settled(flow: Flow, visitor: Visitor, address: str) -> Visitor:
     """Return a visitor under the pseudonym that they have; one who hasn't agreed yet is unchanged.
 
     Someone who agreed in another browser is known already. Where no consent is asked, the visitor is admitted.
@@ -46,11 +56,22 @@ def settled(flow: Flow, visitor: Visitor) -> Visitor:
         return visitor.admitted(known)
     if known is None and "consent" in campaign.settings.steps:
         return visitor
-    return campaign.write(lambda tx: admit(tx, campaign.settings, visitor))
+    return admitting(campaign, lambda tx: admit(tx, campaign.settings, visitor, address))
 
 
-def admit(tx: Writing, settings: Settings, visitor: Visitor) -> Visitor:
+def admitting(campaign: Campaign, work: Callable[[Writing], T]) -> T:
+    """Run a transaction that admits a visitor; count one who is turned away because of their address."""
+    try:
+        return campaign.write(work)
+    except CrowdedAddress:
+        campaign.write(lambda tx: limits.count_turned_away(tx.connection, tx.campaign, tx.now))
+        raise
+
+
+def admit(tx: Writing, settings: Settings, visitor: Visitor, address: str) -> Visitor:
     """Enrol a visitor with all that their cookie knows; return them under their pseudonym."""
+    if visitor.kind == "open" and settings.visitors_per_address and not _known(tx, visitor):
+        _count_new(tx, settings.visitors_per_address, address)
     if visitor.submission:
         identity = WorkerIdentity(visitor.external, visitor.submission, visitor.study)
         admitted = arrivals.admit(tx, visitor.assessor, settings.judges, visitor.panel, identity)
@@ -63,6 +84,24 @@ def admit(tx: Writing, settings: Settings, visitor: Visitor) -> Visitor:
     if visitor.once and not participants.use_link(tx, name, visitor.once, visitor.browser):
         raise _used()
     return visitor.admitted(name)
+
+
+def _known(tx: Reading, visitor: Visitor) -> bool:
+    if visitor.external:
+        return participants.find_pseudonym(tx, visitor.source, visitor.external) is not None
+    return participants.participant_state(tx, visitor.assessor).person is not None
+
+
+def _count_new(tx: Writing, most: int, address: str) -> None:
+    """Count a new visitor; refuse one beyond the limit, which undoes the count."""
+    limit = limits.new_visitors(tx.campaign, most)
+    if limits.add_attempts(tx.connection, limit, address, tx.now) > most:
+        refused = CrowdedAddress(
+            f"An address has sent {most} new visitors within an hour.",
+            remedy="Raise visitors_per_address; if all visitors have one address, see --proxy.",
+        )
+        refused.seconds = limits.too_many(limit, tx.now).seconds
+        raise refused
 
 
 def _used() -> ExpiredLink:

@@ -14,12 +14,12 @@ from duelpool.campaign.work import participants
 from duelpool.errors import BadRecord
 from duelpool.store import Store
 from duelpool.web.access.links import ExpiredLink, Links
-from duelpool.web.access.passes import hide_from_others
+from duelpool.web.access.passes import address_of, hide_from_others
 from duelpool.web.access.sessions import open_session
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.i18n import Catalogue
-from duelpool.web.judging.admission import settled
-from duelpool.web.judging.flow import Flow
+from duelpool.web.judging.admission import admit, admitting, settled
+from duelpool.web.judging.flow import NEW, Flow, Place
 from duelpool.web.judging.visitors import Visitor, is_form_key, read_cookie
 from duelpool.web.server.guard import NoVisit, Unsupported, refuse_other_sites
 from duelpool.web.server.inputs import FORM, JSON, kind_of
@@ -48,6 +48,15 @@ class Visit:
     def base(self) -> str:
         """The path of the campaign's pages."""
         return f"/j/{self.flow.campaign.id}"
+
+    def place(self) -> Place:
+        """Return the visitor's place; someone new who is ready to judge is admitted first."""
+        found = self.flow.place(self.assessor, self.texts)
+        if found.state == NEW:
+            settings, address = self.flow.campaign.settings, address_of(self.request)
+            admitting(self.flow.campaign, lambda tx: admit(tx, settings, self.visitor, address))
+            found = self.flow.place(self.assessor, self.texts)
+        return found
 
     def reading(self) -> AbstractContextManager[None]:
         """Let all reads of this request share one snapshot, until something is written."""
@@ -79,7 +88,7 @@ def current_visit(request: Request, campaign: str) -> Visit:
         hide_from_others(request, links, flow.campaign.store, campaign)
         raise NoVisit("This page needs a link.", remedy="Open the link that you received.")
     _refuse_ended(visitor, flow.campaign.store)
-    visitor = settled(flow, visitor)
+    visitor = settled(flow, visitor, address_of(request))
     request.app.state.pace.step(f"{campaign} {visitor.assessor}")
     texts = language_of(request, visitor.lang, flow.campaign.settings.languages)
     return Visit(request, flow, links, visitor, texts, {})

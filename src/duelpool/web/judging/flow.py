@@ -24,6 +24,7 @@ from duelpool.web.i18n import Catalogue
 from duelpool.web.judging.schemas import Sheets, money
 
 TRIES = 2  # of the check
+NEW = "new"  # the state of someone who is ready to judge, and doesn't take part yet
 AHEAD = 2  # questions that a dedicated assessor holds: the present one and the next
 
 logger = logging.getLogger("duelpool.web")
@@ -81,7 +82,7 @@ class Flow:
         return self.campaign.read(lambda tx: participants.visitor_state(tx, assessor))
 
     def place(self, assessor: str, texts: Catalogue, stored: Receipt | None = None) -> Place:
-        """Return a visitor's place; questions are leased to a visitor who is ready to judge.
+        """Return a visitor's place; questions are leased to a visitor who takes part and is ready to judge.
 
         `stored` is the receipt of an answer stored just now; it saves a query.
         """
@@ -95,7 +96,7 @@ class Flow:
         if before is not None:
             return before
         if present.person is None:
-            self.campaign.enrol(assessor)
+            return Place(NEW, present)
         try:
             if self.campaign.settings.judges == "crowd":
                 return self._crowd(assessor, present)

@@ -26,6 +26,7 @@ from duelpool.recruitment.reports import apply_message
 from duelpool.recruitment.submissions import Submission, finished_work, record_outcome
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.access.links import ExpiredLink
+from duelpool.web.access.passes import address_of
 from duelpool.web.judging.admission import settled, turned_away
 from duelpool.web.judging.callers import Visit, campaigns_of, current_visit, links_of
 from duelpool.web.judging.flow import Place
@@ -80,7 +81,7 @@ def arrive(request: Request, campaign: str, panel: str, key: str = "") -> Respon
         raise turned_away(refused)
     visitor = Visitor.of(link, external=verdict.person)
     visitor = replace(visitor, panel=panel, submission=verdict.submission, study=verdict.study)
-    write_cookie(response, request, links, settled(flow, visitor))
+    write_cookie(response, request, links, settled(flow, visitor, address_of(request)))
     return response
 
 
@@ -99,7 +100,7 @@ def leave(visit: Annotated[Visit, Depends(current_visit)]) -> Response:
     """Return to the panel with the completion code; a visitor who isn't done returns to their page."""
     if visit.visitor.previews or not visit.visitor.panel:
         return visit.back()
-    place = visit.flow.place(visit.assessor, visit.texts)
+    place = visit.place()
     ended = ending_of(visit, place)
     if ended is None:
         return visit.back()

@@ -16,9 +16,9 @@ from duelpool.store.errors import MaybeStored
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import TooLate, UnknownQuestion
 from duelpool.web.access.links import ForgedLink, Links
-from duelpool.web.access.passes import hide_from_others
+from duelpool.web.access.passes import address_of, hide_from_others
 from duelpool.web.judging import passages, preview
-from duelpool.web.judging.admission import admit, settled
+from duelpool.web.judging.admission import admit, admitting, settled
 from duelpool.web.judging.callers import Visit, campaigns_of, changing_visit, current_visit, links_of
 from duelpool.web.judging.contexts import page
 from duelpool.web.judging.flow import Place, checks, saved_json
@@ -58,7 +58,7 @@ def enter(request: Request, campaign: str, key: str = "") -> Response:
         visitor = visitor.speaking(language_of(request).lang)
     if before is not None and _is_again(before, visitor):
         visitor = replace(before, until=max(before.until, link.expires))
-    visitor = settled(flow, visitor)
+    visitor = settled(flow, visitor, address_of(request))
     response = RedirectResponse(f"/j/{campaign}/", 303)
     write_cookie(response, request, links, visitor)
     return response
@@ -97,7 +97,7 @@ def show(visit: Looking) -> Response:
 def _place(visit: Visit) -> Place:
     if visit.visitor.previews:
         return preview.place(visit.flow, visit.visitor.preview, visit.texts)
-    return visit.flow.place(visit.assessor, visit.texts)
+    return visit.place()
 
 
 def _previewed(visit: Visit, verb: str) -> Response:
@@ -126,7 +126,7 @@ def step(visit: Changing) -> Response:
     if visit.visitor.previews:
         return _previewed(visit, "step")
     name = str(visit.values.get("step", ""))
-    place = visit.flow.place(visit.assessor, visit.texts)
+    place = visit.place()
     if place.state != ("complete" if name == "another" else name):  # a second tab, or an outdated page
         return visit.back()
     outcomes = _taken(visit, name, place)
@@ -138,11 +138,11 @@ def step(visit: Changing) -> Response:
         return visit.flow.still_at(place, present, visit.texts)
 
     def work(tx: Writing) -> Visitor:
-        visitor = admit(tx, campaign.settings, visit.visitor)
+        visitor = admit(tx, campaign.settings, visit.visitor, address_of(visit.request))
         participants.record_steps_if_due(tx, visitor.assessor, outcomes, is_due)
         return visitor
 
-    visitor = campaign.write(work)
+    visitor = admitting(campaign, work)
     response = visit.back()
     write_cookie(response, visit.request, visit.links, visitor)
     return response
@@ -225,7 +225,7 @@ def undo(visit: Changing) -> Response:
     reopened = visit.flow.campaign.undo(question_id(visit.values), visit.assessor)
     if not wants_json(visit.request):
         return visit.back()
-    place = visit.flow.place(visit.assessor, visit.texts)
+    place = visit.place()
     first = sorted(place.questions, key=lambda each: each.id != reopened.id)
     reordered = replace(place, questions=tuple(first))
     return JSONResponse(visit.flow.work(visit.assessor, reordered, visit.texts))
@@ -256,7 +256,7 @@ def stop(visit: Changing) -> Response:
         visit.flow.leave(visit.assessor)
     if not wants_json(visit.request):
         return visit.back()
-    place = visit.flow.place(visit.assessor, visit.texts)
+    place = visit.place()
     return JSONResponse(visit.flow.work(visit.assessor, place, visit.texts))
 
 
@@ -271,7 +271,7 @@ def feedback(visit: Changing) -> Response:
         "understanding": scale_point(visit.values, "understanding"),
     }
     text = text_of(visit.values, "text")
-    place = visit.flow.place(visit.assessor, visit.texts)
+    place = visit.place()
     if place.state == "feedback":
         campaign.write(
             lambda tx: participants.give_feedback(

@@ -15,7 +15,6 @@ from duelpool.agreement.findings import agreement_options
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures
 from duelpool.campaign.views.export_forms import FORMS
 from duelpool.campaign.views.watch import NotFound
-from duelpool.campaign.work import holding
 from duelpool.comparison import CORRECTIONS, TESTS
 from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.leaderboard.live import Slice
@@ -283,8 +282,7 @@ def assessors(caller: Viewing) -> Response:
         order=order,
         chosen=state,
         orders=reading.PEOPLE_ORDERS,
-        held=caller.dashboard.campaign.read(holding.held),
-        limits=(holding.IDLE_SECONDS, holding.IDLE_SHARE),
+        bounds=reading.bounds(caller.dashboard),
     )
 
 

@@ -1,17 +1,20 @@
 """What the dashboard's pages and the API both show: topics, pairs, assessors, ledger and log."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
-from duelpool.access import audit_log
+from duelpool.access import audit_log, limits
 from duelpool.campaign.log.replay import TopicState
 from duelpool.campaign.views.history_pages import LinePlace, ledger_entries, lines_as_json, newest_lines
 from duelpool.campaign.views.status import AssessorStatus, CampaignStatus, TopicView
 from duelpool.campaign.views.tally import PairTally, pairs_of, votes_on
 from duelpool.campaign.views.watch import NotFound
+from duelpool.campaign.work import holding
 from duelpool.errors import UnknownName
 from duelpool.records import Passage
-from duelpool.store import holdings, log
+from duelpool.store import Reading, holdings, log
+from duelpool.store.leases import EXTENSIONS
 from duelpool.store.log import Line
 from duelpool.web.manage.dashboard import Dashboard
 from duelpool.web.manage.keys import Pass
@@ -202,6 +205,39 @@ def people(
         assessors.sort(key=lambda person: _sort_key(person, order))
     rows, following = page_of(assessors, lambda person: person.assessor, cursor, limit)
     return PersonPage(list(rows), len(assessors), following)
+
+
+# ---- what visitors may hold
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What visitors hold, and how much they may: questions, idle people's share, new people per address."""
+
+    held: holding.HeldWork
+    turned_away: int  # new visitors, in the last seven days
+    per_address: int  # new visitors an hour; 0 for any number
+    minutes: int  # that a question is held without an answer, extensions included
+    idle_minutes: int
+    idle_percent: int
+
+
+def bounds(dashboard: Dashboard) -> Bounds:
+    """Return what visitors hold and may hold now."""
+    campaign = dashboard.campaign
+
+    def look(tx: Reading) -> tuple[holding.HeldWork, int]:
+        return holding.held(tx), limits.turned_away(tx.connection, tx.campaign, tx.now)
+
+    held, turned_away = campaign.read(look)
+    return Bounds(
+        held=held,
+        turned_away=turned_away,
+        per_address=campaign.settings.visitors_per_address,
+        minutes=max(1, round((1 + EXTENSIONS) * campaign.settings.lease_seconds / 60)),
+        idle_minutes=round(holding.IDLE_SECONDS / 60),
+        idle_percent=round(100 * holding.IDLE_SHARE),
+    )
 
 
 # ---- money

@@ -82,6 +82,10 @@ class TurnedAway(DuelpoolError):
     """A visitor from a panel without the parameters that the panel gives its workers."""
 
 
+class CrowdedAddress(TooMany):
+    """A new visitor from an address that has sent too many of them."""
+
+
 class NoVisit(DuelpoolError):
     """A page that needs a link."""
 
@@ -95,6 +99,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         CrossSite: (403, "cross_site"),
         NotAllowed: (403, "not_allowed"),
         NotPermitted: (403, "not_permitted"),
+        CrowdedAddress: (429, "crowded"),
         TooMany: (429, "too_many"),
         UnknownCampaign: (404, "not_found"),
         UnknownQuestion: (404, "not_found"),
