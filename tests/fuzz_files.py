@@ -47,10 +47,11 @@ from duelpool.files import (
     read_topics,
 )
 from duelpool.files.assessed import read_assessed
+from duelpool.files.run_names import read_groups
 from duelpool.judges.llm.prompts import read_prompt
 from duelpool.judges.simulated import read_matrix
 from duelpool.preferences.prior import read_prior
-from duelpool.setup.inputs import read_files, read_groups
+from duelpool.setup.inputs import read_files
 from duelpool.setup.test_pairs import read_test_pairs
 from duelpool.setup.uploads import UploadFolder
 from duelpool.store import open_store

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from duelpool import __version__
 from duelpool.cli.commands import COMMAND_GROUPS, COMMANDS, DuelpoolCommands
 
 __all__ = ["COMMANDS", "COMMAND_GROUPS", "app", "main"]
@@ -21,6 +20,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from duelpool import __version__  # here, because reading it takes longer than all of this
+
         typer.echo(f"duelpool {__version__}")
         raise typer.Exit
 

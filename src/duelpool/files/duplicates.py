@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Self
 
 import polars as pl
@@ -15,7 +16,7 @@ from duelpool.files.pools import pools_of
 from duelpool.files.preferences import Preferences
 from duelpool.files.qrels import Qrels
 from duelpool.files.runs import Run, looks_like
-from duelpool.files.source import read_source
+from duelpool.files.source import STANDARD_INPUT, read_source
 
 DUPLICATES_LAYOUT = Layout(
     "file of duplicates", ("topic", "canonical", "twin"), text=("topic", "canonical", "twin")
@@ -116,3 +117,13 @@ def read_duplicates(path: str | os.PathLike[str]) -> Duplicates:
         return Duplicates(columns.frame.unique(maintain_order=True), columns.notices)
     except BadRecord as error:
         raise BadFile.at(source.name, None, error.problem, error.remedy) from None
+
+
+def duplicates_path(path: str | os.PathLike[str]) -> Path | None:
+    """Return the name of the file of duplicates beside a file, None beside standard output."""
+    if os.fspath(path) == STANDARD_INPUT:
+        return None
+    place = Path(path)
+    packed = place.suffix == ".gz"
+    plain = place.with_suffix("") if packed else place
+    return plain.with_name(f"{plain.stem}.twins{plain.suffix}{'.gz' if packed else ''}")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from duelpool.errors import BadParameter, UnknownName
-from duelpool.files.source import stem
+from duelpool.errors import BadFile, BadParameter, UnknownName
+from duelpool.files.source import read_source, stem
 
 _SUBMITTED = "input."  # how TREC calls the file of a submitted run
 
@@ -88,3 +88,19 @@ def _with_folder(label: RunLabel) -> str:
 
 def _with_endings(label: RunLabel) -> str:
     return "/".join(Path(label.file).resolve().parts[-2:])
+
+
+def read_groups(path: str) -> dict[str, str]:
+    """Read a file of lines `run group`."""
+    source = read_source(path)
+    groups = {}
+    for number, line in enumerate(source.lines(), 1):
+        words = line.decode(errors="backslashreplace").split(None, 1)
+        if not words:
+            continue
+        if len(words) != 2:
+            raise BadFile.at(
+                source.name, number, "A line names a run and its group.", "Example: bm25 my-team"
+            )
+        groups[words[0]] = words[1].strip()
+    return groups

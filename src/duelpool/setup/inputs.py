@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from duelpool.errors import BadFile, BadParameter
+from duelpool.errors import BadParameter
 from duelpool.files import (
     Notice,
     Passages,
@@ -18,7 +18,7 @@ from duelpool.files import (
     read_run,
     read_topics,
 )
-from duelpool.files.source import read_source
+from duelpool.files.run_names import read_groups
 
 Paced = Callable[[Sequence[str]], Iterable[str]]
 """Iterates over names, and may show the progress."""
@@ -90,19 +90,3 @@ def _refuse_equal_names(runs: Sequence[Run]) -> None:
             f"Two runs are called '{min(repeated)}'.",
             remedy="Runs are named after their files: rename one of them.",
         )
-
-
-def read_groups(path: str) -> dict[str, str]:
-    """Read a file of lines `run group`."""
-    source = read_source(path)
-    groups = {}
-    for number, line in enumerate(source.lines(), 1):
-        words = line.decode(errors="backslashreplace").split(None, 1)
-        if not words:
-            continue
-        if len(words) != 2:
-            raise BadFile.at(
-                source.name, number, "A line names a run and its group.", "Example: bm25 my-team"
-            )
-        groups[words[0]] = words[1].strip()
-    return groups

@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 
 from duelpool.errors import DuelpoolError
 from duelpool.files import read_passages, read_preferences, read_qrels, read_run, read_topics
-from duelpool.setup.inputs import Files, Inputs, read_files, read_groups
+from duelpool.files.run_names import read_groups
+from duelpool.setup.inputs import Files, Inputs, read_files
 from duelpool.setup.uploads import TooMuch, unpacked_size
 
 AT_ONCE = 256 << 10

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import Row, select
@@ -22,8 +21,8 @@ from duelpool.campaign.views.reading import ReadTopic, read_topic, topics_of, un
 from duelpool.errors import BadParameter, UnknownName, known_names
 from duelpool.files import Notice, write_lines
 from duelpool.files.columns import number_text, refuse_unwritable
+from duelpool.files.duplicates import duplicates_path
 from duelpool.files.notices import Tally
-from duelpool.files.source import STANDARD_INPUT
 from duelpool.files.spreadsheets import harmless
 from duelpool.records import EFFECTS, Kind, Levels, Outcome
 from duelpool.store import Reading, holdings, log, schema
@@ -84,16 +83,6 @@ def write_prefs(campaign: Campaign, path: Target, progress: Progress = ignore) -
 
     files = campaign.read(work, once=True)
     return Written(files, count.rows, tally.notices)
-
-
-def duplicates_path(path: Target) -> Path | None:
-    """Return the name of the file of duplicates beside a file, None beside standard output."""
-    if os.fspath(path) == STANDARD_INPUT:
-        return None
-    place = Path(path)
-    packed = place.suffix == ".gz"
-    plain = place.with_suffix("") if packed else place
-    return plain.with_name(f"{plain.stem}.twins{plain.suffix}{'.gz' if packed else ''}")
 
 
 def _pref_lines(  # noqa: PLR0917

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened
+from duelpool.cli.opening import audit_entry, opened
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json
 from duelpool.errors import BadParameter
 from duelpool.store import holdings

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened, working
+from duelpool.cli.opening import audit_entry, opened, working
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, tell_notices
 from duelpool.files import read_passages, read_run
 from duelpool.leaderboard.scoring import keep_runs

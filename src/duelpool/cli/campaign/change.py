@@ -6,7 +6,8 @@ import typer
 
 from duelpool.campaign.settings.changes import changes
 from duelpool.campaign.settings.file import read_changes
-from duelpool.cli.opening import CampaignOption, StoreArgument, audit_entry, opened
+from duelpool.cli.opening import audit_entry, opened
+from duelpool.cli.options import CampaignOption, StoreArgument
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files.source import shown_name
 

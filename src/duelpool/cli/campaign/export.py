@@ -18,7 +18,8 @@ from duelpool.campaign.views.exports import (
     write_prefs,
     write_qrels,
 )
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.opening import opened
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, progress_bar, quiet_broken_pipe, tell, tell_notices
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_qrels

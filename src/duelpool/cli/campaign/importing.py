@@ -7,7 +7,8 @@ from typing import Annotated, cast, get_args
 import typer
 
 from duelpool.campaign.imports.importer import Phases, import_file
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, audit_entry, opened, working
+from duelpool.cli.opening import audit_entry, opened, working
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, tell_notices
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import PreferenceForm

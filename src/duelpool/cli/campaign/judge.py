@@ -23,8 +23,9 @@ from duelpool.campaign.runners.llm_session import LlmSession
 from duelpool.campaign.views.status import status
 from duelpool.cli.campaign.llm import LLMOptions
 from duelpool.cli.helptext import DuelpoolGroup, command_group
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.opening import opened
 from duelpool.cli.option_records import takes_records
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, progress_bar
 from duelpool.demo import load_collection
 from duelpool.errors import BadParameter, UnknownName

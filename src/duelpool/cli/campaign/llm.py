@@ -11,7 +11,8 @@ from duelpool.campaign import Campaign
 from duelpool.campaign.runners.llm_figures import INTERVALS, CountedShare, ModelFigures, model_figures
 from duelpool.campaign.runners.llm_judge import LlmJudge, Terms
 from duelpool.campaign.runners.llm_replies import model_grades, model_preferences
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.opening import opened
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, quiet_broken_pipe, tell
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import Preferences, Qrels, write_preferences, write_qrels

@@ -7,7 +7,8 @@ import typer
 
 from duelpool.access import audit_log
 from duelpool.campaign.views.exports import visit_log
-from duelpool.cli.opening import CampaignOption, StoreArgument, opened
+from duelpool.cli.opening import opened
+from duelpool.cli.options import CampaignOption, StoreArgument
 from duelpool.cli.output import quiet_broken_pipe
 from duelpool.errors import BadParameter
 from duelpool.store import open_store

@@ -8,17 +8,8 @@ from rich.table import Table
 
 from duelpool.campaign import Campaign
 from duelpool.cli.helptext import command_group
-from duelpool.cli.opening import (
-    CampaignOption,
-    JsonOption,
-    StoreArgument,
-    YesOption,
-    audit_entry,
-    confirmed,
-    opened,
-    recorded,
-    working,
-)
+from duelpool.cli.opening import audit_entry, confirmed, opened, recorded, working
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument, YesOption
 from duelpool.cli.output import print_json, print_table
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.net.addresses import checked_root

@@ -11,7 +11,8 @@ from rich.table import Table
 from duelpool.campaign.settings import SETTINGS, Judges, Settings
 from duelpool.campaign.settings.file import read_settings
 from duelpool.cli.evaluation.simulate import prior_read
-from duelpool.cli.opening import is_store, opened
+from duelpool.cli.opening import opened
+from duelpool.cli.options import is_store
 from duelpool.cli.output import print_json, print_table, progress_bar, tell, tell_notices, with_progress
 from duelpool.errors import BadParameter
 from duelpool.files import write_pools

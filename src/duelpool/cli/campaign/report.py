@@ -7,7 +7,8 @@ import typer
 
 from duelpool.campaign.views.watch import Watch
 from duelpool.campaign_report import MEASURES, chapters, facts
-from duelpool.cli.opening import CampaignOption, StoreArgument, opened
+from duelpool.cli.opening import opened
+from duelpool.cli.options import CampaignOption, StoreArgument
 from duelpool.cli.output import tell
 from duelpool.files.source import write_lines
 from duelpool.report import html_page

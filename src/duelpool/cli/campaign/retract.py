@@ -4,16 +4,8 @@ from typing import Annotated
 
 import typer
 
-from duelpool.cli.opening import (
-    CampaignOption,
-    JsonOption,
-    ReasonOption,
-    StoreArgument,
-    YesOption,
-    audit_entry,
-    confirmed,
-    opened,
-)
+from duelpool.cli.opening import audit_entry, confirmed, opened
+from duelpool.cli.options import CampaignOption, JsonOption, ReasonOption, StoreArgument, YesOption
 from duelpool.cli.output import print_json
 from duelpool.errors import BadParameter
 

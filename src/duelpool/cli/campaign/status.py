@@ -12,7 +12,8 @@ from rich.table import Table
 
 from duelpool.campaign.views.status import CampaignStatus, TopicStatus
 from duelpool.campaign.views.status import status as look
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, opened
+from duelpool.cli.opening import opened
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, progress_bar
 
 

@@ -18,13 +18,14 @@ from duelpool.agreement import (
 )
 from duelpool.agreement.campaigns import votes_of
 from duelpool.agreement.shares import Cluster
-from duelpool.cli.opening import CampaignOption, is_store, opened, working
+from duelpool.cli.opening import opened, working
+from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import print_json, tell, tell_notices
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.files import read_assessed, write_lines
+from duelpool.files.run_names import read_groups
 from duelpool.files.source import STANDARD_INPUT, shown_name, stem
 from duelpool.report import table_text
-from duelpool.setup.inputs import read_groups
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
 

@@ -26,7 +26,8 @@ from duelpool.campaign.settings import SETTINGS, Judges, Scale, Settings
 from duelpool.cli.evaluation.budget_tables import show_estimate, show_plan, show_simulation
 from duelpool.cli.executors import open_executor
 from duelpool.cli.helptext import command_group
-from duelpool.cli.opening import CampaignOption, opened
+from duelpool.cli.opening import opened
+from duelpool.cli.options import CampaignOption
 from duelpool.cli.output import print_json, progress_bar, tell
 from duelpool.errors import BadParameter
 from duelpool.files import read_passages, read_qrels, read_topics

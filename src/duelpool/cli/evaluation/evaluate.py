@@ -1,5 +1,7 @@
 """`duelpool evaluate`: scores of runs from grades or preferences, with intervals, tests and plots."""
 
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -7,9 +9,8 @@ from typing import Annotated, Any, cast
 import typer
 from rich.console import Console
 
-from duelpool.campaign.views.exports import duplicates_path
-from duelpool.cli.opening import CampaignOption, is_store, opened
 from duelpool.cli.option_records import takes_records
+from duelpool.cli.options import CampaignOption, is_store
 from duelpool.cli.output import progress_bar, tell
 from duelpool.comparison import CORRECTIONS, TESTS, TUKEY, IntervalMethod
 from duelpool.errors import BadParameter, UnknownName
@@ -27,13 +28,11 @@ from duelpool.evaluation import evaluate as evaluate_runs
 from duelpool.evaluation import report as make_report
 from duelpool.evaluation.sources import TruthKind
 from duelpool.files import Duplicates, read_topics, write_lines
-from duelpool.leaderboard.scoring import labels_of, runs_of
+from duelpool.files.duplicates import duplicates_path
+from duelpool.files.run_names import read_groups
 from duelpool.measures import MEASURES
 from duelpool.records import Topic
 from duelpool.report import table_text
-from duelpool.setup.inputs import read_groups
-from duelpool.simulation import processes
-from duelpool.store import holdings
 
 _LEAVE_OUT = "leave-out"
 _REPORTS = ("scores", *REPORTS, _LEAVE_OUT)
@@ -190,7 +189,7 @@ def evaluate(
     else:
         sources = _of_files(truth, cast("TruthKind | None", kind), preferences, runs)
     weights, chosen = _topics(list(read_topics(topics)) if topics else sources.topics, tag)
-    with processes(jobs) as executor, progress_bar("Scoring runs", len(sources.runs)) as advance:
+    with _processes(jobs) as executor, progress_bar("Scoring runs", len(sources.runs)) as advance:
         evaluation = evaluate_runs(
             sources.truths, sources.runs, measure, rules=rules.chosen(), baseline=baseline, test=test,
             correction=correct, interval=cast("IntervalMethod | None", ci), level=level, weights=weights, topics=chosen,
@@ -243,6 +242,12 @@ def _of_files(
 
 
 def _of_campaign(store: str, name: str | None, runs: list[str] | None) -> _Sources:
+    from duelpool.cli.opening import (
+        opened,  # here, because importing a campaign takes longer than scoring a file
+    )
+    from duelpool.leaderboard.scoring import labels_of, runs_of
+    from duelpool.store import holdings
+
     with opened(store, name) as campaign:
         labels = labels_of(campaign)
         scored = run_sources(runs) if runs else runs_of(campaign)
@@ -267,6 +272,14 @@ def _duplicates_file(*judgments: str | None) -> str | None:
     """Return the file of duplicates that `export` wrote next to the judgments, if there is one."""
     places = [duplicates_path(path) for path in judgments if path is not None]
     return next((str(place) for place in places if place is not None and place.is_file()), None)
+
+
+def _processes(jobs: int) -> AbstractContextManager[Executor | None]:
+    if jobs == 1:
+        return nullcontext()
+    from duelpool.simulation import processes
+
+    return processes(jobs)
 
 
 def _topics(listed: list[Topic] | None, tag: str | None) -> tuple[dict[str, float] | None, list[str] | None]:

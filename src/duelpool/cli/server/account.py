@@ -13,7 +13,7 @@ from duelpool.access.accounts import Account
 from duelpool.access.administration import Administration
 from duelpool.access.roles import FOR_TOKENS
 from duelpool.cli.helptext import command_group
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table, tell
 from duelpool.errors import BadParameter
 from duelpool.store import holdings, log, open_store

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from duelpool.cli.opening import JsonOption, StoreArgument, working
+from duelpool.cli.opening import working
+from duelpool.cli.options import JsonOption, StoreArgument
 from duelpool.cli.output import print_json
 from duelpool.store import maintenance
 from duelpool.store.schema import SCHEMA_VERSION

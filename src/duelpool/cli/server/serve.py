@@ -8,7 +8,7 @@ import typer
 
 from duelpool.access.accounts import has_manager
 from duelpool.campaign import Campaign
-from duelpool.cli.opening import CampaignOption, JsonOption, StoreArgument, is_store
+from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument, is_store
 from duelpool.cli.output import print_json, tell
 from duelpool.errors import BadParameter
 from duelpool.net.addresses import checked_root
