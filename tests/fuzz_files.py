@@ -90,7 +90,7 @@ LINES = b"\n".join(
 )
 ASSESSED = b"topic\tleft\tright\twinner\tassessor\none\ta\tb\ta\tp1\none\tb\tc\tb\tp2\n"
 JUDGMENTS = b"\n".join(LINES.splitlines()[:2])
-TOPICS = b'{"id": "one", "text": "Who is it?", "tags": ["x"]}\n{"id": "two", "text": "Where?"}\n'
+TOPICS = b'{"id": "one", "text": "Who is it?", "tags": ["x"], "weight": 2}\n{"id": "two", "text": "Where?"}\n'
 TABBED = b"one\tWho is it?\ntwo\tWhere?\n"
 XML = b"<topics><topic number='1'><query>Who?</query></topic></topics>"
 PASSAGES = b'{"id": "a", "text": "A text.", "format": "markdown"}\n{"id": "b", "text": "B", "title": "T"}\n'
@@ -274,6 +274,36 @@ ODD = (
     ),
 )
 
+_NUMBER = re.compile(rb"(?<![\w.])-?\d+(\.\d+)?(?![\w.])")
+ODD_NUMBERS = (
+    *(
+        b"9" * 400,
+        b"-" + b"9" * 400,
+        b"9" * 5000,
+        b"1e999",
+        b"-1e999",
+        b"1e-400",
+        b"NaN",
+        b"Infinity",
+        b"-1",
+        b"0",
+        b"-0",
+    ),
+    *(
+        b"1.5",
+        b"9223372036854775808",
+        b"18446744073709551616",
+        b"2147483648",
+        b"1e308",
+        b"01",
+        b"1_0",
+        b"true",
+        b"null",
+    ),
+    *(b'"1"', b"[1]", b"\xc2\xb2", b"\xd9\xa1"),
+)
+"""What may stand where a file has a number; the last two are a superscript and a digit of another script."""
+
 
 @st.composite
 def nearly_right(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
@@ -287,7 +317,7 @@ def nearly_right(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
     for _ in range(draw(st.integers(0, 5))):
         at = draw(st.integers(0, len(data)))
         end = min(len(data), at + draw(st.integers(0, 12)))
-        what = draw(st.integers(0, 6))
+        what = draw(st.integers(0, 7))
         if what == 0:
             data = data[:at] + draw(st.sampled_from(ODD)) + data[at:]
         elif what == 1:
@@ -301,6 +331,11 @@ def nearly_right(draw: st.DrawFn, samples: tuple[bytes, ...]) -> bytes:
         elif what == 5:
             lines = data.splitlines(keepends=True)
             data = b"".join(draw(st.permutations(lines))) if len(lines) < 8 else data
+        elif what == 6:
+            numbers = list(_NUMBER.finditer(data))
+            if numbers:
+                number = draw(st.sampled_from(numbers))
+                data = data[: number.start()] + draw(st.sampled_from(ODD_NUMBERS)) + data[number.end() :]
         else:
             data += draw(st.sampled_from(everything))
     wrapped = draw(st.integers(0, 11))

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from duelpool.errors import BadFile, BadRecord, DuelpoolError, MissingExtra, UnknownName
-from duelpool.records import EFFECTS, Judgment, Kind, Levels, Outcome, Passage, Pool, Question, Topic, pair_of
+from duelpool.records import (
+    EFFECTS,
+    Judgment,
+    Kind,
+    Levels,
+    Outcome,
+    Passage,
+    Pool,
+    Question,
+    Topic,
+    is_number,
+    pair_of,
+)
 from duelpool.seeds import rng_for
 
 
@@ -85,6 +97,16 @@ def test_pair_is_the_same_in_either_order() -> None:
 def test_judgments_that_contradict_themselves_are_refused(fields: dict[str, object]) -> None:
     with pytest.raises(BadRecord):
         Judgment(**fields)  # type: ignore[arg-type]
+
+
+def test_a_number_that_no_float_holds_is_refused() -> None:
+    huge = 10**400
+    assert not is_number(huge)
+    assert is_number(10**300)
+    with pytest.raises(BadRecord, match="weight"):
+        Topic("one", "Who?", weight=huge)
+    with pytest.raises(BadRecord, match="Seconds"):
+        Judgment("one", "a", "b", Outcome.LEFT, seconds=huge)
 
 
 def test_records_are_validated_when_made() -> None:

@@ -6,6 +6,7 @@ may be private or on loopback, goes through the system's proxy where there is on
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -298,7 +299,11 @@ def _answer(opener: Any, request: Request, timeout: float) -> Any:
         except HTTPError as error:
             with error:
                 wait = error.headers.get("Retry-After", "")
-                if error.code != 503 or not wait.isdigit() or time.monotonic() + int(wait) > ends:
+                if (
+                    error.code != 503
+                    or not re.fullmatch("[0-9]{1,9}", wait)
+                    or time.monotonic() + int(wait) > ends
+                ):
                     raise _refused(error) from None
             time.sleep(int(wait))
         except URLError as error:

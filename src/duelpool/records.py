@@ -6,16 +6,28 @@ table of what each outcome means, for pages, files, strategies and statistics.
 """
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeGuard, get_args
 
 from duelpool.errors import BadRecord
 
 Pair: TypeAlias = tuple[str, str]
 """Two different items, the smaller id first: the pair (a, b) is the pair (b, a)."""
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a number that a float can hold; a whole number of JSON may have hundreds of digits."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
+
+
+def _is_finite(value: float) -> bool:
+    return (
+        -sys.float_info.max <= value <= sys.float_info.max
+    )  # math.isfinite fails on whole numbers beyond that
 
 
 def pair_of(a: str, b: str) -> Pair:
@@ -202,11 +214,11 @@ class Judgment:
                 'A grade goes with the outcome "grade" and the kind "grade", and each of them with a grade.',
                 remedy="Give all three, or none of them.",
             )
-        if self.grade is not None and not math.isfinite(self.grade):
+        if self.grade is not None and not _is_finite(self.grade):
             raise BadRecord(f"A grade is a finite number, not {self.grade}.")
         if self.right is not None:
             pair_of(self.left, self.right)
-        if self.seconds is not None and not (math.isfinite(self.seconds) and self.seconds >= 0):
+        if self.seconds is not None and not (_is_finite(self.seconds) and self.seconds >= 0):
             raise BadRecord(f"Seconds are a finite number from 0 on, not {self.seconds}.")
         if self.propensity is not None and not 0 < self.propensity <= 1:
             raise BadRecord(f"A propensity lies above 0 and at most at 1, not at {self.propensity}.")
@@ -274,7 +286,7 @@ class Topic:
         _refuse_empty("topic", id=self.id)
         about = (*self.conversation, *self.tags, *self.snippets)
         _refuse_unstorable(f"topic {self.id!a}", (self.id, self.text, self.description, *about))
-        if not (math.isfinite(self.weight) and self.weight >= 0):
+        if not (_is_finite(self.weight) and self.weight >= 0):
             raise BadRecord(
                 f"The weight of topic '{self.id}' is {self.weight}; it must be a number from 0 on."
             )

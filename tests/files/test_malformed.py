@@ -303,3 +303,14 @@ def test_passages_in_every_form(tmp_path: Path) -> None:
         assert read_passages(tmp_path / "p").by_id["d1"].text == "one\ttwo"
     (tmp_path / "p").write_text("d1\tone\nd2\ttwo\n")
     assert list(read_passages(tmp_path / "p", only={"d2"}).by_id) == ["d2"]
+
+
+def test_numbers_that_no_float_holds_are_refused_with_their_line(tmp_path: Path) -> None:
+    huge = "9" * 400
+    topics = f'{{"id": "one", "text": "Who?", "weight": {huge}}}\n'
+    line = f'{{"topic": "one", "left": "a", "right": "b", "outcome": "left", "seconds": {huge}}}\n'
+    for read, text in ((read_topics, topics), (lambda path: list(read_judgments(path)), line)):
+        (tmp_path / "x.jsonl").write_text(text)
+        with pytest.raises(BadFile, match=r"x\.jsonl:1") as refused:
+            read(tmp_path / "x.jsonl")
+        assert "must be a number" in str(refused.value)

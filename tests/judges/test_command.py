@@ -92,6 +92,7 @@ def test_answer_with_all_optional_fields() -> None:
         ('{"id": "q1", "outcome": "left", "confidence": "high"}', "no number"),
         ('{"id": "q1", "outcome": "left", "seconds": -1}', "from 0 on"),
         ('{"id": "q1", "outcome": "left", "seconds": NaN}', "no number"),
+        (f'{{"id": "q1", "outcome": "left", "seconds": {"9" * 400}}}', "no number"),
         ('{"id": "q1", "outcome": "left", "note": 3}', "a text"),
         ('{"id": "q1", "error": "no key"}', "The program reports: no key"),
     ],

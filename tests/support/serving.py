@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,10 +112,11 @@ def begin(
     port: int | None = None,
     more: tuple[str, ...] = (),
     files: int | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Server:
     """Start a server on a port of loopback, a free one unless it is named; it may not answer yet.
 
-    With `files`, it may open so many of them and no more.
+    With `files`, it may open so many of them and no more. `environment` is added to ours.
     """
     limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files})); " if files else ""
     port = free_port() if port is None else port
@@ -130,16 +131,23 @@ def begin(
             stdout=subprocess.DEVNULL,
             stderr=log_,
             start_new_session=True,
+            env={**os.environ, **(environment or {})},
         )
     return Server(process, port, log_file, workers)
 
 
 @contextmanager
 def serving(
-    target: str, folder: Path, *, workers: int = 1, more: tuple[str, ...] = (), files: int | None = None
+    target: str,
+    folder: Path,
+    *,
+    workers: int = 1,
+    more: tuple[str, ...] = (),
+    files: int | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     """Serve a store on a free port of loopback."""
-    server = begin(target, folder, workers=workers, more=more, files=files)
+    server = begin(target, folder, workers=workers, more=more, files=files, environment=environment)
     try:
         server.wait()
         yield server

@@ -1,12 +1,12 @@
 """JSON lines: one object a line, with the file and the line in every error."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from duelpool.errors import BadFile, BadRecord
 from duelpool.files.source import Source
+from duelpool.records import is_number
 
 Row = Mapping[str, Any]
 
@@ -85,6 +85,6 @@ def number_of(row: Row, name: str) -> float | None:
     value = row.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise BadRecord(f'"{name}" must be a number, not {json.dumps(value)[:40]}.')
     return value

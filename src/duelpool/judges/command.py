@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from duelpool.errors import BadParameter
 from duelpool.judges.live import JudgeAction, JudgeError, Sheet
-from duelpool.records import Answer, Outcome, Passage
+from duelpool.records import Answer, Outcome, Passage, is_number
 
 _LINE_AT_MOST = 1_000_000  # characters of a reply; more than this is no reply
 _GRACE_SECONDS = 2.0  # for a program to exit by itself when there are no more questions
@@ -223,7 +223,7 @@ def _number(row: Mapping[str, Any], name: str) -> float | None:
     value = row.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise _wrong(f"'{name}' is no number")
     return float(value)
 

@@ -44,6 +44,7 @@ SITE = "https://app.prolific.com/submissions/complete"
 PERSON, STUDY, SESSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
 AT_ONCE = 100  # bonuses paid by one call
 PAGE = 100
+MONEY_AT_MOST = 10**12  # what a number of JSON may be beyond that is no sum
 PAGES_AT_MOST = 10_000
 REJECTION_AT_LEAST = 100  # characters
 CATEGORIES = (
@@ -152,7 +153,9 @@ class Prolific:
         """Return the bonuses that Prolific shows for a submission."""
         data = self._call("GET", f"/submissions/{quote(submission, safe='')}/")
         paid = data.get("bonus_payments") if isinstance(data, dict) else None
-        return [round(float(each)) for each in paid or () if isinstance(each, int | float)]
+        return [
+            round(each) for each in paid or () if isinstance(each, int | float) and abs(each) < MONEY_AT_MOST
+        ]
 
     def message(self, headers: Mapping[str, str], body: bytes, now: float) -> PanelMessage:
         """Verify and read a message from Prolific; raise ForgedMessage when it isn't Prolific's."""
@@ -252,7 +255,7 @@ class Prolific:
         try:
             batch, amount = str(data["id"]), float(data["amount"])
             fees = float(data.get("fees") or 0) + float(data.get("vat") or 0)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise PanelError(
                 "Prolific's answer to the bonuses can't be read.", remedy="Nothing was paid."
             ) from None

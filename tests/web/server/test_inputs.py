@@ -1,4 +1,4 @@
-"""Characters that no database stores are refused at the door, wherever a request carries them."""
+"""Characters that no database stores are refused at the door, and numbers that are none where they are read."""
 
 import base64
 import json
@@ -251,3 +251,23 @@ def test_a_body_that_breaks_off_is_no_request(app: FastAPI) -> None:
 
     alone(ask())
     assert sent == []
+
+
+# ---- numbers
+
+
+def test_a_number_of_hundreds_of_digits_is_refused(app: FastAPI) -> None:
+    client, campaign = client_of(app), app.state.campaigns.all()[0].id
+    for field in ("seconds", "confidence", "context_uses", "attempt"):
+        body = f'{{"question": "none", "outcome": "left", "{field}": {"9" * 400}}}'
+        got = client.post(f"/j/{campaign}/answer", content=body, headers={"Content-Type": "application/json"})
+        assert (got.status_code, field in got.text) == (422, True), (field, got.text[:300])
+
+
+def test_superscripts_are_no_numbers(app: FastAPI) -> None:
+    """`"²".isdigit()` is true, and `int("²")` fails."""
+    client, campaign = client_of(app), app.state.campaigns.all()[0].id
+    form = {"topic": "one", "seqs": "²", "reason": "a test"}
+    assert client.post(f"/manage/{campaign}/step/retract", data=form).status_code == 422
+    got = client.post("/csp-report", content=b"{}", headers={b"Content-Length": "²".encode("latin-1")})
+    assert got.status_code in {204, 429}, got.text

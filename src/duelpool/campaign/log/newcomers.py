@@ -33,7 +33,7 @@ def is_in_challenge(phase: str) -> bool:
 def round_of(phase: str) -> int:
     """Return which round a phase belongs to: 0 for the topic's own, and the number of a challenge."""
     number = phase.removeprefix(CHALLENGE).partition(_BETWEEN)[0]
-    return int(number) if phase.startswith(CHALLENGE) and number.isdigit() else 0
+    return int(number) if phase.startswith(CHALLENGE) and number.isdecimal() and len(number) < 10 else 0
 
 
 def challenges_so_far(tx: Reading, topic: str) -> int:

@@ -1,6 +1,7 @@
 """`duelpool panel`: set up the panel that workers come from, and settle their payments with it."""
 
 import os
+import re
 from typing import Annotated, Any
 
 import typer
@@ -39,6 +40,7 @@ panel = command_group(
 UrlOption = Annotated[str, typer.Option(help="The public URL of the server.")]
 HERE = "http://127.0.0.1:8000"
 DAYS = 60.0
+_NUMBER = re.compile("[0-9]{1,18}")
 
 
 def _panel_of(campaign: Campaign) -> Panel:
@@ -265,7 +267,9 @@ def _answers(answer_texts: Any) -> dict[int, bool]:
     answers: dict[int, bool] = {}
     for each in answer_texts:
         numbers, _, word = each.partition("=")
-        if word not in ("paid", "unpaid") or not all(part.strip().isdigit() for part in numbers.split(",")):
+        if word not in ("paid", "unpaid") or not all(
+            _NUMBER.fullmatch(part.strip()) for part in numbers.split(",")
+        ):
             raise BadParameter(f"'{each}' isn't an answer.", remedy="Write 12=paid, 12=unpaid or 12,13=paid.")
         answers |= {int(part): word == "paid" for part in numbers.split(",")}
     return answers

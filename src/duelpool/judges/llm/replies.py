@@ -5,10 +5,11 @@ a model say can reach the log; and the words refer to our own marks, so no passa
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from duelpool.records import is_number
 
 ReplyFormat = Literal["schema", "json", "none"]
 CONFIDENCES = (50, 60, 70, 80, 90, 100)
@@ -167,7 +168,7 @@ def parse_content(content: str, form: ReplyForm) -> Verdict:
         return Verdict(value, sure)
     if value == "cannot":
         return Verdict("cannot", sure)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value):
         raise Malformed("another grade")
     if float(value) not in form.grades:
         raise Malformed("another grade")

@@ -49,7 +49,7 @@ def place(flow: Flow, at: str, texts: Catalogue) -> Place:
     """Return the place at a position of the preview."""
     number, _, chosen = at.partition(":")
     pages = pages_of(flow.campaign, texts)
-    index = min(int(number), len(pages) - 1) if number.isdigit() else 0
+    index = min(int(number), len(pages) - 1) if number.isdecimal() else 0
     state, _, number_within = pages[index].partition(" ")
     if state == "practice":
         return Place(state, _NOBODY, number=int(number_within), practised=chosen)
@@ -68,7 +68,7 @@ def place(flow: Flow, at: str, texts: Catalogue) -> Place:
 def onward(flow: Flow, at: str, texts: Catalogue, verb: str, values: Mapping[str, Any]) -> str:
     """Return the position of the preview after a click."""
     number, _, chosen = at.partition(":")
-    index = int(number) if number.isdigit() else 0
+    index = int(number) if number.isdecimal() else 0
     pages = pages_of(flow.campaign, texts)
     state = place(flow, at, texts).state
     if verb == "undo":

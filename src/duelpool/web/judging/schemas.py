@@ -186,7 +186,7 @@ def _number(values: Mapping[str, Any], name: str, low: float, high: float) -> fl
         return None
     try:
         number = float(given) if not isinstance(given, bool) else math.nan
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # OverflowError: whole numbers of hundreds of digits
         number = math.nan
     if not low <= number <= high:
         raise BadRecord(f"'{name}' can't be '{str(given)[:50]}'.", remedy="Use the fields of the page.")

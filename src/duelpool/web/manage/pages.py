@@ -434,7 +434,7 @@ def take_step(caller: Changing, step: str) -> Response:
         if name in caller.values and name != "preview"
     }
     if "seqs" in values:
-        values["seqs"] = [int(each) for each in values["seqs"].split() if each.isdigit() and len(each) < 11]
+        values["seqs"] = [int(each) for each in values["seqs"].split() if each.isdecimal() and len(each) < 11]
     try:
         asked = kind(**values, preview=not sure)
     except ValidationError as error:

@@ -133,7 +133,7 @@ class CountedBody:
     async def whole(self) -> bytes:
         """Return the whole body, or refuse one that is too large."""
         length = self.headers.get("content-length", "")
-        too_large = length.isdigit() and int(length[:12]) > BODY_AT_MOST
+        too_large = length.isdecimal() and int(length[:12]) > BODY_AT_MOST
         parts: list[bytes] = []
         while not too_large:
             message = await self.receive()
