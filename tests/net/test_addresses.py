@@ -1,6 +1,7 @@
 """The address guard: what is called and what never, however it is spelled, and that every URL setting is checked."""
 
 import dataclasses
+import functools
 import re
 import socket
 import threading
@@ -267,7 +268,7 @@ NO_URLS = {
     PanelAccess: {"token", "secret"},
 }
 # Options of the command line: URLs that are called, URLs that only make links, and the operator's own hosts.
-CALLED_OPTIONS = {("judge", "llm", "url")}
+CALLED_OPTIONS = {("judge", "llm", "url"), ("webhook", "add", "url")}
 LINK_OPTIONS = {("serve", "url"), ("link", "url"), ("panel", "show", "url"), ("panel", "check", "url")}
 # Where to listen, which proxies to trust, which hosts to allow, how many connections an address may have.
 OWN_OPTIONS = {"host", "proxy", "allow_host", "per_address"}
@@ -317,7 +318,8 @@ def test_only_the_http_client_and_the_dashboards_client_open_connections() -> No
 
 @pytest.mark.parametrize("url", MALFORMED)
 def test_malformed_urls_are_refused_by_every_setting(url: str) -> None:
-    for check in (check_link, checked_root, parse_address, llm.parse_address):
+    as_it_is = functools.partial(parse_address, query=True)
+    for check in (check_link, checked_root, parse_address, llm.parse_address, as_it_is):
         with pytest.raises(BadParameter):
             check(url)
     with pytest.raises(BadParameter):

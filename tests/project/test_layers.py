@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "panels": ("errors", "net"),
     "campaign": (*GROUND, "net", "files", "budget", "pool", "strategies", "judges", "store", "panels"),
     "recruitment": (*GROUND, "store", "panels", "campaign"),
+    "webhooks": (*GROUND, "net", "store", "access", "campaign"),
     "report": (*GROUND, "files"),
     "agreement": (*GROUND, "files", "store", "campaign", "report"),
     "evaluation": (*GROUND, "files", "strategies", "measures", "comparison", "report"),
@@ -65,7 +66,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "web": (
         *GROUND,
         *("files", "pool", "preferences", "strategies", "measures", "comparison", "simulation", "store"),
-        *("access", "panels", "campaign", "recruitment", "report", "agreement", "leaderboard", "setup"),
+        *(
+            "access",
+            "panels",
+            "campaign",
+            "recruitment",
+            "report",
+            "agreement",
+            "leaderboard",
+            "setup",
+            "webhooks",
+        ),
     ),
     "demo": (
         *GROUND,
@@ -82,7 +93,7 @@ REPRODUCE_MAY_IMPORT = (
     *("files", "pool", "preferences", "strategies", "measures", "judges", "comparison"),
     *("budget", "simulation", "report", "agreement", "evaluation", "plots"),
 )
-SQL_ROOMS = ("store", "access", "campaign", "recruitment", "testing")
+SQL_ROOMS = ("store", "access", "campaign", "recruitment", "webhooks", "testing")
 """The rooms that may import SQLAlchemy; all others call their functions."""
 DOORS = {"__init__", "__main__"}  # the package's own modules may import any package
 

@@ -41,6 +41,10 @@ ABOUT_NOBODY = {
     "arrival": "campaign panel verdict reason submission",
     "payment": "campaign panel submission kind currency state run batch",
     "delivery": "campaign panel event signature",
+    "webhook": "id campaign url host secret events body state",
+    "webhook_event": "id campaign kind facts",
+    "webhook_delivery": "event webhook state said",
+    "milestone": "campaign topic stage",
 }
 
 

@@ -45,6 +45,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "account": "server.account:account",
         "token": "server.account:token",
         "key": "server.account:key",
+        "webhook": "server.webhook:webhook",
         "log": "campaign.log:log",
         "backup": "server.backup:backup",
         "restore": "server.backup:restore",

@@ -59,15 +59,20 @@ class Address:
 # ---- reading URLs
 
 
-def parse_address(url: str, allow: Collection[str] = (), *, allow_with: str = "--allow-host ") -> Address:
-    """Parse the base URL of an API such as https://api.example.org/v1; `allow` names hosts that may be private."""
+def parse_address(
+    url: str, allow: Collection[str] = (), *, allow_with: str = "--allow-host ", query: bool = False
+) -> Address:
+    """Parse the base URL of an API such as https://api.example.org/v1; `allow` names hosts that may be private.
+
+    With `query`, the URL is called as it is: it may have a query and escaped characters, as webhooks' URLs do.
+    """
     wrong = "This is not the URL of an API"
     remedy = "Write it as https://host/path, without a name or password in it."
     parts = _split(url, wrong, remedy)
     host = parts.hostname or ""
-    if "?" in url or "#" in url:
+    if "#" in url or ("?" in url and not query):
         raise BadParameter(f"{wrong}: it holds more than a host and a path.", remedy=remedy)
-    if "%" in parts.path or ".." in parts.path:
+    if ("%" in parts.path and not query) or ".." in parts.path:
         raise BadParameter(f"{wrong}: its path isn't plain.", remedy=remedy)
     allowed = host in {each.casefold().strip("[]") for each in allow}
     if parts.scheme == "http" and not allowed:
@@ -76,7 +81,10 @@ def parse_address(url: str, allow: Collection[str] = (), *, allow_with: str = "-
             remedy=f"Use https://, or allow the host if it is your own: {allow_with}{host}.",
         )
     port = parts.port or _PORTS[parts.scheme]
-    return Address(parts.scheme, host, port, parts.path.rstrip("/"), allowed, allow_with)
+    path = parts.path.rstrip("/")
+    if query:
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Address(parts.scheme, host, port, path, allowed, allow_with)
 
 
 def check_link(url: str) -> None:

@@ -60,13 +60,14 @@ def request(
     headers: Mapping[str, str] | None = None,
     timeout: float,
     max_bytes: int,
+    whole: bool = True,
     resolver: Resolver | None = None,
 ) -> Response:
-    """Send one request, never a second one, and return the whole answer.
+    """Send one request, never a second one, and return the whole answer, or its first bytes unless `whole`.
 
     `path` follows the address's own path; `timeout` is for connecting, and once more for all the rest. Raises NotSent
-    or NoAnswer without an answer of at most `max_bytes`, and BadParameter when the URL itself is at fault: a
-    forbidden address or an invalid certificate. Nothing was sent then.
+    or NoAnswer without an answer (where `whole`, of at most `max_bytes`), and BadParameter when the URL itself is at
+    fault: a forbidden address or an invalid certificate. Nothing was sent then.
     """
     connection = _connect(address, timeout, resolver)
     link = http.client.HTTPConnection(address.host, address.port)
@@ -83,7 +84,7 @@ def request(
     try:
         with _Deadline(connection, timeout):
             link.request(method, address.path + path, body, all_headers)
-            return _read(link.getresponse(), max_bytes)
+            return _read(link.getresponse(), max_bytes, whole)
     except TimeoutError:
         raise NoAnswer("no answer in time") from None
     except (OSError, http.client.HTTPException, ValueError):
@@ -109,7 +110,9 @@ def _connect(address: Address, timeout: float, resolver: Resolver | None) -> soc
         raise NotSent(error.strerror or type(error).__name__) from None
 
 
-def _read(answer: http.client.HTTPResponse, max_bytes: int) -> Response:
+def _read(answer: http.client.HTTPResponse, max_bytes: int, whole: bool) -> Response:
+    if not whole:
+        return Response(answer.status, answer.read(max_bytes), retry_after(answer.getheader("Retry-After")))
     body = answer.read(max_bytes + 1)
     if len(body) > max_bytes:
         raise NoAnswer("an answer without end")

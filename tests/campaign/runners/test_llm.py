@@ -31,8 +31,10 @@ from duelpool.judges.llm import PROMPTS, Endpoint, Prices, parse_address
 from duelpool.records import Answer, Outcome, Passage, Pool, Topic
 from duelpool.store import Store, Writing, llm, open_store, schema
 from duelpool.store.llm import ModelReply, Order
+from duelpool.webhooks import setting_up
 from support.campaigns import Knows, judge_all, make_campaign
 from support.fake_llm import MALFORMED_REPLIES, LlmRequest, Provider, says, serving, smaller_is_better
+from support.hooked import events_of
 from support.stores import BACK_ENDS, new_target
 
 KEY = "sk-very-secret-key-0123456789"
@@ -363,6 +365,14 @@ def test_budget_is_never_exceeded(back_end: str, tmp_path: Path, provider: Provi
             asked_before = provider.number
         assert len(kept(store, campaign)) == 30
         assert set(provider.counts.values()) <= {1, 2}
+
+
+def test_a_budget_that_is_used_up_is_one_event(store: Store, provider: Provider) -> None:
+    campaign = make_campaign(store, {"one": "abc"}, strategy="allpairs")
+    setting_up.add(campaign, "http://127.0.0.1:9/hook", allow=["127.0.0.1"])
+    for budget in (1, 1, 2):
+        assert run_session(campaign, provider, budget=budget).ended == "budget"
+    assert events_of(campaign) == [("budget.reached", "gpt 1", 1), ("budget.reached", "gpt 2", 1)]
 
 
 def test_released_money_is_used(store: Store) -> None:

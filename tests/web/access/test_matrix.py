@@ -88,6 +88,8 @@ NEEDS: dict[str, str] = {
         for step in ("exclude", "reinstate", "retract", "rewind", "state", "settings")
     },
     "POST /manage/{campaign}/settings": "manage",
+    "POST /manage/{campaign}/webhooks": "manage",
+    "POST /manage/{campaign}/webhooks/{webhook}/{step}": "manage",
     "GET /": "an empty store",
     **dict.fromkeys(
         (
@@ -316,7 +318,9 @@ def test_each_route_admits_the_callers_of_its_row(
         elif route == "POST /account/sessions" and allowed:
             assert got.status_code == 404, said  # no session of theirs
         elif allowed:
-            unknown = "{question}" in route or route.endswith(("/rewind", "/reinstate"))
+            unknown = (
+                "{question}" in route or "webhooks" in route or route.endswith(("/rewind", "/reinstate"))
+            )
             fine = {200, 204, 303, 404, 409, 422, 400} if unknown or "/j/" in route else {200, 204, 303}
             assert got.status_code in fine, said
         else:

@@ -17,6 +17,7 @@ from duelpool.campaign.runners.judging_session import JudgingSession, in_turns
 from duelpool.files import Run
 from duelpool.records import Kind, Pool, Topic
 from duelpool.store import schema
+from duelpool.webhooks import setting_up
 from duelpool_reproduce.assessor_study import simulated_study
 from support.accessibility import look_with_axe
 from support.browsing import People, Person, Site
@@ -211,6 +212,7 @@ def test_every_action_works_without_scripts(site: Site, people: People, letters:
 @pytest.mark.long
 def test_every_page_passes_axe(manager: Manager, letters: Campaign) -> None:
     judge(letters, 14, "pq")
+    setting_up.add(letters, "http://127.0.0.1:9/hook", allow=["127.0.0.1"])  # a table on the settings page
     first = letters.live.state("one").lines[0].judgment
     assert first is not None
     for path in PAGES:

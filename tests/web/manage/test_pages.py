@@ -30,7 +30,17 @@ PAGES = (
     ),
     "topic?topic=one",
 )
-STEPS = ("blind", "settings", "step/exclude", "step/reinstate", "step/retract", "step/rewind", "step/state")
+STEPS = (
+    "blind",
+    "settings",
+    "webhooks",
+    "webhooks/x/remove",
+    "step/exclude",
+    "step/reinstate",
+    "step/retract",
+    "step/rewind",
+    "step/state",
+)
 
 
 @pytest.fixture(scope="module")

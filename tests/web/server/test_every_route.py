@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from duelpool.campaign import Campaign
 from duelpool.store import log, schema
 from duelpool.web.setup.keys import setup_key
+from duelpool.webhooks.setting_up import webhooks
 from support.managed import judge, key_for, managed
 from support.panels import Guest, House, house
 from support.routes import routes_of
@@ -159,6 +160,19 @@ def settings_changed(world: World) -> Response:
     return world.form("settings", sure="yes", values='{"reward": 300}')
 
 
+def webhook_added(world: World) -> Response:
+    """A public address, which isn't called."""
+    got = world.form("webhooks", url="https://1.1.1.1/hook", **{"event-topic.done": "yes"})
+    assert "whsec_" in got.text
+    return got
+
+
+def webhook_removed(world: World) -> Response:
+    (added,) = world.managed.read(webhooks)
+    assert world.form(f"webhooks/{added.id}/resend").status_code == 303
+    return world.form(f"webhooks/{added.id}/remove")
+
+
 def stepped(world: World) -> Response:
     for state in ("paused", "open"):
         got = world.form("step/state", state=state, sure="yes")
@@ -270,6 +284,8 @@ RECIPES: dict[str, Recipe] = {
     "GET /manage/{campaign}/{page}": lambda world: world.look("export"),
     "POST /manage/{campaign}/blind": lambda world: world.form("blind", blind="0"),
     "POST /manage/{campaign}/settings": settings_changed,
+    "POST /manage/{campaign}/webhooks": webhook_added,
+    "POST /manage/{campaign}/webhooks/{webhook}/{step}": webhook_removed,
     "POST /manage/{campaign}/step/{step}": stepped,
     # the API
     "GET /api/v1/openapi.json": lambda world: world.manager.get("/api/v1/openapi.json"),

@@ -24,12 +24,16 @@ def grades_of(tx: Reading, topic: str) -> dict[str, list[float]]:
 
 def all_graded(tx: Reading, settings: Settings) -> bool:
     """Whether every item has as many grades as it needs."""
-    for topic in holdings.topics(tx, state="open"):
-        grades, planned = grades_of(tx, topic), settings.grades_wanted(topic)
-        for row in holdings.items(tx, topic):
-            wanted = row.twin_of is None and row.state == "in"
-            if wanted and len(grades.get(row.id, ())) < (planned[row.id] or settings.slots):
-                return False
+    return all(topic_graded(tx, settings, topic) for topic in holdings.topics(tx, state="open"))
+
+
+def topic_graded(tx: Reading, settings: Settings, topic: str) -> bool:
+    """Whether every item of a topic has as many grades as it needs."""
+    grades, planned = grades_of(tx, topic), settings.grades_wanted(topic)
+    for row in holdings.items(tx, topic):
+        wanted = row.twin_of is None and row.state == "in"
+        if wanted and len(grades.get(row.id, ())) < (planned[row.id] or settings.slots):
+            return False
     return True
 
 

@@ -7,6 +7,7 @@ from duelpool.campaign.runners.judging_session import JudgeGaveUp, OnAnswer, Que
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
 from duelpool.judges.live import JudgeError
 from duelpool.records import Answer, Outcome, Question
+from duelpool.store import Writing, events
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)
@@ -50,6 +51,7 @@ class LlmSession:
                     if not at_work:
                         if settled == self._judge.settled:  # no held money became free since the last try
                             self.tally.ended = "budget"
+                            self._campaign.write(self._record_budget)
                             return self.tally
                         settled = self._judge.settled
                         tried = unaffordable.pop(0)
@@ -67,6 +69,11 @@ class LlmSession:
             finally:
                 for question in (*at_work.values(), *unaffordable, *self._aside.values()):
                     self._campaign.give_back(question.id, self._judge.assessor)
+
+    def _record_budget(self, tx: Writing) -> None:
+        """Write down, once for each budget, that it is used up."""
+        budget, judge = self._judge.terms.budget, self._judge.assessor
+        events.record(tx, events.BUDGET_REACHED, {"judge": judge}, subject=f"{judge} {budget}", occurrence=1)
 
     def _submit(self, pool: ThreadPoolExecutor, question: Question) -> Future[Answer]:
         return pool.submit(self._judge.answer, self._texts.sheet(question, self.tally.judged))

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.tally import loss_of, passed_test
-from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
+from duelpool.store import Reading, Writing, events, holdings, leases, log, retractions, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,13 @@ def preview(tx: Reading, assessor: str) -> Exclusion:
 def exclude(tx: Writing, assessor: str, *, reason: str) -> Exclusion:
     """Take an assessor's judgments out of every score, open their pairs again, and admit them no more."""
     exclusion = preview(tx, assessor)
-    holdings.set_assessor_state(tx, assessor, "excluded")
+    if holdings.set_assessor_state(tx, assessor, "excluded"):
+        events.record(
+            tx,
+            events.ASSESSOR_EXCLUDED,
+            {"judgments": exclusion.judgments, **_excluded(tx)},
+            subject=assessor,
+        )
     for topic, seqs in judgments_of(tx, assessor).items():
         retractions.retract(tx, topic, seqs, reason=reason)
     open_now = tx.connection.execute(
@@ -127,6 +133,12 @@ def exclude(tx: Writing, assessor: str, *, reason: str) -> Exclusion:
     ).scalars()
     leases.return_questions(tx, list(open_now))
     return exclusion
+
+
+def _excluded(tx: Reading) -> dict[str, int]:
+    columns = schema.assessor.c
+    query = select(func.count()).where(columns.campaign == tx.campaign, columns.state == "excluded")
+    return {"excluded": int(tx.connection.execute(query).scalar_one())}
 
 
 def reinstate(tx: Writing, assessor: str, *, cap: int, reason: str) -> int:

@@ -47,8 +47,14 @@ from duelpool.store.schema.panels import (
     payment,
     submission,
 )
+from duelpool.store.schema.webhooks import (
+    milestone,
+    webhook,
+    webhook_delivery,
+    webhook_event,
+)
 
-SCHEMA_VERSION = "0006"
+SCHEMA_VERSION = "0007"
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -72,6 +78,7 @@ __all__ = [
     "llm_reply",
     "log",
     "metadata",
+    "milestone",
     "passage",
     "payment",
     "question",
@@ -84,4 +91,7 @@ __all__ = [
     "token",
     "topic",
     "topic_person",
+    "webhook",
+    "webhook_delivery",
+    "webhook_event",
 ]

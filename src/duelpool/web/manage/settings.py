@@ -11,6 +11,7 @@ from duelpool.campaign.settings import CHANGEABLE, FIXED, SETTINGS
 from duelpool.campaign.settings.declaration import SettingField
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.store import StoreError
+from duelpool.store.events import EVENTS
 from duelpool.web.access.links import address
 from duelpool.web.i18n import catalogue
 from duelpool.web.manage import actions
@@ -19,6 +20,7 @@ from duelpool.web.manage.pages import show
 from duelpool.web.manage.schemas import ChangeSettings
 from duelpool.web.server.guard import status_of
 from duelpool.web.server.inputs import refuse_unstorable
+from duelpool.webhooks.setting_up import Added, undelivered, webhooks
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,12 +30,16 @@ DEFAULT_TEXTS = {"consent": "consent_text", "guidelines": "guide_text"}  # by th
 @router.get("/manage/{campaign}/settings")
 def settings(caller: Viewing) -> Response:
     """Show the settings."""
-    return _page(caller)
+    return settings_page(caller)
 
 
-def _page(
-    caller: ManageCaller, trouble: DuelpoolError | None = None, typed: dict[str, Any] | None = None
+def settings_page(
+    caller: ManageCaller,
+    trouble: DuelpoolError | None = None,
+    typed: dict[str, Any] | None = None,
+    added: Added | None = None,
 ) -> HTMLResponse:
+    """Return the page, with what was refused and what was typed, or with the webhook that was added."""
     campaign = caller.dashboard.campaign
     now = campaign.read(lambda tx: tx.now)
     root = str(caller.request.app.state.url).rstrip("/")  # never the Host header: anyone may send any
@@ -59,6 +65,10 @@ def _page(
         may_manage=caller.may_manage,
         trouble=trouble,
         refused=campaign.refused_settings,
+        webhooks=campaign.read(webhooks),
+        undelivered=campaign.read(undelivered),
+        events=EVENTS,
+        added=added,
     )
     if trouble is not None:
         page.status_code = status_of(trouble)[0]
@@ -98,7 +108,7 @@ def change(caller: Changing) -> Response:
     except StoreError:
         raise
     except DuelpoolError as error:
-        return _page(caller, error, {} if sure else _typed(caller.values))
+        return settings_page(caller, error, {} if sure else _typed(caller.values))
     if sure:
         names = ", ".join(each.name for each in told.changes) or "nothing"
         notice = caller.links.sign("notice", f"Changed: {names}.")

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from duelpool.web.manage.api import add_api
 from duelpool.web.manage.dashboard import Dashboards, StillCounting
 from duelpool.web.manage.pages import router as dashboard
 from duelpool.web.manage.settings import router as settings_page
+from duelpool.web.manage.webhooks import router as webhooks_page
 from duelpool.web.server import health, malloc
 from duelpool.web.server.guard import Guard, logger, new_reference, status_of, wants_json
 from duelpool.web.server.metrics import RequestCounts
@@ -35,6 +36,7 @@ from duelpool.web.server.reports import ReportLog, csp_report
 from duelpool.web.setup.drafts import SavedDrafts, folder_for
 from duelpool.web.setup.pages import router as setting_up
 from duelpool.web.templating import error_json, error_page, language_of, render, static_response
+from duelpool.webhooks.sending import POLL_SECONDS, BackgroundDelivery
 
 SWEEP_SECONDS = 20.0
 SWITCH_SECONDS = (
@@ -49,14 +51,16 @@ def make_app(
     *,
     campaign: str | None = None,
     sweep_seconds: float = SWEEP_SECONDS,
+    webhook_seconds: float = POLL_SECONDS,
     counts: Path | None = None,
     uploads: Path | None = None,
     url: str = "",
 ) -> FastAPI:
     """Return the application of a store, or of one of its campaigns; an old store is upgraded after a backup.
 
-    Expired leases are freed every few seconds. `counts` is a folder where the processes of one server count their
-    requests; `uploads` holds files while campaigns are set up; `url` is the public address, with which links begin.
+    Expired leases are freed every few seconds, and events are sent to webhooks. `counts` is a folder where the
+    processes of one server count their requests; `uploads` holds files while campaigns are set up; `url` is the
+    public address, with which links begin.
     """
     store = open_store(store_target)
     try:
@@ -78,24 +82,14 @@ def make_app(
         app.state.reports.end_minute()
         campaigns.sweep()
 
-    async def sweep_on() -> None:
-        task = warm
-        while True:
-            try:
-                await run_in_threadpool(task)
-            except DuelpoolError as error:
-                logger.warning("in the background: %s", error)
-            except Exception:  # any error: without the sweeper, leases would never expire
-                logger.exception("in the background")
-            await asyncio.sleep(sweep_seconds)
-            task = sweep
-
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         malloc.share()
         sys.setswitchinterval(SWITCH_SECONDS)
         to_thread.current_default_thread_limiter().total_tokens = THREADS
-        sweeper = asyncio.create_task(sweep_on())
+        sweeper = asyncio.create_task(_sweep_on(warm, sweep, sweep_seconds))
+        webhooks = BackgroundDelivery(store, lambda each: campaigns.flow(each).campaign, webhook_seconds)
+        webhooks.start()
         try:
             yield
         finally:
@@ -103,6 +97,7 @@ def make_app(
             sweeper.cancel()
             with suppress(asyncio.CancelledError):
                 await sweeper
+            await run_in_threadpool(webhooks.stop)
             if drafts is not None:
                 drafts.close()
             await run_in_threadpool(store.close)
@@ -113,6 +108,20 @@ def make_app(
     app.add_middleware(Guard, counts=app.state.counts, refused=_failed)
     _add_routes(app)
     return app
+
+
+async def _sweep_on(first: Callable[[], None], sweep: Callable[[], None], seconds: float) -> None:
+    """Run one task at the start, and the other every few seconds."""
+    task = first
+    while True:
+        try:
+            await run_in_threadpool(task)
+        except DuelpoolError as error:
+            logger.warning("in the background: %s", error)
+        except Exception:  # any error: without the sweeper, leases would never expire
+            logger.exception("in the background")
+        await asyncio.sleep(seconds)
+        task = sweep
 
 
 def _add_state(
@@ -128,7 +137,16 @@ def _add_state(
 
 def _add_routes(app: FastAPI) -> None:
     """Add the routes and the error handlers to an application."""
-    for router in (routes.router, door, health.router, panels.router, setting_up, settings_page, dashboard):
+    for router in (
+        routes.router,
+        door,
+        health.router,
+        panels.router,
+        setting_up,
+        settings_page,
+        webhooks_page,
+        dashboard,
+    ):
         app.include_router(router)
     add_api(app)
     app.add_exception_handler(DuelpoolError, _refused)

@@ -1,0 +1,1 @@
+"""Webhooks: a campaign's events, found once, signed, and sent until they arrive."""
