@@ -33,6 +33,7 @@ PATHS: dict[str, Sequence[str]] = {
     "campaign": ("{{own}}",),
     "question": ("{{question}}", "{{question}}", "{{answered}}"),
     "side": ("left", "right"),
+    "webhook": ("{{webhook}}", "x"),
     "panel": ("prolific",),
     "draft": ("{{draft}}", "{{draft}}", "new"),
     "kind": ("runs", "qrels", "topics", "texts", "tests", "prefs", "groups", "archive"),
@@ -239,6 +240,15 @@ RECIPES: dict[str, Recipe] = {
             "values": ('{"reward": 300}', '{"feedback": true}', "[]"),
         },
     ),
+    "POST /manage/{campaign}/webhooks": Recipe(  # none of these addresses is called
+        ("manager", "link"),
+        form={
+            "url": ("https://127.0.0.1/hook", "http://192.0.2.1/hook", "https://[::1]/?a=b", "x", ""),
+            "body": ("json", "text", "teams", "xml"),
+            "event-budget.reached": ("yes", ""),
+        },
+    ),
+    "POST /manage/{campaign}/webhooks/{webhook}/{step}": Recipe(("manager", "link"), form={}, weight=0.5),
     "POST /manage/{campaign}/step/{step}": Recipe(("manager", "link"), form=STEP_FORM, weight=2),
     # the API
     "GET /api/v1/openapi.json": Recipe(("nobody",), weight=0.15),
@@ -372,6 +382,11 @@ FIRST: tuple[tuple[str, dict[str, Any]], ...] = (
     ("POST /api/v1/campaigns/{campaign}/rewind", {"topic": "one", "phase": "{{phase}}"}),
     ("POST /api/v1/campaigns/{campaign}/exclude", {"assessor": "cleo", "preview": False}),
     ("POST /api/v1/campaigns/{campaign}/reinstate", {"assessor": "cleo", "preview": False}),
+    (
+        "POST /manage/{campaign}/webhooks",
+        {"url": "https://1.1.1.1/x", "body": "json", "event-budget.reached": "yes"},
+    ),
+    ("POST /manage/{campaign}/webhooks/{webhook}/{step}", {"webhook": "{{webhook}}", "step": "remove"}),
     ("GET /account", {}),
     ("POST /account/sessions", {"session": "{{session}}"}),
     ("POST /account/password", {"new": "another password here"}),

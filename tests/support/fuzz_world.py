@@ -247,6 +247,7 @@ class World:
             "key_manage": lambda: manager_key(self.links, caller.campaign, now, 1.0),
             "key_setup": lambda: setup_key(self.links, now),
             "person": lambda: self._newest(schema.assessor.c.id, caller),
+            "webhook": lambda: self._newest(schema.webhook.c.id, caller, schema.webhook.c.state == "on"),
             "phase": lambda: self._newest(
                 schema.log.c.phase,
                 caller,

@@ -133,6 +133,20 @@ def test_each_stage_of_a_campaign_is_done(quick: Store, receiver: Receiver) -> N
     assert events_of(campaign)[1::2] == [("campaign.done", "", 2), ("topic.done", "one", 2)]
 
 
+def test_a_process_with_earlier_settings_finds_nothing(quick: Store, receiver: Receiver) -> None:
+    campaign = make_campaign(quick, {"one": "abc"}, stage="grading", cap=1)
+    hook(campaign, receiver)
+    campaign.enrol("g", "dedicated")
+    while (question := campaign.next_question("g")) is not None:
+        campaign.answer(question.id, "g", Answer(Outcome.GRADE, grade=1.0))
+    look(campaign)
+    earlier = Campaign.open(quick, campaign.name)
+    campaign.next_stage()
+    look(campaign)
+    look(earlier)  # which still takes the campaign to be graded
+    assert events_of(campaign) == [("campaign.done", "", 1), ("topic.done", "one", 1)]
+
+
 def test_an_exclusion_is_an_event_each_time_it_happens(store: Store, receiver: Receiver) -> None:
     campaign = make_campaign(store, TWO)
     hook(campaign, receiver)

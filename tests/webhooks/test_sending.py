@@ -211,6 +211,23 @@ def test_one_webhook_that_fails_delays_no_other(campaign: Campaign, store: Store
     assert len(broken.got) == 1
 
 
+def test_a_campaign_that_cant_be_read_delays_no_other(
+    campaign: Campaign, store: Store, receiver: Receiver
+) -> None:
+    other = make_campaign(store, {"one": "ab"}, name="other")
+    hook(campaign, receiver)
+    hook(other, receiver)
+    happen(campaign)
+    happen(other)
+
+    def opened(campaign: str) -> Campaign:
+        raise BadParameter("Its strategy is unknown.")
+
+    with pytest.raises(BadParameter, match="unknown"):
+        sending.look_and_deliver(store, opened)
+    assert len(receiver.got) == 2
+
+
 def test_only_the_chosen_events_are_sent(campaign: Campaign, store: Store, receiver: Receiver) -> None:
     hook(campaign, receiver, only=["assessor.excluded"])
     happen(campaign)

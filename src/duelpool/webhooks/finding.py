@@ -16,8 +16,9 @@ from duelpool.campaign.log.live_topics import LogHead
 from duelpool.campaign.log.newcomers import is_challenge
 from duelpool.campaign.log.replay import FORCES_REPLAY, TopicState
 from duelpool.campaign.questions import grading
+from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import ledger
-from duelpool.store import Reading, Writing, events, log, schema
+from duelpool.store import Reading, Writing, events, holdings, log, schema
 from duelpool.store.log import Line
 from duelpool.store.statements import dialect_of
 
@@ -51,12 +52,19 @@ def look(campaign: Campaign) -> None:
     after[_WHOLE] = _whole(campaign, before, after)
     reached = campaign.read(lambda tx: _budget(tx, campaign))
     if reached or any(before.get(topic) != each for topic, each in after.items()):
-        campaign.write(lambda tx: _note(tx, before, after, reached))
+        campaign.write(lambda tx: _note(tx, campaign, before, after, reached))
 
 
 def _note(
-    tx: Writing, before: Mapping[str, Milestone], after: Mapping[str, Milestone], reached: Mapping[str, Any]
+    tx: Writing,
+    campaign: Campaign,
+    before: Mapping[str, Milestone],
+    after: Mapping[str, Milestone],
+    reached: Mapping[str, Any],
 ) -> None:
+    stored, _ = Settings.from_store(holdings.find_campaign(tx.connection, tx.campaign).settings)
+    if stored != campaign.settings:  # they have just changed: what was found may be wrong, and is found again
+        return
     if _move(tx, before, after):
         _record_done(tx, before, after)
     if reached:

@@ -1,14 +1,13 @@
 """Sending events: one process at a time by a lease, again after a failure, until they arrive or a day has passed.
 
-A delivery is claimed for a minute, sent, and marked. A process that is killed in between leaves a claim that ends, and
-another one sends the event again, with the same id.
+A delivery is claimed for two minutes, sent, and marked. A process that is killed in between leaves a claim that ends,
+and another one sends the event again, with the same id.
 """
 
 import json
 import logging
 import threading
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 SECONDS = 10.0  # to connect, and once more for the answer
 ANSWER_AT_MOST = 4096
-CLAIM_SECONDS = 60.0
+CLAIM_SECONDS = 120.0
 ATTEMPTS = 13
 FIRST_PAUSE, PAUSE_AT_MOST = 10.0, 4 * 3600.0
 POLL_SECONDS = 5.0
@@ -209,13 +208,24 @@ def _marking(claim: _Claim, outcome: Attempt) -> Callable[[Connection, float], N
 def look_and_deliver(
     store: Store, campaign_of: Callable[[str], Campaign], stop: threading.Event | None = None
 ) -> Sent:
-    """Find the events of all campaigns that have webhooks, and send what is due."""
+    """Find the events of all campaigns that have webhooks, and send what is due.
+
+    A campaign that can't be read delays no other; its error is raised at the end.
+    """
+    unreadable: DuelpoolError | None = None
     for campaign in store.read(_with_webhooks):
         if stop is not None and stop.is_set():
             break
-        with suppress(UnknownCampaign):  # this server doesn't show it
+        try:
             look(campaign_of(campaign))
-    return deliver(store, stop)
+        except UnknownCampaign:
+            continue  # this server doesn't show it
+        except DuelpoolError as error:
+            unreadable = error
+    sent = deliver(store, stop)
+    if unreadable is not None:
+        raise unreadable
+    return sent
 
 
 def _with_webhooks(connection: Connection) -> list[str]:
@@ -234,6 +244,7 @@ class BackgroundDelivery:
     ) -> None:
         self._store, self._campaign_of, self._seconds = store, campaign_of, seconds
         self._stop = threading.Event()
+        self._told = ""
         self._thread = threading.Thread(target=self._run, name="duelpool-webhooks", daemon=True)
 
     def start(self) -> None:
@@ -249,11 +260,15 @@ class BackgroundDelivery:
         while not self._stop.wait(self._seconds):
             try:
                 look_and_deliver(self._store, self._campaign_of, self._stop)
+                self._told = ""
             except DuelpoolError as error:
                 self._tell(logging.WARNING, "webhooks: %s", error)
             except Exception as error:  # any error: without this thread, no event is sent
                 self._tell(logging.ERROR, "webhooks: %r", error)
 
     def _tell(self, level: int, words: str, error: Exception) -> None:
-        if not self._stop.is_set():  # the store is being closed
+        repeated, self._told = repr(error) == self._told, repr(error)
+        if (
+            not repeated and not self._stop.is_set()
+        ):  # what fails while the store is being closed is no trouble
             logger.log(level, words, error, exc_info=level >= logging.ERROR)
