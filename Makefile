@@ -101,7 +101,7 @@ test-all: lint browser  ## the slow tests too, and what all of them reach
 # since schemathesis asks for a newer one than it needs.
 LOWEST := build/lowest$(VENV:.venv%=%)
 UV = $(TOOLS)/$(PROGRAMS)/uv pip
-EXTRAS := --extra postgres --extra cluster --extra testing
+EXTRAS := --extra postgres --extra cluster --extra sso --extra testing
 $(LOWEST)/.ready: pyproject.toml reproduce/pyproject.toml constraints.txt tests/lowest.in $(TOOLS)/.ready
 	@echo "Setting up the lowest versions in $(LOWEST) ..."
 	@$(TOOLS)/$(PROGRAMS)/uv venv --quiet --clear --python $(PYTHON) $(LOWEST)
@@ -142,7 +142,7 @@ record: $(VENV)/.ready  ## ask the installed peers again, for the recordings tha
 lock: $(TOOLS)/.ready  ## what the wheel needs, pinned with hashes, in requirements-hashed.txt
 	@$(TOOLS)/$(PROGRAMS)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --custom-compile-command 'make lock' --constraint constraints.txt \
-		--extra postgres --output-file requirements-hashed.txt
+		--extra postgres --extra sso --output-file requirements-hashed.txt
 
 dist: $(TOOLS)/.ready  ## wheels and sdists of duelpool and duelpool-reproduce in dist, checked
 	@rm -rf dist
@@ -160,7 +160,7 @@ build/plain: dist
 	@rm -rf build/plain
 	@$(PYTHON) -m venv build/plain
 	@$(PINNED) build/plain/$(PROGRAMS)/python -m pip install --quiet --disable-pip-version-check \
-		"$$(ls dist/duelpool-*.whl)[postgres,cluster,testing]"
+		"$$(ls dist/duelpool-*.whl)[postgres,cluster,sso,testing]"
 	@build/plain/$(PROGRAMS)/python -m pip uninstall --quiet --yes setuptools pip
 
 check-tag:  # TAG=v0.2.0: do the tag, the versions, the changelog and the citation name the same release?

@@ -16,10 +16,10 @@ print(json.dumps([
 """
 HEAD = """# Licences
 
-Duelpool is under the Apache License 2.0. An installation with the extras `postgres`, `cluster` and `testing` brings
-these packages along, in the pinned versions; the licence is the one that each states in its own metadata. The extra
-`ir` adds ir_measures (Apache License 2.0) and pytrec_eval-terrier (MIT License). `make licences` writes this page,
-`make sbom` a bill of materials in CycloneDX's form.
+Duelpool is under the Apache License 2.0. An installation with the extras `postgres`, `cluster`, `sso` and `testing`
+brings these packages along, in the pinned versions; the licence is the one that each states in its own metadata. The
+extra `ir` adds ir_measures (Apache License 2.0) and pytrec_eval-terrier (MIT License). `make licences` writes this
+page, `make sbom` a bill of materials in CycloneDX's form.
 
 | package | version | licence |
 |---|---|---|

@@ -18,6 +18,7 @@ from duelpool.store import schema
 from duelpool.web.setup.keys import setup_key
 from duelpool.web.templating import asset
 from support.managed import judge, key_for, managed
+from support.openid_provider import openid_provider, sign_on_by
 from support.visitors import new_store, seen_from, served
 
 PAGE = Path(__file__).parents[1] / "docs" / "headers.md"
@@ -59,6 +60,7 @@ COOKIES = {
     "duelpool_manage_CAMPAIGN": "The key of a manager's link. Signed",
     "duelpool_setup": "The key of a link to set up campaigns. Signed",
     "duelpool_session": "An account that has signed in: a random id, its name, its epoch, when it ends. Signed",
+    "duelpool_sign_on": "One sign-in at a provider, until the browser returns: random values, the next page. Signed",
     "duelpool_blind": "`1`: this browser hides the names of systems",
 }
 """What each cookie holds."""
@@ -87,6 +89,7 @@ def fetched(app: FastAPI, campaign: str) -> tuple[dict[str, Response], dict[str,
     send("POST", f"{manage}/blind", data={"blind": "1"})
     send("POST", f"{manage}/account", data={"name": "boss", "password": "a password for the page"})
     send("POST", "/login", data={"name": "boss", "password": "a password for the page"})
+    send("GET", "/login/sso")
     question = send("GET", f"{base}/work").json()["questions"][0]["id"]
     return {
         "judging page": send("GET", f"{base}/"),
@@ -125,6 +128,8 @@ def lifetime(cookie: Morsel[str]) -> str:
     """Return how long a browser keeps a cookie."""
     if not cookie["max-age"]:
         return "until the browser is closed"
+    if int(cookie["max-age"]) < 3600:
+        return f"{int(cookie['max-age']) // 60} minutes"
     hours = round(int(cookie["max-age"]) / 3600)
     if hours == 24 * DAYS:
         return "as long as its link"
@@ -186,7 +191,12 @@ def page(folder: Path) -> str:
         campaign = managed(store)
         judge(campaign, 3)
         store.write(lambda connection, now: connection.execute(update(schema.passage).values(format="html")))
-    with served(folder / "c.db", uploads=folder / "uploads") as app:
+    with (
+        openid_provider() as provider,
+        served(
+            folder / "c.db", uploads=folder / "uploads", url=ORIGIN, sign_on=sign_on_by(provider.issuer)
+        ) as app,
+    ):
         responses, cookies = fetched(app, campaign.id)
         assert cookies.keys() == COOKIES.keys()
         wanted = {what: 404 if what == "error page" else 200 for what in CLASSES}

@@ -268,10 +268,11 @@ NO_URLS = {
     PanelAccess: {"token", "secret"},
 }
 # Options of the command line: URLs that are called, URLs that only make links, and the operator's own hosts.
-CALLED_OPTIONS = {("judge", "llm", "url"), ("webhook", "add", "url")}
+CALLED_OPTIONS = {("judge", "llm", "url"), ("webhook", "add", "url"), ("serve", "sso_issuer")}
 LINK_OPTIONS = {("serve", "url"), ("link", "url"), ("panel", "show", "url"), ("panel", "check", "url")}
-# Where to listen, which proxies to trust, which hosts to allow, how many connections an address may have.
-OWN_OPTIONS = {"host", "proxy", "allow_host", "per_address"}
+# Where to listen, which proxies to trust, which hosts to allow, how many connections an address may have; an issuer
+# that is compared and not called.
+OWN_OPTIONS = {"host", "proxy", "allow_host", "sso_allow_host", "per_address", "issuer"}
 
 
 def texts_of(record: type) -> set[str]:
@@ -296,7 +297,7 @@ def options_of(command: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]
 
 
 def test_every_option_that_sounds_like_a_url_is_listed() -> None:
-    sounds = re.compile("ur[li]|address|host|endpoint|hook|redirect|origin|proxy|site")
+    sounds = re.compile("ur[li]|issuer|address|host|endpoint|hook|redirect|origin|proxy|site")
     options = {each for each in options_of(typer.main.get_command(app)) if sounds.search(each[-1])}
     assert {each for each in options if each[-1] not in OWN_OPTIONS} == CALLED_OPTIONS | LINK_OPTIONS
 
@@ -347,8 +348,12 @@ def test_options_with_urls_are_checked(option: tuple[str, ...], tmp_path: Path) 
     store = str(tmp_path / "campaign.db")
     with open_store(store, create=True) as opened:
         make_campaign(opened, judges="crowd", panel="prolific", completion_code="C")
-    more = ["--model", "m", "--price-in", "1", "--price-out", "1"] if option[0] == "judge" else []
+    more = {
+        "judge": ["--model", "m", "--price-in", "1", "--price-out", "1"],
+        "serve": ["--sso-client", "c", "--sso-role", "a=viewer"] if option[-1] == "sso_issuer" else [],
+    }.get(option[0], [])
     for url in ("javascript:alert(1)", "https://name:word@x.example/", "https://x.example\\@evil.example"):
-        done = CliRunner().invoke(app, [*option[:-1], store, f"--{option[-1]}", url, *more])
+        given = [url] if option[0] == "webhook" else [f"--{option[-1].replace('_', '-')}", url]
+        done = CliRunner().invoke(app, [*option[:-1], store, *given, *more])
         assert done.exit_code == 2, done.output
         assert "https://" in done.output

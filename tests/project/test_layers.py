@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "budget": (*GROUND, "files", "measures"),
     "simulation": (*GROUND, "strategies", "judges"),
     "store": GROUND,
-    "access": (*GROUND, "store"),
+    "access": (*GROUND, "net", "store"),
     "panels": ("errors", "net"),
     "campaign": (*GROUND, "net", "files", "budget", "pool", "strategies", "judges", "store", "panels"),
     "recruitment": (*GROUND, "store", "panels", "campaign"),

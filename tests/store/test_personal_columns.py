@@ -31,6 +31,7 @@ ABOUT_NOBODY = {
     "ledger": "campaign assignment entry",
     "account": "state",
     "account_role": "campaign role",
+    "account_link": "issuer",
     "session": "id",
     "token": "id digest campaign scopes",
     "deed": "campaign deed",

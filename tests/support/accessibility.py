@@ -41,6 +41,8 @@ LOOKED_AT_IN = {
     "access/account.html": "test_the_account_pages_pass_axe",
     "access/first.html": "test_the_account_pages_pass_axe",
     "access/login.html": "test_the_account_pages_pass_axe",
+    "access/refused.html": "test_the_pages_of_single_sign_on_pass_axe",
+    "access/signed_out.html": "test_the_pages_of_single_sign_on_pass_axe",
     "check.html": "test_pages_before_judging_pass_axe",
     "complete.html": "test_the_last_page_passes_axe",
     "consent.html": "test_pages_before_judging_pass_axe",

@@ -175,6 +175,10 @@ RECIPES: dict[str, Recipe] = {
             "next": ("/account", ""),
         },
     ),
+    "GET /login/sso": Recipe(("nobody", *ACCOUNTS), {"next": ("/account", "//evil.example")}, weight=0.2),
+    "GET /login/sso/callback": Recipe(
+        ("nobody", *ACCOUNTS), {"code": ("a-code",), "state": ("a-state",), "error": ("",)}, weight=0.2
+    ),
     "GET /account": Recipe(ACCOUNTS),
     "POST /account/judge/{campaign}": Recipe(ACCOUNTS, form={}),
     "POST /account/password": Recipe(

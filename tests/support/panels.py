@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from httpx2 import Response
 from sqlalchemy import select
 
+from duelpool.access.sign_on_settings import SignOnSettings
 from duelpool.campaign import Campaign
 from duelpool.panels import Panel, PanelAccess, make_panel
 from duelpool.records import Passage, Pool
@@ -18,7 +19,7 @@ from duelpool.store import Store, holdings, schema
 from duelpool.store.holdings import TestPair
 from support.campaigns import make_campaign
 from support.fake_prolific import FakeProlific, Submission, serving
-from support.visitors import LETTERS, Person, crowd_settings, new_store, served
+from support.visitors import LETTERS, ORIGIN, Person, crowd_settings, new_store, served
 
 TOPICS = ("one", "two", "three", "four", "five", "six")
 TESTS = [TestPair(f"test-{at}", topic, "a", f"z{at}") for at, topic in enumerate(TOPICS * 3)]
@@ -134,7 +135,9 @@ class House:
 
 
 @contextmanager
-def house(folder: Path, *, target: str = "", **settings: Any) -> Iterator[House]:
+def house(
+    folder: Path, *, target: str = "", sign_on: SignOnSettings | None = None, **settings: Any
+) -> Iterator[House]:
     """Serve a campaign with a panel."""
     fake = FakeProlific(page_size=7)
     path = target or str(folder / "campaign.db")
@@ -145,6 +148,6 @@ def house(folder: Path, *, target: str = "", **settings: Any) -> Iterator[House]
             )
             fake.url = f"https://judge.example/j/{campaign.id}/from/prolific?key=K&PROLIFIC_PID=1&STUDY_ID=2&SESSION_ID=3"
         fake.codes = dict(ACTIONS)
-        with served(path) as app:
+        with served(path, url=ORIGIN if sign_on else "", sign_on=sign_on) as app:
             app.state.environment = fake.environment()
             yield House(app, fake, path)

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from duelpool.web.access.sign_on import make_sign_on
 from duelpool.web.manage import dashboard
 from duelpool.web.setup.keys import setup_address, setup_key
 from support.accessibility import LOOKED_AT_IN, every_page, look_with_axe
 from support.browsing import People, open_site
 from support.managed import judge, key_for, managed
+from support.openid_provider import openid_provider, sign_on_by
 from web.judging.test_accessibility import STATES
 
 PASSWORD = "correct horse battery"
@@ -74,6 +76,38 @@ def test_the_first_pages_of_a_store_pass_axe(
         assert "0 of 3 topics" in page.inner_text("#told")
         look_with_axe(page, "counting")
         read.set()
+        visitors.close()
+
+
+def test_the_pages_of_single_sign_on_pass_axe(browser: Browser, people: People, tmp_path: Path) -> None:
+    """By a real browser, from the page to sign in to the provider and back, out, and in without a role."""
+    with openid_provider() as provider, open_site(tmp_path) as site:
+        provider.allow(site.address)
+        provider.add("anna", "leads")
+        provider.asks = True
+        site.app.state.sign_on = make_sign_on(sign_on_by(provider.issuer), site.address)
+        campaign = managed(site.store)
+        visitors = People(browser, site)
+        person = visitors()
+        page = person.page
+        page.goto(f"{site.address}/login?next=/manage/{campaign.id}")
+        look_with_axe(page, "a page to sign in at a provider")
+        page.click("text=Sign in with Example ID")
+        page.click("text=Continue as anna")
+        page.wait_for_url(f"{site.address}/manage/{campaign.id}/leaderboard")
+        page.goto(f"{site.address}/account")
+        page.click("text=Sign out here")
+        page.wait_for_selector("body[data-state=signed_out]")
+        look_with_axe(page, "signed out")
+        page.click("text=Sign out of Example ID, too")
+        page.wait_for_selector("body[data-state=login]")
+        provider.add("anna", "others")
+        page.click("text=Sign in with Example ID")
+        page.click("text=Continue as anna")
+        page.wait_for_selector("body[data-state=refused]")
+        look_with_axe(page, "not signed in")
+        there = f"request to another host: {provider.issuer}/"
+        person.complaints[:] = [each for each in person.complaints if not each.startswith(there)]
         visitors.close()
 
 

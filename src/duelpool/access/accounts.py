@@ -39,13 +39,17 @@ class UnknownAccount(BadParameter):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A person with a name and a password; `roles` are by campaign, the empty name for all campaigns."""
+    """A person with a name; `roles` are by campaign, the empty name for all campaigns.
+
+    One without a password signs in at an OpenID provider.
+    """
 
     name: str
     epoch: int
     state: str
     created: float
     roles: Mapping[str, str]
+    has_password: bool = True
 
     def role_in(self, campaign: str) -> str | None:
         """Return the role in a campaign: the one for this campaign, or the one for all."""
@@ -114,7 +118,7 @@ def find(connection: Connection, name: str) -> Account | None:
     """Return the account of this name."""
     columns = schema.account.c
     row = connection.execute(
-        select(columns.name, columns.epoch, columns.state, columns.created).where(
+        select(columns.name, columns.epoch, columns.state, columns.created, columns.password).where(
             columns.name == normal_name(name)
         )
     ).first()
@@ -122,7 +126,8 @@ def find(connection: Connection, name: str) -> Account | None:
         return None
     grants = schema.account_role.c
     roles = connection.execute(select(grants.campaign, grants.role).where(grants.account == row.name))
-    return Account(row.name, row.epoch, row.state, row.created, {each.campaign: each.role for each in roles})
+    by_campaign = {each.campaign: each.role for each in roles}
+    return Account(row.name, row.epoch, row.state, row.created, by_campaign, bool(row.password))
 
 
 def all_accounts(connection: Connection) -> list[Account]:
@@ -186,6 +191,12 @@ def add(
     connection.execute(insert(schema.account_role).values(account=new, campaign=campaign, role=role))
     _end_links(connection, role, now)
     return existing(connection, new)
+
+
+def add_without_password(connection: Connection, name: str, now: float) -> Account:
+    """Make an account for someone who signs in at an OpenID provider; it has no role yet."""
+    connection.execute(insert(schema.account).values(name=check_name(name), password="", created=now))
+    return existing(connection, name)
 
 
 def set_password(connection: Connection, name: str, password: str) -> Account:

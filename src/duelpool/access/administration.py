@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from duelpool.access import accounts, audit_log, keys, sessions, tokens
+from duelpool.access import accounts, audit_log, keys, sessions, single_sign_on, tokens
 from duelpool.access.accounts import EVERYWHERE, Account
 from duelpool.access.tokens import Token
 from duelpool.store import Store, holdings
@@ -72,6 +72,20 @@ class Administration:
         """Let a locked account sign in again."""
         return self._account(
             "let in again", lambda connection, now, of: accounts.set_state(connection, name, "in")
+        )
+
+    def link_account(self, name: str, issuer: str, subject: str) -> Account:
+        """Let a person of an OpenID provider sign in to an account."""
+        return self._account(
+            f"linked to {subject} of {issuer}",
+            lambda connection, now, of: single_sign_on.link(connection, name, issuer, subject, now),
+        )
+
+    def unlink_account(self, name: str) -> Account:
+        """Let no person of an OpenID provider sign in to an account any more; its sessions end."""
+        return self._account(
+            "unlinked from single sign-on",
+            lambda connection, now, of: single_sign_on.unlink(connection, name),
         )
 
     # ---- tokens

@@ -47,6 +47,7 @@ class Limit:
 PASSWORD_BY_NAME = Limit("password of", 10, 900)
 PASSWORD_BY_ADDRESS = Limit("passwords from", 50, 900, by_address=True)
 KEY_BY_ADDRESS = Limit("keys from", 200, 900, by_address=True)
+SIGN_ON_BY_ADDRESS = Limit("sign-ons from", 100, 900, by_address=True)
 PACE = Limit("requests of", 1200, 60)
 VISITOR_SECONDS = 3600  # in which new visitors from one address are counted
 TURNED_AWAY_DAYS = 7  # for which it is known how many visitors were turned away

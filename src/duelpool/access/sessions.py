@@ -1,14 +1,15 @@
 """Sessions of accounts: a row each, so that they can be listed, and ended one by one or all at once.
 
-A row says roughly where a session began: the network, never the whole address, and the name of the browser. It goes
-when the session ends.
+A row says roughly where a session began: the network, never the whole address, and the name of the browser. A session
+that began at an OpenID provider has its ID token, by which it can be ended there as well. The row goes when the session
+ends.
 """
 
 import ipaddress
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -37,6 +38,7 @@ class AccountSession:
     expires: float
     network: str
     browser: str
+    id_token: str = field(default="", repr=False)
 
 
 def network_of(address: str) -> str:
@@ -56,12 +58,17 @@ def browser_of(agent: str) -> str:
 
 
 def begin(
-    connection: Connection, account: str, now: float, *, address: str = "", agent: str = ""
+    connection: Connection,
+    account: str,
+    now: float,
+    *,
+    address: str = "",
+    agent: str = "",
+    id_token: str = "",
 ) -> AccountSession:
     """Store a new session of an account."""
-    new = AccountSession(
-        secrets.token_urlsafe(12), account, now, now + SECONDS, network_of(address), browser_of(agent)
-    )
+    ends, network, browser = now + SECONDS, network_of(address), browser_of(agent)
+    new = AccountSession(secrets.token_urlsafe(12), account, now, ends, network, browser, id_token)
     values = {name: getattr(new, name) for name in AccountSession.__slots__}
     connection.execute(insert(schema.session).values(values))
     return new

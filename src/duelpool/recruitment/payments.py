@@ -237,7 +237,8 @@ class StoredPayments:
                     changed=tx.now,
                 )
             )
-            if not tx.connection.execute(new.on_conflict_do_nothing()).rowcount:
+            made = new.on_conflict_do_nothing().returning(_COLUMNS.id)  # PostgreSQL counts no inserted rows
+            if tx.connection.execute(made).first() is None:
                 return
             if row is not None:  # cancel planned payments that aren't due any more
                 tx.connection.execute(

@@ -4,7 +4,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from duelpool.access import limits, sessions
+from duelpool.access import limits, sessions, single_sign_on
 from duelpool.campaign import Campaign
 from duelpool.store import Store, holdings
 from duelpool.store.holdings import UnknownCampaign
@@ -75,6 +75,7 @@ class ServedCampaigns:
         freed = 0
         limits.sweep(self.store)
         sessions.sweep(self.store)
+        single_sign_on.sweep(self.store)
         for row in self.all():
             campaign = self.flow(row.id).campaign
             campaign.live.release_memory()

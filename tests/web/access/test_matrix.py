@@ -33,6 +33,8 @@ NEEDS: dict[str, str] = {
     "GET /login": "nothing",
     "POST /login": "a password",
     "POST /logout": "nothing",
+    "GET /login/sso": "single sign-on",
+    "GET /login/sso/callback": "single sign-on",
     "GET /api/v1/openapi.json": "nothing",
     "GET /metrics": "metrics",
     "GET /account": "an account",
@@ -122,6 +124,7 @@ MAY: dict[str, set[str]] = {
     "nothing": set(EVERYBODY),
     "no other campaign": set(EVERYBODY) - HIDDEN,
     "a password": set(),  # which nobody here sends
+    "single sign-on": set(),  # which this server doesn't have
     "a visit": {"visitor"},
     "an account": {"assessor", "viewer", "manager", "manager elsewhere"},
     "judge": {"assessor", "manager"},
@@ -330,7 +333,7 @@ def test_each_route_admits_the_callers_of_its_row(
 
 def _hidden(who: str, route: str) -> bool:
     """Return whether the campaign of a route doesn't exist for a caller."""
-    if "{panel}" in route or route == "GET /":
+    if "{panel}" in route or route == "GET /" or "/login/sso" in route:
         return True
     if "/account/judge/" in route:
         return who in {"viewer", "manager elsewhere"}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from duelpool.access import ROLES, accounts, audit_log, keys, sessions, tokens
+from duelpool.access import ROLES, accounts, audit_log, keys, sessions, single_sign_on, tokens
 from duelpool.access.accounts import Account
 from duelpool.access.administration import Administration
 from duelpool.access.roles import FOR_TOKENS
@@ -92,6 +92,7 @@ def list_accounts(store: StoreArgument, as_json: JsonOption = False) -> None:
     """
     with open_store(store, writable=False) as opened:
         listed = opened.read(accounts.all_accounts)
+        links = opened.read(single_sign_on.links)
         campaigns = {row.id: row.name for row in opened.read(holdings.campaigns)}
     roles = {
         each.name: {campaigns.get(of, of) or "every campaign": role for of, role in each.roles.items()}
@@ -105,6 +106,12 @@ def list_accounts(store: StoreArgument, as_json: JsonOption = False) -> None:
                     "state": each.state,
                     "created": log.iso_time(each.created),
                     "roles": roles[each.name],
+                    "password": each.has_password,
+                    "links": [
+                        {"issuer": link.issuer, "subject": link.subject}
+                        for link in links
+                        if link.account == each.name
+                    ],
                 }
                 for each in listed
             ]
@@ -113,10 +120,12 @@ def list_accounts(store: StoreArgument, as_json: JsonOption = False) -> None:
     if not listed:
         typer.echo("There is no account yet. Make one by the manager's link, or with `duelpool account add`.")
         return
-    table = Table("name", "state", "roles", "created")
+    linked = {link.account for link in links}
+    table = Table("name", "state", "roles", *(("single sign-on",) if linked else ()), "created")
     for each in listed:
         shown = ", ".join(f"{role} of {of}" for of, role in roles[each.name].items())
-        table.add_row(each.name, each.state, shown, _day(each.created))
+        by_provider = ("yes" if each.name in linked else "no",) if linked else ()
+        table.add_row(each.name, each.state, shown, *by_provider, _day(each.created))
     print_table(table)
 
 
@@ -214,6 +223,37 @@ def logout(
     with _administration(store) as administration:
         changed = administration.end_session(name, session) if session else administration.end_sessions(name)
     _print_change(changed, "session ended" if session else "every session ended")
+
+
+@account.command("link")
+def link_account(
+    store: StoreArgument,
+    name: NameArgument,
+    issuer: Annotated[str, typer.Option(help="The provider's issuer, exactly as --sso-issuer has it.")],
+    subject: Annotated[str, typer.Option(help="The person's id at the provider: the claim `sub`.")],
+) -> None:
+    """Let a person sign in to an account by single sign-on; their next sign-in sets the account's roles.
+
+    Examples:
+
+      duelpool account link campaign.db anna --issuer https://id.example.org --subject 248289761001
+    """
+    with _administration(store) as administration:
+        changed = administration.link_account(name, issuer, subject)
+    _print_change(changed, f"linked to {subject} of {issuer}")
+
+
+@account.command("unlink")
+def unlink_account(store: StoreArgument, name: NameArgument) -> None:
+    """End single sign-on to an account, and every session of it.
+
+    Examples:
+
+      duelpool account unlink campaign.db anna
+    """
+    with _administration(store) as administration:
+        changed = administration.unlink_account(name)
+    _print_change(changed, "unlinked, every session ended")
 
 
 @account.command()

@@ -2,11 +2,13 @@
 
 import logging
 import tempfile
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from duelpool.access.accounts import has_manager
+from duelpool.access.openid import ProviderTrouble
+from duelpool.access.sign_on_settings import CLAIM, EVERYONE, SCOPES, SignOnSettings, read_settings
 from duelpool.campaign import Campaign
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument, is_store
 from duelpool.cli.output import print_json, tell
@@ -15,10 +17,17 @@ from duelpool.net.addresses import checked_root
 from duelpool.store import holdings, open_store
 from duelpool.store.maintenance import rights_notice
 from duelpool.web.access.links import DAYS, LinkKind, address, link_keys
+from duelpool.web.access.sign_on import CALLBACK, make_sign_on
 from duelpool.web.manage.keys import manager_address, manager_key
 from duelpool.web.setup.keys import setup_address, setup_key
 
 _ALL_INTERFACES = ("0.0.0.0", "::")
+_SSO = "Single sign-on"
+
+
+def _sso(variable: str, told: str, *names: str) -> Any:
+    """Return an option of single sign-on, which a variable of the environment may give as well."""
+    return typer.Option(*names, help=told, envvar=f"DUELPOOL_SSO_{variable}", rich_help_panel=_SSO)
 
 
 def serve(
@@ -58,14 +67,55 @@ def serve(
             help="Seconds until a client is cut off that sends no whole head, or moves less than 500 bytes a second.",
         ),
     ] = 20.0,
+    sso_issuer: Annotated[
+        str,
+        _sso("ISSUER", "The URL of the OpenID provider at which people sign in; turns single sign-on on."),
+    ] = "",
+    sso_client: Annotated[str, _sso("CLIENT", "The client id that the provider gave this server.")] = "",
+    sso_secret_file: Annotated[
+        str,
+        _sso("SECRET_FILE", "A file with the client's secret. Without it: the variable DUELPOOL_SSO_SECRET."),
+    ] = "",
+    sso_name: Annotated[
+        str, _sso("NAME", "What the button calls the provider. Default: the issuer's host.")
+    ] = "",
+    sso_role: Annotated[
+        list[str] | None,
+        _sso(
+            "ROLE",
+            "VALUE=ROLE or VALUE=ROLE:CAMPAIGN: a value of the claim that gives a role; * is everyone. "
+            "May be repeated; the first that fits counts.",
+        ),
+    ] = None,
+    sso_claim: Annotated[
+        str, _sso("CLAIM", "The claim with the values, such as groups, email or realm_access.roles.")
+    ] = CLAIM,
+    sso_scopes: Annotated[str, _sso("SCOPES", "The scopes to ask for.")] = SCOPES,
+    sso_domain: Annotated[
+        list[str] | None,
+        _sso("DOMAIN", "Only verified e-mail addresses of this domain may sign in. May be repeated."),
+    ] = None,
+    sso_only: Annotated[
+        bool, _sso("ONLY", "Take no names and passwords: single sign-on is the only way in.", "--sso-only")
+    ] = False,
+    sso_allow_host: Annotated[
+        list[str] | None,
+        _sso("ALLOW_HOST", "Another host of the provider that may be in a private network. May be repeated."),
+    ] = None,
 ) -> None:
     """Serve the judging page, the dashboard and the API, and print their links.
+
+    Each option of single sign-on can be given by the variable that stands beside it. Several values in one variable
+    are separated by spaces.
 
     Examples:
 
       duelpool serve campaign.db
 
       duelpool serve campaign.db --host 0.0.0.0 --port 8080 --workers 2 --url https://judge.example.org
+
+      duelpool serve campaign.db --url https://judge.example.org --sso-issuer https://id.example.org/realms/search \
+        --sso-client duelpool --sso-secret-file secret.txt --sso-role leads=manager --sso-role judges=assessor
     """
     from duelpool.web.server import worker
     from duelpool.web.server.connections import ServerConfig, limits_within
@@ -75,6 +125,27 @@ def serve(
     root = (
         checked_root(url) if url else f"http://{host if host not in _ALL_INTERFACES else 'localhost'}:{port}"
     )
+    # Nobody can guess under which name others reach a server that listens on all interfaces.
+    known = bool(url) or (host not in _ALL_INTERFACES and port != 0)
+    sign_on = None
+    if sso_issuer:
+        sign_on = read_settings(
+            issuer=sso_issuer,
+            client=sso_client,
+            rules=sso_role or (),
+            name=sso_name,
+            scopes=sso_scopes,
+            claim=sso_claim,
+            domains=sso_domain or (),
+            passwords=not sso_only,
+            allow=sso_allow_host or (),
+            secret_file=sso_secret_file,
+        )
+        _tell_of_sign_on(sign_on, root if known else "")
+    elif sso_client or sso_role or sso_only:
+        raise BadParameter(
+            "Single sign-on isn't set up: no provider is given.", remedy="Give its URL with --sso-issuer."
+        )
     with open_store(store, create=is_store(store)) as opened:
         if notice := rights_notice(opened):
             tell(f"Notice: {notice}")
@@ -104,9 +175,7 @@ def serve(
     tell("Stop with Ctrl+C.")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with tempfile.TemporaryDirectory(prefix="duelpool-counts-") as counts:
-        # Nobody can guess under which name others reach a server that listens on all interfaces.
-        known = bool(url) or (host not in _ALL_INTERFACES and port != 0)
-        worker.leave(store, campaign, counts, uploads, root if known else "")
+        worker.leave(store, campaign, counts, uploads, root if known else "", sign_on=sign_on)
         config = ServerConfig(
             "duelpool.web.server.worker:take_up",
             limits_within(raise_file_limit(), connections, per_address, patience),
@@ -123,6 +192,23 @@ def serve(
             timeout_worker_healthcheck=60,  # on a busy machine a process starts slowly
         )
         serve_processes(config)
+
+
+def _tell_of_sign_on(settings: SignOnSettings, root: str) -> None:
+    """Print what the provider must know, and ask it once: a wrong setting shows before anyone signs in."""
+    sign_on = make_sign_on(settings, root)
+    if sign_on is None:
+        return
+    typer.echo(f"Single sign-on by {settings.name}: {sign_on.root}/login")
+    typer.echo(f"  redirect URI for the provider: {sign_on.root}{CALLBACK}")
+    for rule in settings.rules:
+        if rule.value == EVERYONE:
+            whom = f"everyone of {' or '.join(settings.domains)}" if settings.domains else "everyone"
+            tell(f"  Notice: {whom} whom {settings.name} lets in becomes {rule.role}.")
+    try:
+        sign_on.client.metadata()
+    except ProviderTrouble as trouble:
+        tell(f"  Notice: {settings.name} can't be used now: {trouble.place}.")
 
 
 def link(

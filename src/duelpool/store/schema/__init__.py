@@ -9,6 +9,7 @@ Money is whole minor units. Times are seconds since 1970 in UTC, from the databa
 
 from duelpool.store.schema.access import (
     account,
+    account_link,
     account_role,
     deed,
     limit_count,
@@ -54,11 +55,12 @@ from duelpool.store.schema.webhooks import (
     webhook_event,
 )
 
-SCHEMA_VERSION = "0007"
+SCHEMA_VERSION = "0008"
 
 __all__ = [
     "SCHEMA_VERSION",
     "account",
+    "account_link",
     "account_role",
     "arrival",
     "assessor",

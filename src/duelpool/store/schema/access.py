@@ -18,7 +18,7 @@ account = Table(  # a user with a name and a password
     "account",
     metadata,
     Column("name", String, primary_key=True),
-    Column("password", String, nullable=False),  # argon2
+    Column("password", String, nullable=False),  # argon2; empty: signs in at an OpenID provider
     Column("epoch", Integer, nullable=False, server_default="1"),  # counted up to end every session
     Column("state", String, nullable=False, server_default="in"),
     Column("created", Float, nullable=False),
@@ -35,6 +35,17 @@ account_role = Table(
     CheckConstraint("role in ('manager', 'viewer', 'assessor')", name="account_role_role"),
 )
 
+account_link = Table(  # a person of an OpenID provider who signs in to an account
+    "account_link",
+    metadata,
+    Column("issuer", String, primary_key=True),
+    Column("subject", String, primary_key=True),
+    Column("account", String, nullable=False),
+    Column("created", Float, nullable=False),
+    ForeignKeyConstraint(["account"], ["account.name"]),
+    Index("account_link_by_account", "account"),
+)
+
 session = Table(  # of an account; the row goes when the session ends
     "session",
     metadata,
@@ -44,6 +55,9 @@ session = Table(  # of an account; the row goes when the session ends
     Column("expires", Float, nullable=False),
     Column("network", String, nullable=False),  # of the address, such as 192.0.2.0/24
     Column("browser", String, nullable=False),  # its name, such as Firefox on Linux
+    Column(
+        "id_token", Text, nullable=False, server_default=""
+    ),  # of a session that began at an OpenID provider
     ForeignKeyConstraint(["account"], ["account.name"]),
     Index("session_by_account", "account"),
 )

@@ -10,19 +10,20 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from duelpool.access import accounts, limits, self_service
-from duelpool.errors import BadParameter
+from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.log import iso_time
-from duelpool.web.access import sessions
+from duelpool.web.access import sessions, sign_on
 from duelpool.web.access.passes import address_of, need, pass_of
 from duelpool.web.access.sessions import Session, agent_of, session_of
+from duelpool.web.access.sign_on import CALLBACK, PATH, SignOn, sign_on_of
 from duelpool.web.i18n import catalogue
 from duelpool.web.judging.admission import settled
 from duelpool.web.judging.callers import campaigns_of, links_of, sent
 from duelpool.web.judging.visitors import Visitor, write_cookie
 from duelpool.web.manage.keys import delete_keys
-from duelpool.web.server.guard import NoVisit, refuse_other_sites
-from duelpool.web.templating import render
+from duelpool.web.server.guard import NoVisit, logger, new_reference, refuse_other_sites, status_of
+from duelpool.web.templating import error_page, render
 
 _TARGET = re.compile(r"/(manage|j|account)(/[A-Za-z0-9_-]+){0,3}/?")
 
@@ -64,7 +65,19 @@ def _page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
 @router.get("/login")
 def login_page(request: Request, next: str = "") -> Response:  # noqa: A002 (what everybody calls it)
     """Show the page for signing in."""
-    return _page("login", next=safe_target(next), wrong=False, name="")
+    return _login(request, safe_target(next))
+
+
+def _login(request: Request, target: str, wrong: str = "", name: str = "", status: int = 200) -> Response:
+    offered = sign_on_of(request)
+    provider = offered.settings.name if offered is not None else ""
+    context = {"next": target, "wrong": wrong, "name": name, "provider": provider}
+    return _page("login", status, passwords=_takes_passwords(request), **context)
+
+
+def _takes_passwords(request: Request) -> bool:
+    offered = sign_on_of(request)
+    return offered is None or offered.settings.passwords
 
 
 @router.post("/login")
@@ -73,11 +86,13 @@ def login(request: Request, values: FormValues) -> Response:
     store, links = campaigns_of(request).store, links_of(request)
     name = accounts.normal_name(str(values.get("name", "")))[:200]
     address, target = address_of(request), safe_target(str(values.get("next", "")))
+    if not _takes_passwords(request):
+        return _login(request, target, "Names and passwords aren't used here.", status=403)
     counted = [(limits.PASSWORD_BY_NAME, name), (limits.PASSWORD_BY_ADDRESS, address)]
     give_back = limits.take_attempt(store, counted)
     account = accounts.sign_in(store, name, str(values.get("password", "")))
     if account is None:
-        return _page("login", 403, next=target, wrong=True, name=name)
+        return _login(request, target, "Name or password is wrong. Try again.", name, 403)
     give_back()
     response = RedirectResponse(target, 303)
     begun = self_service.begin_session(store, account, address=address, agent=agent_of(request))
@@ -87,17 +102,68 @@ def login(request: Request, values: FormValues) -> Response:
 
 @router.post("/logout")
 def logout(request: Request, values: FormValues) -> Response:
-    """Sign out of this browser, or with `everywhere` of all browsers; managers' keys leave this browser, too."""
-    store = campaigns_of(request).store
+    """Sign out of this browser, or with `everywhere` of all browsers; managers' keys leave this browser, too.
+
+    Whoever signed in at a provider is offered to end the session there.
+    """
+    store, offered = campaigns_of(request).store, sign_on_of(request)
     session = session_of(request, links_of(request), store)
     if session is not None and values.get("everywhere"):
         self_service.sign_out_everywhere(store, session.who)
     elif session is not None:
         self_service.sign_out(store, session.id)
-    response = RedirectResponse("/login", 303)
+    end_url = offered.end_url(session.id_token) if offered and session and session.id_token else ""
+    response: Response = RedirectResponse("/login", 303)
+    if offered is not None and end_url:
+        response = _page("signed_out", provider=offered.settings.name, end_url=end_url)
     sessions.delete_cookie(response)
     delete_keys(response, request)
     return response
+
+
+# ---- single sign-on
+
+
+def _offered(request: Request) -> SignOn:
+    found = sign_on_of(request)
+    if found is None:
+        raise UnknownCampaign("This page doesn't exist.", remedy="Sign in at /login.")
+    return found
+
+
+@router.get(PATH)
+def begin_sign_on(request: Request, next: str = "") -> Response:  # noqa: A002 (as for /login)
+    """Send the browser to the provider of single sign-on."""
+    offered = _offered(request)
+    try:
+        return sign_on.begin(request, links_of(request), offered, safe_target(next))
+    except DuelpoolError as error:
+        return _not_signed_in(error)
+
+
+@router.get(CALLBACK)
+def finish_sign_on(request: Request) -> Response:
+    """Sign in whom the provider sends back, with a new session."""
+    offered, store, links = _offered(request), campaigns_of(request).store, links_of(request)
+    try:
+        account, begun, target = sign_on.finish(request, links, store, offered)
+    except limits.TooMany:
+        raise
+    except DuelpoolError as error:
+        response = _not_signed_in(error)
+    else:
+        response = RedirectResponse(safe_target(target), 303)
+        sessions.write_cookie(response, request, links, account, begun)
+    sign_on.delete_cookie(response)
+    return response
+
+
+def _not_signed_in(error: DuelpoolError) -> Response:
+    reference, (status, _) = new_reference(), status_of(error)
+    log = logger.error if status >= 500 else logger.warning
+    log("%s: single sign-on: %s", reference, error)
+    context = {"state": "refused"}
+    return error_page(error, catalogue("en"), reference, context, "access/refused.html")
 
 
 # ---- the account
@@ -123,7 +189,8 @@ def _account(
         for each in self_service.open_sessions(campaigns_of(request).store, account)
     ]
     context = {"account": account, "campaigns": open_to, "sessions": shown, "wrong": wrong, "done": done}
-    return _page("account", status, **context)
+    has_password = account.has_password and _takes_passwords(request)
+    return _page("account", status, has_password=has_password, **context)
 
 
 @router.post("/account/sessions")
@@ -137,6 +204,8 @@ def end_session(request: Request, session: SignedIn, values: FormValues) -> Resp
 def change_password(request: Request, session: SignedIn, values: FormValues) -> Response:
     """Change a password; all sessions end, and this browser gets a new one."""
     store, links = campaigns_of(request).store, links_of(request)
+    if not _takes_passwords(request):
+        return _account(request, session, wrong="Names and passwords aren't used here.", status=403)
     give_back = limits.take_attempt(store, [(limits.PASSWORD_BY_NAME, session.who)])
     if accounts.sign_in(store, session.who, str(values.get("present", ""))) is None:
         return _account(request, session, wrong="The current password is wrong.", status=403)
@@ -208,5 +277,7 @@ def _by_link(request: Request, campaign: str) -> None:
     campaigns.flow(campaign)
     shown = pass_of(request, links_of(request), campaigns.store, campaign)
     need(shown, "manage")
+    if not _takes_passwords(request):
+        raise NoVisit("Names and passwords aren't used here.", remedy="Sign in at /login.")
     if shown.who != "link" or campaigns.store.read(accounts.has_manager):
         raise NoVisit("A manager's account already exists.", remedy="Sign in at /login.")

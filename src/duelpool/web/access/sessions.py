@@ -4,7 +4,7 @@ Every sign-in makes a new session id; an id that the browser sent is never reuse
 ended, whatever the browser still holds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,6 +26,7 @@ class Session:
     id: str
     account: Account
     expires: float
+    id_token: str = field(default="", repr=False)  # of an OpenID provider, where the session began there
 
     @property
     def who(self) -> str:
@@ -78,7 +79,7 @@ def open_session(store: Store, session: str) -> Session | None:
     """Return a session by its id; None if it has ended, or its account is locked."""
 
     known = self_service.open_session(store, session)
-    return None if known is None else Session(known[0].id, known[1], known[0].expires)
+    return None if known is None else Session(known[0].id, known[1], known[0].expires, known[0].id_token)
 
 
 def form_key(links: Links, session: Session | None) -> str:

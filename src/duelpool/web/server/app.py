@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from duelpool.access.limits import RequestLimiter, TooMany
+from duelpool.access.sign_on_settings import SignOnSettings
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreError, open_store
@@ -22,6 +23,7 @@ from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import templating
 from duelpool.web.access.links import Links, link_keys
 from duelpool.web.access.pages import router as door
+from duelpool.web.access.sign_on import make_sign_on
 from duelpool.web.campaigns import ServedCampaigns
 from duelpool.web.judging import panels, routes
 from duelpool.web.manage.api import add_api
@@ -55,16 +57,22 @@ def make_app(
     counts: Path | None = None,
     uploads: Path | None = None,
     url: str = "",
+    sign_on: SignOnSettings | None = None,
 ) -> FastAPI:
     """Return the application of a store, or of one of its campaigns; an old store is upgraded after a backup.
 
     Expired leases are freed every few seconds, and events are sent to webhooks. `counts` is a folder where the
     processes of one server count their requests; `uploads` holds files while campaigns are set up; `url` is the
-    public address, with which links begin.
+    public address, with which links begin; `sign_on` is the provider at which people sign in, with what its claims
+    mean here.
     """
     store = open_store(store_target)
     try:
-        campaigns, links = ServedCampaigns(store, campaign), link_keys(store)
+        campaigns, links, offered = (
+            ServedCampaigns(store, campaign),
+            link_keys(store),
+            make_sign_on(sign_on, url),
+        )
     except BaseException:
         store.close()
         raise
@@ -103,8 +111,8 @@ def make_app(
             await run_in_threadpool(store.close)
 
     app = FastAPI(lifespan=lifespan, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.state.counts, app.state.sign_on = RequestCounts(counts), offered
     _add_state(app, campaigns, links, drafts, url)
-    app.state.counts = RequestCounts(counts)
     app.add_middleware(Guard, counts=app.state.counts, refused=_failed)
     _add_routes(app)
     return app

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelpool.access.limits import TooMany
+from duelpool.access.openid import BadSignOn, NameTaken, ProviderTrouble, SignOnRefused
 from duelpool.access.roles import NotPermitted
 from duelpool.access.sessions import UnknownSession
 from duelpool.campaign import NotAllowed
@@ -65,7 +66,9 @@ HSTS = "max-age=31536000"
 Refusal: TypeAlias = Callable[[Request, Exception], Awaitable[Response]]
 """Returns the response to a request that failed before or in its route."""
 
-_SECRETS = re.compile(r"((?:key|password|present|new|token)(?:=|\"\s*:\s*\"|%3[Dd])|dp_|Bearer )[^&\"'\s\\]+")
+_SECRETS = re.compile(
+    r"((?:key|password|present|new|token|code|state|id_token_hint)(?:=|\"\s*:\s*\"|%3[Dd])|dp_|Bearer )[^&\"'\s\\]+"
+)
 
 logger = logging.getLogger("duelpool.web")
 
@@ -101,6 +104,10 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         NotPermitted: (403, "not_permitted"),
         CrowdedAddress: (429, "crowded"),
         TooMany: (429, "too_many"),
+        BadSignOn: (400, "invalid"),
+        SignOnRefused: (403, "invalid"),
+        NameTaken: (409, "invalid"),
+        ProviderTrouble: (502, "invalid"),
         UnknownCampaign: (404, "not_found"),
         UnknownQuestion: (404, "not_found"),
         UnknownSession: (404, "not_found"),

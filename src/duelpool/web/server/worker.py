@@ -5,10 +5,13 @@ It is a module of its own so that a server process doesn't import all commands.
 
 import json
 import os
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 
+from duelpool.access.sign_on_settings import RoleRule, SignOnSettings, with_secret
 from duelpool.web.server.app import make_app
 
 VARIABLE = "DUELPOOL_SERVES"
@@ -20,9 +23,21 @@ def leave(
     counts: str | None = None,
     uploads: str | None = None,
     url: str = "",
+    *,
+    sign_on: SignOnSettings | None = None,
 ) -> None:
-    """Set the store, the folders of counts and of uploads, and the URL for processes started from now on."""
-    wanted = {"store": store, "campaign": campaign, "counts": counts, "uploads": uploads, "url": url}
+    """Set what processes serve that are started from now on: store, folders of counts and uploads, URL, single sign-on.
+
+    The client's secret isn't among it: each process reads it where the first one did.
+    """
+    wanted: dict[str, Any] = {
+        "store": store,
+        "campaign": campaign,
+        "counts": counts,
+        "uploads": uploads,
+        "url": url,
+    }
+    wanted["sign_on"] = None if sign_on is None else asdict(replace(sign_on, secret=""))
     os.environ[VARIABLE] = json.dumps(wanted)
 
 
@@ -31,5 +46,18 @@ def take_up() -> FastAPI:
     wanted = json.loads(os.environ[VARIABLE])
     counts, uploads = (Path(each) if each else None for each in (wanted["counts"], wanted["uploads"]))
     return make_app(
-        wanted["store"], campaign=wanted["campaign"], counts=counts, uploads=uploads, url=wanted["url"]
+        wanted["store"],
+        campaign=wanted["campaign"],
+        counts=counts,
+        uploads=uploads,
+        url=wanted["url"],
+        sign_on=_sign_on(wanted["sign_on"]),
     )
+
+
+def _sign_on(values: dict[str, Any] | None) -> SignOnSettings | None:
+    if values is None:
+        return None
+    rules = tuple(RoleRule(**each) for each in values["rules"])
+    lists = {name: tuple(values[name]) for name in ("domains", "allow")}
+    return with_secret(SignOnSettings(**{**values, **lists, "rules": rules}))
