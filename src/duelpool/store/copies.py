@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
+from duelpool.store.change_note import forget_note
 from duelpool.store.database import connect_to_read
 from duelpool.store.errors import StoreError
 
@@ -30,6 +31,7 @@ def backup_sqlite(source: Path, target: Path) -> None:
         ):
             live.backup(copy)
         partial_copy.replace(target)
+        forget_note(target)  # of a store that was there before
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
             f"The store could not be copied: {error}.",

@@ -30,6 +30,7 @@ from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from duelpool.errors import MissingExtra
+from duelpool.store.change_note import ChangeNote
 from duelpool.store.clocks import Clock
 from duelpool.store.errors import MaybeStored, StoreError, translate_error
 from duelpool.store.snapshots import Snapshots
@@ -140,6 +141,7 @@ class SqliteDatabase:
         self._queueing = threading.Lock()
         self._writer: threading.Thread | None = None
         self._closed = False
+        self._note = ChangeNote(path)
         self._log = path.with_name(f"{path.name}-wal")
         self._log_checked = -math.inf
 
@@ -207,12 +209,17 @@ class SqliteDatabase:
 
     def _commit_group(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
+        number = None
         try:
             with self._writing.connect() as connection:
                 _begin(connection)
+                driver: Any = connection.connection.dbapi_connection
+                before = driver.total_changes
                 try:
                     for work, answer in group:
                         results.append((answer, *_in_savepoint(connection, work)))
+                    if driver.total_changes != before:
+                        number = self._note.count(driver)
                     connection.exec_driver_sql("COMMIT")
                 except BaseException:
                     with suppress(DBAPIError, sqlite3.Error):
@@ -229,6 +236,8 @@ class SqliteDatabase:
             for _, answer in group:
                 answer.set_exception(translate_error(self.place, error))
             return
+        if number is not None:
+            self._note.write(number)
         for answer, value, failure in results:
             if failure is None:
                 answer.set_result(value)
@@ -268,6 +277,7 @@ class SqliteDatabase:
             writer.join()
         self._writing.dispose()
         self.engine.dispose()
+        self._note.close()
 
 
 def _connect(path: Path, options: str, *pragmas: str) -> sqlite3.Connection:

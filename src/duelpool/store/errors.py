@@ -16,6 +16,10 @@ class MaybeStored(StoreError):
     """The connection broke during a commit: the transaction may be stored. Work that can be repeated may run again."""
 
 
+class MissingChanges(StoreError):
+    """A store lacks changes that were acknowledged: it was opened without its second file, or is an older copy."""
+
+
 RESTORE = (
     "Restore a backup (`duelpool restore COPY -o NEW`); `duelpool export --as jsonl` or `duelpool log --json` may "
     "still read later judgments of the damaged file."

@@ -1,4 +1,4 @@
-"""A lock on a folder, for threads and processes."""
+"""Locks on folders and files, for threads and processes."""
 
 import os
 from collections.abc import Iterator
@@ -24,8 +24,22 @@ def locked_folder(folder: Path) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        with locked_file(handle):
+            yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def locked_file(handle: int) -> Iterator[None]:
+    """Wait until no other thread or process has locked this open file or folder."""
+    if fcntl is None:
+        yield
+        return
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)

@@ -9,9 +9,10 @@ from sqlalchemy import Connection
 
 from duelpool.errors import BadFile, BadParameter
 from duelpool.store import Store, StoreError, schema
+from duelpool.store.change_note import forget_note
 from duelpool.store.copies import backup_sqlite
 from duelpool.store.database import LOG_AT_MOST, SqliteDatabase, open_database, sqlite_path
-from duelpool.store.opening import open_checked, version_of
+from duelpool.store.opening import lost_changes, open_checked, version_of
 from duelpool.store.statements import dialect_of
 
 FREE_AT_LEAST = LOG_AT_MOST
@@ -55,6 +56,20 @@ def restore(copy: Path, output: Path) -> str:
         raise BadFile.at(str(copy), None, f"The copy is damaged: {verdict}.", "Restore an older one.")
     backup_sqlite(copy, output)
     return version
+
+
+def accept_loss(store: str) -> int:
+    """Go on with a SQLite store that has lost changes; return how many it lacks."""
+    path = sqlite_path(store)
+    if path is None or not path.exists():
+        return 0
+    database = open_database(store)
+    try:
+        lost = lost_changes(database)
+    finally:
+        database.close()
+    forget_note(path)
+    return lost
 
 
 def migrate(store: str) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from duelpool.store.change_note import missing_changes
 from duelpool.store.copies import backup_sqlite
 from duelpool.store.damage import explained
 from duelpool.store.database import (
@@ -15,7 +16,7 @@ from duelpool.store.database import (
     open_database,
     sqlite_path,
 )
-from duelpool.store.errors import StoreError
+from duelpool.store.errors import MissingChanges, StoreError
 from duelpool.store.folder_lock import locked_folder
 from duelpool.store.schema import SCHEMA_VERSION
 
@@ -113,6 +114,31 @@ def _refuse_newer(database: Database, present: str | None) -> None:
         )
 
 
+def _refuse_incomplete(database: Database) -> None:
+    """Refuse a SQLite store that has lost changes: it would go on as if they had never been made."""
+    missing = lost_changes(database)
+    if missing and isinstance(database, SqliteDatabase):
+        name = database.path.name
+        raise MissingChanges(
+            f"The last {missing:,} changes of the store are missing. SQLite keeps the newest ones in '{name}-wal'."
+            if missing > 1
+            else f"The last change of the store is missing. SQLite keeps the newest ones in '{name}-wal'.",
+            place=database.place,
+            remedy=f"Put '{name}-wal' back beside it, or restore a backup; to go on without them, run "
+            f"`duelpool migrate {name} --accept-loss`.",
+        )
+
+
+def lost_changes(database: Database) -> int:
+    """Return how many changes a SQLite store has lost with its second file, or because it is an older copy."""
+    if not isinstance(database, SqliteDatabase):
+        return 0
+    path = database.path
+    return database.read(
+        lambda connection: missing_changes(path, lambda pragma: connection.exec_driver_sql(pragma).scalar())
+    )
+
+
 def open_checked(target: str | Path, *, create: bool, writable: bool) -> Database:
     """Open a database that holds a store, creating or upgrading it where that is allowed."""
     path = sqlite_path(target)
@@ -122,6 +148,7 @@ def open_checked(target: str | Path, *, create: bool, writable: bool) -> Databas
         )
     database = open_database(target)
     try:
+        _refuse_incomplete(database)
         present = version_of(database)
         _refuse_newer(database, present)
         if present is None and not create:

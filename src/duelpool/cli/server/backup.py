@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
+from duelpool.access import audit_log
 from duelpool.cli.opening import working
 from duelpool.cli.options import JsonOption, StoreArgument
 from duelpool.cli.output import print_json
-from duelpool.store import maintenance
+from duelpool.store import maintenance, open_store
 from duelpool.store.schema import SCHEMA_VERSION
 
 
@@ -53,18 +54,33 @@ def restore(
         typer.echo(f"Restored {output} from {copy}, schema {version}.")
 
 
-def migrate(store: StoreArgument, as_json: JsonOption = False) -> None:
+def migrate(
+    store: StoreArgument,
+    accept: Annotated[
+        bool,
+        typer.Option("--accept-loss", help="Go on with a store that lacks changes: its -wal file is gone."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Upgrade a store to the newest schema; a SQLite file is backed up beside itself first.
 
     Examples:
 
       duelpool migrate campaign.db
     """
+    lost = maintenance.accept_loss(store) if accept else 0
     with working("Upgrading"):
         before = maintenance.migrate(store)
+    if lost:
+        with open_store(store) as opened:
+            who, about = audit_log.shell_user(), f"{lost} changes are missing"
+            opened.write(lambda connection, now: audit_log.record(connection, now, who, "accept loss", about))
     if as_json:
-        print_json({"before": before, "schema": SCHEMA_VERSION})
-    elif before == SCHEMA_VERSION:
+        print_json({"before": before, "schema": SCHEMA_VERSION} | ({"lost": lost} if accept else {}))
+        return
+    if lost:
+        typer.echo(f"{store} goes on without the {lost} changes that it lacks.")
+    if before == SCHEMA_VERSION:
         typer.echo(f"{store} has the newest schema, {SCHEMA_VERSION}.")
     else:
         typer.echo(f"Upgraded {store} from schema {before} to {SCHEMA_VERSION}.")

@@ -1,0 +1,122 @@
+"""The note of a SQLite store's last change, beside it in `NAME-head`: it shows whether the store has lost changes.
+
+SQLite keeps the newest changes in a second file, `NAME-wal`. If that is removed after a crash, the store opens as if
+nothing were missing. So every transaction that changes something counts itself in the store (`user_version`), and its
+number is noted after the commit and before the change is acknowledged. A store at a smaller number has lost changes.
+
+A number is noted only once its change is on the disk: whenever a process is killed, the files hold at least what the
+note says. A program that moves changes from `NAME-wal` into the store, ours or another, moves their number with them.
+Each process has a line of its own in the note, so none waits for another. The note goes when a process that has
+written closes the store, and SQLite has removed `NAME-wal`.
+"""
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from duelpool.store.folder_lock import locked_file
+
+_NUMBERS = 2**31  # of `user_version`; after the last one they begin anew
+_LINES = 64
+
+
+def note_of(path: Path) -> Path:
+    """Return where a store's note is: beside the file itself, where SQLite's own files are."""
+    real = path.resolve()
+    return real.with_name(f"{real.name}-head")
+
+
+class ChangeNote:
+    """One process's line in the note of a store."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = note_of(path)
+        self._wal = self._path.with_name(f"{path.resolve().name}-wal")
+        self._handle: int | None = None
+
+    def count(self, driver: sqlite3.Connection) -> int:
+        """Count the present transaction in the store, and return its number."""
+        identity, number = _position(lambda pragma: driver.execute(pragma).fetchone()[0])
+        if not identity:
+            identity = 1 + secrets.randbelow(_NUMBERS - 1)
+            driver.execute(f"PRAGMA application_id={identity}")
+        number = (number + 1) % _NUMBERS
+        driver.execute(f"PRAGMA user_version={number}")
+        if self._handle is None:
+            with suppress(OSError):
+                self._handle = self._opened(identity)
+        return number
+
+    def write(self, number: int) -> None:
+        """Note the number of a change that is on the disk."""
+        if self._handle is not None:
+            with suppress(OSError):
+                os.lseek(self._handle, 11 * (1 + os.getpid() % _LINES), os.SEEK_SET)
+                os.write(self._handle, b"%010d\n" % number)
+
+    def close(self) -> None:
+        """Remove the note where SQLite has removed the file that it watches; call it when the store is closed."""
+        if self._handle is None:
+            return
+        with suppress(OSError), locked_file(self._handle):
+            if not self._wal.exists() and self._is_at_its_place(self._handle):
+                self._path.unlink()
+        os.close(self._handle)
+        self._handle = None
+
+    def _opened(self, identity: int) -> int:
+        """Open the note within a transaction: then `NAME-wal` is there, and no process removes the note."""
+        while True:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+            try:
+                with locked_file(handle):
+                    if self._is_at_its_place(handle):  # otherwise it was removed while we waited
+                        head = b"%010d\n" % identity
+                        if os.read(handle, len(head)) != head:  # new, or of a store that was here before
+                            os.ftruncate(handle, 0)
+                            os.lseek(handle, 0, os.SEEK_SET)
+                            os.write(handle, head + b"----------\n" * _LINES)
+                        return handle
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
+
+    def _is_at_its_place(self, handle: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+
+def _position(read: Callable[[str], Any]) -> tuple[int, int]:
+    """Return a store's identity, and the number of its last change."""
+    return read("PRAGMA application_id"), read("PRAGMA user_version") % _NUMBERS
+
+
+def missing_changes(path: Path, read: Callable[[str], Any]) -> int:
+    """Return how many changes a store lacks, by the note beside it; 0 without a note.
+
+    `read` returns the value of a pragma of the store.
+    """
+    try:
+        lines = (
+            note_of(path).read_text(encoding="ascii", errors="replace").splitlines()
+        )  # before the store is read
+    except OSError:
+        return 0
+    identity, number = _position(read)
+    noted = [int(line) for line in lines if line.isdigit()]
+    if not noted or noted[0] != identity:  # of another store, which was here before
+        return 0
+    lacking = ((each - number) % _NUMBERS for each in noted[1:])
+    return max((each for each in lacking if each < _NUMBERS // 2), default=0)
+
+
+def forget_note(path: Path) -> None:
+    """Remove the note of a store: what it has now is all that counts."""
+    note_of(path).unlink(missing_ok=True)
