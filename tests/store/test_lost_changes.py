@@ -79,7 +79,7 @@ def test_the_wal_file_put_back_ends_the_alarm(path: Path, tmp_path: Path) -> Non
     open_store(broken).close()
 
 
-def test_commands_say_what_is_missing_and_go_on_when_told(path: Path, tmp_path: Path) -> None:
+def test_commands_say_what_is_missing_and_continue_when_told(path: Path, tmp_path: Path) -> None:
     broken = str(crashed(path, tmp_path / "crashed"))
     Path(f"{broken}-wal").unlink()
     for command in (["status"], ["migrate"], ["backup", "-o", str(tmp_path / "copy.db")]):
@@ -89,7 +89,7 @@ def test_commands_say_what_is_missing_and_go_on_when_told(path: Path, tmp_path: 
     assert not (tmp_path / "copy.db").exists()
     done = CliRunner().invoke(app, ["migrate", broken, "--accept-loss"])
     assert done.exit_code == 0, done.output
-    assert "goes on without the 3 changes" in done.output
+    assert "continues without the 3 changes" in done.output
     with open_store(broken) as store:
         deeds = store.read(lambda connection: connection.execute(schema.deed.select()).all())
         assert [(row.deed, row.about) for row in deeds] == [("accept loss", "3 changes are missing")]

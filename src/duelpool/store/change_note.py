@@ -38,8 +38,13 @@ class ChangeNote:
         self._wal = self._path.with_name(f"{path.resolve().name}-wal")
         self._handle: int | None = None
 
-    def count(self, driver: sqlite3.Connection) -> int:
-        """Count the present transaction in the store, and return its number."""
+    def count(self, driver: sqlite3.Connection, *, since: int) -> int | None:
+        """Count the present transaction in the store; return its number, None where it has changed nothing.
+
+        `since` is the number of the connection's changes when it began.
+        """
+        if driver.total_changes == since:
+            return None
         identity, number = _position(lambda pragma: driver.execute(pragma).fetchone()[0])
         if not identity:
             identity = 1 + secrets.randbelow(_NUMBERS - 1)
@@ -51,9 +56,9 @@ class ChangeNote:
                 self._handle = self._opened(identity)
         return number
 
-    def write(self, number: int) -> None:
+    def write(self, number: int | None) -> None:
         """Note the number of a change that is on the disk."""
-        if self._handle is not None:
+        if number is not None and self._handle is not None:
             with suppress(OSError):
                 os.lseek(self._handle, 11 * (1 + os.getpid() % _LINES), os.SEEK_SET)
                 os.write(self._handle, b"%010d\n" % number)

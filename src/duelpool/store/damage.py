@@ -7,7 +7,7 @@ from pathlib import Path
 
 from duelpool.errors import DuelpoolError
 from duelpool.store.database import Database, SqliteDatabase, connect_to_read
-from duelpool.store.errors import RESTORE, StoreError
+from duelpool.store.errors import RESTORE, DamagedStore
 from duelpool.store.schema import metadata
 
 _OF_JSON = {
@@ -18,21 +18,18 @@ _OF_JSON = {
 }  # columns of text that hold JSON
 
 
-def explained(database: Database, error: BaseException | None) -> StoreError | None:
+def explained(database: Database, error: BaseException | None) -> DamagedStore | None:
     """Return the error to raise instead of one that a damaged store has caused, None where the store is sound."""
-    if (
-        not isinstance(error, Exception)
-        or isinstance(error, DuelpoolError | OSError)
-        or not isinstance(database, SqliteDatabase)
-    ):
+    if not isinstance(error, Exception) or isinstance(error, DuelpoolError | OSError):
         return None
-    found = damage_of(database.path)
-    if not found:
-        return None
-    return StoreError(
-        f"The file is damaged: {found}",
-        place=database.place,
-        remedy=RESTORE,
+    return damaged(database)
+
+
+def damaged(database: Database) -> DamagedStore | None:
+    """Return the error that says what is damaged in a store, None where it is sound; it reads the whole file."""
+    found = damage_of(database.path) if isinstance(database, SqliteDatabase) else ""
+    return (
+        DamagedStore(f"The file is damaged: {found}", place=database.place, remedy=RESTORE) if found else None
     )
 
 

@@ -209,7 +209,6 @@ class SqliteDatabase:
 
     def _commit_group(self, group: list[tuple[Work[Any], Future[Any]]]) -> None:
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
-        number = None
         try:
             with self._writing.connect() as connection:
                 _begin(connection)
@@ -218,8 +217,7 @@ class SqliteDatabase:
                 try:
                     for work, answer in group:
                         results.append((answer, *_in_savepoint(connection, work)))
-                    if driver.total_changes != before:
-                        number = self._note.count(driver)
+                    number = self._note.count(driver, since=before)
                     connection.exec_driver_sql("COMMIT")
                 except BaseException:
                     with suppress(DBAPIError, sqlite3.Error):
@@ -236,8 +234,7 @@ class SqliteDatabase:
             for _, answer in group:
                 answer.set_exception(translate_error(self.place, error))
             return
-        if number is not None:
-            self._note.write(number)
+        self._note.write(number)
         for answer, value, failure in results:
             if failure is None:
                 answer.set_result(value)

@@ -16,6 +16,10 @@ class MaybeStored(StoreError):
     """The connection broke during a commit: the transaction may be stored. Work that can be repeated may run again."""
 
 
+class DamagedStore(StoreError):
+    """The file of a store can't be read any more, or not all of it."""
+
+
 class MissingChanges(StoreError):
     """A store lacks changes that were acknowledged: it was opened without its second file, or is an older copy."""
 
@@ -52,4 +56,5 @@ def translate_error(place: str, error: BaseException) -> BaseException:
     cause = getattr(error, "orig", error)
     words = (str(cause).strip() or type(cause).__name__).splitlines()[0].rstrip(".")
     remedy = next((text for sign, text in _REMEDIES if sign in words), "Try again.")
-    return StoreError(f"The database said: {words}.", place=place, remedy=remedy)
+    kind = DamagedStore if remedy is RESTORE else StoreError
+    return kind(f"The database said: {words}.", place=place, remedy=remedy)

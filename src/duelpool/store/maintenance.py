@@ -59,7 +59,7 @@ def restore(copy: Path, output: Path) -> str:
 
 
 def accept_loss(store: str) -> int:
-    """Go on with a SQLite store that has lost changes; return how many it lacks."""
+    """Continue with a SQLite store that has lost changes; return how many it lacks."""
     path = sqlite_path(store)
     if path is None or not path.exists():
         return 0

@@ -124,7 +124,7 @@ def _refuse_incomplete(database: Database) -> None:
             if missing > 1
             else f"The last change of the store is missing. SQLite keeps the newest ones in '{name}-wal'.",
             place=database.place,
-            remedy=f"Put '{name}-wal' back beside it, or restore a backup; to go on without them, run "
+            remedy=f"Put '{name}-wal' back beside it, or restore a backup; to continue without them, run "
             f"`duelpool migrate {name} --accept-loss`.",
         )
 

@@ -58,7 +58,9 @@ def migrate(
     store: StoreArgument,
     accept: Annotated[
         bool,
-        typer.Option("--accept-loss", help="Go on with a store that lacks changes: its -wal file is gone."),
+        typer.Option(
+            "--accept-loss", help="Continue with a store that lacks changes: its -wal file is gone."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -79,7 +81,7 @@ def migrate(
         print_json({"before": before, "schema": SCHEMA_VERSION} | ({"lost": lost} if accept else {}))
         return
     if lost:
-        typer.echo(f"{store} goes on without the {lost} changes that it lacks.")
+        typer.echo(f"{store} continues without the {lost} changes that it lacks.")
     if before == SCHEMA_VERSION:
         typer.echo(f"{store} has the newest schema, {SCHEMA_VERSION}.")
     else:

@@ -19,6 +19,7 @@ from duelpool.access.sign_on_settings import SignOnSettings
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreError, open_store
+from duelpool.store.errors import DamagedStore
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web import templating
 from duelpool.web.access.links import Links, link_keys
@@ -44,6 +45,7 @@ SWEEP_SECONDS = 20.0
 SWITCH_SECONDS = (
     0.001  # Python's default is five times that; a request waits that long for each computing thread
 )
+DAMAGED = "the store is damaged: %s"  # in the log
 RETRY_SECONDS = "2"  # after which a client may try again when the store doesn't respond
 THREADS = 100  # most of them wait for the database, or for an assignment
 
@@ -95,7 +97,7 @@ def make_app(
         malloc.share()
         sys.setswitchinterval(SWITCH_SECONDS)
         to_thread.current_default_thread_limiter().total_tokens = THREADS
-        sweeper = asyncio.create_task(_sweep_on(warm, sweep, sweep_seconds))
+        sweeper = asyncio.create_task(_sweep_on(app, warm, sweep, sweep_seconds))
         webhooks = BackgroundDelivery(store, lambda each: campaigns.flow(each).campaign, webhook_seconds)
         webhooks.start()
         try:
@@ -118,18 +120,29 @@ def make_app(
     return app
 
 
-async def _sweep_on(first: Callable[[], None], sweep: Callable[[], None], seconds: float) -> None:
+async def _sweep_on(
+    app: FastAPI, first: Callable[[], None], sweep: Callable[[], None], seconds: float
+) -> None:
     """Run one task at the start, and the other every few seconds."""
     task = first
     while True:
         try:
             await run_in_threadpool(task)
-        except DuelpoolError as error:
-            logger.warning("in the background: %s", error)
-        except Exception:  # any error: without the sweeper, leases would never expire
-            logger.exception("in the background")
+        except Exception as error:  # any error: without the sweeper, leases would never expire
+            await run_in_threadpool(_tell_background, app, error)
         await asyncio.sleep(seconds)
         task = sweep
+
+
+def _tell_background(app: FastAPI, error: Exception) -> None:
+    """Log an error of the work between requests."""
+    damaged = app.state.damage.behind(error)
+    if damaged is not None:
+        logger.error(DAMAGED, damaged)
+    elif isinstance(error, DuelpoolError):
+        logger.warning("in the background: %s", error)
+    else:
+        logger.error("in the background", exc_info=error)
 
 
 def _add_state(
@@ -140,7 +153,8 @@ def _add_state(
     app.state.campaigns, app.state.links, app.state.store = campaigns, links, store
     app.state.dashboards, app.state.drafts, app.state.url = Dashboards(campaigns), drafts, url
     app.state.pace, app.state.reports = RequestLimiter(store), ReportLog(logger)
-    app.state.readiness = health.Readiness(store)
+    app.state.damage = health.Damage(store)
+    app.state.readiness = health.Readiness(store, app.state.damage)
 
 
 def _add_routes(app: FastAPI) -> None:
@@ -205,6 +219,8 @@ def _error_response(
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DuelpoolError)  # noqa: S101 (that is what it is registered for)
+    if isinstance(error, DamagedStore):
+        return await _damaged(request, error)
     status, name = status_of(error)
     reference = new_reference()
     ours = status >= 500 and not isinstance(error, StillCounting)
@@ -239,7 +255,19 @@ async def _failed(request: Request, error: Exception) -> Response:
     return await (_refused if isinstance(error, DuelpoolError) else _unexpected)(request, error)
 
 
+async def _damaged(request: Request, error: DamagedStore) -> Response:
+    """Answer that the store is damaged; the log says so once a minute."""
+    error = await run_in_threadpool(request.app.state.damage.behind, error) or error
+    logger.error(DAMAGED, error)
+    response = await run_in_threadpool(_error_response, request, error, *status_of(error), "")
+    response.headers["Retry-After"] = str(round(health.DAMAGED_SECONDS))
+    return response
+
+
 async def _unexpected(request: Request, error: Exception) -> Response:
+    damaged = await run_in_threadpool(request.app.state.damage.behind, error)
+    if damaged is not None:
+        return await _damaged(request, damaged)
     reference = new_reference()
     logger.error("%s: %s %r", reference, request.method, request.url.path, exc_info=error)
     problem = StoreError("Something went wrong on our side.", remedy="Try again. Your answers are safe.")

@@ -24,6 +24,7 @@ from duelpool.errors import BadParameter, BadRecord, DuelpoolError
 from duelpool.panels.base import ForgedMessage
 from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreError
+from duelpool.store.errors import DamagedStore
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 from duelpool.web.access.links import ExpiredLink, ForgedLink
@@ -120,6 +121,7 @@ STATUSES: Mapping[type[DuelpoolError], tuple[int, str]] = MappingProxyType(
         Unsupported: (415, "unsupported"),
         BadRecord: (422, "invalid"),
         BadParameter: (422, "invalid"),
+        DamagedStore: (503, "damaged"),
         StoreError: (503, "trouble"),
     }
 )

@@ -10,6 +10,8 @@ from starlette.responses import PlainTextResponse, Response
 from duelpool.access import tokens
 from duelpool.errors import DuelpoolError
 from duelpool.store import Store
+from duelpool.store.damage import damaged
+from duelpool.store.errors import DamagedStore
 from duelpool.store.maintenance import check_writable
 from duelpool.web.access.passes import address_of, count_guess
 from duelpool.web.manage.keys import bearer_of
@@ -19,16 +21,54 @@ from duelpool.web.server.metrics import exposition
 _HERE = frozenset({"127.0.0.1", "::1"})
 
 CHECK_SECONDS = 1.0  # a process checks no more often: each check is a write, and anyone may ask
+DAMAGED_SECONDS = 60.0  # for which a store that SQLite found damaged isn't ready
 SLOW_SECONDS = 5.0  # after which a check that hasn't ended counts as failed
 
 router = APIRouter(include_in_schema=False)
 
 
-class Readiness:
-    """Whether the store can be written now; one request checks, and others get its result."""
+class Damage:
+    """Whether a request has met a damaged store; one request reads the whole file, and others get its result."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._looking = threading.Lock()
+        self._look_again = self._said_until = -math.inf
+        self._found: DamagedStore | None = None
+        self._said: DamagedStore | None = None  # by SQLite
+
+    def behind(self, error: Exception) -> DamagedStore | None:
+        """Return the error to answer with if a damaged store has caused this one, None if it has not."""
+        if isinstance(error, DamagedStore):
+            self._said, self._said_until = error, time.monotonic() + DAMAGED_SECONDS
+            return self._look() or error
+        return None if isinstance(error, DuelpoolError) else self._look()
+
+    def problem(self) -> str:
+        """Return what is damaged, an empty text if no request has met any damage."""
+        if self._found is None and time.monotonic() > self._said_until:
+            return ""
+        known = self._look() or (self._said if time.monotonic() <= self._said_until else None)
+        return known.problem if known is not None else ""
+
+    def _look(self) -> DamagedStore | None:
+        if self._looking.acquire(blocking=False):
+            try:
+                began = time.monotonic()
+                if began >= self._look_again:
+                    self._found = damaged(self._store.database)
+                    ended = time.monotonic()  # a large file takes long to read: that may not slow all down
+                    self._look_again = ended + max(CHECK_SECONDS, 20 * (ended - began))
+            finally:
+                self._looking.release()
+        return self._found
+
+
+class Readiness:
+    """Whether the store can be written now; one request checks, and others get its result."""
+
+    def __init__(self, store: Store, damage: Damage | None = None) -> None:
+        self._store, self._damage = store, damage or Damage(store)
         self._checking = threading.Lock()
         self._began = self._checked = -math.inf
         self._problem = "The store has not been checked yet."
@@ -51,11 +91,11 @@ class Readiness:
         before = self._problem
         try:
             check_writable(self._store)
-            self._problem = ""
+            self._problem = self._damage.problem()
         except DuelpoolError as error:
             self._problem = error.problem
-            if self._problem != before:  # once, and not for each request
-                logger.error("not ready: %s", error)
+        if self._problem and self._problem != before:  # once, and not for each request
+            logger.error("not ready: %s", self._problem)
 
 
 @router.get("/healthz")
