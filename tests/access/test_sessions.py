@@ -13,6 +13,7 @@ from sqlalchemy import insert, select
 from duelpool.access.administration import Administration
 from duelpool.store import schema
 from duelpool.web.access.sessions import COOKIE
+from duelpool.web.setup.keys import setup_key
 from support.managed import key_for, managed
 from support.stores import BACK_ENDS, new_target
 from support.visitors import ORIGIN, Person, new_store, seen_from, served
@@ -151,6 +152,30 @@ def test_managers_links_end_with_the_first_account(app: FastAPI) -> None:
     )  # and no key is left in this browser
     fresh = key_for(app, campaign)  # someone with access to the store makes another
     assert browser(app).get(f"/manage/{campaign}", params={"key": fresh}).status_code == 303
+
+
+def test_setup_links_end_with_the_first_account(app: FastAPI) -> None:
+    campaign = only(app)
+    key = setup_key(app.state.links, time.time())
+    early = app.state.links.sign("set up", ["all", round(time.time() + DAY)])  # as releases before made them
+    program = {"Authorization": f"Bearer {key}"}
+    client = browser(app)
+    assert client.get("/setup", params={"key": key}).status_code == 303
+    assert client.get("/setup").status_code == 200
+    assert browser(app).get("/setup", params={"key": early}).status_code == 303
+    assert browser(app).get("/api/v1/setups", headers=program).status_code != 410
+    client.get(f"/manage/{campaign}", params={"key": key_for(app, campaign)})
+    made = client.post(f"/manage/{campaign}/account", data={"name": "anna", "password": PASSWORD})
+    assert made.status_code == 303
+    assert client.get("/setup").status_code == 410
+    for link in (key, early):
+        assert browser(app).get("/setup", params={"key": link}).status_code == 410
+    assert browser(app).post("/api/v1/setups", headers=program, json={}).status_code == 410
+    fresh = setup_key(app.state.links, time.time())  # someone with access to the store makes another
+    assert client.get("/setup", params={"key": fresh}).status_code == 303
+    assert client.get("/setup").status_code == 200
+    client.post("/logout")
+    assert client.get("/setup").status_code == 403  # no key is left in this browser
 
 
 @pytest.mark.parametrize("how", ["added", "given the role"])

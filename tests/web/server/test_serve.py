@@ -74,7 +74,7 @@ def test_a_setup_link_creates_the_store(tmp_path: Path) -> None:
     link = call("link", str(tmp_path / "new.db"), "--setup", "--url", "https://judge.example.org")
     assert link.startswith("https://judge.example.org/setup?key=")
     with open_store(tmp_path / "new.db") as store:
-        assert open_setup_key(link_keys(store), parse_qs(urlsplit(link).query)["key"][0], time.time())
+        assert open_setup_key(link_keys(store), parse_qs(urlsplit(link).query)["key"][0], store)
     assert '"kind": "setup"' in call("link", str(tmp_path / "new.db"), "--setup", "--json")
     assert "doesn't go with other kinds of links" in call(
         "link", str(tmp_path / "new.db"), "--setup", "--manage", code=2

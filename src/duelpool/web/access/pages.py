@@ -23,6 +23,7 @@ from duelpool.web.judging.callers import campaigns_of, links_of, sent
 from duelpool.web.judging.visitors import Visitor, write_cookie
 from duelpool.web.manage.keys import delete_keys
 from duelpool.web.server.guard import NoVisit, logger, new_reference, refuse_other_sites, status_of
+from duelpool.web.setup import keys as setup_keys
 from duelpool.web.templating import error_page, render
 
 _TARGET = re.compile(r"/(manage|j|account)(/[A-Za-z0-9_-]+){0,3}/?")
@@ -118,6 +119,7 @@ def logout(request: Request, values: FormValues) -> Response:
         response = _page("signed_out", provider=offered.settings.name, end_url=end_url)
     sessions.delete_cookie(response)
     delete_keys(response, request)
+    setup_keys.delete_cookie(response)
     return response
 
 

@@ -8,7 +8,9 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from duelpool.access import accounts
 from duelpool.campaign.views.watch import NotFound
+from duelpool.store import Store
 from duelpool.web.access.links import DAYS, ExpiredLink, ForgedLink, Links
 from duelpool.web.judging.callers import campaigns_of, links_of
 from duelpool.web.server.guard import CrossSite, NoVisit, same_origin
@@ -50,7 +52,7 @@ class SetupCaller:
 
 def setup_key(links: Links, now: float, days: float = DAYS) -> str:
     """Return a key that lets its bearer set campaigns up in a store."""
-    return links.sign(_PURPOSE, ["all", round(now + days * _SECONDS_A_DAY)])
+    return links.sign(_PURPOSE, ["all", round(now + days * _SECONDS_A_DAY), now])
 
 
 def setup_address(root: str, key: str) -> str:
@@ -58,19 +60,30 @@ def setup_address(root: str, key: str) -> str:
     return f"{root.rstrip('/')}/setup?{urlencode({'key': key})}"
 
 
-def open_setup_key(links: Links, key: str, now: float) -> float:
-    """Return the expiry of a key, if it is valid."""
+def open_setup_key(links: Links, key: str, store: Store) -> float:
+    """Return for how many more seconds a key is valid.
+
+    A key from before the first manager's account has ended with it.
+    """
     values = links.read(_PURPOSE, key)
     try:
-        scope, expires = values
-        until = float(expires)
+        scope, expires, *more = values
+        until, made = float(expires), float(*more)  # 0 for keys of earlier releases
     except (TypeError, ValueError):
-        scope, until = "", 0.0
+        scope, until, made = "", 0.0, 0.0
     if scope != "all":
         raise ForgedLink("This key is not valid here.", remedy="Open the link exactly as you received it.")
+    now, since = store.read(
+        lambda connection: (store.database.now(connection), accounts.links_since(connection))
+    )
     if until < now:
         raise ExpiredLink("This key has expired.", remedy="Create another: `duelpool link STORE --setup`.")
-    return until
+    if made < since:
+        raise ExpiredLink(
+            "This key ended when the first manager's account was made.",
+            remedy="Create another: `duelpool link STORE --setup`.",
+        )
+    return until - now
 
 
 def write_cookie(response: Response, request: Request, key: str, seconds: float) -> None:
@@ -84,6 +97,11 @@ def write_cookie(response: Response, request: Request, key: str, seconds: float)
         httponly=True,
         samesite="lax",
     )
+
+
+def delete_cookie(response: Response) -> None:
+    """Delete the setup key of a browser."""
+    response.delete_cookie(COOKIE, path="/")
 
 
 def setting_up(request: Request) -> SetupCaller:
@@ -100,7 +118,7 @@ def setting_up(request: Request) -> SetupCaller:
             "Setup needs its own link.",
             remedy="`duelpool link STORE --setup` prints it; so does `duelpool serve`.",
         )
-    open_setup_key(links, key, campaigns.store.read(campaigns.store.database.now))
+    open_setup_key(links, key, campaigns.store)
     drafts: SavedDrafts | None = request.app.state.drafts
     if drafts is None:
         raise NotFound(

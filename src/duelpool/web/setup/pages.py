@@ -66,11 +66,9 @@ def front(request: Request) -> Response:
 def begin(request: Request, key: str = "") -> Response:
     """Enter by the setup link, and show the drafts."""
     if key:
-        campaigns = campaigns_of(request)
-        now = campaigns.store.read(campaigns.store.database.now)
-        until = open_setup_key(links_of(request), key, now)
+        seconds = open_setup_key(links_of(request), key, campaigns_of(request).store)
         response = RedirectResponse("/setup", 303)
-        write_cookie(response, request, key, until - now)
+        write_cookie(response, request, key, seconds)
         return response
     caller = setting_up(request)
     under_way = [(each.id, each.options.name, len(each.uploads.listed())) for each in caller.drafts.all()]
