@@ -163,7 +163,9 @@ class Grammar:
         for part in path.split("/"):
             if part.startswith("{"):
                 name = part.strip("{}")
-                parts.append(str(given.get(name) or rng.choice(PATHS[name])))
+                # "test" of a webhook would call another host
+                choices = ("remove", "resend") if "/webhooks/" in path and name == "step" else PATHS[name]
+                parts.append(str(given.get(name) or rng.choice(choices)))
             else:
                 parts.append(part)
         for _ in range(wrong):
@@ -422,7 +424,7 @@ class Grammar:
             elif rng.random() < 0.3:
                 calls.append(self._meddling())
             else:
-                route = rng.choice([each for each in self.routes if "/j/" in each])
+                route = rng.choice([each for each in RECIPES if "/j/" in each])
                 calls.append(self.call(route, who))
         calls += [self.call(f"POST {on}/stop", who), self.right(f"GET {on}/", who)]
         calls += [self.call(f"POST {on}/feedback", who), self.right(f"GET {on}/out", who)]
@@ -459,7 +461,7 @@ class Grammar:
         rng = self.rng
         routes = [
             each
-            for each in self.routes
+            for each in RECIPES
             if each.startswith(("GET /manage", "POST /manage", "GET /api/v1/camp", "POST /api/v1/camp"))
         ]
         weights = [RECIPES[each].weight for each in routes]
@@ -494,7 +496,7 @@ class Grammar:
                     thin=None,
                 ),
             ]
-        routes = [each for each in self.routes if "/setup" in each]
+        routes = [each for each in RECIPES if "/setup" in each]
         weights = [RECIPES[each].weight for each in routes]
         calls += [self.call(route, "setup") for route in rng.choices(routes, weights, k=8)]
         calls.append(self.right(f"POST {up}/campaign", "setup", draft="{{draft}}"))
@@ -506,7 +508,7 @@ class Grammar:
         who = rng.choice(ACCOUNTS)
         routes = [
             each
-            for each in self.routes
+            for each in RECIPES
             if each.split()[1].startswith(("/login", "/logout", "/account")) or each.endswith("/account")
         ]
         calls = [self.call(route, who) for route in rng.choices(routes, k=8)]

@@ -741,3 +741,13 @@ def test_a_preview_shows_every_page_and_stores_nothing(target: str, judges: str)
         ]
         for table in (schema.assessor, schema.question, schema.log, schema.step, schema.feedback):
             assert count(app, table) == 0
+
+
+def test_a_preview_refuses_an_answer_that_an_assessor_could_not_give(target: str) -> None:
+    made_crowd(target)
+    with served(target) as app:
+        person = Person(app, link=Person(app, link="none").key("manager"))
+        for body in ('{"question": 1e999, "outcome": "left"}', '{"question": "preview-0", "outcome": {}}'):
+            headers = {"Content-Type": "application/json", **person.headers}
+            got = person.client.post(f"{person.base}/answer", content=body, headers=headers)
+            assert got.status_code == 422, (body, got.text)

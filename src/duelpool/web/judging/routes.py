@@ -1,7 +1,7 @@
 """The routes of the judging page: each one parses the request, makes one call and shows the result."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -102,16 +102,17 @@ def _place(visit: Visit) -> Place:
 
 def _previewed(visit: Visit, verb: str) -> Response:
     """Advance the preview: only the cookie changes, and nothing is stored."""
+    saved: dict[str, Any] = {}
+    if verb == "answer" and wants_json(visit.request):  # what a page gets is checked as it is for an assessor
+        given = answer_of(visit.values, visit.flow.campaign)
+        saved = {"question": question_id(visit.values), "attempt": given.attempt, "outcome": str(given.outcome)}
     at = preview.onward(visit.flow, visit.visitor.preview, visit.texts, verb, visit.values)
     moved = replace(visit, visitor=visit.visitor.at(at))
     response: Response = visit.back()
     if wants_json(visit.request):
         work = visit.flow.work(visit.assessor, _place(moved), visit.texts)
-        if verb == "answer":
-            work["saved"] = {name: visit.values.get(name) for name in ("question", "attempt", "outcome")} | {
-                "repeated": False,
-                "late": False,
-            }
+        if saved:
+            work["saved"] = saved | {"repeated": False, "late": False}
         response = JSONResponse(work)
     write_cookie(response, visit.request, visit.links, moved.visitor)
     return response
