@@ -13,6 +13,7 @@ from duelpool.campaign.work import ledger
 from duelpool.records import Answer, Outcome
 from duelpool.setup.challenge import Challenge, challenge
 from duelpool.store import Store, Writing, events, open_store, schema
+from duelpool.webhooks import finding
 from duelpool.webhooks.finding import look
 from support.campaigns import judge_all, make_campaign
 from support.hooked import events_of, hook
@@ -231,6 +232,20 @@ def test_two_processes_that_look_at_once_find_each_event_once(target: str, recei
             thread.join()
         topics = [("topic.done", f"t{at}", 1) for at in range(6)]
         assert events_of(campaign) == [("campaign.done", "", 1), *topics]
+
+
+def test_a_process_that_read_the_log_earlier_moves_no_milestone_back(
+    quick: Store, receiver: Receiver
+) -> None:
+    campaign = make_campaign(quick, {"one": "ab"})
+    hook(campaign, receiver)
+    before = campaign.read(finding._milestones)
+    judge_all(campaign)
+    look(campaign)
+    after = campaign.read(finding._milestones)
+    stale = {**before, "one": finding.Milestone(seq=1, stage="preferences")}
+    campaign.write(lambda tx: finding._note(tx, campaign, before, stale, {}))
+    assert campaign.read(finding._milestones) == after
 
 
 def test_a_restored_backup_finds_the_same_ids(tmp_path: Path, receiver: Receiver) -> None:
