@@ -17,7 +17,7 @@ from duelpool.campaign.questions.crossed_design import CrossedDesign
 from duelpool.campaign.questions.dispatch import Dispatch
 from duelpool.campaign.questions.proposals import Proposals
 from duelpool.campaign.settings import Settings
-from duelpool.campaign.settings.changes import same_fixed_settings
+from duelpool.campaign.settings.changes import same_fixed_settings, stored_settings
 from duelpool.campaign.work import assignments, exclusion, holding, participants
 from duelpool.campaign.work.assignments import Assignment, Ending, Finished
 from duelpool.campaign.work.participants import ParticipantState
@@ -61,7 +61,7 @@ class Campaign:
         self.id = row.id
         self.own_store = store.of(row.id)
         self.name = row.name
-        settings, self.refused_settings = Settings.from_store(row.settings)
+        settings, self.refused_settings = stored_settings(row.name, row.settings)
         self._set(settings, reuse_from)
 
     def _set(self, settings: Settings, reuse_from: "Campaign | None" = None) -> None:
@@ -150,7 +150,7 @@ class Campaign:
         """Use other settings from now on; questions and answers so far stay as they are."""
         self._step(lambda tx: holdings.set_campaign(tx, settings=settings.as_json()), also)
         self._set(settings, self)
-        self.refused_settings = ()
+        self.refused_settings = tuple(each for each in self.refused_settings if each.kept)
 
     def add_items(self, pool: Pool, passages: Iterable[Passage] = ()) -> int:
         """Add items to a topic, which may be new; return how many items are new."""
@@ -496,3 +496,5 @@ class Campaign:
             raise NotAllowed(f"The campaign has no assessor '{assessor}'.", remedy="Enrol them first.")
         if state.person == "excluded":
             raise NotAllowed("This assessor is excluded.", remedy="Finished work is paid.")
+        if kept := next((each for each in self.refused_settings if each.kept), None):
+            raise NotAllowed(str(kept), remedy="Create another campaign.")

@@ -1,17 +1,22 @@
 """The campaigns that a server shows, each with its present settings."""
 
+import logging
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from duelpool.access import limits, sessions, single_sign_on
 from duelpool.campaign import Campaign
+from duelpool.campaign.settings.changes import UnreadableSettings
 from duelpool.store import Store, holdings
 from duelpool.store.holdings import UnknownCampaign
 from duelpool.web.judging.flow import Flow
 from duelpool.web.server import malloc
 
 REREAD_SECONDS = 2.0
+
+logger = logging.getLogger("duelpool.web")
 
 
 @dataclass(slots=True)
@@ -62,11 +67,21 @@ class ServedCampaigns:
         rows = self.store.read(holdings.campaigns)
         return [row for row in rows if self._only is None or row.id == self._only]
 
+    def _readable(self) -> Iterator[tuple[holdings.CampaignRow, Campaign]]:
+        """Yield the campaigns that can be opened: one that can't keeps no other from being served."""
+        for row in self.all():
+            try:
+                campaign = self.flow(row.id).campaign
+            except UnreadableSettings as error:
+                logger.warning("in the background: %s", error)
+            else:
+                yield row, campaign
+
     def warm(self) -> None:
         """Read the logs of the open campaigns, so that the first visitor doesn't wait."""
-        for row in self.all():
+        for row, campaign in self._readable():
             if row.state == "open":
-                live = self.flow(row.id).campaign.live
+                live = campaign.live
                 for topic, head in live.heads().items():
                     live.state(topic, head)
 
@@ -76,8 +91,7 @@ class ServedCampaigns:
         limits.sweep(self.store)
         sessions.sweep(self.store)
         single_sign_on.sweep(self.store)
-        for row in self.all():
-            campaign = self.flow(row.id).campaign
+        for row, campaign in self._readable():
             campaign.live.release_memory()
             if row.state != "closed":
                 freed += campaign.sweep()

@@ -278,7 +278,9 @@ class LiveTopics:
                 items,
                 seed=self._settings.seed,
                 topic=name,
-                cap=self._settings.cap,
+                cap=max(
+                    1, self._settings.cap
+                ),  # a stored cap may be refused today: its log is read all the same
                 stored=True,
                 **more,
             )

@@ -5,8 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from duelpool.campaign.settings.settings import CHANGEABLE, FIXED, SETTINGS, Settings, check_names
-from duelpool.errors import BadParameter
+from duelpool.campaign.settings.settings import (
+    CHANGEABLE,
+    FIXED,
+    SETTINGS,
+    RefusedSetting,
+    Settings,
+    check_names,
+)
+from duelpool.errors import BadParameter, DuelpoolError
 
 _LARGEST = 10**12
 
@@ -21,6 +28,22 @@ class Change:
     effect: str
 
 
+class UnreadableSettings(BadParameter):
+    """The stored settings of a campaign can't be used by this release."""
+
+
+def stored_settings(campaign: str, values: Mapping[str, Any]) -> tuple[Settings, tuple[RefusedSetting, ...]]:
+    """Return a campaign's stored settings, and those that this release refuses; see `Settings.from_store`."""
+    try:
+        return Settings.from_store(values)
+    except DuelpoolError as error:
+        raise UnreadableSettings(
+            f"The campaign '{campaign}' can't be opened. {error.problem}",
+            remedy=f"{error.remedy} Open it with the release that made it, or restore a backup; other campaigns "
+            "of the store open.",
+        ) from error
+
+
 def changed(present: Settings, values: Mapping[str, Any]) -> Settings:
     """Return the present settings with new values; a setting that can't change is refused with the reason."""
     check_names(values)
@@ -31,7 +54,11 @@ def changed(present: Settings, values: Mapping[str, Any]) -> Settings:
                 remedy=f"Create another campaign instead. These can change: {', '.join(sorted(CHANGEABLE))}.",
             )
         _refuse_unwritable(name, value)
-    return Settings.from_json({**present.as_json(), **values})
+    settings, refused = Settings.from_store({**present.as_json(), **values})
+    for each in refused:
+        if not each.kept:  # such as the number of an earlier release, which stays
+            raise BadParameter(each.problem, remedy=each.remedy)
+    return settings
 
 
 def change_schema() -> dict[str, Any]:

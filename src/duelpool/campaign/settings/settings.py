@@ -4,6 +4,7 @@ The command line, settings files, the dashboard's form, the API and the document
 defaults, labels and effects from here (`SETTINGS`).
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -440,7 +441,7 @@ class Settings:
     @property
     def bad_votes_needed(self) -> int:
         """How many Bad votes of different assessors remove an item."""
-        return self.bad_votes or (1 if self.judges == "dedicated" else 2)
+        return max(0, self.bad_votes) or (1 if self.judges == "dedicated" else 2)
 
     @property
     def grades(self) -> tuple[float, ...]:
@@ -487,35 +488,50 @@ class Settings:
     def from_store(cls, values: Mapping[str, Any]) -> tuple[Self, tuple["RefusedSetting", ...]]:
         """Return the settings that a store holds, and those of them that this release refuses.
 
-        A refused setting that may change has its default. One that decides what is asked and what counts has none:
-        then the error says what is wrong.
+        A refused setting that may change has its default. A number that decides what is asked and what counts is kept:
+        what was judged can be read, and nothing more is asked. Others of that kind can't be used: then the error says
+        what is wrong.
         """
         try:
             return cls.from_json(values), ()
         except DuelpoolError:
-            taken = {name: value for name, value in values.items() if name in FIXED}
-        settings = cls.from_json(taken)
+            settings, taken = cls(), dict[str, Any]()
         refused: list[RefusedSetting] = []
-        for name in CHANGEABLE:
+        for name in (*FIXED, *CHANGEABLE):
             if name not in values:
                 continue
             try:
                 settings = cls.from_json({**taken, name: values[name]})
                 taken[name] = values[name]
             except DuelpoolError as error:
-                refused.append(RefusedSetting(name, error.problem, error.remedy))
+                kept = name in FIXED
+                if kept and not _is_usable(name, values[name]):
+                    raise BadParameter(
+                        f"The stored setting '{name}' isn't accepted any more. {error.problem}",
+                        remedy=error.remedy,
+                    ) from error
+                refused.append(RefusedSetting(name, error.problem, error.remedy, kept))
+        for each in refused:
+            if each.kept:
+                object.__setattr__(settings, each.name, values[each.name])
         return settings, tuple(refused)
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedSetting:
-    """A stored setting that this release doesn't accept: the campaign has its default instead."""
+    """A stored setting that this release doesn't accept: the campaign has its default instead, or asks nothing more."""
 
     name: str
     problem: str
     remedy: str
+    kept: bool = False
 
     def __str__(self) -> str:
+        if self.kept:
+            return (
+                f"The stored setting '{self.name}' isn't accepted any more, so no more questions are asked. "
+                f"{self.problem} What was judged can be read and exported; create another campaign to judge more."
+            )
         return (
             f"The stored setting '{self.name}' isn't accepted any more, and its default is used. {self.problem} "
             f"{self.remedy} Set it again with `duelpool change --settings FILE`."
@@ -536,6 +552,14 @@ FIXED: Final[Mapping[str, str]] = MappingProxyType(
     {name: field.about.fixed_because for name, field in SETTINGS.items() if not field.changeable}
 )
 """The settings that can't change while people judge, each with the reason."""
+
+
+def _is_usable(name: str, value: Any) -> bool:
+    """Return whether a refused number can be used to read what was judged; seeds draw, and can't."""
+    field = SETTINGS[name]
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    number = whole or (isinstance(value, float) and math.isfinite(value) and not field.whole)
+    return field.input == "number" and number and name != "seed"
 
 
 def check_names(names: Iterable[str]) -> None:

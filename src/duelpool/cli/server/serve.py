@@ -10,6 +10,7 @@ from duelpool.access.accounts import has_manager
 from duelpool.access.openid import ProviderTrouble
 from duelpool.access.sign_on_settings import CLAIM, EVERYONE, SCOPES, SignOnSettings, read_settings
 from duelpool.campaign import Campaign
+from duelpool.campaign.settings.changes import UnreadableSettings
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument, is_store
 from duelpool.cli.output import print_json, tell
 from duelpool.errors import BadParameter
@@ -158,9 +159,13 @@ def serve(
             typer.echo(f"To set up {'another' if rows else 'a'} campaign:")
             typer.echo(f"  {setup_address(root, setup_key(keys, now, days))}")
         for row in rows:
-            refused = Campaign(
-                opened, row
-            ).refused_settings  # unreadable settings are an error, before the start
+            try:
+                refused = Campaign(opened, row).refused_settings
+            except UnreadableSettings as error:
+                if len(rows) == 1:
+                    raise
+                tell(f"Notice: {error}")
+                continue
             typer.echo(f"Campaign {row.name}")
             for setting in refused:
                 tell(f"  Notice: {setting}")
