@@ -27,11 +27,14 @@ PACKAGES: Mapping[str, str] = MappingProxyType(
 """Peers that Python imports, and the distribution that each comes with."""
 
 PROGRAM = "trec_eval"
+NODE_PACKAGE = "oidc-provider"  # which npm fetches for its test
 PEERS = (PROGRAM, *PACKAGES)
 
 
 def installed(peer: str) -> bool:
     """Return whether a peer can be asked on this machine."""
+    if peer == NODE_PACKAGE:
+        return bool(shutil.which("node") and shutil.which("npm"))
     if peer == PROGRAM:
         return bool(shutil.which(PROGRAM)) or (_source() is not None and _can_build())
     return importlib.util.find_spec(peer) is not None

@@ -12,7 +12,7 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
@@ -222,34 +222,49 @@ class OpenIDClient:
 
     def _exchange(self, metadata: Mapping[str, Any], code: str, verifier: str) -> Mapping[str, Any]:
         """Exchange the code for tokens."""
-        from authlib.oauth2.auth import ClientAuth
         from authlib.oauth2.rfc6749.parameters import prepare_token_request
 
-        url = self._endpoint(metadata, "token_endpoint")
         body = prepare_token_request(
             "authorization_code", code=code, redirect_uri=self._redirect_uri, code_verifier=verifier
         )
-        offered = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
-        method: str | Callable[..., Any] = "client_secret_post" if "client_secret_post" in offered else _basic
-        auth = ClientAuth(
-            self._settings.client, self._settings.secret, method if self._settings.secret else "none"
-        )
-        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-        url, headers, body = auth.prepare("POST", url, headers, body)
-        response = self._call(url, "POST", body.encode(), headers)
-        tokens = response.json()
-        if not isinstance(tokens, dict):
-            raise self._trouble(f"its token endpoint answered {response.status}, and no JSON")
+        status, tokens = 0, {}
+        for method in self._client_methods(metadata):
+            status, tokens = self._ask_for_tokens(metadata, body, method)
+            if tokens.get("error") != "invalid_client":
+                break
         if tokens.get("error") == "invalid_grant":
             raise BadSignOn(
                 "This sign-in has expired or was used already.",
                 remedy="Begin again from the page to sign in.",
             )
-        if response.status != 200 or "error" in tokens:
-            raise self._trouble(f"its token endpoint answered {response.status} {tokens.get('error')!a}")
+        if status != 200 or "error" in tokens:
+            raise self._trouble(f"its token endpoint answered {status} {tokens.get('error')!a}")
         if not isinstance(tokens.get("id_token"), str):
             raise self._trouble("its token endpoint sent no ID token")
         return tokens
+
+    def _client_methods(self, metadata: Mapping[str, Any]) -> Sequence[Any]:
+        """Return how to show that we are the client, in the order to try: some providers take one way only."""
+        if not self._settings.secret:
+            return ("none",)
+        offered = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+        ways = {"client_secret_basic": _basic, "client_secret_post": "client_secret_post"}
+        return [way for name, way in ways.items() if name in offered] or [_basic]
+
+    def _ask_for_tokens(
+        self, metadata: Mapping[str, Any], body: str, method: Any
+    ) -> tuple[int, dict[str, Any]]:
+        from authlib.oauth2.auth import ClientAuth
+
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+        auth = ClientAuth(self._settings.client, self._settings.secret, method)
+        url = self._endpoint(metadata, "token_endpoint")
+        url, headers, body = auth.prepare("POST", url, headers, body)
+        response = self._call(url, "POST", body.encode(), headers)
+        tokens = response.json()
+        if not isinstance(tokens, dict):
+            raise self._trouble(f"its token endpoint answered {response.status}, and no JSON")
+        return response.status, tokens
 
     def _verified(self, metadata: Mapping[str, Any], tokens: Mapping[str, Any], nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token that this provider signed for us, now and for this sign-in."""

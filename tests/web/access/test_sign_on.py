@@ -245,7 +245,36 @@ def test_a_provider_may_replace_its_keys(house: House, provider: OpenIDProvider)
     provider.rotate()
     provider.received.clear()
     assert house.sign_in().status_code == 303
-    assert [path for path, _ in provider.received] == ["/authorization", "/token", "/jwks"]
+    assert dict.fromkeys(path for path, _ in provider.received) == dict.fromkeys(
+        ("/authorization", "/token", "/jwks")
+    )
+
+
+def test_the_secret_is_sent_in_the_way_that_the_provider_takes(
+    house: House, provider: OpenIDProvider
+) -> None:
+    """In a header first, as the specification has it; in the body where that is refused, or not offered."""
+    assert house.sign_in().status_code == 303
+    assert ["client_secret" in query for path, query in provider.received if path == "/token"] == [
+        False,
+        True,
+    ]
+    provider.received.clear()
+    provider.changes["/.well-known/openid-configuration"] = with_values(
+        token_endpoint_auth_methods_supported=["client_secret_post"]
+    )
+    house.app.state.sign_on = make_sign_on(house.app.state.sign_on.settings, ORIGIN)
+    assert house.sign_in().status_code == 303
+    assert ["client_secret" in query for path, query in provider.received if path == "/token"] == [True]
+
+
+def test_a_public_client_sends_its_id_alone(
+    empty_house: House, settings: SignOnSettings, provider: OpenIDProvider
+) -> None:
+    empty_house.app.state.sign_on = make_sign_on(replace(settings, secret=""), ORIGIN)
+    refused(empty_house.sign_in(), 502)  # this provider takes no public clients
+    sent = [query for path, query in provider.received if path == "/token"]
+    assert [(each["client_id"], "client_secret" in each) for each in sent] == [(CLIENT, False)]
 
 
 # ---- people who don't come in
