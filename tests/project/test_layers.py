@@ -1,6 +1,7 @@
 """The packages: which may import which, and which modules load without extras."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -252,3 +253,9 @@ def test_every_module_imports_without_extras() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_insert_is_counted_by_its_rowcount() -> None:
+    """PostgreSQL's is -1, whether the row was there already or not: ask for what was inserted, with `returning`."""
+    counted = re.compile(r"on_conflict_do_nothing\(\)\)\s*\.rowcount")
+    assert [path.name for path in MODULES if counted.search(path.read_text(encoding="utf-8"))] == []

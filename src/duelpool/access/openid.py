@@ -227,7 +227,8 @@ class OpenIDClient:
         body = prepare_token_request(
             "authorization_code", code=code, redirect_uri=self._redirect_uri, code_verifier=verifier
         )
-        status, tokens = 0, {}
+        status: int = 0
+        tokens: dict[str, Any] = {}
         for method in self._client_methods(metadata):
             status, tokens = self._ask_for_tokens(metadata, body, method)
             if tokens.get("error") != "invalid_client":

@@ -331,6 +331,7 @@ def with_values(**more: Any) -> Callable[[Answer], Answer]:
 FALSE_CLAIMS: dict[str, dict[str, Any]] = {
     "of another sign-in": {"nonce": "another"},
     "for another client": {"aud": ["another"]},
+    "for another client, requested by us": {"aud": ["another"], "azp": CLIENT},
     "for another client as well": {"aud": [CLIENT, "another"]},
     "requested by another client": {"azp": "another"},
     "of another issuer": {"iss": "https://another.example"},
@@ -406,6 +407,13 @@ TROUBLE: dict[str, tuple[str, Callable[[Answer], Answer | None]]] = {
 }
 
 
+LOGGED = {
+    "a token endpoint in our network": "leads into a private network",
+    "a token endpoint in the clear": "could be read on the way",
+    "another secret": "invalid_client",
+}
+
+
 @pytest.mark.parametrize("what", TROUBLE)
 def test_trouble_at_the_provider_is_a_page_that_says_so(
     empty_house: House, provider: OpenIDProvider, what: str, caplog: pytest.LogCaptureFixture
@@ -417,7 +425,7 @@ def test_trouble_at_the_provider_is_a_page_that_says_so(
     if got.status_code == 303:
         got = browser.get(empty_house.wire.get(got.headers["location"]).headers["location"])
     refused(got, 502, "Example ID doesn&#39;t answer as it should")
-    assert "single sign-on" in caplog.text
+    assert LOGGED.get(what, "single sign-on") in caplog.text
     assert browser.get("/account").status_code == 403
 
 

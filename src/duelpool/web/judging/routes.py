@@ -105,7 +105,11 @@ def _previewed(visit: Visit, verb: str) -> Response:
     saved: dict[str, Any] = {}
     if verb == "answer" and wants_json(visit.request):  # what a page gets is checked as it is for an assessor
         given = answer_of(visit.values, visit.flow.campaign)
-        saved = {"question": question_id(visit.values), "attempt": given.attempt, "outcome": str(given.outcome)}
+        saved = {
+            "question": question_id(visit.values),
+            "attempt": given.attempt,
+            "outcome": str(given.outcome),
+        }
     at = preview.onward(visit.flow, visit.visitor.preview, visit.texts, verb, visit.values)
     moved = replace(visit, visitor=visit.visitor.at(at))
     response: Response = visit.back()
