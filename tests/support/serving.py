@@ -17,6 +17,8 @@ from urllib.request import urlopen
 import uvicorn
 from fastapi import FastAPI
 
+from duelpool.web.server.connections import ClientLimits, ServerConfig
+
 STREAM_SECONDS = 65.0  # longer than a stream of events lasts
 
 
@@ -158,18 +160,21 @@ def serving(
 
 @contextmanager
 def serving_in_thread(app: FastAPI) -> Iterator[int]:
-    """Serve an application from a thread of this process; give the port."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none")
+    """Serve an application from a thread of this process, by the protocol of `duelpool serve`; give the port."""
+    limits = ClientLimits(connections=500, per_address=500, patience=120.0)
+    config = ServerConfig(app, limits, host="127.0.0.1", port=0, log_config=None, access_log=False)
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    try:
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        thread.join(STREAM_SECONDS)  # streams of events that are still open end by themselves
-        server.force_exit = True
-        thread.join()
+    with closing(config.bind_socket()) as taken:
+        port = int(taken.getsockname()[1])
+        thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
+        thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        try:
+            yield port
+        finally:
+            server.should_exit = True
+            thread.join(STREAM_SECONDS)  # streams of events that are still open end by themselves
+            server.force_exit = True
+            thread.join()

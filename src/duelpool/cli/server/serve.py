@@ -1,6 +1,5 @@
 """`duelpool serve` and `duelpool link`: the web server, and links to its pages."""
 
-import logging
 import tempfile
 from typing import Annotated, Any
 
@@ -178,7 +177,6 @@ def serve(
                 key = manager_key(keys, row.id, now, days)
                 typer.echo(f"  to manage:     {manager_address(root, row.id, key)}")
     tell("Stop with Ctrl+C.")
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with tempfile.TemporaryDirectory(prefix="duelpool-counts-") as counts:
         worker.leave(store, campaign, counts, uploads, root if known else "", sign_on=sign_on)
         config = ServerConfig(

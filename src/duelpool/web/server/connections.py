@@ -12,9 +12,10 @@ import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import h11
@@ -64,6 +65,18 @@ def limits_within(
     return ClientLimits(in_all, min(per_address or max(1, in_all // 4), in_all), patience)
 
 
+LOG: Mapping[str, Any] = MappingProxyType(
+    {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"timed": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "timed"}},
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+    }
+)
+"""The log of a server: on standard error, each line with its time."""
+
+
 class Stage(enum.IntEnum):
     """What a connection waits for; when it gets crowded, those of a lower stage are ended first."""
 
@@ -75,9 +88,13 @@ class Stage(enum.IntEnum):
 
 
 class ServerConfig(Config):
-    """Uvicorn's configuration, and our limits."""
+    """Uvicorn's configuration, and our limits; each process of a server sets up its log by it.
 
-    def __init__(self, app: str, limits: ClientLimits, **options: Any) -> None:
+    With `log_config=None` the log is left as it is.
+    """
+
+    def __init__(self, app: Any, limits: ClientLimits, **options: Any) -> None:
+        options = {"log_config": dict(LOG), **options}
         super().__init__(app, http=Connection, ws="none", loop="asyncio", **options)
         self.limits = limits
 
@@ -90,7 +107,7 @@ class ServerConfig(Config):
         """Return what makes an event loop that accepts no more connections than the limits allow."""
         from duelpool.web.server.listening import ServingLoop
 
-        return lambda: ServingLoop(self.clients)
+        return lambda: ServingLoop(self.clients, count_repeats=self.log_config is not None)
 
 
 class Connection(H11Protocol):

@@ -139,14 +139,15 @@ def _refuse(connection: socket.socket) -> None:
 class ServingLoop(asyncio.SelectorEventLoop):
     """The event loop of a server process: it listens within the limits, and cuts off slow clients."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, *, count_repeats: bool = True) -> None:
         super().__init__()
         self._clients = clients
         self._repeats = RepeatsCounted()
+        self._count_repeats = count_repeats
 
     async def create_server(self, *given: Any, sock: socket.socket, **options: Any) -> asyncio.Server:  # type: ignore[override]
         """Serve on a socket that is bound."""
-        for name in ("uvicorn.error", "asyncio", logger.name):
+        for name in ("uvicorn.error", "asyncio", logger.name) if self._count_repeats else ():
             logging.getLogger(name).addFilter(self._repeats)
         self._sweep()
         return await super().create_server(*given, sock=Listener(self._clients, sock), **options)
