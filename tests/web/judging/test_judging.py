@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.settings.welcome import STEPS
@@ -612,6 +612,34 @@ def test_judging_continues_after_a_lost_lease(site: Site, people: People, javasc
         person.page.click("a.button")
         person.wait_for_state("no-work")
     assert [row.outcome for row in site.answers(campaign)] == ["left"]
+
+
+def test_the_page_says_that_a_lease_can_not_be_extended_any_further(site: Site, people: People) -> None:
+    campaign = site.crowd(lease_seconds=100)
+    person = people()
+    page = person.page
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)  # time stands still but for the steps below
+    person.enter(site.link(campaign))
+    page.clock.run_for(1000)
+    person.wait_for_pair()
+
+    def asked_long_ago(
+        connection: Connection, now: float
+    ) -> None:  # all but the last of its extensions are used up
+        columns = schema.question.c
+        times = {"asked": now - 1000.0, "expires": now + 90.0}
+        connection.execute(update(schema.question).where(columns.campaign == campaign.id).values(times))
+
+    site.store.write(asked_long_ago)
+    with page.expect_response("**/extend") as extended:
+        page.clock.run_for(5000)
+    assert extended.value.json()["last"] is True
+    page.evaluate("async () => (await fetch(location.href)).text()")  # by then it has read the reply before
+    page.clock.run_for(5000)
+    page.wait_for_selector("#warning", state="visible")
+    assert "reserved for you for as long as possible" in page.inner_text("#warning-text")
+    assert page.is_hidden("#warning-act")  # there is nothing to extend
 
 
 def test_an_expiring_lease_is_renewed_while_the_page_is_open(site: Site, people: People) -> None:

@@ -17,7 +17,8 @@ CHILD = """
 import logging, pickle
 from duelpool.web.server.connections import ServerConfig, limits_within
 
-config = pickle.loads(pickle.dumps(ServerConfig("module:app", limits_within(1000, None, None, 20.0), log_level="warning")))
+limits = limits_within(1000, None, None, 20.0)
+config = pickle.loads(pickle.dumps(ServerConfig("module:app", limits, log_level="warning")))
 config.configure_logging()  # as each process does that uvicorn starts
 logging.getLogger("duelpool.web").warning("of ours")
 logging.getLogger("uvicorn.error").error("of uvicorn")
