@@ -7,6 +7,7 @@ unpack beyond a limit, and archives of plain files with plain names.
 import errno
 import gzip
 import lzma
+import os
 import secrets
 import shutil
 import stat
@@ -14,7 +15,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -106,8 +107,10 @@ class UploadFolder:
 
     def of(self, kind: str) -> list[Path]:
         """Return the files of a kind, by name."""
-        place = self.folder / kind
-        return sorted(each for each in place.iterdir() if each.is_file()) if place.is_dir() else []
+        try:
+            return sorted(each for each in (self.folder / kind).iterdir() if each.is_file())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
 
     def files(self, tests: str | None = None) -> Files:
         """Return the files for reading; `tests` is the source of test pairs where there is no file of them."""
@@ -125,7 +128,15 @@ class UploadFolder:
 
     def listed(self) -> list[tuple[str, str, int]]:
         """Return kind, name and size of every file."""
-        return [(kind, path.name, path.stat().st_size) for kind in KINDS for path in self.of(kind)]
+        return [(path.parent.name, path.name, about.st_size) for path, about in self.found()]
+
+    def found(self) -> list[tuple[Path, os.stat_result]]:
+        """Return every file with its size and times; one that another request removes meanwhile is left out."""
+        found = []
+        for path in (each for kind in KINDS for each in self.of(kind)):
+            with suppress(FileNotFoundError):
+                found.append((path, path.stat()))
+        return found
 
     def shown(self, place: str) -> str:
         """Return a place in a file without the folder, as the user knows it."""
@@ -175,7 +186,7 @@ class UploadFolder:
         """Delete a file; return whether it was there."""
         for path in self.of(kind) if kind in KINDS else ():
             if path.name == name:
-                path.unlink()
+                path.unlink(missing_ok=True)
                 return True
         return False
 
@@ -211,7 +222,7 @@ class UploadFolder:
         place.mkdir(mode=0o700, exist_ok=True)
         if kind != "runs":
             for other in self.of(kind):
-                other.unlink()
+                other.unlink(missing_ok=True)
         part.replace(place / name)
 
     def _unpacked_size(self, data: BinaryIO, name: str) -> int:

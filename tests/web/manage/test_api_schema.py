@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
 )
@@ -23,9 +24,10 @@ from duelpool.web.manage.api import router
 from duelpool.web.setup.api import router as setting_up
 from duelpool.web.setup.keys import setup_key
 from support.managed import judge, key_for, managed
+from support.stores import new_target
 from support.visitors import served
 
-EXAMPLES = 12
+EXAMPLES, EXAMPLES_IN_LONG = 12, 150
 KNOWN = {
     "topic": "one",
     "a": "a",
@@ -48,18 +50,22 @@ CHECKS = [
     not_a_server_error,
     status_code_conformance,
     content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
 ]
 
 
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
-    target: Path = tmp_path_factory.mktemp("described") / "campaign.db"
-    with open_store(target, create=True) as store:
-        judge(managed(store), 20)
-    with served(target, uploads=target.with_name("uploads")) as application:
-        yield application
-        application.state.drafts.close()
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+)  # the long form has both
+def app(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FastAPI]:
+    folder: Path = tmp_path_factory.mktemp("described")
+    with new_target(request.param, folder) as target:
+        with open_store(target, create=True) as store:
+            judge(managed(store), 20)
+        with served(target, uploads=folder / "uploads") as application:
+            yield application
+            application.state.drafts.close()
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +92,19 @@ OPERATIONS = sorted(
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_responses_conform_to_the_schema(described: Any, app: FastAPI, path: str, method: str) -> None:
+    assert_conforms(described, app, path, method, EXAMPLES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_many_responses_conform_to_the_schema(described: Any, app: FastAPI, path: str, method: str) -> None:
+    assert_conforms(described, app, path, method, EXAMPLES_IN_LONG)
+
+
+def assert_conforms(described: Any, app: FastAPI, path: str, method: str, examples: int) -> None:
     campaign = app.state.campaigns.all()[0].id
 
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(described[path][method].as_strategy(), st.booleans())
     def check(case: Any, known: bool) -> None:
         for sent in (case.query, case.body):

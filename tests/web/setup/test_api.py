@@ -294,3 +294,35 @@ def test_drafts_started_at_once_stay_within_the_limit(app: FastAPI, monkeypatch:
         got = list(pool.map(start, range(8)))
     assert len(list(app.state.drafts.folder.iterdir())) == 3
     assert got.count("3 campaigns are being set up already.") == 5
+
+
+# ---- two requests at once
+
+
+def test_a_draft_that_is_discarded_meanwhile_is_not_there(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = program(app, key_of(app))
+    path = f"/api/v1/setups/{client.post('/api/v1/setups').json()['id']}"
+    write = drafts._write
+
+    def late(place: Path, text: str) -> None:
+        assert client.delete(path).status_code == 204
+        write(place, text)
+
+    monkeypatch.setattr(drafts, "_write", late)
+    got = client.put(f"{path}/options", json={"strategy": "allpairs"})
+    assert (got.status_code, "meanwhile" in got.text) == (404, True), got.text
+
+
+def test_a_file_that_is_removed_meanwhile_is_not_listed(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = app.state.drafts.new()
+    with draft.uploads.receiving("runs", "x.run") as write:
+        write(RUN)
+    there = draft.uploads.of("runs")
+    monkeypatch.setattr(type(draft.uploads), "of", lambda self, kind: there if kind == "runs" else [])
+    assert [name for _, name, _ in draft.uploads.listed()] == ["x.run"]
+    there[0].unlink()
+    assert draft.uploads.listed() == []

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from duelpool.access.limits import RequestLimiter, TooMany
 from duelpool.access.sign_on_settings import SignOnSettings
+from duelpool.campaign.views.watch import NotFound
 from duelpool.errors import BadFile, BadRecord, DuelpoolError
 from duelpool.setup.uploads import TooMuch
 from duelpool.store import StoreError, open_store
@@ -47,6 +48,7 @@ SWITCH_SECONDS = (
 )
 DAMAGED = "the store is damaged: %s"  # in the log
 RETRY_SECONDS = "2"  # after which a client may try again when the store doesn't respond
+SETTING_UP = ("/setup", "/api/v1/setups")
 THREADS = 100  # most of them wait for the database, or for an assignment
 
 
@@ -174,6 +176,7 @@ def _add_routes(app: FastAPI) -> None:
     app.add_exception_handler(DuelpoolError, _refused)
     app.add_exception_handler(HTTPException, _no_such_page)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(FileNotFoundError, _not_there)
     app.add_exception_handler(Exception, _unexpected)
     app.add_api_route("/static/{name:path}", static, methods=["GET"])
     app.add_api_route("/csp-report", csp_report, methods=["POST"])
@@ -262,6 +265,14 @@ async def _damaged(request: Request, error: DamagedStore) -> Response:
     response = await run_in_threadpool(_error_response, request, error, *status_of(error), "")
     response.headers["Retry-After"] = str(round(health.DAMAGED_SECONDS))
     return response
+
+
+async def _not_there(request: Request, error: Exception) -> Response:
+    """Say that a draft is gone, where another request has discarded it meanwhile; no other route reads such files."""
+    if not request.url.path.startswith(SETTING_UP):
+        return await _unexpected(request, error)
+    gone = NotFound("This draft has been changed or discarded meanwhile.", remedy="Open it again.")
+    return await _refused(request, gone)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

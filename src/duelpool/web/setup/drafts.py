@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,10 @@ class SavedDraft:
     @property
     def options(self) -> Options:
         """The options as they were last saved."""
-        place = self.folder / "options.json"
-        return Options.model_validate_json(place.read_text("utf-8")) if place.exists() else Options()
+        try:
+            return Options.model_validate_json((self.folder / "options.json").read_text("utf-8"))
+        except FileNotFoundError:
+            return Options()
 
     def save(self, options: Options) -> None:
         """Save the options."""
@@ -81,9 +84,7 @@ class SavedDraft:
         options = self.options
         with self._lock:
             files = tuple(
-                (str(path), path.stat().st_mtime_ns, path.stat().st_size)
-                for kind, name, _ in self.uploads.listed()
-                for path in (self.uploads.folder / kind / name,)
+                (str(path), about.st_mtime_ns, about.st_size) for path, about in self.uploads.found()
             )
             key = (files, options.model_dump_json(exclude={"name"}), self._pilot_lines(options.learn_from))
             if self._last_run is None or self._last_run[0] != key:
@@ -206,14 +207,18 @@ class SavedDrafts:
         """Return all drafts, the newest first."""
         if not self.folder.is_dir():
             return []
-        folders = [each for each in self.folder.iterdir() if each.is_dir() and _ID.fullmatch(each.name)]
-        return [self.of(each.name) for each in sorted(folders, key=lambda each: -each.stat().st_mtime)]
+        changed: list[tuple[float, SavedDraft]] = []
+        for each in self.folder.iterdir():
+            with suppress(FileNotFoundError, NotFound):  # discarded meanwhile, or no draft
+                changed.append((each.stat().st_mtime, self.of(each.name)))
+        return [draft for _, draft in sorted(changed, key=lambda each: -each[0])]
 
     def sweep(self) -> None:
         """Delete drafts that haven't changed for long."""
         for each in self.folder.iterdir():
-            if time.time() - each.stat().st_mtime > KEPT_SECONDS:
-                shutil.rmtree(each, ignore_errors=True)
+            with suppress(FileNotFoundError):  # another process sweeps, too
+                if time.time() - each.stat().st_mtime > KEPT_SECONDS:
+                    shutil.rmtree(each, ignore_errors=True)
         with self._lock:
             for name in [name for name, draft in self._known.items() if not draft.folder.is_dir()]:
                 del self._known[name]
