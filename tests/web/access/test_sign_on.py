@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -33,6 +34,7 @@ from support.openid_provider import (
 from support.stores import BACK_ENDS, new_target
 from support.visitors import ORIGIN, new_store, seen_from, served
 
+ADDRESSES = cycle(range(1, 255))  # one for each browser: failures from the same one are limited
 RULES = (RoleRule("leads", "manager"), RoleRule("judges", "assessor", "letters"), RoleRule("staff", "viewer"))
 
 
@@ -74,7 +76,7 @@ class House:
 
     def browser(self) -> TestClient:
         return TestClient(
-            seen_from("192.0.2.7", self.app),
+            seen_from(f"192.0.2.{next(ADDRESSES)}", self.app),
             base_url=ORIGIN,
             raise_server_exceptions=True,
             follow_redirects=False,

@@ -490,6 +490,8 @@ def test_the_recount_detects_a_change(app: FastAPI) -> None:
         '{"password": "HIDE", "token":"HIDE"}',
         "Authorization: Bearer HIDE",
         "dp_HIDE",
+        "/login/sso/callback?code=HIDE&state=HIDE",
+        "https://id.example.org/logout?id_token_hint=HIDE",
     ],
 )
 def test_secrets_are_not_logged(text: str) -> None:
