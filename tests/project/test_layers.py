@@ -203,13 +203,14 @@ def test_a_class_name_is_defined_once() -> None:
 SUB_ROOMS = ("settings", "log", "questions", "work", "views", "imports", "runners")
 CAMPAIGN_MAY_IMPORT = {
     "settings": (),
+    "events": (),
     "log": ("settings",),
     "questions": ("settings", "log", "work"),
-    "work": ("settings", "log", "views.tally"),
+    "work": ("settings", "events", "log", "views.tally"),
     "campaign": ("settings", "log", "questions", "work"),
     "views": ("settings", "log", "questions", "work", "campaign"),
     "imports": ("settings", "log", "campaign", "views"),
-    "runners": ("settings", "log", "campaign", "views"),
+    "runners": ("settings", "events", "log", "campaign", "views"),
 }
 """What each sub-room of `campaign` imports from the others; `views.tally` stands below the rest of the views."""
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from duelpool.campaign import Campaign
+from duelpool.campaign import Campaign, events
 from duelpool.campaign.work import ledger
 from duelpool.records import Answer, Outcome
 from duelpool.setup.challenge import Challenge, challenge
-from duelpool.store import Store, Writing, events, open_store, schema
+from duelpool.store import Store, Writing, open_store, schema
 from duelpool.webhooks import finding
 from duelpool.webhooks.finding import look
 from support.campaigns import judge_all, make_campaign

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import select, update
 
 from duelpool.access.sealing import seal, unseal
-from duelpool.campaign import Campaign
+from duelpool.campaign import Campaign, events
 from duelpool.errors import BadParameter, DuelpoolError
-from duelpool.store import Store, events, open_store, schema
+from duelpool.store import Store, open_store, schema
 from duelpool.webhooks import sending, setting_up
 from duelpool.webhooks.bodies import BODIES, Event, body_of, sentence, signed_headers
 from duelpool.webhooks.sending import ATTEMPTS, deliver, pause_after

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from duelpool.campaign import events
 from duelpool.errors import BadParameter
-from duelpool.store import events, log
+from duelpool.store import log
 
 SECRET = "whsec_"
 SECRET_BYTES = (24, 64)

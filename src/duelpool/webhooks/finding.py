@@ -11,14 +11,14 @@ from typing import Any
 
 from sqlalchemy import select
 
-from duelpool.campaign import Campaign
+from duelpool.campaign import Campaign, events
 from duelpool.campaign.log.live_topics import LogHead
 from duelpool.campaign.log.newcomers import is_challenge
 from duelpool.campaign.log.replay import FORCES_REPLAY, TopicState
 from duelpool.campaign.questions import grading
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import ledger
-from duelpool.store import Reading, Writing, events, holdings, log, schema
+from duelpool.store import Reading, Writing, holdings, log, schema
 from duelpool.store.log import Line
 from duelpool.store.statements import dialect_of
 

@@ -10,10 +10,10 @@ from sqlalchemy import Row, delete, func, insert, select, update
 from duelpool.access.sealing import seal
 from duelpool.campaign import Campaign
 from duelpool.campaign.campaign import Also
+from duelpool.campaign.events import EVENTS
 from duelpool.errors import BadParameter, UnknownName
 from duelpool.net.addresses import parse_address, resolve
 from duelpool.store import Reading, Writing, holdings, log, schema
-from duelpool.store.events import EVENTS
 from duelpool.webhooks.bodies import BODIES, TEST, Event, secret_bytes, secret_of
 from duelpool.webhooks.finding import look
 from duelpool.webhooks.sending import Attempt, send

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
+from duelpool.campaign import events
 from duelpool.campaign.runners.judging_session import JudgeGaveUp, OnAnswer, QuestionTexts, SessionTally
 from duelpool.campaign.runners.llm_judge import EndpointRefuses, LlmJudge, OutOfBudget
 from duelpool.judges.live import JudgeError
 from duelpool.records import Answer, Outcome, Question
-from duelpool.store import Writing, events
+from duelpool.store import Writing
 from duelpool.store.leases import Conflict, TooLate, UnknownQuestion
 
 _NOT_JUDGED = (Outcome.CANNOT_JUDGE, Outcome.FLIP_ABSTAIN)

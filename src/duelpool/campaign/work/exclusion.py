@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import func, select
 
+from duelpool.campaign import events
 from duelpool.campaign.log.replay import counted_lines, read_counted_lines
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.views.tally import loss_of, passed_test
-from duelpool.store import Reading, Writing, events, holdings, leases, log, retractions, schema
+from duelpool.store import Reading, Writing, holdings, leases, log, retractions, schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ import typer
 from rich.table import Table
 
 from duelpool.access.keys import read_keys
+from duelpool.campaign.events import EVENTS
 from duelpool.cli.helptext import command_group
 from duelpool.cli.opening import audit_entry, opened
 from duelpool.cli.options import CampaignOption, JsonOption, StoreArgument
 from duelpool.cli.output import print_json, print_table
 from duelpool.errors import BadFile, BadParameter
-from duelpool.store.events import EVENTS
 from duelpool.webhooks import setting_up
 from duelpool.webhooks.bodies import BODIES
 from duelpool.webhooks.finding import look

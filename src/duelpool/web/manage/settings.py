@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse, Response
 
+from duelpool.campaign.events import EVENTS
 from duelpool.campaign.settings import CHANGEABLE, FIXED, SETTINGS
 from duelpool.campaign.settings.declaration import SettingField
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.store import StoreError
-from duelpool.store.events import EVENTS
 from duelpool.web.access.links import address
 from duelpool.web.i18n import catalogue
 from duelpool.web.manage import actions

@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from duelpool.campaign.events import EVENTS
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.store import StoreError
-from duelpool.store.events import EVENTS
 from duelpool.web.manage.callers import Changing, ManageCaller
 from duelpool.web.manage.settings import settings_page
 from duelpool.webhooks import setting_up

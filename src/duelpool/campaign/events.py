@@ -13,9 +13,8 @@ from typing import Any
 
 from sqlalchemy import func, insert, select
 
-from duelpool.store import schema
+from duelpool.store import Writing, schema
 from duelpool.store.statements import dialect_of
-from duelpool.store.transactions import Writing
 
 CAMPAIGN_DONE, TOPIC_DONE = "campaign.done", "topic.done"
 ASSESSOR_EXCLUDED, BUDGET_REACHED = "assessor.excluded", "budget.reached"
