@@ -289,11 +289,10 @@ def _connect(path: Path, options: str, *pragmas: str) -> sqlite3.Connection:
     try:
         for pragma in ("foreign_keys=ON", *pragmas):
             connection.execute(f"PRAGMA {pragma}")
-    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema in its message
+    except BaseException as error:  # for example not a database: leave no connection open
         connection.close()
-        raise sqlite3.DatabaseError("the schema can't be read") from error
-    except BaseException:  # for example not a database: leave no connection open
-        connection.close()
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged schema in its message
+            raise sqlite3.DatabaseError("the schema can't be read") from error
         raise
     return connection
 
