@@ -371,8 +371,8 @@ class Campaign:
 
     def _expire(self, tx: Writing) -> int:
         freed = leases.expire(tx)
-        for assignment in assignments.overdue(tx):
-            assignments.finish(tx, self.settings, assignment, ending="timed-out")
+        for assignment, ending in assignments.to_end(tx):
+            assignments.finish(tx, self.settings, assignment, ending=ending)
         for assignment in assignments.open_of_excluded(tx):  # earlier releases left them open
             assignments.finish(tx, self.settings, assignment, ending="stopped")
         return freed

@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 from duelpool.campaign import Campaign, Settings
 from duelpool.campaign.campaign import ARRIVING_AT_MOST
 from duelpool.campaign.work.holding import IDLE_SECONDS
-from duelpool.records import Pool
+from duelpool.records import Answer, Outcome, Pool
 from duelpool.store import schema
 from duelpool.store.leases import EXTENSIONS
 from support.campaigns import make_campaign
@@ -116,6 +116,26 @@ def test_nobody_loses_work_while_nobody_waits(target: str, monkeypatch: pytest.M
         app.state.campaigns.sweep()
         assert Person(app).state == "judging"
         assert person.answer(question).json()["saved"]["late"] is False
+
+
+def test_an_assignment_with_every_answer_ends_by_itself(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(target)
+    with served(target) as app:
+        clock, person = Time(app, monkeypatch), Person(app)
+        work = person.work()
+        campaign = app.state.campaigns.flow(person.campaign).campaign
+        visit = app.state.links.read("visit", person.client.cookies[f"duelpool_{person.campaign}"])
+        for question in work["questions"]:  # and the server is killed before it ends the assignment
+            campaign.answer(question["id"], visit["assessor"], Answer(Outcome.LEFT))
+        app.state.campaigns.sweep()
+        assert open_still(app, person)  # an answer can be undone
+        clock.ahead = LEASE + 60.0
+        app.state.campaigns.sweep()
+        columns = schema.assignment.c
+        states = app.state.store.read(
+            lambda connection: connection.execute(select(columns.state)).scalars().all()
+        )
+        assert states == ["finished"]
 
 
 def held(app: FastAPI) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Exists, Row, delete, func, insert, or_, select, update
 
 from duelpool.campaign.settings import Settings
 from duelpool.campaign.work import exclusion, ledger
@@ -142,25 +142,30 @@ def find_open(tx: Reading, assessor: str) -> Assignment | None:
     )
 
 
-def overdue(tx: Writing) -> list[str]:
-    """Return the open assignments whose unanswered questions have all expired."""
+def to_end(tx: Writing) -> list[tuple[str, Ending]]:
+    """Return the open assignments that end without their assessor, and how.
+
+    Those whose unanswered questions have all expired have timed out. Those with every answer, which nobody has ended
+    (a connection or a server broke off at that moment), are finished when the time for their questions is over.
+    """
     assignments, questions = schema.assignment.c, schema.question.c
-    waiting = (
-        select(questions.id)
-        .where(questions.assignment == assignments.id, questions.state == leases.LEASED)
-        .exists()
-    )
-    expired = (
-        select(questions.id)
-        .where(questions.assignment == assignments.id, questions.state == leases.EXPIRED)
-        .exists()
-    )
+
+    def any_question(*conditions: ColumnElement[bool]) -> Exists:
+        return select(questions.id).where(questions.assignment == assignments.id, *conditions).exists()
+
+    expired = any_question(questions.state == leases.EXPIRED)
     rows = tx.connection.execute(
-        select(assignments.id).where(
-            assignments.campaign == tx.campaign, assignments.state == "open", expired, ~waiting
+        select(assignments.id, expired.label("expired")).where(
+            assignments.campaign == tx.campaign,
+            assignments.state == "open",
+            ~any_question(questions.state == leases.LEASED),
+            or_(expired, any_question() & ~any_question(questions.expires >= tx.now)),
         )
     )
-    return list(rows.scalars())
+    found: list[tuple[str, Ending]] = [
+        (row.id, "timed-out" if row.expired else "finished") for row in rows.all()
+    ]
+    return found
 
 
 def finish(tx: Writing, settings: Settings, assignment: str, *, ending: Ending) -> Finished:
