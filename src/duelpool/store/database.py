@@ -211,8 +211,7 @@ class SqliteDatabase:
         results: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
             with self._writing.connect() as connection:
-                _begin(connection)
-                driver: Any = connection.connection.dbapi_connection
+                driver = _begin(connection)
                 before = driver.total_changes
                 try:
                     for work, answer in group:
@@ -309,8 +308,8 @@ def _connect_to_write(path: Path) -> sqlite3.Connection:
     return _connect(path, "", "journal_mode=WAL", "synchronous=FULL", waiting)
 
 
-def _begin(connection: Connection) -> None:
-    """Begin a write transaction as soon as no other process has one.
+def _begin(connection: Connection) -> Any:
+    """Begin a write transaction as soon as no other process has one; return the driver's connection.
 
     SQLite would retry only every tenth of a second while other processes get their turns; this retries every
     millisecond or so.
@@ -321,7 +320,7 @@ def _begin(connection: Connection) -> None:
     while True:
         try:
             driver.execute("BEGIN IMMEDIATE")
-            return
+            return driver
         except sqlite3.OperationalError as error:
             busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or time.monotonic() > end:
