@@ -119,14 +119,8 @@ test-lowest: BROWSERS_BY = $(LOWEST)/$(PROGRAMS)/python
 test-lowest: $(LOWEST)/.ready browser  ## the tests with the lowest versions that pyproject.toml allows (Python 3.11, 3.12)
 	@$(LOWEST)/$(PROGRAMS)/python -m pytest -m $(FAST) -n $(WORKERS) --dist worksteal
 
-stress: $(VENV)/.ready browser  ## people over HTTP, kills, imports, a soak, fuzzed files; about 45 minutes
-	@$(BIN)/python tests/stress_store.py --kills 15 --seconds 10
-	@$(BIN)/python tests/stress_http.py --part load --part kills --part import --part limit --json stress.json
-	@$(BIN)/python tests/stress_proxy.py  # where there is an nginx
-	@$(BIN)/python tests/fuzz_files.py --seconds 600 & fuzzed=$$!; \
-		$(BIN)/python tests/stress_http.py --part soak; soaked=$$?; wait $$fuzzed && exit $$soaked
-	@HYPOTHESIS_PROFILE=stress timeout 600 $(BIN)/pytest -q -n 2 -m $(FAST) -k 'property or round_trip or paths or machine' \
-		|| [ $$? = 124 ]  # what found nothing in ten minutes is done
+stress: $(VENV)/.ready browser  ## kills, power cuts, full disks, cut networks, load, fuzz: hours, in parts; continues where it stopped
+	@$(BIN)/python tests/stress_all.py
 
 docs: $(VENV)/.documented  ## the documentation as a static site, in build/site
 	@$(BIN)/python docs/site/build.py build/site
@@ -176,4 +170,4 @@ licences: build/plain  ## the licences of what an installation brings along, in 
 	@mv build/licences.md docs/licences.md
 
 clean:  ## remove the virtual environments and what tools left behind
-	@rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist demo-output stress.json
+	@rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist demo-output

@@ -17,6 +17,7 @@ from pathlib import Path
 import fuzz_files
 import fuzz_requests
 import fuzz_stores
+from stress.results import Round, append
 from support.quick_stores import made_quickly
 
 TURN_SECONDS = 120.0
@@ -98,12 +99,17 @@ def main() -> int:
     reading.add_argument("--seed", type=int, default=1)
     reading.add_argument("--part", choices=PARTS, action="append")
     reading.add_argument("--keep", type=Path, default=Path("fuzz-failures"))
+    reading.add_argument("--results", type=Path, help="a file to append the result to, for make stress")
     asked = reading.parse_args()
     chosen = {name: PARTS[name] for name in asked.part or PARTS}
     print(f"seed {asked.seed}", flush=True)
     with made_quickly():
         tried, failed = run(asked.seconds, asked.seed, asked.keep, chosen)
     print(f"{tried.total():,} tried in {asked.seconds:.0f} s, {failed.total()} failed")
+    if asked.results is not None:
+        wrong = [f"{name}: {count} failed" for name, count in failed.items() if count]
+        figures = {f"tried, {name}": count for name, count in tried.items()}
+        append(asked.results, "fuzz", asked.seed, asked.seconds, Round(int(asked.seconds), figures, wrong))
     return 1 if failed.total() else 0
 
 

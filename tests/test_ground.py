@@ -1,10 +1,13 @@
-"""Records, errors and seeds."""
+"""Records, errors, seeds, and files that get their name when they are complete."""
 
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from duelpool.durable import give_name
 from duelpool.errors import BadFile, BadRecord, DuelpoolError, MissingExtra, UnknownName
 from duelpool.records import (
     EFFECTS,
@@ -149,3 +152,30 @@ def test_errors_can_be_pickled(error: DuelpoolError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert str(again) == str(error)
+
+
+# ---- files that get their name when they are complete
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_content_is_synced_before_the_name_and_the_name_at_once(
+    is_folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.name == "nt":
+        pytest.skip("Windows syncs no folders")
+    partial, target = tmp_path / "partial", tmp_path / "target"
+    if is_folder:
+        partial.mkdir()
+    else:
+        partial.write_text("new")
+        target.write_text("old")
+    synced: list[tuple[int, bool]] = []
+
+    def note(handle: int) -> None:
+        synced.append((os.fstat(handle).st_ino, partial.exists()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    inode = partial.stat().st_ino
+    give_name(partial, target)
+    assert synced == [(inode, True), (tmp_path.stat().st_ino, False)]
+    assert target.stat().st_ino == inode

@@ -15,6 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
+from duelpool.durable import give_name
 from duelpool.errors import BadParameter, DuelpoolError
 
 PIECE = 64 * 1024
@@ -140,7 +141,7 @@ class Client:
             with part.open("wb") as file:
                 for piece in self.export(form):
                     size += file.write(piece)
-            part.replace(place)
+            give_name(part, place)
         finally:
             part.unlink(missing_ok=True)
         return size

@@ -7,6 +7,7 @@ file is brought to the disk.
 import errno
 import os
 import resource
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from duelpool.cli import app
 from duelpool.errors import BadFile
 from duelpool.files import write_lines
 from duelpool.store import open_store
+from duelpool.store.errors import translate_error
 from support.campaigns import make_campaign
 
 
@@ -79,6 +81,27 @@ def test_a_full_disk_leaves_nothing_under_the_files_name(
     assert "out/" in done.stderr
     assert "Free some space" in done.stderr
     assert list(Path("out").iterdir()) == []
+
+
+@pytest.mark.parametrize("failing", ["tempfile.mkdtemp", "duelpool.campaign.views.bundle.give_name"])
+def test_a_bundle_that_gets_no_folder_leaves_nothing(
+    failing: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*given: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(given[0]) if given else None)
+
+    monkeypatch.chdir(folder)
+    Path("out").mkdir(exist_ok=True)
+    monkeypatch.setattr(failing, refuse)
+    done = CliRunner().invoke(app, COMMANDS["bundle"])
+    assert done.exit_code == 2, done.output
+    assert "out/bundle: The file can't be written (No space left on device). Free some space" in done.stderr
+    assert list(Path("out").iterdir()) == []
+
+
+def test_a_store_that_cant_be_opened_names_the_free_space(tmp_path: Path) -> None:
+    error = translate_error("c.db", sqlite3.OperationalError("unable to open database file"))
+    assert "the free space" in str(error)
 
 
 def test_a_backup_on_a_full_disk_leaves_nothing(folder: Path, tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ import duelpool_reproduce
 SOURCE = Path(duelpool.__file__).parent
 REPRODUCE = Path(duelpool_reproduce.__file__).parent
 
-GROUND = ("errors", "seeds", "arrays", "shares", "records")
+GROUND = ("errors", "durable", "seeds", "arrays", "shares", "records")
 # From the lowest up: a package imports only those named here, all of which are above it in this table.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": (),
+    "durable": (),
     "seeds": (),
     "arrays": (),
     "shares": ("arrays",),
@@ -58,7 +59,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
             "leaderboard",
         ),
     ),
-    "client": ("errors",),
+    "client": ("errors", "durable"),
     "plots": (*GROUND, "files", "comparison", "agreement", "simulation", "evaluation"),
     "campaign_report": (
         *GROUND,

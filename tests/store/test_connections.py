@@ -17,6 +17,7 @@ from duelpool.campaign.views.exports import write_csv, write_log, write_prefs, w
 from duelpool.store import Reading, Store, StoreError, clocks, database, open_store
 from duelpool.store.clocks import CLOCK_SECONDS, ROUND_TRIP_SECONDS
 from duelpool.store.database import IDLE_SECONDS
+from duelpool.store.lost_connections import LIMITS
 from duelpool.store.statements import Statement
 from duelpool.web.manage import streams
 from support.campaigns import judge_all, make_campaign
@@ -349,3 +350,30 @@ def test_time_does_not_go_back_between_inexact_readings(
     assert readings.number == 2
     own_time.at += 2.0
     assert first < now_of(store)
+
+
+def test_connections_are_given_up_where_packets_are_lost(store: Store) -> None:
+    """A cut network says nothing: without these limits, a request waits until the system gives a connection up."""
+
+    def limits(connection: Connection) -> dict[str, str]:
+        driver: Any = connection.connection.dbapi_connection
+        return dict(driver.info.get_parameters())
+
+    wanted = {name: str(value) for name, value in LIMITS.items()}
+    assert wanted.items() <= store.read(limits).items()
+
+
+def test_the_url_has_the_last_word_on_limits(store: Store) -> None:
+    address = store.database.engine.url.update_query_dict({"connect_timeout": "3"})
+    own = database.PostgresDatabase(
+        address.set(drivername="postgresql").render_as_string(hide_password=False)
+    )
+
+    def timeout(connection: Connection) -> str:
+        driver: Any = connection.connection.dbapi_connection
+        return str(driver.info.get_parameters()["connect_timeout"])
+
+    try:
+        assert own.read(timeout) == "3"
+    finally:
+        own.close()

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from duelpool.cli import app
 from duelpool.store import StoreError, open_store
-from duelpool.store.damage import damage_of
+from duelpool.store.sqlite.damage import damage_of
 from support.campaigns import make_campaign
 
 PAGE = 4096

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from duelpool.cli import app
 from duelpool.store import open_store, schema
-from duelpool.store.change_note import note_of
-from duelpool.store.copies import backup_sqlite
 from duelpool.store.errors import MissingChanges
 from duelpool.store.maintenance import restore
+from duelpool.store.sqlite.change_note import note_of
+from duelpool.store.sqlite.copies import backup_sqlite
 
 posix = pytest.mark.skipif(os.name != "posix", reason="it forks and kills")
 FILES = ("", "-wal", "-head")

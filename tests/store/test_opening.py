@@ -24,7 +24,6 @@ from duelpool.store import (
     Store,
     StoreError,
     Writing,
-    copies,
     holdings,
     leases,
     log,
@@ -33,6 +32,7 @@ from duelpool.store import (
     opening,
     schema,
 )
+from duelpool.store.sqlite import copies
 from duelpool.testing.stores import Scene, audit
 from support.stores import BACK_ENDS, new_target
 

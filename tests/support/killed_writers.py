@@ -20,9 +20,9 @@ from pathlib import Path
 from sqlalchemy import Connection, insert
 
 from duelpool.store import StoreError, open_store, schema
-from duelpool.store.copies import backup_sqlite
 from duelpool.store.errors import MissingChanges
 from duelpool.store.maintenance import accept_loss
+from duelpool.store.sqlite.copies import backup_sqlite
 
 
 def wal_of(path: Path) -> Path:

@@ -115,10 +115,12 @@ def begin(
     more: tuple[str, ...] = (),
     files: int | None = None,
     environment: Mapping[str, str] | None = None,
+    before: tuple[str, ...] = (),
 ) -> Server:
     """Start a server on a port of loopback, a free one unless it is named; it may not answer yet.
 
-    With `files`, it may open so many of them and no more. `environment` is added to ours.
+    With `files`, it may open so many of them and no more. `environment` is added to ours. The words `before` run the
+    command, somewhere else.
     """
     limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files})); " if files else ""
     port = free_port() if port is None else port
@@ -126,6 +128,7 @@ def begin(
     with log_file.open("ab") as log_:
         process = subprocess.Popen(
             [
+                *before,
                 *(sys.executable, "-c", f"import resource; {limit}from duelpool.cli import main; main()"),
                 *("serve", target),
                 *("--port", str(port), "--workers", str(workers), *more),

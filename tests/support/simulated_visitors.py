@@ -95,6 +95,7 @@ class Seen:
     dropped: int = 0
     odd: list[str] = field(default_factory=list)  # replies that must not occur
     seconds: float = 0.0
+    longest: float = 0.0  # seconds until any reply
 
     def __iadd__(self, other: "Seen") -> "Seen":
         self.submits += other.submits
@@ -105,6 +106,7 @@ class Seen:
         self.dropped += other.dropped
         self.odd += other.odd
         self.seconds += other.seconds
+        self.longest = max(self.longest, other.longest)
         return self
 
     @property
@@ -230,6 +232,7 @@ class Assessor:
                 await asyncio.sleep(0.1 + 0.2 * self.rng.random())
                 continue
             self.seen.statuses[got.status] += 1
+            self.seen.longest = max(self.seen.longest, time.perf_counter() - began)
             if not path.endswith("/answer"):
                 self.seen.others.append(time.perf_counter() - began)
             if got.status >= 500:

@@ -11,6 +11,7 @@ import typer
 from typer.main import get_command
 
 from duelpool.cli.helptext import DuelpoolCommand, DuelpoolGroup
+from duelpool.durable import NO_SPACE
 from duelpool.errors import DuelpoolError
 
 BAD_INPUT = 2
@@ -143,7 +144,9 @@ class DuelpoolCommands(DuelpoolGroup):
                 _drop_output()
                 where, remedy = "The output can't be written", "Free some space, or print to another place."
             else:
-                where, remedy = str(error.filename), "Check the name and your permissions."
+                full = error.errno in NO_SPACE
+                where = str(error.filename)
+                remedy = "Free some space." if full else "Check the name and your permissions."
             typer.echo(f"Error: {where}: {problem}. {remedy}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:

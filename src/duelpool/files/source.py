@@ -1,6 +1,5 @@
 """Bytes in, bytes out: a path or standard input, plain or gzip; files written whole or not at all."""
 
-import errno
 import gzip
 import os
 import sys
@@ -13,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
+from duelpool.durable import NO_SPACE, give_name
 from duelpool.errors import BadFile
 
 STANDARD_INPUT = "-"
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system says where a disk, a quota or a file is full."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
@@ -186,11 +184,9 @@ def written_whole(path: str | os.PathLike[str], *, private: bool = False) -> Ite
     partial = Path(name)
     try:
         yield partial
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
         if not private:
             partial.chmod(0o666 & ~_umask())
-        partial.replace(target)
+        give_name(partial, target)
     except OSError as error:
         if error.strerror is None or error.filename not in (None, name):
             raise  # about another file

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from duelpool.durable import give_name
 from duelpool.errors import BadFile, BadRecord, DuelpoolError, UnknownName
 from duelpool.setup.inputs import Files
 
@@ -223,7 +224,7 @@ class UploadFolder:
         if kind != "runs":
             for other in self.of(kind):
                 other.unlink(missing_ok=True)
-        part.replace(place / name)
+        give_name(part, place / name)
 
     def _unpacked_size(self, data: BinaryIO, name: str) -> int:
         """Return a file's size, of gzip unpacked; refuse one that unpacks beyond the limits."""

@@ -12,10 +12,10 @@ from typing import Self, TypeVar
 
 from sqlalchemy import Connection
 
-from duelpool.store.damage import explained
 from duelpool.store.database import Database
 from duelpool.store.errors import StoreError
 from duelpool.store.opening import open_checked
+from duelpool.store.sqlite.damage import explained
 from duelpool.store.transactions import CampaignStore, Reading, Writing
 
 __all__ = ["CampaignStore", "Reading", "Store", "StoreError", "Writing", "open_store"]

@@ -24,16 +24,17 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from duelpool.errors import MissingExtra
-from duelpool.store.change_note import ChangeNote
 from duelpool.store.clocks import Clock
 from duelpool.store.errors import MaybeStored, StoreError, translate_error
+from duelpool.store.lost_connections import close_cursor, let_go_of_lost_clients, limits_beside
 from duelpool.store.snapshots import Snapshots
+from duelpool.store.sqlite.change_note import ChangeNote
 from duelpool.store.statements import READING, refuse_locks_in_reads
 
 T = TypeVar("T")
@@ -375,9 +376,11 @@ class PostgresDatabase:
             max_overflow=0,
             pool_timeout=BUSY_SECONDS,
             isolation_level="READ COMMITTED",
+            connect_args=limits_beside(address.query),
         )
+        event.listen(self.engine, "connect", let_go_of_lost_clients)
         event.listen(self.engine, "before_execute", refuse_locks_in_reads)
-        event.listen(self.engine, "handle_error", _close_cursor)
+        event.listen(self.engine, "handle_error", close_cursor)
         event.listen(self.engine, "checkin", _note_idle_since)
         event.listen(self.engine, "checkout", self._test_idle_connection)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)
@@ -480,13 +483,6 @@ class PostgresDatabase:
                 driver.autocommit = False
             except Exception as error:
                 raise DisconnectionError(str(error)) from error
-
-
-def _close_cursor(context: ExceptionContext) -> None:
-    """Close the cursor of a connection that broke, which SQLAlchemy leaves open."""
-    cursor = getattr(context.execution_context, "cursor", None)
-    if context.is_disconnect and cursor is not None:
-        cursor.close()
 
 
 def _note_idle_since(driver: Any, record: ConnectionPoolEntry) -> None:

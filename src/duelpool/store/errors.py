@@ -39,7 +39,7 @@ _REMEDIES = (
     ("malformed", RESTORE),
     ("Could not decode", RESTORE),
     ("locked", "Another program holds the file for over a minute: end it, or try again."),
-    ("unable to open", "Check the path and the rights of its folder."),
+    ("unable to open", "Check the path, the rights of its folder, and the free space."),
     ("NUL", "Leave out the characters with the code 0."),
     ("connection", "Check that PostgreSQL is running and reachable, then try again."),
 )

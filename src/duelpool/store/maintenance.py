@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 
 from duelpool.errors import BadFile, BadParameter
 from duelpool.store import Store, StoreError, schema
-from duelpool.store.change_note import forget_note
-from duelpool.store.copies import backup_sqlite
 from duelpool.store.database import LOG_AT_MOST, SqliteDatabase, open_database, sqlite_path
 from duelpool.store.opening import lost_changes, open_checked, version_of
+from duelpool.store.sqlite.change_note import forget_note
+from duelpool.store.sqlite.copies import backup_sqlite
 from duelpool.store.statements import dialect_of
 
 FREE_AT_LEAST = LOG_AT_MOST

@@ -7,9 +7,6 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from duelpool.store.change_note import missing_changes
-from duelpool.store.copies import backup_sqlite
-from duelpool.store.damage import explained
 from duelpool.store.database import (
     Database,
     SqliteDatabase,
@@ -19,6 +16,9 @@ from duelpool.store.database import (
 from duelpool.store.errors import MissingChanges, StoreError
 from duelpool.store.folder_lock import locked_folder
 from duelpool.store.schema import SCHEMA_VERSION
+from duelpool.store.sqlite.change_note import missing_changes
+from duelpool.store.sqlite.copies import backup_sqlite
+from duelpool.store.sqlite.damage import explained
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ONE_AT_A_TIME = threading.Lock()  # Alembic keeps its state in module globals

@@ -26,9 +26,10 @@ from duelpool.campaign.views.exports import (
     write_qrels,
 )
 from duelpool.campaign.views.status import CampaignStatus, status
+from duelpool.durable import give_name
 from duelpool.errors import BadFile
 from duelpool.files import Notice, write_lines, write_topics
-from duelpool.files.source import written_whole
+from duelpool.files.source import unwritable, written_whole
 from duelpool.store import CampaignStore, Reading, Store, holdings, log, schema
 from duelpool.strategies import STRATEGIES
 from duelpool.strategies.parameters import split_spec
@@ -53,9 +54,7 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
     try:
         place = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
     except OSError as error:
-        raise BadFile.at(
-            path, None, f"It can't be written ({error.strerror}).", "Check the rights."
-        ) from None
+        raise unwritable(path, error) from None
     try:
         rows, notices = campaign.read(lambda tx: _fill(_as_of_now(campaign, tx), place, progress, qrels))
         names = sorted(each.name for each in place.iterdir())
@@ -63,10 +62,14 @@ def write_bundle(campaign: Campaign, path: str, *, progress: Progress = ignore, 
             _pack(place, target)
         else:
             place.chmod(0o755)
-            place.rename(target)
+            give_name(place, target)
     except BadFile as error:
         error.place = error.place.replace(str(place), path)
         raise
+    except OSError as error:
+        if not str(error.filename).startswith(str(place)):
+            raise  # about another file
+        raise unwritable(path, error) from None
     finally:
         with suppress(OSError):
             shutil.rmtree(place)

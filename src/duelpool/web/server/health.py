@@ -10,9 +10,9 @@ from starlette.responses import PlainTextResponse, Response
 from duelpool.access import tokens
 from duelpool.errors import DuelpoolError
 from duelpool.store import Store
-from duelpool.store.damage import damaged
 from duelpool.store.errors import DamagedStore
 from duelpool.store.maintenance import check_writable
+from duelpool.store.sqlite.damage import damaged
 from duelpool.web.access.passes import address_of, count_guess
 from duelpool.web.manage.keys import bearer_of
 from duelpool.web.server.guard import NoVisit, logger

@@ -19,6 +19,7 @@ from typing import Any
 
 from duelpool.campaign import Campaign
 from duelpool.campaign.views.watch import NotFound
+from duelpool.durable import give_name
 from duelpool.errors import BadParameter, DuelpoolError
 from duelpool.setup import Comparison, Draft, Inputs, Observed, build_draft, observe
 from duelpool.setup.reading import read_uploads
@@ -159,7 +160,7 @@ def _write(place: Path, text: str) -> None:
     part = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     part.touch(mode=0o600)
     part.write_text(text, encoding="utf-8")
-    part.replace(place)
+    give_name(part, place)
 
 
 @dataclass(slots=True)

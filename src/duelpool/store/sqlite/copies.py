@@ -7,9 +7,10 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from duelpool.store.change_note import forget_note
+from duelpool.durable import give_name
 from duelpool.store.database import connect_to_read
 from duelpool.store.errors import StoreError
+from duelpool.store.sqlite.change_note import forget_note
 
 _PARTIAL = re.compile(r"\..+\.(\d+)\.[0-9a-f]{8}\.partial(?:-journal)?")
 
@@ -30,7 +31,7 @@ def backup_sqlite(source: Path, target: Path) -> None:
             closing(sqlite3.connect(partial_copy)) as copy,
         ):
             live.backup(copy)
-        partial_copy.replace(target)
+        give_name(partial_copy, target)
         forget_note(target)  # of a store that was there before
     except (sqlite3.Error, OSError) as error:
         raise StoreError(

@@ -1,0 +1,34 @@
+"""Files that get their name when they are complete, and keep both when the power is cut."""
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says where a disk, a quota or a file is full."""
+
+
+def give_name(partial: Path, target: Path) -> None:
+    """Give a complete file or folder its name, in place of a file that has it.
+
+    Its content is brought to the disk first, then its name: otherwise a power cut may leave an empty file, or none.
+    """
+    if partial.is_dir():
+        _sync_folder(partial)
+        partial.rename(target)
+    else:
+        with partial.open("rb+") as written:
+            os.fsync(written.fileno())
+        partial.replace(target)
+    _sync_folder(target.absolute().parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names of a folder to the disk; some systems (Windows) can't, or do so themselves."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

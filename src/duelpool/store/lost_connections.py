@@ -1,0 +1,51 @@
+"""Connections to PostgreSQL whose packets are lost: both ends give them up soon.
+
+Where a network is cut, nothing says so. A request would wait a quarter of an hour until the system gives the connection
+up, and PostgreSQL two hours for a client that is gone, with the rows that it has locked.
+"""
+
+from collections.abc import Container
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import ExceptionContext
+from sqlalchemy.pool import ConnectionPoolEntry
+
+LIMITS = {
+    "connect_timeout": 10,  # seconds
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 15_000,  # milliseconds
+}
+"""How long a connection may be silent, by the names of libpq."""
+
+_AT_THE_SERVER = "; ".join(
+    f"set {name} = {value}"
+    for name, value in {
+        "tcp_keepalives_idle": 5,
+        "tcp_keepalives_interval": 5,
+        "tcp_keepalives_count": 3,
+        "tcp_user_timeout": 20_000,
+    }.items()
+)
+
+
+def limits_beside(given: Container[str]) -> dict[str, int]:
+    """Return the limits of a connection, without those that its URL gives."""
+    return {name: value for name, value in LIMITS.items() if name not in given}
+
+
+def let_go_of_lost_clients(driver: Any, record: ConnectionPoolEntry) -> None:
+    """Ask PostgreSQL to end this session soon after its client is gone; what speaks its protocol may not know how."""
+    driver.autocommit = True
+    with suppress(Exception):
+        driver.execute(_AT_THE_SERVER)
+    driver.autocommit = False
+
+
+def close_cursor(context: ExceptionContext) -> None:
+    """Close the cursor of a connection that broke, which SQLAlchemy leaves open."""
+    cursor = getattr(context.execution_context, "cursor", None)
+    if context.is_disconnect and cursor is not None:
+        cursor.close()

@@ -1,0 +1,1 @@
+"""What a SQLite store has that PostgreSQL has not: copies, damaged pages, a file that may be lost."""
