@@ -26,6 +26,7 @@ from typing import Any
 from support.fuzz_calls import Call, Grammar, opening_calls, smaller
 from support.fuzz_recipes import RECIPES
 from support.fuzz_world import Reply, Troubles, World, world_of
+from support.plainhttp import alone
 from support.quick_stores import made_quickly
 from support.stores import BACK_ENDS
 
@@ -176,7 +177,7 @@ class Fuzz:
         while self.results.requests < count and time.monotonic() < self._end:
             number = self.results.worlds
             self.results.worlds += 1
-            asyncio.run(self._world(number, min(CALLS_A_WORLD, count - self.results.requests)))
+            alone(self._world(number, min(CALLS_A_WORLD, count - self.results.requests)))
         return self.results
 
     def _new_world(self) -> Any:
@@ -322,7 +323,7 @@ def replay(path: Path, folder: Path, *, over_socket: bool = False) -> int:
                 print(f"the store: {each}", flush=True)
         return wrong
 
-    return asyncio.run(all_of_them())
+    return alone(all_of_them())
 
 
 def report(fuzz: Fuzz, seconds: float, *, whole: bool) -> int:

@@ -85,10 +85,10 @@ def fetched(app: FastAPI, campaign: str) -> tuple[dict[str, Response], dict[str,
     now = time.time()
     send("GET", base, params={"key": app.state.links.key(campaign, "open", now, days=DAYS)})
     send("GET", manage, params={"key": key_for(app, campaign, DAYS)})
-    send("GET", "/setup", params={"key": setup_key(app.state.links, now, DAYS)})
     send("POST", f"{manage}/blind", data={"blind": "1"})
     send("POST", f"{manage}/account", data={"name": "boss", "password": "a password for the page"})
     send("POST", "/login", data={"name": "boss", "password": "a password for the page"})
+    send("GET", "/setup", params={"key": setup_key(app.state.links, time.time(), DAYS)})
     send("GET", "/login/sso")
     question = send("GET", f"{base}/work").json()["questions"][0]["id"]
     return {
