@@ -78,6 +78,18 @@ def test_a_sound_store_has_no_damage(sound: bytes, tmp_path: Path) -> None:
         raise ValueError("of the program")
 
 
+def test_an_index_that_contradicts_its_table_is_damage(sound: bytes, tmp_path: Path) -> None:
+    """Its pages are sound in themselves, and rows that are found by it are missing."""
+    path = tmp_path / "c.db"
+    path.write_bytes(sound)
+    start = (page_of(path, "sqlite_autoindex_item_1") - 1) * PAGE
+    data = bytearray(sound)
+    data[start : start + PAGE] = data[start : start + PAGE].replace(b"topic2", b"topic7")
+    assert data != sound
+    path.write_bytes(data)
+    assert "index" in damage_of(path)
+
+
 def test_errors_on_a_damaged_store_name_the_tables(sound: bytes, tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     path.write_bytes(sound)

@@ -43,7 +43,7 @@ def damage_of(path: Path) -> str:
             if unreadable:
                 sound = len(tables) - len(unreadable)
                 return f"{', '.join(sorted(unreadable))} can't be read, {sound} other tables can."
-            verdict = str(connection.execute("pragma quick_check(1)").fetchone()[0])
+            verdict = str(connection.execute("pragma integrity_check(1)").fetchone()[0])
     except (sqlite3.Error, UnicodeDecodeError) as error:
         return f"{error}."
     return "" if verdict == "ok" else f"{verdict.splitlines()[-1]}."
