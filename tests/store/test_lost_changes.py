@@ -8,18 +8,20 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, insert
+from sqlalchemy.exc import IntegrityError
 from typer.testing import CliRunner
 
 from duelpool.cli import app
 from duelpool.store import open_store, schema
 from duelpool.store.errors import MissingChanges
-from duelpool.store.maintenance import restore
+from duelpool.store.maintenance import accept_loss, restore
+from duelpool.store.sqlite import change_note
 from duelpool.store.sqlite.change_note import note_of
 from duelpool.store.sqlite.copies import backup_sqlite
 
@@ -174,6 +176,67 @@ def test_a_transaction_that_changes_nothing_is_not_counted(path: Path) -> None:
         assert note_of(path).read_bytes() == before
         store.write(add("two"))
         assert note_of(path).read_bytes() != before
+
+
+def test_a_first_change_that_was_undone_hides_no_later_loss(path: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA application_id=0")  # as in a store of an earlier release
+
+    def undone(connection: Connection, now: float) -> None:
+        connection.exec_driver_sql("PRAGMA defer_foreign_keys=ON")  # the commit fails, not the statement
+        connection.execute(insert(schema.account_role).values(account="nobody", campaign="", role="viewer"))
+
+    (tmp_path / "crashed").mkdir()
+    with open_store(path) as store:
+        with pytest.raises(IntegrityError):
+            store.write(undone)
+        store.write(add("one"))  # which gives the store its identity, in the file itself
+        store.write(add("two"))
+        store.write(add("three"))
+        for each in ("", "-head"):
+            shutil.copy(f"{path}{each}", tmp_path / "crashed")
+    with pytest.raises(MissingChanges, match="last 2 changes"):
+        open_store(tmp_path / "crashed" / path.name)
+    assert not note_of(path).exists()
+
+
+def test_accepting_no_loss_leaves_the_note_of_a_running_server(path: Path) -> None:
+    with open_store(path) as store:
+        store.write(add("one"))
+        assert accept_loss(str(path)) == 0
+        assert note_of(path).exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="it looks up which files are open")
+def test_a_closed_store_is_one_file_where_no_open_file_can_be_removed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove = Path.unlink
+
+    def refusing(file: Path, missing_ok: bool = False) -> None:  # as Windows does
+        if file in open_files():
+            raise PermissionError(13, "The process cannot access the file", str(file))
+        remove(file, missing_ok)
+
+    monkeypatch.setattr(change_note, "_OPEN_FILES_STAY", True)
+    first, second = open_store(path), open_store(path)
+    first.write(add("one"))
+    second.write(add("two"))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refusing)
+        first.close()
+        assert note_of(path).exists()
+        second.close()
+    assert not note_of(path).exists()
+
+
+def open_files() -> list[Path]:
+    """Return the files that this process has open."""
+    found = []
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # that of the folder itself
+            found.append(each.readlink())
+    return found
 
 
 def killed(folder: Path, rounds: int, seed: int) -> list[dict[str, Any]]:

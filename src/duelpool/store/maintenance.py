@@ -68,7 +68,8 @@ def accept_loss(store: str) -> int:
         lost = lost_changes(database)
     finally:
         database.close()
-    forget_note(path)
+    if lost:  # otherwise it may be the note of a server that runs
+        forget_note(path)
     return lost
 
 

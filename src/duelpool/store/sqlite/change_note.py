@@ -14,7 +14,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from duelpool.store.folder_lock import locked_file
 
 _NUMBERS = 2**31  # of `user_version`; after the last one they begin anew
 _LINES = 64
+_OPEN_FILES_STAY = os.name == "nt"  # Windows removes no file that a process has open
 
 
 def note_of(path: Path) -> Path:
@@ -34,9 +35,11 @@ class ChangeNote:
     """One process's line in the note of a store."""
 
     def __init__(self, path: Path) -> None:
-        self._path = note_of(path)
-        self._wal = self._path.with_name(f"{path.resolve().name}-wal")
+        self._store, self._path = path.resolve(), note_of(path)
+        self._wal = self._path.with_name(f"{self._store.name}-wal")
         self._handle: int | None = None
+        self._identity = 0  # of the store that the open note is of
+        self._is_new = False  # the identity, which `NAME-wal` alone may hold
 
     def count(self, driver: sqlite3.Connection, *, since: int) -> int | None:
         """Count the present transaction in the store; return its number, None where it has changed nothing.
@@ -49,15 +52,21 @@ class ChangeNote:
         if not identity:
             identity = 1 + secrets.randbelow(_NUMBERS - 1)
             driver.execute(f"PRAGMA application_id={identity}")
+            self._is_new = True
         number = (number + 1) % _NUMBERS
         driver.execute(f"PRAGMA user_version={number}")
-        if self._handle is None:
+        if self._identity != identity:  # not open yet, or for an identity whose transaction was undone
+            self._let_go()
             with suppress(OSError):
-                self._handle = self._opened(identity)
+                self._handle, self._identity = self._opened(identity), identity
         return number
 
     def write(self, number: int | None) -> None:
         """Note the number of a change that is on the disk."""
+        if number is not None and self._is_new:  # without its identity, the store would look like another one
+            with suppress(sqlite3.Error), closing(sqlite3.connect(self._store, timeout=1)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._is_new = False
         if number is not None and self._handle is not None:
             with suppress(OSError):
                 os.lseek(self._handle, 11 * (1 + os.getpid() % _LINES), os.SEEK_SET)
@@ -67,11 +76,20 @@ class ChangeNote:
         """Remove the note where SQLite has removed the file that it watches; call it when the store is closed."""
         if self._handle is None:
             return
+        is_over = False
         with suppress(OSError), locked_file(self._handle):
-            if not self._wal.exists() and self._is_at_its_place(self._handle):
+            is_over = not self._wal.exists() and self._is_at_its_place(self._handle)
+            if is_over and not _OPEN_FILES_STAY:
                 self._path.unlink()
-        os.close(self._handle)
-        self._handle = None
+        self._let_go()
+        if is_over and _OPEN_FILES_STAY:
+            with suppress(OSError):  # another process has it open
+                self._path.unlink()
+
+    def _let_go(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+        self._handle, self._identity = None, 0
 
     def _opened(self, identity: int) -> int:
         """Open the note within a transaction: then `NAME-wal` is there, and no process removes the note."""
@@ -93,7 +111,7 @@ class ChangeNote:
 
     def _is_at_its_place(self, handle: int) -> bool:
         try:
-            return os.path.samestat(os.fstat(handle), self._path.stat())
+            return _OPEN_FILES_STAY or os.path.samestat(os.fstat(handle), self._path.stat())
         except FileNotFoundError:
             return False
 
