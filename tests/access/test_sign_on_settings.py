@@ -2,13 +2,15 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from duelpool.access.openid import check_installed
+from duelpool.access.administration import Administration
+from duelpool.access.openid import Identity, NameTaken, check_installed
 from duelpool.access.sign_on_settings import (
     SECRET,
     RoleRule,
@@ -17,7 +19,7 @@ from duelpool.access.sign_on_settings import (
     read_settings,
     with_secret,
 )
-from duelpool.access.single_sign_on import claim_values, name_for, roles_for
+from duelpool.access.single_sign_on import admit, claim_values, name_for, roles_for
 from duelpool.cli import app
 from duelpool.errors import DuelpoolError, MissingExtra
 from duelpool.web.server import worker
@@ -244,3 +246,16 @@ def test_an_administrator_links_and_unlinks_an_account(tmp_path: Path) -> None:
     assert run("link", "ben", "--issuer", ISSUER, "--subject", "").exit_code == 2
     assert run("unlink", "anna").exit_code == 0
     assert [each["links"] for each in json.loads(run("list", "--json").output)] == [[], []]
+
+
+@pytest.mark.parametrize("subject", ["auth0|5f7c8ec7", "a b", "$(reboot)", "it's; reboot"])
+def test_the_command_to_link_an_account_is_one_command_in_a_shell(tmp_path: Path, subject: str) -> None:
+    with new_store(tmp_path / "c.db") as store:
+        Administration(store, "tests").add_account("anna", "a password for the tests", "viewer")
+        claims = {"sub": subject, "preferred_username": "anna", "groups": ["leads"]}
+        with pytest.raises(NameTaken) as refused:
+            admit(store, settings(), Identity(ISSUER, subject, claims, ""), address="", agent="")
+    command = refused.value.remedy.partition("duelpool account link ")[2]
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)  # signs that end a word, as in a shell
+    words.whitespace_split = True
+    assert list(words) == ["STORE", "anna", "--issuer", ISSUER, "--subject", subject]

@@ -6,6 +6,7 @@ at each sign-in; whoever has lost them is refused, and their sessions end.
 """
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,10 +157,11 @@ def admit(
 
 
 def _name_taken(name: str, identity: Identity) -> NameTaken:
+    issuer, subject = shlex.quote(identity.issuer), shlex.quote(identity.subject)  # such as auth0|5f7c
     return NameTaken(
         f"There is an account '{name}' already, and it isn't linked to you.",
         remedy="If it is yours, have an administrator link it: "
-        f"duelpool account link STORE {name} --issuer {identity.issuer} --subject {identity.subject}",
+        f"duelpool account link STORE {name} --issuer {issuer} --subject {subject}",
     )
 
 
