@@ -170,6 +170,23 @@ def test_410_ends_a_webhook(campaign: Campaign, store: Store, receiver: Receiver
     assert [each.state for each in campaign.read(setting_up.webhooks)] == ["gone"]
 
 
+def test_what_failed_before_a_webhook_was_ended_is_not_sent_again(
+    campaign: Campaign, store: Store, receiver: Receiver
+) -> None:
+    added = hook(campaign, receiver)
+    happen(campaign)
+    receiver.answers = [500] * ATTEMPTS + [410]
+    for _ in range(ATTEMPTS):
+        deliver(store)
+        let_all_be_due(store)
+    happen(campaign, "two")
+    deliver(store)
+    assert setting_up.resend(campaign) == 0
+    with pytest.raises(BadParameter, match="has ended the webhook"):
+        setting_up.resend(campaign, added.id)
+    assert sorted(state for state, _ in states(store)) == ["ended", "failed"]
+
+
 def test_redirects_are_not_followed(campaign: Campaign, store: Store, receiver: Receiver) -> None:
     hook(campaign, receiver)
     happen(campaign)

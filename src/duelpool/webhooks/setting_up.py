@@ -199,7 +199,13 @@ def resend(campaign: Campaign, webhook: str | None = None, *, also: Also | None 
     """Let the deliveries that were given up be tried anew, those of all webhooks or of one; return their number."""
 
     def work(tx: Writing) -> int:
-        chosen = [row.id for row in _rows(tx)] if webhook is None else [_find(tx, webhook).id]
+        chosen = [row.id for row in _rows(tx) if row.state == "on"]
+        if webhook is not None and _find(tx, webhook).id not in chosen:
+            raise BadParameter(
+                f"The receiver has ended the webhook '{webhook}' (410).",
+                remedy="Remove it, and add it again.",
+            )
+        chosen = chosen if webhook is None else [webhook]
         columns = schema.webhook_delivery.c
         done = tx.connection.execute(
             update(schema.webhook_delivery)
