@@ -216,7 +216,7 @@ def test_account_names_and_passwords_are_checked(tmp_path: Path) -> None:
             return store.write(lambda connection, now: accounts.add(connection, name, password, role, now))
 
         assert add(" Anna@Example.org ").name == "anna@example.org"
-        for name in ("", "a b", "-x", "x" * 65, "ä", "a\0b", "../x"):
+        for name in ("", "a b", "-x", "x" * 65, "ä", "a\0b", "../x", "Link", "shell"):
             with pytest.raises(BadParameter):
                 add(name)
         with pytest.raises(BadParameter, match="already"):

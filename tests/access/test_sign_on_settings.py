@@ -169,6 +169,8 @@ def test_claims_give_roles(claims: dict[str, Any], more: dict[str, Any], roles: 
         ({"preferred_username": "§", "sub": "auth0|4711"}, "auth0-4711"),
         ({"preferred_username": 7, "sub": "§"}, "account"),
         ({"sub": "x" * 200}, "x" * 64),
+        ({"preferred_username": "Link", "email": "anna@example.org", "sub": "1"}, "anna@example.org"),
+        ({"preferred_username": "shell", "sub": "link"}, "account"),
     ],
 )
 def test_a_new_account_is_called_as_the_provider_calls_the_person(claims: dict[str, Any], name: str) -> None:

@@ -28,6 +28,8 @@ PASSWORD_AT_LEAST = 10
 PASSWORD_AT_MOST = 1000
 _LINKS = "managers' links"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
+NOT_NAMES = frozenset({"link", "shell"})
+"""What the activity log calls people without an account: no account has such a name."""
 _HASHING = threading.BoundedSemaphore(
     2
 )  # each hash takes 19 MB of memory; many sign-ins at once must not add up
@@ -97,6 +99,10 @@ def check_name(name: str) -> str:
         raise BadParameter(
             "An account's name is up to 64 letters, digits and . _ @ -, and begins with a letter or digit.",
             remedy="Take an e-mail address or a short name.",
+        )
+    if normal in NOT_NAMES:
+        raise BadParameter(
+            f"The activity log calls people without an account '{normal}'.", remedy="Take another name."
         )
     return normal
 

@@ -81,7 +81,7 @@ def name_for(claims: Mapping[str, Any]) -> str:
         given = claims.get(claim)
         if isinstance(given, str):
             name = re.sub(r"[^a-z0-9._@-]+", "-", accounts.normal_name(given)).strip("-._@")[:64]
-            if name:
+            if name and name not in accounts.NOT_NAMES:
                 return name
     return "account"
 
