@@ -363,6 +363,19 @@ def test_connections_are_given_up_where_packets_are_lost(store: Store) -> None:
     assert wanted.items() <= store.read(limits).items()
 
 
+def test_a_lost_connection_that_comes_back_is_logged_in_a_line(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = store.database.engine.raw_connection()
+    driver: Any = taken.driver_connection
+    (pid,) = driver.execute("select pg_backend_pid()").fetchone()
+    elsewhere(store, f"select pg_terminate_backend({pid}, 5000)")
+    taken.close()
+    (line,) = [record for record in caplog.records if record.name.startswith("sqlalchemy.pool")]
+    assert "A connection to the database was lost" in line.getMessage()
+    assert (line.exc_info, line.levelname) == (None, "WARNING")
+
+
 def test_the_url_has_the_last_word_on_limits(store: Store) -> None:
     address = store.database.engine.url.update_query_dict({"connect_timeout": "3"})
     own = database.PostgresDatabase(

@@ -32,7 +32,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from duelpool.errors import MissingExtra
 from duelpool.store.clocks import Clock
 from duelpool.store.errors import MaybeStored, StoreError, translate_error
-from duelpool.store.lost_connections import close_cursor, let_go_of_lost_clients, limits_beside
+from duelpool.store.lost_connections import limits_beside, watch_connections
 from duelpool.store.snapshots import Snapshots
 from duelpool.store.sqlite.change_note import ChangeNote
 from duelpool.store.statements import READING, refuse_locks_in_reads
@@ -378,9 +378,8 @@ class PostgresDatabase:
             isolation_level="READ COMMITTED",
             connect_args=limits_beside(address.query),
         )
-        event.listen(self.engine, "connect", let_go_of_lost_clients)
+        watch_connections(self.engine)
         event.listen(self.engine, "before_execute", refuse_locks_in_reads)
-        event.listen(self.engine, "handle_error", close_cursor)
         event.listen(self.engine, "checkin", _note_idle_since)
         event.listen(self.engine, "checkout", self._test_idle_connection)
         self._snapshots = Snapshots(self._snapshot, at_most=POSTGRES_CONNECTIONS // 2)

@@ -4,11 +4,12 @@ Where a network is cut, nothing says so. A request would wait a quarter of an ho
 up, and PostgreSQL two hours for a client that is gone, with the rows that it has locked.
 """
 
+import logging
 from collections.abc import Container
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import ExceptionContext
+from sqlalchemy import Engine, ExceptionContext, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 LIMITS = {
@@ -36,7 +37,14 @@ def limits_beside(given: Container[str]) -> dict[str, int]:
     return {name: value for name, value in LIMITS.items() if name not in given}
 
 
-def let_go_of_lost_clients(driver: Any, record: ConnectionPoolEntry) -> None:
+def watch_connections(engine: Engine) -> None:
+    """Let go of the connections of an engine that are lost."""
+    event.listen(engine, "connect", _let_go_of_lost_clients)
+    event.listen(engine, "handle_error", _close_cursor)
+    logging.getLogger("sqlalchemy.pool.impl.QueuePool").addFilter(_without_traceback)
+
+
+def _let_go_of_lost_clients(driver: Any, record: ConnectionPoolEntry) -> None:
     """Ask PostgreSQL to end this session soon after its client is gone; what speaks its protocol may not know how."""
     driver.autocommit = True
     with suppress(Exception):
@@ -44,7 +52,16 @@ def let_go_of_lost_clients(driver: Any, record: ConnectionPoolEntry) -> None:
     driver.autocommit = False
 
 
-def close_cursor(context: ExceptionContext) -> None:
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """Shorten what SQLAlchemy's pool logs when it takes back a connection that is lost, and closes it."""
+    if record.exc_info and record.exc_info[1] is not None and "during reset" in record.msg:
+        said = str(record.exc_info[1]).partition("\n")[0]
+        record.msg, record.args = "A connection to the database was lost, and is closed: %s", (said,)
+        record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
+    return True
+
+
+def _close_cursor(context: ExceptionContext) -> None:
     """Close the cursor of a connection that broke, which SQLAlchemy leaves open."""
     cursor = getattr(context.execution_context, "cursor", None)
     if context.is_disconnect and cursor is not None:
