@@ -200,6 +200,16 @@ def test_a_first_change_that_was_undone_hides_no_later_loss(path: Path, tmp_path
     assert not note_of(path).exists()
 
 
+@pytest.mark.parametrize("schema_version", ["0001", "0004"])
+def test_a_loss_right_after_an_upgrade_is_noticed(tmp_path: Path, schema_version: str) -> None:
+    old = tmp_path / "c.db"
+    shutil.copy(Path(__file__).parent / "data" / f"schema-{schema_version}.db", old)
+    broken = crashed(old, tmp_path / "crashed")
+    Path(f"{broken}-wal").unlink()
+    with pytest.raises(MissingChanges, match="last 3 changes"):
+        open_store(broken)
+
+
 def test_accepting_no_loss_leaves_the_note_of_a_running_server(path: Path) -> None:
     with open_store(path) as store:
         store.write(add("one"))
