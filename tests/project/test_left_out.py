@@ -46,6 +46,7 @@ def run(folder: Path, text: str, *words: str, data: str = "", ci: str = "true") 
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "two processes"])
 def test_tests_without_their_data_or_peer_are_deselected_and_counted(
     tmp_path: Path, workers: tuple[str, ...]

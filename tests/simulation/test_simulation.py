@@ -265,6 +265,7 @@ def test_one_worker_is_this_process() -> None:
         pass
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs duelpool[cluster]")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")
 def test_dask_cluster_gives_the_same_trials() -> None:

@@ -8,6 +8,7 @@ from support.crowds import Crowd, let_judge
 from support.stores import BACK_ENDS, new_target
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("back_end", BACK_ENDS)
 def test_killed_processes_lose_no_acknowledged_answer(back_end: str, tmp_path: Path) -> None:
     with new_target(back_end, tmp_path) as target:

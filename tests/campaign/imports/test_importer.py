@@ -365,6 +365,7 @@ def test_ranges_as_they_are_written() -> None:
             ranges(wrong)
 
 
+@pytest.mark.long
 def test_the_released_labels_come_out_of_the_real_judgments(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

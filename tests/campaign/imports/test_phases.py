@@ -307,6 +307,7 @@ def best_of(qrels: str) -> dict[str, set[str]]:
     return {topic: set(grades) for topic, grades in read_qrels(qrels).grades().items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("finals", "rows", "skipped", "items"),
     [

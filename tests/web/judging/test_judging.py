@@ -138,6 +138,7 @@ def test_a_whole_assignment_without_javascript(site: Site, people: People) -> No
     assert rewards(site, campaign) == [200]
 
 
+@pytest.mark.long
 def test_a_whole_assignment_on_a_phone(site: Site, people: People) -> None:
     def long(item: str) -> Passage:
         return Passage(item, f"Text {item}. " + "One thing is known, and then another one. " * 25)

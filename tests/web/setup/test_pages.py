@@ -56,6 +56,7 @@ def newest(site: Site) -> Campaign:
     return Campaign.open(site.store, site.store.read(holdings.campaigns)[-1].id)
 
 
+@pytest.mark.long
 def test_from_files_to_a_live_leaderboard(site: Site, people: People) -> None:
     manager = people()
     page = manager.page
