@@ -161,12 +161,12 @@ class OpenIDClient:
             )
         return metadata
 
-    def _keys(self, metadata: Mapping[str, Any], anew: bool) -> Iterable[Any]:
+    def _keys(self, metadata: Mapping[str, Any], again: bool) -> Iterable[Any]:
         """Return the public keys that may sign ID tokens; keys of an unknown kind are left out."""
         from joserfc.errors import JoseError
         from joserfc.jwk import JWKRegistry
 
-        listed = self._kept_or_fetched(self._endpoint(metadata, "jwks_uri"), anew=anew).get("keys")
+        listed = self._kept_or_fetched(self._endpoint(metadata, "jwks_uri"), again=again).get("keys")
         keys = []
         for each in listed if isinstance(listed, list) else ():
             if (
@@ -295,7 +295,7 @@ class OpenIDClient:
             raise self._not_genuine(f"{type(error).__name__}: {error}") from None
 
     def _signed(self, metadata: Mapping[str, Any], text: str) -> Any:
-        """Return a token whose signature a key of the provider made; the keys are read anew where none fits."""
+        """Return a token whose signature a key of the provider made; the keys are read again where none fits."""
         from joserfc import jwt
         from joserfc.errors import BadSignatureError, JoseError
         from joserfc.jws import extract_compact
@@ -306,8 +306,8 @@ class OpenIDClient:
         if header.get("alg") not in allowed:
             raise ValueError(f"it is signed by {header.get('alg')!a}, not by one of {allowed}")
         problem: Exception = BadSignatureError()
-        for anew in (False, True):
-            for key in self._keys(metadata, anew):
+        for again in (False, True):
+            for key in self._keys(metadata, again):
                 if header.get("kid") is None or key.kid == header["kid"]:
                     try:
                         return jwt.decode(text, key, algorithms=allowed)
@@ -345,11 +345,11 @@ class OpenIDClient:
 
     # ---- calls
 
-    def _kept_or_fetched(self, url: str, *, anew: bool = False) -> Mapping[str, Any]:
+    def _kept_or_fetched(self, url: str, *, again: bool = False) -> Mapping[str, Any]:
         """Return a JSON object of the provider; a failure is remembered for a moment, so that few wait for it."""
         with self._lock:
             kept_at, kept = self._kept.get(url, (-KEPT_SECONDS, {}))
-            if not anew and time.monotonic() - kept_at < KEPT_SECONDS:
+            if not again and time.monotonic() - kept_at < KEPT_SECONDS:
                 return kept
             if self._failure and time.monotonic() - self._failed_at < RETRY_SECONDS:
                 raise self._trouble(self._failure)

@@ -1,7 +1,7 @@
 """Accounts of people who sign in at an OpenID provider: linked by issuer and subject, with the roles of their claims.
 
 The name that a provider states is never proof of an account: someone could have chosen it. A new person gets a new
-account, and an account that is there already is linked by an administrator. Roles are those of the claims, taken anew
+account, and an account that is there already is linked by an administrator. Roles are those of the claims, read again
 at each sign-in; whoever has lost them is refused, and their sessions end.
 """
 

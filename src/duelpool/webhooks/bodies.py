@@ -103,7 +103,7 @@ def _as_json(event: Event) -> dict[str, Any]:
         "data": event.facts,
         "text": _for_slack(text),  # Slack, Mattermost, Rocket.Chat, Zulip
         "content": text.replace("@", _AT),  # Discord
-        "allowed_mentions": {"parse": []},  # Discord: call nobody
+        "allowed_mentions": {"parse": []},  # Discord: notify no one
     }
 
 

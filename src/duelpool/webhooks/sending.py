@@ -237,7 +237,7 @@ def _with_webhooks(connection: Connection) -> list[str]:
 
 
 class BackgroundDelivery:
-    """A thread of a server that finds events and sends them, so that nobody who judges waits for it."""
+    """A thread of a server that finds events and sends them, so that no assessor waits for it."""
 
     def __init__(
         self, store: Store, campaign_of: Callable[[str], Campaign], seconds: float = POLL_SECONDS

@@ -196,7 +196,7 @@ def remove(campaign: Campaign, webhook: str, *, also: Also | None = None) -> str
 
 
 def resend(campaign: Campaign, webhook: str | None = None, *, also: Also | None = None) -> int:
-    """Let the deliveries that were given up be tried anew, those of all webhooks or of one; return their number."""
+    """Let the deliveries that were given up be tried again, those of all webhooks or of one; return their number."""
 
     def work(tx: Writing) -> int:
         chosen = [row.id for row in _rows(tx) if row.state == "on"]

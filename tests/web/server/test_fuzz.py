@@ -42,5 +42,5 @@ def test_a_failure_is_found_with_one_request_and_replayed(
         assert call.route == "POST /j/{campaign}/feedback"
         path = failure.save(tmp_path, 9)
         assert replay(path, tmp_path / "again") == 1
-    assert replay(path, tmp_path / "mended") == 0
+    assert replay(path, tmp_path / "fixed") == 0
     assert "FAILED" in capsys.readouterr().out

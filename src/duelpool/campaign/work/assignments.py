@@ -145,8 +145,8 @@ def find_open(tx: Reading, assessor: str) -> Assignment | None:
 def to_end(tx: Writing) -> list[tuple[str, Ending]]:
     """Return the open assignments that end without their assessor, and how.
 
-    Those whose unanswered questions have all expired have timed out. Those with every answer, which nobody has ended
-    (a connection or a server broke off at that moment), are finished when the time for their questions is over.
+    Those whose unanswered questions have all expired have timed out. Those with every answer that were not ended
+    (a connection or a server broke off at that moment) are finished when the time for their questions is over.
     """
     assignments, questions = schema.assignment.c, schema.question.c
 
@@ -207,7 +207,7 @@ def exclude(tx: Writing, settings: Settings, assessor: str, *, reason: str) -> e
 
 
 def open_of_excluded(tx: Reading) -> list[str]:
-    """Return the open assignments of excluded assessors: nobody answers them, and no money should wait for them."""
+    """Return the open assignments of excluded assessors: no one answers them, and no money should wait for them."""
     assignments, people = schema.assignment.c, schema.assessor.c
     rows = tx.connection.execute(
         select(assignments.id)

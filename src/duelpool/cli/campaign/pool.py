@@ -160,7 +160,7 @@ def pool(
     compared = _compared(comparison) if dry_run or max_cost is not None or seen else None
     forecasts = () if compared is None else compared.forecasts
     expected = planned_cost(draft, seen, forecasts, simulated=simulated)
-    dear = above_limit(comparison, forecasts)
+    warning = above_limit(comparison, forecasts)
     message = ""
     if output and not dry_run:
         message = written(output, name, draft, prior_read(prior, [settings.strategy]))
@@ -173,7 +173,7 @@ def pool(
         if compared is not None:
             whole["comparison"] = compared.as_json() | {
                 "pilot": None if seen is None else asdict(seen),
-                "above_limit": dear,
+                "above_limit": warning,
             }
         print_json(whole)
     else:
@@ -182,8 +182,8 @@ def pool(
             show_comparison(compared, seen, settings)
     if message:
         tell(message)
-    if dear:
-        tell(f"Notice: {dear}")
+    if warning:
+        tell(f"Notice: {warning}")
     if output and dry_run:
         tell(f"This was a dry run: {output} was not written.")
 

@@ -125,7 +125,7 @@ def serve(
     root = (
         checked_root(url) if url else f"http://{host if host not in _ALL_INTERFACES else 'localhost'}:{port}"
     )
-    # Nobody can guess under which name others reach a server that listens on all interfaces.
+    # A server that listens on all interfaces doesn't know by which name others reach it.
     known = bool(url) or (host not in _ALL_INTERFACES and port != 0)
     sign_on = None
     if sso_issuer:

@@ -20,7 +20,7 @@ from typing import Any
 
 from duelpool.store.folder_lock import locked_file
 
-_NUMBERS = 2**31  # of `user_version`; after the last one they begin anew
+_NUMBERS = 2**31  # of `user_version`; after the last one they start again at 0
 _LINES = 64
 _OPEN_FILES_STAY = os.name == "nt"  # Windows removes no file that a process has open
 
